@@ -1,0 +1,52 @@
+"""Durable delayed tasks for Celery, Redis and Django.
+
+The names below are loaded when they are first used, so that ``import delayhub.engine`` brings in
+neither Celery nor kombu nor Django.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from delayhub.celery_support.delayed_task import delayed_task
+    from delayhub.celery_support.install import install
+    from delayhub.engine import DelayQueue, EngineOptions, Entry, TimerLane
+    from delayhub.errors import DelayHubError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DelayHubError",
+    "DelayQueue",
+    "EngineOptions",
+    "Entry",
+    "TimerLane",
+    "delayed_task",
+    "install",
+]
+
+_HOMES = {
+    "DelayHubError": "delayhub.errors",
+    "DelayQueue": "delayhub.engine",
+    "EngineOptions": "delayhub.engine",
+    "Entry": "delayhub.engine",
+    "TimerLane": "delayhub.engine",
+    "delayed_task": "delayhub.celery_support.delayed_task",
+    "install": "delayhub.celery_support.install",
+}
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        home = _HOMES[name]
+    except KeyError:
+        raise AttributeError(f"module 'delayhub' has no attribute {name!r}") from None
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])
