@@ -1,0 +1,52 @@
+"""The engine: entries that wait in Redis until they are due. Knows Redis and nothing else.
+
+:class:`DelayQueue` keeps messages, :class:`TimerLane` keeps timers for rows in a database. Every verb is one Lua
+script (``lua/``), every key is in :mod:`delayhub.engine.keys`.
+"""
+
+from __future__ import annotations
+
+from delayhub.engine.claim import Claim, ClaimedQueue, QueueClaim, claim_command, parse_claim
+from delayhub.engine.clock import Clock, SystemClock, due_ms
+from delayhub.engine.delay_queue import DelayQueue
+from delayhub.engine.entry import Claimed, Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled
+from delayhub.engine.keys import LaneKeys, QueueKeys
+from delayhub.engine.options import EngineOptions
+from delayhub.engine.timer_lane import (
+    Gate,
+    TimerBatch,
+    TimerClaim,
+    TimerLane,
+    parse_timer_claim,
+    timer_claim_command,
+)
+
+__all__ = [
+    "Claim",
+    "Claimed",
+    "ClaimedQueue",
+    "Clock",
+    "Counts",
+    "DelayQueue",
+    "EngineOptions",
+    "Entry",
+    "Gate",
+    "LaneKeys",
+    "Lease",
+    "Listed",
+    "Mode",
+    "Place",
+    "QueueClaim",
+    "QueueKeys",
+    "Reaped",
+    "Scheduled",
+    "SystemClock",
+    "TimerBatch",
+    "TimerClaim",
+    "TimerLane",
+    "claim_command",
+    "due_ms",
+    "parse_claim",
+    "parse_timer_claim",
+    "timer_claim_command",
+]

@@ -1,0 +1,100 @@
+"""The claim of messages: its command and its reply, without any I/O, for callers with a connection of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from delayhub.engine.entry import Claimed, text
+from delayhub.engine.keys import LaneKeys
+from delayhub.engine.options import EngineOptions
+from delayhub.engine.scripts import script
+
+#: Bounds on one claim, so that Redis is never held for long (and Lua's ``unpack`` ends at 8 000).
+MAX_CLAIM = 1000
+MAX_ACKNOWLEDGEMENTS = 1000
+
+
+@dataclass(slots=True)
+class ClaimedQueue:
+    """A queue that a claim asks, and the acknowledgements that travel with it.
+
+    Args:
+        lane: the lane's name.
+        queue: the queue's name.
+        no_ack: entries are deleted as they are claimed.
+        acknowledged: (id, token) of earlier entries that are done, at most 1 000 over all queues.
+    """
+
+    lane: str
+    queue: str
+    no_ack: bool = False
+    acknowledged: Sequence[tuple[str, int]] = field(default_factory=list)
+
+
+class QueueClaim(NamedTuple):
+    """What one queue gave. ``index`` is its place in the claim's list of queues."""
+
+    index: int
+    token: int
+    entries: list[Claimed]
+
+
+class Claim(NamedTuple):
+    """A claim's reply.
+
+    ``come_back_ms``: when the next entry is due or the next lease runs out, None where nothing waits.
+    ``more``: something was ready beyond the limit. ``holds_alarm``: this consumer wakes at ``come_back_ms``;
+    any other adds some ms to it.
+    """
+
+    now_ms: int
+    come_back_ms: int | None
+    more: bool
+    holds_alarm: bool
+    acknowledged: int
+    queues: list[QueueClaim]
+
+    @property
+    def entries(self) -> list[Claimed]:
+        """All entries, queue by queue."""
+        return [entry for queue in self.queues for entry in queue.entries]
+
+
+def claim_command(
+    queues: Sequence[ClaimedQueue], *, limit: int, consumer: str, options: EngineOptions
+) -> tuple[Any, ...]:
+    """The command that claims up to ``limit`` due messages (0: only acknowledges) over the queues, in their order."""
+    keys: list[str] = []
+    args: list[Any] = [
+        consumer,
+        options.lease_ms,
+        min(limit, MAX_CLAIM),
+        options.max_claim_bytes,
+        options.max_strikes,
+        options.priority_steps,
+    ]
+    for queue in queues:
+        lane = LaneKeys(queue.lane, options.key_prefix)
+        keys += [lane.base, lane.queue(queue.queue).base]
+        args += [1 if queue.no_ack else 0, len(queue.acknowledged)]
+        for entry_id, token in queue.acknowledged:
+            args += [entry_id, token]
+    return script("claim").command(keys, args)
+
+
+def parse_claim(reply: Sequence[Any]) -> Claim:
+    """The reply of :func:`claim_command` as a value."""
+    now, come_back, more, alarm, acknowledged, claimed = reply
+    queues = []
+    for index, token, flat, struck, revoked in claimed:
+        strikes = dict(zip(struck[::2], struck[1::2], strict=True)) if struck else {}
+        entries = [
+            Claimed(
+                text(entry_id), payload, int(strikes.get(entry_id, 0)), token, bool(revoked) and entry_id in revoked
+            )
+            for entry_id, payload in zip(flat[::2], flat[1::2], strict=True)
+        ]
+        queues.append(QueueClaim(index - 1, token, entries))
+    return Claim(now, None if come_back < 0 else come_back, bool(more), bool(alarm), acknowledged, queues)

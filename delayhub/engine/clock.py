@@ -1,0 +1,42 @@
+"""Where the time comes from: injected, so that tests can move it. Redis' own time rules what is due."""
+
+from __future__ import annotations
+
+import math
+import time
+from datetime import datetime
+from typing import Protocol
+
+#: No due time may lie further ahead: 100 years, in ms.
+MAX_DELAY_MS = 100 * 366 * 86_400_000
+
+
+class Clock(Protocol):
+    """Tells Unix time in ms and a monotonic time in seconds."""
+
+    def now_ms(self) -> int: ...
+
+    def monotonic(self) -> float: ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now_ms(self) -> int:
+        """Unix time in whole ms, rounded down."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Seconds that never go back; only differences mean something."""
+        return time.monotonic()
+
+
+def due_ms(moment: datetime) -> int:
+    """A moment as Unix ms, rounded up: nothing is ever early.
+
+    Raises ValueError for a datetime without a time zone, which names no moment.
+    """
+    if moment.tzinfo is None:
+        raise ValueError(f"a due time needs a time zone, got {moment.isoformat()}")
+    whole = int(moment.replace(microsecond=0).timestamp()) * 1000
+    return whole + math.ceil(moment.microsecond / 1000)

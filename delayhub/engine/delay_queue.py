@@ -1,0 +1,166 @@
+"""One queue of messages that wait until they are due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import redis
+
+from delayhub.engine.claim import Claim, ClaimedQueue, claim_command, parse_claim
+from delayhub.engine.entry import Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled, text
+from delayhub.engine.keys import LaneKeys
+from delayhub.engine.options import EngineOptions
+from delayhub.engine.scripts import script
+
+T = TypeVar("T")
+
+#: Entries that one script call takes, so that no call holds Redis for long.
+CHUNK = 500
+
+
+class DelayQueue:
+    """A durable queue with due times, leases and dead letters, in Redis.
+
+    Any number of producers and consumers may use it at once; every verb is one atomic script. The clock is Redis' own.
+
+    Args:
+        client: a redis-py client that does not decode replies.
+        name: the queue's name.
+        lane: the lane it is in; one of its own by default.
+        options: see :class:`EngineOptions`.
+    """
+
+    def __init__(
+        self, client: redis.Redis, name: str, *, lane: str | None = None, options: EngineOptions | None = None
+    ) -> None:
+        self.client = client
+        self.name = name
+        self.lane = lane or name
+        self.options = options or EngineOptions()
+        self.lane_keys = LaneKeys(self.lane, self.options.key_prefix)
+        self.keys = self.lane_keys.queue(name)
+        self.consumer = uuid4().hex[:12]
+
+    # ------------------------------------------------------------ producing
+
+    def schedule(self, entries: Sequence[Entry], *, mode: Mode = Mode.NEW) -> list[Scheduled]:
+        """What became of each entry, in order. 500 entries travel in one call; each call is atomic."""
+        answers: list[Scheduled] = []
+        for chunk in chunks(entries):
+            args: list[Any] = [mode.value]
+            for entry in chunk:
+                args += [entry.id, entry.due_ms, entry.step, entry.payload]
+            reply = self._run("schedule", args, lane=True)
+            answers += [Scheduled(text(reply[i]), text(reply[i + 1])) for i in range(0, len(reply), 2)]
+        return answers
+
+    def reschedule(self, ids: Sequence[str], *, due_ms: int) -> list[str]:
+        """For each id: ``moved``, ``leased`` (a consumer holds it, left alone) or ``absent``."""
+        replies = (self._run("reschedule", [due_ms, *chunk], lane=True) for chunk in chunks(ids))
+        return [text(answer) for reply in replies for answer in reply]
+
+    def cancel(self, ids: Sequence[str], *, tombstone_ms: int = 0) -> list[int]:
+        """For each id: how many entries were removed, copies included. Leased entries stay with their consumer.
+
+        A tombstone marks later entries of the id as revoked for so long.
+        """
+        replies = (self._run("cancel", [tombstone_ms, *chunk]) for chunk in chunks(ids))
+        return [int(answer) for reply in replies for answer in reply]
+
+    # ------------------------------------------------------------ consuming
+
+    def claim(
+        self, limit: int = 100, *, acknowledged: Iterable[Lease] = (), no_ack: bool = False, lease_ms: int | None = None
+    ) -> Claim:
+        """Up to ``limit`` due messages, leased to the caller, first in first out within a priority step.
+
+        Args:
+            limit: at most 1 000; a claim also ends at ``max_claim_bytes`` of payload.
+            acknowledged: leases of earlier entries that are done.
+            no_ack: delete the entries as they are claimed.
+            lease_ms: how long they are leased; the options' lease by default.
+        """
+        done = [(lease.id, lease.token) for lease in acknowledged]
+        command = claim_command(
+            [ClaimedQueue(self.lane, self.name, no_ack, done)],
+            limit=limit,
+            consumer=self.consumer,
+            options=self.options,
+        )
+        keys, args = command[3:5], list(command[5:])
+        if lease_ms is not None:
+            args[1] = lease_ms
+        return parse_claim(script("claim").run(self.client, keys, args))
+
+    def lease(self, entry_id: str, token: int) -> Lease:
+        """The lease of a claimed entry of this queue."""
+        return Lease(self.lane, self.name, entry_id, token)
+
+    def acknowledge(self, leases: Sequence[Lease]) -> int:
+        """How many of the leases still held; their entries are gone for good."""
+        return sum(self._run("acknowledge", flat) for flat in flat_leases(leases))
+
+    def release(self, leases: Sequence[Lease], *, delay_ms: int = 0) -> int:
+        """How many of the leases still held; their entries are back in their place, or wait for the delay."""
+        return sum(self._run("release", [delay_ms, *flat], lane=True) for flat in flat_leases(leases))
+
+    def extend(self, leases: Sequence[Lease], *, lease_ms: int | None = None) -> set[str]:
+        """The ids whose leases still held; each now ends ``lease_ms`` from now."""
+        length = self.options.lease_ms if lease_ms is None else lease_ms
+        return {text(found) for flat in flat_leases(leases) for found in self._run("extend", [length, *flat])}
+
+    def bury(self, leases: Sequence[Lease], *, reason: str) -> int:
+        """How many of the leases still held; their entries are dead, for the reason given."""
+        return sum(self._run("bury", [reason, *flat]) for flat in flat_leases(leases))
+
+    # ------------------------------------------------------------ tending
+
+    def reap(self, *, limit: int = 100) -> Reaped:
+        """Leases that ran out, taken back with a strike; every claim does this too."""
+        return Reaped(*self._run("reap", [min(limit, 1000), self.options.max_strikes], lane=True))
+
+    def redrive(self, ids: Sequence[str] | None = None, *, limit: int = 100) -> int:
+        """How many dead messages are back in line: those named, or the ``limit`` (at most 1 000) oldest."""
+        if ids is None:
+            return int(self._run("redrive", [min(limit, 1000)], lane=True))
+        return sum(self._run("redrive", [len(chunk), *chunk], lane=True) for chunk in chunks(ids))
+
+    def purge(self) -> int:
+        """How many messages were removed: all that nobody holds, but not the dead."""
+        return int(self._run("purge", []))
+
+    def delete(self) -> int:
+        """Removes the queue with everything in it, leases and dead included; how many keys that were."""
+        return int(self.client.unlink(*self.keys.every, self.lane_keys.wake, self.lane_keys.alarm))
+
+    # ------------------------------------------------------------ looking
+
+    def count(self) -> Counts:
+        """How many entries are where."""
+        return Counts(*self._run("count", []))
+
+    def list(self, place: Place | str, *, offset: int = 0, limit: int = 100, payloads: bool = False) -> list[Listed]:
+        """A page of entries, the soonest (waiting, leased), first in line (ready) or oldest (dead) first."""
+        reply = self._run("list", [Place(place).value, offset, min(limit, 1000), int(payloads)])
+        return [
+            Listed(text(found), int(at), int(step), int(strikes), text(reason) if reason else None, payload)
+            for found, at, step, strikes, reason, payload in reply
+        ]
+
+    def _run(self, verb: str, args: Sequence[Any], *, lane: bool = False) -> Any:
+        keys = [self.keys.base, self.lane_keys.base] if lane else [self.keys.base]
+        return script(verb).run(self.client, keys, args)
+
+
+def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
+    """The items in pieces of at most ``size``."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def flat_leases(leases: Sequence[Lease]) -> Iterator[list[Any]]:
+    """Leases as the scripts take them: id, token, id, token …, a chunk at a time."""
+    for chunk in chunks(leases):
+        yield [field for lease in chunk for field in (lease.id, lease.token)]

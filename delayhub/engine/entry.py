@@ -1,0 +1,127 @@
+"""What the engine keeps, and what its verbs answer: plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from delayhub.errors import EntryError
+
+#: An id longer than this (in bytes) is refused: ids are stored several times over.
+MAX_ID_BYTES = 512
+#: Scores are doubles: due ms · 16 + step must stay exact.
+MAX_DUE_MS = 2**53 // 16 - 1
+
+
+class Mode(StrEnum):
+    """What ``schedule`` does about an id that is taken."""
+
+    NEW = "new"
+    """Store one more entry, as ``id#n``."""
+    REPLACE = "replace"
+    """The new entry takes the old one's place."""
+    IF_ABSENT = "if_absent"
+    """Leave the old entry alone."""
+
+
+class Place(StrEnum):
+    """Where an entry can be."""
+
+    WAITING = "waiting"
+    READY = "ready"
+    LEASED = "leased"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message to keep until it is due.
+
+    Args:
+        id: up to 512 bytes of text.
+        due_ms: Unix time in ms; now or earlier means at once.
+        payload: the message's bytes.
+        step: priority step, 0 goes first.
+    """
+
+    id: str
+    due_ms: int = 0
+    payload: bytes = b""
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        check_timer(self.id, self.due_ms)
+
+
+def check_timer(entry_id: str, due_ms: int) -> None:
+    """Raises EntryError where an id or a due time cannot be stored."""
+    if not entry_id:
+        raise EntryError("an entry needs an id, got ''")
+    if len(entry_id) > MAX_ID_BYTES // 4 and len(entry_id.encode()) > MAX_ID_BYTES:
+        raise EntryError(f"an id may have {MAX_ID_BYTES} bytes, got {len(entry_id.encode())}")
+    if due_ms > MAX_DUE_MS:
+        raise EntryError(f"due_ms may be {MAX_DUE_MS} at most, got {due_ms}")
+
+
+class Scheduled(NamedTuple):
+    """What became of a scheduled entry: ``added``, ``replaced``, ``exists`` or ``copied``, and the id it got."""
+
+    outcome: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Temporary ownership of an entry. ``token`` is the fence: only the latest owner's is honoured."""
+
+    lane: str
+    queue: str
+    id: str
+    token: int
+
+
+class Claimed(NamedTuple):
+    """One claimed message. ``token`` is 0 where the claim needed no acknowledgement."""
+
+    id: str
+    payload: bytes
+    strikes: int
+    token: int
+    revoked: bool
+
+
+class Counts(NamedTuple):
+    """How many entries of a queue are where."""
+
+    waiting: int
+    ready: int
+    leased: int
+    dead: int
+
+
+class Reaped(NamedTuple):
+    """Leases that ran out: how many entries went back, how many died."""
+
+    returned: int
+    died: int
+
+
+class Listed(NamedTuple):
+    """One entry as a person sees it.
+
+    ``at_ms``: the due time where waiting or ready (when it became ready, for immediate ones), the lease's end where
+    leased, the time of death where dead.
+    """
+
+    id: str
+    at_ms: int
+    step: int
+    strikes: int
+    reason: str | None
+    payload: bytes | None
+
+
+def text(raw: bytes | str) -> str:
+    """A reply's string, whether or not the client decodes replies."""
+    return raw if isinstance(raw, str) else raw.decode()

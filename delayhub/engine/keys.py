@@ -1,0 +1,172 @@
+"""Every Redis key of DelayHub: its name, its type, what it means. No key is built anywhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from zlib import crc32
+
+from delayhub.errors import OptionError
+
+#: Suffixes of a queue's keys. The scripts get them as Lua constants (``WAITING`` …) from :func:`lua_constants`.
+QUEUE_PARTS = {
+    "WAITING": ":waiting",
+    "READY": ":ready:",
+    "LEASED": ":leased",
+    "HOLDER": ":holder",
+    "DEAD": ":dead",
+    "REASON": ":reason",
+    "PAYLOAD": ":payload",
+    "STRIKES": ":strikes",
+    "COPIES": ":copies",
+    "REVOKED": ":revoked",
+    "GATE": ":gate",
+    "IN_FLIGHT": ":in_flight",
+}
+
+#: Suffixes of the keys that a whole lane shares. A queue's name never begins with ``@``.
+LANE_PARTS = {
+    "WAKE": ":@wake",
+    "TOKEN": ":@token",
+    "ALARM": ":@alarm",
+    "AGENDA": ":@agenda",
+}
+
+#: Priority steps a queue can have: ready sets ``:ready:0`` (first) to ``:ready:9``.
+MAX_STEPS = 10
+
+
+def lua_constants() -> str:
+    """The key suffixes and the number of steps as Lua constants, put before every script."""
+    names = {**QUEUE_PARTS, **LANE_PARTS}
+    lines = [f"local {name} = '{suffix}'" for name, suffix in names.items()]
+    return "\n".join([*lines, f"local MAX_STEPS = {MAX_STEPS}", ""])
+
+
+def slot_of(basis: str, slots: int) -> int:
+    """The slot an id belongs to: CRC32 of its slot basis, modulo a power of two."""
+    return crc32(basis.encode()) % slots
+
+
+def tag(lane: str, slot: int = 0, slots: int = 1) -> str:
+    """The hash tag that puts a lane's keys (or one slot of them) on one Cluster slot.
+
+    Braces in a lane's name would end the tag early, so they are percent-encoded.
+    """
+    name = lane.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
+    return f"{{{name}/{slot}}}" if slots > 1 else f"{{{name}}}"
+
+
+@dataclass(frozen=True)
+class LaneKeys:
+    """The keys that all queues of one lane share."""
+
+    lane: str
+    prefix: str = ""
+    slot: int = 0
+    slots: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.lane:
+            raise OptionError("a lane needs a name, got ''")
+
+    @cached_property
+    def base(self) -> str:
+        """What every key of the lane begins with; scripts take it as a key and add the suffixes."""
+        return f"{self.prefix}delayhub:{tag(self.lane, self.slot, self.slots)}"
+
+    @cached_property
+    def wake(self) -> str:
+        """LIST of at most one token: the bell. Consumers BLPOP it, publishers and claims ring it."""
+        return self.base + LANE_PARTS["WAKE"]
+
+    @cached_property
+    def token(self) -> str:
+        """STRING, a counter: each claim draws its fencing token from it."""
+        return self.base + LANE_PARTS["TOKEN"]
+
+    @cached_property
+    def alarm(self) -> str:
+        """STRING ``"<due ms>:<consumer>"``: who wakes at the next due time; the others are its backstop."""
+        return self.base + LANE_PARTS["ALARM"]
+
+    @cached_property
+    def agenda(self) -> str:
+        """ZSET, timer lanes only: queue → when it next wants attention, in ms."""
+        return self.base + LANE_PARTS["AGENDA"]
+
+    def queue(self, name: str) -> QueueKeys:
+        """The keys of one queue in this lane."""
+        return QueueKeys(f"{self.base}:{name}")
+
+
+@dataclass(frozen=True)
+class QueueKeys:
+    """The keys of one queue. An id is in exactly one of waiting, ready, leased and dead."""
+
+    base: str
+
+    @cached_property
+    def waiting(self) -> str:
+        """ZSET: id → due ms · 16 + priority step. Not due yet (a timer stays here until it is claimed)."""
+        return self.base + QUEUE_PARTS["WAITING"]
+
+    def ready(self, step: int) -> str:
+        """ZSET per priority step: id → µs, its due time or now, never the same twice. Due and unclaimed."""
+        return f"{self.base}{QUEUE_PARTS['READY']}{step}"
+
+    @cached_property
+    def leased(self) -> str:
+        """ZSET: id → lease end, in ms. Claimed by a consumer."""
+        return self.base + QUEUE_PARTS["LEASED"]
+
+    @cached_property
+    def holder(self) -> str:
+        """HASH: id → ``"<token>:<step>:<score>"`` while leased: the fence, and the place to go back to."""
+        return self.base + QUEUE_PARTS["HOLDER"]
+
+    @cached_property
+    def dead(self) -> str:
+        """ZSET: id → time of death, in ms. Gave up; messages only."""
+        return self.base + QUEUE_PARTS["DEAD"]
+
+    @cached_property
+    def reason(self) -> str:
+        """HASH: id → why it is dead."""
+        return self.base + QUEUE_PARTS["REASON"]
+
+    @cached_property
+    def payload(self) -> str:
+        """HASH: id → bytes, the message. Timers have none."""
+        return self.base + QUEUE_PARTS["PAYLOAD"]
+
+    @cached_property
+    def strikes(self) -> str:
+        """HASH: id → leases that ran out, where there were any."""
+        return self.base + QUEUE_PARTS["STRIKES"]
+
+    @cached_property
+    def copies(self) -> str:
+        """HASH: ``n:<id>`` → highest copy number drawn, ``live:<id>`` → copies not yet done."""
+        return self.base + QUEUE_PARTS["COPIES"]
+
+    @cached_property
+    def revoked(self) -> str:
+        """ZSET: id → until when it stays revoked, in ms. Tombstones."""
+        return self.base + QUEUE_PARTS["REVOKED"]
+
+    @cached_property
+    def gate(self) -> str:
+        """HASH, timer queues: what a claim may take (rate, burst, max_in_flight, shut_until, weight, tat)."""
+        return self.base + QUEUE_PARTS["GATE"]
+
+    @cached_property
+    def in_flight(self) -> str:
+        """ZSET, timer queues: id → until when it holds a slot of ``max_in_flight``, in ms."""
+        return self.base + QUEUE_PARTS["IN_FLIGHT"]
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """All keys of the queue."""
+        ready = tuple(self.ready(step) for step in range(MAX_STEPS))
+        return ready + tuple(self.base + suffix for name, suffix in QUEUE_PARTS.items() if name != "READY")

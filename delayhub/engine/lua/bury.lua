@@ -1,0 +1,15 @@
+-- Declares a leased message dead, with the reason.
+-- KEYS: queue
+-- ARGV: reason, then for each lease: id, token
+-- Returns: how many leases still held
+-- Complexity: O(log n) a lease
+-- Uses: now, owned
+local q = KEYS[1]
+local ids = owned(q, 2, (#ARGV - 1) / 2)
+for _, id in ipairs(ids) do
+  redis.call('ZREM', q .. LEASED, id)
+  redis.call('HDEL', q .. HOLDER, id)
+  redis.call('ZADD', q .. DEAD, now, id)
+  redis.call('HSET', q .. REASON, id, ARGV[1])
+end
+return #ids

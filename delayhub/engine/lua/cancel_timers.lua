@@ -1,0 +1,17 @@
+-- Removes timers, also leased ones: the row they stand for has decided.
+-- KEYS: queue, lane
+-- ARGV: ids
+-- Returns: for each id: 1 if there was a timer, else 0
+-- Complexity: O(log n) an id
+-- Uses: now
+local q = KEYS[1]
+local out = {}
+for i, id in ipairs(ARGV) do
+  out[i] = redis.call('ZREM', q .. WAITING, id)
+  if redis.call('ZREM', q .. LEASED, id) == 1 then
+    redis.call('HDEL', q .. HOLDER, id)
+    out[i] = 1
+  end
+  redis.call('HDEL', q .. STRIKES, id)
+end
+return out

@@ -1,0 +1,56 @@
+-- Claims due timers over all queues of a lane that want attention, by their gates and weights.
+-- KEYS: lane
+-- ARGV: consumer, lease ms, slot ms, limit, then acknowledgements, grouped: queue name, count, and for each: id, token
+-- Returns: now ms, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm,
+--   acknowledged, then a list for each queue that gave something: its name, token, ids, {id, strikes, …}
+-- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(1) a queue that wants attention (64 at most)
+-- Uses: now, ring, forget, owned, acknowledge, timers, gate, alarm
+local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local claimed, acknowledged, at, more = {}, 0, 5, 0
+while at < #ARGV do
+  local count = tonumber(ARGV[at + 1])
+  acknowledged = acknowledged + acknowledge(lane .. ':' .. ARGV[at], at + 2, count)
+  at = at + 2 + 2 * count
+end
+
+local names = limit > 0 and redis.call('ZRANGEBYSCORE', lane .. AGENDA, '-inf', now, 'LIMIT', 0, 64) or {}
+local weights, whole = {}, 0
+for i, name in ipairs(names) do
+  weights[i] = tonumber(redis.call('HGET', lane .. ':' .. name .. GATE, 'weight') or 1)
+  whole = whole + weights[i]
+end
+for i, name in ipairs(names) do
+  local q = lane .. ':' .. name
+  reap_timers(q, 100)
+  local share = math.ceil(limit * weights[i] / whole)
+  whole = whole - weights[i]
+  local allowed, reopens = open_gate(q, share)
+  local ids = {}
+  if allowed > 0 then
+    local token, struck = redis.call('INCR', lane .. TOKEN), nil
+    ids, struck = lease_timers(q, allowed, now + lease, token)
+    if #ids > 0 then
+      pass_gate(q, ids, now + slot)
+      limit = limit - #ids
+      claimed[#claimed + 1] = {name, token, ids, struck}
+    end
+  end
+  -- When the queue wants attention again: its next due timer, not before its gate opens, or its next lost lease.
+  local head = redis.call('ZRANGE', q .. WAITING, 0, 0, 'WITHSCORES')[2]
+  local wake_at = head and math.max(math.floor(tonumber(head) / 16), reopens or now)
+  local lease_end = redis.call('ZRANGE', q .. LEASED, 0, 0, 'WITHSCORES')[2]
+  wake_at = math.min(wake_at or math.huge, lease_end and tonumber(lease_end) or math.huge)
+  if wake_at == math.huge then
+    redis.call('ZREM', lane .. AGENDA, name)
+  else
+    redis.call('ZADD', lane .. AGENDA, wake_at, name)
+  end
+end
+
+local come_back = tonumber(redis.call('ZRANGE', lane .. AGENDA, 0, 0, 'WITHSCORES')[2])
+if come_back and come_back <= now then
+  more = 1
+  ring(lane)
+end
+local holds = come_back and alarm(lane, consumer, come_back) or 0
+return {now, come_back or -1, more, holds, acknowledged, claimed}

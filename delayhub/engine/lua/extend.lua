@@ -1,0 +1,12 @@
+-- Puts off the end of leases that still hold. The token stays: a lost reply loses nothing.
+-- KEYS: queue
+-- ARGV: lease ms, then for each lease: id, token
+-- Returns: the ids whose leases still held
+-- Complexity: O(log n) a lease
+-- Uses: now, owned
+local q, lease = KEYS[1], tonumber(ARGV[1])
+local ids = owned(q, 2, (#ARGV - 1) / 2)
+for _, id in ipairs(ids) do
+  redis.call('ZADD', q .. LEASED, now + lease, id)
+end
+return ids

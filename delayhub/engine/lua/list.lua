@@ -1,0 +1,34 @@
+-- A page of a queue's entries, for people.
+-- KEYS: queue
+-- ARGV: place (waiting, ready, leased, dead), offset, limit, 1 with payloads
+-- Returns: for each entry: id, ms (due, lease end or death), step, strikes, reason, payload
+-- Complexity: O(log n + offset + limit)
+-- Uses: none
+local q, place, offset, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local out = {}
+
+local function add(key, of_score)
+  local size = redis.call('ZCARD', key)
+  if limit > 0 and offset < size then
+    local found = redis.call('ZRANGE', key, offset, offset + limit - 1, 'WITHSCORES')
+    for i = 1, #found, 2 do
+      local id, ms, step = found[i], of_score(tonumber(found[i + 1]))
+      local payload = ARGV[4] == '1' and redis.call('HGET', q .. PAYLOAD, id) or false
+      local strikes = tonumber(redis.call('HGET', q .. STRIKES, id) or 0)
+      out[#out + 1] = {id, ms, step or 0, strikes, redis.call('HGET', q .. REASON, id), payload}
+    end
+    limit = limit - #found / 2
+  end
+  offset = math.max(0, offset - size)
+end
+
+if place == 'ready' then
+  for step = 0, MAX_STEPS - 1 do
+    add(q .. READY .. step, function(score) return math.floor(score / 1000), step end)
+  end
+elseif place == 'waiting' then
+  add(q .. WAITING, function(score) return math.floor(score / 16), score % 16 end)
+else
+  add(q .. (place == 'leased' and LEASED or DEAD), function(score) return score, 0 end)
+end
+return out

@@ -1,0 +1,17 @@
+-- forget(q, ids): drops what is kept beside the sets for ids that have left all of them.
+local function forget(q, ids)
+  redis.call('HDEL', q .. PAYLOAD, unpack(ids))
+  if redis.call('EXISTS', q .. STRIKES) == 1 then
+    redis.call('HDEL', q .. STRIKES, unpack(ids))
+  end
+  if redis.call('EXISTS', q .. COPIES) == 1 then
+    for _, id in ipairs(ids) do
+      local base = string.match(id, '^(.*)#%d+$')
+      if base and redis.call('HEXISTS', q .. COPIES, 'live:' .. base) == 1 then
+        if redis.call('HINCRBY', q .. COPIES, 'live:' .. base, -1) <= 0 then
+          redis.call('HDEL', q .. COPIES, 'live:' .. base, 'n:' .. base)
+        end
+      end
+    end
+  end
+end

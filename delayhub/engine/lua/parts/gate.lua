@@ -1,0 +1,44 @@
+-- open_gate(q, want): how many timers the queue's gate lets through now, and when it next lets one through (ms) where
+-- that is fewer than asked. Rates are GCRA: `tat` is the theoretical arrival time, in µs, of the permit after the last.
+local function open_gate(q, want)
+  local rate, burst, max_in_flight, shut_until, tat = unpack(
+    redis.call('HMGET', q .. GATE, 'rate', 'burst', 'max_in_flight', 'shut_until', 'tat'))
+  if shut_until and tonumber(shut_until) > now then
+    return 0, tonumber(shut_until)
+  end
+  local allowed, reopens = want, nil
+  if max_in_flight then
+    redis.call('ZREMRANGEBYSCORE', q .. IN_FLIGHT, '-inf', now)
+    local free = tonumber(max_in_flight) - redis.call('ZCARD', q .. IN_FLIGHT)
+    if free < allowed then
+      allowed = math.max(free, 0)
+      local first = redis.call('ZRANGE', q .. IN_FLIGHT, 0, 0, 'WITHSCORES')[2]
+      reopens = first and tonumber(first)
+    end
+  end
+  if rate then
+    local interval, room = 1000000 / rate, tonumber(burst or 1)
+    local arrival = math.max(tonumber(tat or 0), now_us - room * interval)
+    local permits = math.floor((now_us - arrival) / interval + 1e-9)
+    if permits < allowed then
+      allowed = math.max(permits, 0)
+      reopens = math.ceil((arrival + (allowed + 1) * interval) / 1000)
+    end
+  end
+  return allowed, reopens
+end
+
+-- pass_gate(q, ids, slot_until): books what went through.
+local function pass_gate(q, ids, slot_until)
+  local rate, burst, max_in_flight, tat = unpack(redis.call('HMGET', q .. GATE, 'rate', 'burst', 'max_in_flight', 'tat'))
+  if rate then
+    local interval = 1000000 / rate
+    local arrival = math.max(tonumber(tat or 0), now_us - tonumber(burst or 1) * interval)
+    redis.call('HSET', q .. GATE, 'tat', string.format('%.0f', arrival + #ids * interval))
+  end
+  if max_in_flight then
+    for _, id in ipairs(ids) do
+      redis.call('ZADD', q .. IN_FLIGHT, slot_until, id)
+    end
+  end
+end

@@ -1,0 +1,12 @@
+-- note_agenda(lane, queue, at): a timer queue wants attention no later than `at` (ms). Rings when that is the earliest
+-- time of the lane, since whoever sleeps until the old one would come too late.
+local function note_agenda(lane, queue, at)
+  local was = redis.call('ZSCORE', lane .. AGENDA, queue)
+  if was and tonumber(was) <= at then
+    return
+  end
+  redis.call('ZADD', lane .. AGENDA, at, queue)
+  if redis.call('ZRANGE', lane .. AGENDA, 0, 0)[1] == queue then
+    ring(lane)
+  end
+end

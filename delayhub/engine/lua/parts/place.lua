@@ -1,0 +1,13 @@
+-- place(q, lane, id, due, step): puts an id where its due time says: ready, or waiting. Rings for what is ready and
+-- for a new head of waiting, since whoever sleeps until the old head would come too late.
+local function place(q, lane, id, due, step)
+  if due <= now then
+    put_ready(q, step, id)
+    ring(lane)
+    return
+  end
+  redis.call('ZADD', q .. WAITING, due * 16 + step, id)
+  if redis.call('ZRANGE', q .. WAITING, 0, 0)[1] == id then
+    ring(lane)
+  end
+end

@@ -1,0 +1,13 @@
+-- put_ready(q, step, id): last in line of its priority step. Scores never repeat, which keeps first in, first out.
+local last_score = {}
+local function put_ready(q, step, id)
+  local key = q .. READY .. step
+  local last = last_score[key]
+  if not last then
+    local tail = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
+    last = tail[2] and tonumber(tail[2]) or 0
+  end
+  local score = math.max(now_us, last + 1)
+  last_score[key] = score
+  redis.call('ZADD', key, score, id)
+end

@@ -1,0 +1,21 @@
+-- reap(q, limit, max_strikes): leases that ran out cost a strike; the entry goes back to its place in line, or dies
+-- at max_strikes. Returns how many went back and how many died.
+local function reap(q, limit, max_strikes)
+  local returned, died = 0, 0
+  local ids = redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit)
+  for _, id in ipairs(ids) do
+    local step, score = string.match(redis.call('HGET', q .. HOLDER, id) or '', '^%d+:(%d+):(%d+)$')
+    local strikes = redis.call('HINCRBY', q .. STRIKES, id, 1)
+    redis.call('ZREM', q .. LEASED, id)
+    redis.call('HDEL', q .. HOLDER, id)
+    if strikes >= max_strikes then
+      redis.call('ZADD', q .. DEAD, now, id)
+      redis.call('HSET', q .. REASON, id, 'lease ran out ' .. strikes .. ' times')
+      died = died + 1
+    else
+      redis.call('ZADD', q .. READY .. (step or 0), score or now_us, id)
+      returned = returned + 1
+    end
+  end
+  return returned, died
+end

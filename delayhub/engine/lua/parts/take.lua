@@ -1,0 +1,52 @@
+-- take(q, want, steps, max_bytes, lease_end, token, out, company): pops up to `want` ready messages in order, leases
+-- them (a lease_end of 0 deletes them instead) and appends id, payload to `out`. `company` says that the claim already
+-- has messages, which a suspect must not join. Returns count, bytes, and whether the claim must stop here.
+local function hand_out(q, ids, scores, step, lease_end, token)
+  if lease_end == 0 then
+    forget(q, ids)
+    return
+  end
+  local leases, holders = {}, {}
+  for i, id in ipairs(ids) do
+    leases[2 * i - 1], leases[2 * i] = lease_end, id
+    holders[2 * i - 1], holders[2 * i] = id, string.format('%d:%d:%.0f', token, step, scores[i])
+  end
+  redis.call('ZADD', q .. LEASED, unpack(leases))
+  redis.call('HSET', q .. HOLDER, unpack(holders))
+end
+
+local function take(q, want, steps, max_bytes, lease_end, token, out, company)
+  local count, bytes, stop = 0, 0, false
+  for step = 0, steps - 1 do
+    local key = q .. READY .. step
+    while count < want and not stop do
+      -- Twenty at a time, so that large payloads are read no further than the limit and one handful.
+      local taken, rest, alone = redis.call('ZPOPMIN', key, math.min(want - count, 20)), nil, false
+      if #taken == 0 then
+        break
+      end
+      taken, rest, alone = suspect(q, taken)
+      if alone and (company or #out > 0) then
+        taken, rest = {}, {taken[1], taken[2], unpack(rest)}
+      end
+      stop = alone or #rest > 0
+      for i = 1, #rest, 2 do
+        redis.call('ZADD', key, rest[i + 1], rest[i])
+      end
+      local ids, scores = {}, {}
+      for i = 1, #taken, 2 do
+        ids[#ids + 1], scores[#scores + 1] = taken[i], taken[i + 1]
+      end
+      if #ids > 0 then
+        for i, payload in ipairs(redis.call('HMGET', q .. PAYLOAD, unpack(ids))) do
+          out[#out + 1], out[#out + 2] = ids[i], payload or ''
+          bytes = bytes + #out[#out]
+        end
+        count = count + #ids
+        hand_out(q, ids, scores, step, lease_end, token)
+        stop = stop or bytes >= max_bytes
+      end
+    end
+  end
+  return count, bytes, stop
+end

@@ -1,0 +1,38 @@
+-- reap_timers(q, limit): leases that ran out cost a strike and the timer waits for its own time again. Never deadly:
+-- the row decides.
+local function reap_timers(q, limit)
+  local ids = redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit)
+  for _, id in ipairs(ids) do
+    local score = string.match(redis.call('HGET', q .. HOLDER, id) or '', ':(%d+)$')
+    redis.call('HINCRBY', q .. STRIKES, id, 1)
+    redis.call('ZREM', q .. LEASED, id)
+    redis.call('HDEL', q .. HOLDER, id)
+    redis.call('ZADD', q .. WAITING, score or now * 16, id)
+  end
+end
+
+-- lease_timers(q, want, lease_end, token): claims up to `want` due timers. Returns their ids and {id, strikes, …}.
+local function lease_timers(q, want, lease_end, token)
+  local due = redis.call('ZRANGEBYSCORE', q .. WAITING, '-inf', now * 16 + 15, 'WITHSCORES', 'LIMIT', 0, want)
+  local ids, leases, holders, struck = {}, {}, {}, {}
+  for i = 1, #due, 2 do
+    local score = tonumber(due[i + 1])
+    ids[#ids + 1] = due[i]
+    leases[i], leases[i + 1] = lease_end, due[i]
+    holders[i], holders[i + 1] = due[i], string.format('%d:%d:%.0f', token, score % 16, score)
+  end
+  if #ids == 0 then
+    return ids, struck
+  end
+  redis.call('ZREM', q .. WAITING, unpack(ids))
+  redis.call('ZADD', q .. LEASED, unpack(leases))
+  redis.call('HSET', q .. HOLDER, unpack(holders))
+  if redis.call('EXISTS', q .. STRIKES) == 1 then
+    for i, strikes in ipairs(redis.call('HMGET', q .. STRIKES, unpack(ids))) do
+      if strikes then
+        struck[#struck + 1], struck[#struck + 2] = ids[i], tonumber(strikes)
+      end
+    end
+  end
+  return ids, struck
+end

@@ -1,0 +1,32 @@
+-- Removes all messages that nobody holds, but not the dead: a person decides about those.
+-- KEYS: queue
+-- ARGV: none
+-- Returns: how many were removed
+-- Complexity: O(leased + dead); what was removed is freed in the background
+-- Uses: none
+local q = KEYS[1]
+local removed = redis.call('ZCARD', q .. WAITING)
+redis.call('UNLINK', q .. WAITING)
+for step = 0, MAX_STEPS - 1 do
+  removed = removed + redis.call('ZCARD', q .. READY .. step)
+  redis.call('UNLINK', q .. READY .. step)
+end
+local kept = redis.call('ZRANGE', q .. LEASED, 0, -1)
+for _, id in ipairs(redis.call('ZRANGE', q .. DEAD, 0, -1)) do
+  kept[#kept + 1] = id
+end
+local payloads, strikes = {}, {}
+for i, id in ipairs(kept) do
+  payloads[i] = redis.call('HGET', q .. PAYLOAD, id)
+  strikes[i] = redis.call('HGET', q .. STRIKES, id)
+end
+redis.call('UNLINK', q .. PAYLOAD, q .. STRIKES, q .. COPIES)
+for i, id in ipairs(kept) do
+  if payloads[i] then
+    redis.call('HSET', q .. PAYLOAD, id, payloads[i])
+  end
+  if strikes[i] then
+    redis.call('HSET', q .. STRIKES, id, strikes[i])
+  end
+end
+return removed

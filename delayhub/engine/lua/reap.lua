@@ -1,0 +1,11 @@
+-- Takes back leases that ran out.
+-- KEYS: queue, lane
+-- ARGV: limit, max strikes
+-- Returns: how many went back to their place, how many died
+-- Complexity: O(log n) a lease
+-- Uses: now, ring, reap
+local returned, died = reap(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]))
+if returned > 0 then
+  ring(KEYS[2])
+end
+return {returned, died}

@@ -1,0 +1,24 @@
+-- Puts dead messages back in line, without their strikes: those named, or the oldest.
+-- KEYS: queue, lane
+-- ARGV: limit, then ids (none: the oldest dead)
+-- Returns: how many
+-- Complexity: O(log n) an id
+-- Uses: now, ring, ready
+local q, lane = KEYS[1], KEYS[2]
+local ids = {unpack(ARGV, 2)}
+if #ids == 0 then
+  ids = redis.call('ZRANGE', q .. DEAD, 0, tonumber(ARGV[1]) - 1)
+end
+local revived = 0
+for _, id in ipairs(ids) do
+  if redis.call('ZREM', q .. DEAD, id) == 1 then
+    redis.call('HDEL', q .. REASON, id)
+    redis.call('HDEL', q .. STRIKES, id)
+    put_ready(q, 0, id)
+    revived = revived + 1
+  end
+end
+if revived > 0 then
+  ring(lane)
+end
+return revived

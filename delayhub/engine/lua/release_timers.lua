@@ -1,0 +1,19 @@
+-- Gives leased timers back: to their own due time, or to wait for a delay first. Costs no strike.
+-- KEYS: queue, lane
+-- ARGV: queue name, delay ms, then for each lease: id, token
+-- Returns: how many leases still held
+-- Complexity: O(log n) a lease
+-- Uses: now, ring, owned, note_agenda
+local q, lane, delay = KEYS[1], KEYS[2], tonumber(ARGV[2])
+local ids, holders = owned(q, 3, (#ARGV - 2) / 2)
+for i, id in ipairs(ids) do
+  local step, score = string.match(holders[i], '^%d+:(%d+):(%d+)$')
+  redis.call('ZREM', q .. LEASED, id)
+  redis.call('HDEL', q .. HOLDER, id)
+  redis.call('ZADD', q .. WAITING, delay > 0 and (now + delay) * 16 + step or score, id)
+  redis.call('ZREM', q .. IN_FLIGHT, id)
+end
+if #ids > 0 then
+  note_agenda(lane, ARGV[1], now + delay)
+end
+return #ids

@@ -1,0 +1,29 @@
+-- Moves messages that nobody holds to another time; copies of an id move with it.
+-- KEYS: queue, lane
+-- ARGV: due ms, then ids
+-- Returns: for each id: moved, leased (a consumer holds it: left alone) or absent
+-- Complexity: O(log n) an id and copy
+-- Uses: now, ring, ready, lift, place, names
+local q, lane, due = KEYS[1], KEYS[2], tonumber(ARGV[1])
+local out = {}
+for i = 2, #ARGV do
+  local outcome = 'absent'
+  for _, id in ipairs(names(q, ARGV[i])) do
+    local score = redis.call('ZSCORE', q .. WAITING, id)
+    local step = score and tonumber(score) % 16 or 0
+    for ready_step = 1, MAX_STEPS - 1 do
+      if not score and redis.call('ZSCORE', q .. READY .. ready_step, id) then
+        step = ready_step
+      end
+    end
+    local from = lift(q, id, false)
+    if from == 'leased' then
+      outcome = outcome == 'moved' and outcome or 'leased'
+    elseif from then
+      place(q, lane, id, due, step)
+      outcome = 'moved'
+    end
+  end
+  out[#out + 1] = outcome
+end
+return out

@@ -1,0 +1,44 @@
+-- Stores messages: ready at once when their time has come, else waiting.
+-- KEYS: queue, lane
+-- ARGV: mode, then for each entry: id, due ms, step, payload
+-- Returns: for each entry: outcome (added, replaced, exists, copied), id used
+-- Complexity: O(log n) an entry
+-- Uses: now, ring, ready, lift, place
+local q, lane, mode = KEYS[1], KEYS[2], ARGV[1]
+local out = {}
+
+-- The first free name for one more entry of a taken id. Celery publishes one id twice and means both.
+local function copy_of(id, payload)
+  redis.call('HINCRBY', q .. COPIES, 'live:' .. id, 1)
+  while true do
+    local name = id .. '#' .. redis.call('HINCRBY', q .. COPIES, 'n:' .. id, 1)
+    if redis.call('HSETNX', q .. PAYLOAD, name, payload) == 1 then
+      return name
+    end
+  end
+end
+
+for i = 2, #ARGV, 4 do
+  local id, due, step, payload = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3]
+  local outcome = 'added'
+  -- A payload is there exactly while its id is in one of the sets, so this one command asks and answers.
+  if redis.call('HSETNX', q .. PAYLOAD, id, payload) == 0 then
+    if mode == 'new' then
+      id = copy_of(id, payload)
+      outcome = 'copied'
+    elseif mode == 'replace' then
+      lift(q, id, true)
+      redis.call('HSET', q .. PAYLOAD, id, payload)
+      redis.call('HDEL', q .. STRIKES, id)
+      outcome = 'replaced'
+    else
+      outcome = 'exists'
+    end
+  end
+  if outcome ~= 'exists' then
+    place(q, lane, id, due, step)
+  end
+  out[#out + 1] = outcome
+  out[#out + 1] = id
+end
+return out

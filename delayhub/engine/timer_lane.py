@@ -1,0 +1,206 @@
+"""Timers of many queues in one lane: ids that wait until they are due, without payload."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import redis
+
+from delayhub.engine.delay_queue import chunks, flat_leases
+from delayhub.engine.entry import Lease, check_timer, text
+from delayhub.engine.keys import LaneKeys
+from delayhub.engine.options import EngineOptions
+from delayhub.engine.scripts import script
+from delayhub.errors import EntryError, OptionError
+
+#: Timers that one claim takes at most, and acknowledgements that travel with it.
+MAX_CLAIM = 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gate:
+    """What a claim may take from a timer queue.
+
+    Args:
+        rate_per_second: permits a second (GCRA); None for no limit.
+        burst: permits that may be used at once after a pause.
+        max_in_flight: timers that may be out at once, from claim to :meth:`TimerLane.settle`; None for no limit.
+        shut_until_ms: nothing passes before this Unix time in ms.
+        weight: share of a claim beside the lane's other queues.
+    """
+
+    rate_per_second: float | None = None
+    burst: int = 1
+    max_in_flight: int | None = None
+    shut_until_ms: int = 0
+    weight: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("rate_per_second", "max_in_flight", "burst", "weight"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise OptionError(f"{name} must be positive, got {value!r}")
+
+
+class TimerBatch(NamedTuple):
+    """Due timers of one queue. ``strikes`` names those whose leases ran out before, and how often."""
+
+    queue: str
+    token: int
+    ids: list[str]
+    strikes: dict[str, int]
+
+
+class TimerClaim(NamedTuple):
+    """A claim's reply; the fields mean what they mean in :class:`delayhub.engine.claim.Claim`."""
+
+    now_ms: int
+    come_back_ms: int | None
+    more: bool
+    holds_alarm: bool
+    acknowledged: int
+    batches: list[TimerBatch]
+
+
+class TimerLane:
+    """Timers in Redis for rows in a database: an id and a due time, about 130 bytes each.
+
+    A timer is a hint: the row it stands for decides. Queues come into being with their first timer.
+
+    Args:
+        client: a redis-py client that does not decode replies.
+        name: the lane's name.
+        options: see :class:`EngineOptions`.
+    """
+
+    def __init__(self, client: redis.Redis, name: str, *, options: EngineOptions | None = None) -> None:
+        self.client = client
+        self.name = name
+        self.options = options or EngineOptions()
+        self.keys = LaneKeys(name, self.options.key_prefix)
+        self.consumer = uuid4().hex[:12]
+
+    def ensure(self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = 0) -> list[str]:
+        """For each (id, due ms): ``added``, ``pulled`` (to an earlier time) or ``left``.
+
+        Safe to repeat and in any order: a timer only ever moves earlier, and a leased one is left to its consumer.
+        """
+        return self._arm("ensure", queue, timers, step)
+
+    def put(self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = 0) -> list[str]:
+        """For each (id, due ms): ``added`` or ``moved``. Exact: also later, and a lease on the timer becomes void."""
+        return self._arm("put", queue, timers, step)
+
+    def cancel(self, queue: str, ids: Sequence[str]) -> list[bool]:
+        """For each id: whether there was a timer. Leased ones are removed too."""
+        return [bool(found) for chunk in chunks(ids) for found in self._run("cancel_timers", queue, chunk)]
+
+    def claim(self, limit: int = 100, *, acknowledged: Iterable[Lease] = ()) -> TimerClaim:
+        """Up to ``limit`` (at most 1 000) due timers over the queues that want attention, as their gates allow."""
+        command = timer_claim_command(
+            self.name, limit=limit, consumer=self.consumer, options=self.options, acknowledged=acknowledged
+        )
+        return parse_timer_claim(script("claim_timers").run(self.client, command[3:4], command[4:]))
+
+    def acknowledge(self, leases: Sequence[Lease]) -> int:
+        """How many of the leases still held; their timers are gone."""
+        return sum(
+            script("acknowledge").run(self.client, [self.keys.queue(queue).base], flat)
+            for queue, held in by_queue(leases).items()
+            for flat in flat_leases(held)
+        )
+
+    def release(self, leases: Sequence[Lease], *, delay_ms: int = 0) -> int:
+        """How many of the leases still held; their timers wait again, for the delay or for their own due time."""
+        return sum(
+            self._run("release_timers", queue, [queue, delay_ms, *flat])
+            for queue, held in by_queue(leases).items()
+            for flat in flat_leases(held)
+        )
+
+    def extend(self, leases: Sequence[Lease], *, lease_ms: int | None = None) -> set[str]:
+        """The ids whose leases still held; each now ends ``lease_ms`` from now."""
+        length = self.options.lease_ms if lease_ms is None else lease_ms
+        return {
+            text(found)
+            for queue, held in by_queue(leases).items()
+            for flat in flat_leases(held)
+            for found in script("extend").run(self.client, [self.keys.queue(queue).base], [length, *flat])
+        }
+
+    def set_gate(self, queue: str, gate: Gate) -> None:
+        """Lets claims take from the queue what the gate says, from now on."""
+        rate = "" if gate.rate_per_second is None else repr(float(gate.rate_per_second))
+        slots = "" if gate.max_in_flight is None else gate.max_in_flight
+        self._run("set_gate", queue, [queue, rate, gate.burst, slots, gate.shut_until_ms, gate.weight])
+
+    def settle(self, queue: str, ids: Sequence[str]) -> int:
+        """How many slots of ``max_in_flight`` were freed: the jobs are done, or given back."""
+        return sum(self._run("settle", queue, [queue, *chunk]) for chunk in chunks(ids))
+
+    def queues(self) -> list[str]:
+        """The queues that have timers or leases, the one that wants attention first coming first."""
+        return [text(name) for name in self.client.zrange(self.keys.agenda, 0, -1)]
+
+    def count(self, queue: str | None = None) -> int:
+        """How many timers wait or are leased, in one queue or in all of the lane."""
+        names = self.queues() if queue is None else [queue]
+        with self.client.pipeline(transaction=False) as pipeline:
+            for name in names:
+                pipeline.zcard(self.keys.queue(name).waiting)
+                pipeline.zcard(self.keys.queue(name).leased)
+            return sum(pipeline.execute())
+
+    def _arm(self, verb: str, queue: str, timers: Sequence[tuple[str, int]], step: int) -> list[str]:
+        if not queue or queue.startswith("@"):
+            raise EntryError(f"a timer queue needs a name that does not begin with '@', got {queue!r}")
+        answers: list[str] = []
+        for chunk in chunks(timers):
+            args: list[Any] = [queue]
+            for timer_id, due_ms in chunk:
+                check_timer(timer_id, due_ms)
+                args += [timer_id, due_ms, step]
+            answers += [text(answer) for answer in self._run(verb, queue, args)]
+        return answers
+
+    def _run(self, verb: str, queue: str, args: Sequence[Any]) -> Any:
+        return script(verb).run(self.client, [self.keys.queue(queue).base, self.keys.base], args)
+
+
+def by_queue(leases: Iterable[Lease]) -> dict[str, list[Lease]]:
+    """Leases by the queue they belong to."""
+    groups: dict[str, list[Lease]] = defaultdict(list)
+    for lease in leases:
+        groups[lease.queue].append(lease)
+    return groups
+
+
+def timer_claim_command(
+    lane: str, *, limit: int, consumer: str, options: EngineOptions, acknowledged: Iterable[Lease] = ()
+) -> tuple[Any, ...]:
+    """The command that claims due timers of a lane; for callers with a connection of their own."""
+    args: list[Any] = [consumer, options.lease_ms, int(options.slot_seconds * 1000), min(limit, MAX_CLAIM)]
+    for queue, held in by_queue(acknowledged).items():
+        args += [queue, len(held)]
+        for lease in held:
+            args += [lease.id, lease.token]
+    return script("claim_timers").command([LaneKeys(lane, options.key_prefix).base], args)
+
+
+def parse_timer_claim(reply: Sequence[Any]) -> TimerClaim:
+    """The reply of :func:`timer_claim_command` as a value."""
+    now, come_back, more, alarm, acknowledged, claimed = reply
+    batches = [
+        TimerBatch(
+            text(queue),
+            token,
+            [text(found) for found in ids],
+            {text(found): int(count) for found, count in zip(struck[::2], struck[1::2], strict=True)},
+        )
+        for queue, token, ids, struck in claimed
+    ]
+    return TimerClaim(now, None if come_back < 0 else come_back, bool(more), bool(alarm), acknowledged, batches)
