@@ -34,9 +34,9 @@ class ClaimedQueue:
 
 
 class QueueClaim(NamedTuple):
-    """What one queue gave. ``index`` is its place in the claim's list of queues."""
+    """What one queue gave. ``position`` is its place in the claim's list of queues."""
 
-    index: int
+    position: int
     token: int
     entries: list[Claimed]
 

@@ -144,7 +144,7 @@ class TimerLane:
 
     def queues(self) -> list[str]:
         """The queues that have timers or leases, the one that wants attention first coming first."""
-        return [text(name) for name in self.client.zrange(self.keys.agenda, 0, -1)]
+        return [text(name) for name in self.client.execute_command("ZRANGE", self.keys.agenda, 0, -1)]
 
     def count(self, queue: str | None = None) -> int:
         """How many timers wait or are leased, in one queue or in all of the lane."""
