@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 import redis
@@ -144,7 +144,8 @@ class TimerLane:
 
     def queues(self) -> list[str]:
         """The queues that have timers or leases, the one that wants attention first coming first."""
-        return [text(name) for name in self.client.execute_command("ZRANGE", self.keys.agenda, 0, -1)]
+        names = cast(list[bytes], self.client.zrange(self.keys.agenda, 0, -1))
+        return [text(name) for name in names]
 
     def count(self, queue: str | None = None) -> int:
         """How many timers wait or are leased, in one queue or in all of the lane."""

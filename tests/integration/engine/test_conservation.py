@@ -1,0 +1,230 @@
+"""Random verbs against a plain model: an id is in exactly one place, and has a payload only while it is in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import redis
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Mode, Place
+
+FAR = 4_000_000_000_000
+IDS = st.sampled_from([f"id{number}" for number in range(3)])
+STEPS = st.integers(0, 3)
+
+_server: list[redis.Redis] = []
+
+
+@pytest.fixture(autouse=True)
+def server(redis_client: redis.Redis) -> Iterator[None]:
+    _server[:] = [redis_client]
+    yield
+    _server.clear()
+
+
+@dataclass
+class Held:
+    """Where the model thinks an entry is. ``order`` is its place in line, kept while it is leased."""
+
+    place: Place
+    step: int
+    order: int
+    payload: bytes
+    strikes: int = 0
+    token: int = 0
+    expired: bool = False
+
+
+@dataclass
+class Model:
+    entries: dict[str, Held] = field(default_factory=dict)
+    drawn: dict[str, int] = field(default_factory=dict)
+    line: int = 0
+
+    def next_in_line(self) -> int:
+        self.line += 1
+        return self.line
+
+    def copies(self, name: str) -> list[str]:
+        return [found for found in self.entries if found == name or found.startswith(f"{name}#")]
+
+    def forget(self, name: str) -> None:
+        del self.entries[name]
+        base, _, number = name.partition("#")
+        if number and not any(found.startswith(f"{base}#") for found in self.entries):
+            self.drawn.pop(base, None)
+
+    def reap(self, max_strikes: int) -> None:
+        for held in self.entries.values():
+            if held.place is Place.LEASED and held.expired:
+                held.strikes += 1
+                held.place = Place.DEAD if held.strikes >= max_strikes else Place.READY
+
+
+class Conservation(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        (client,) = _server
+        client.flushall()
+        self.queue = DelayQueue(client, "q", options=EngineOptions(max_strikes=4))
+        self.model = Model()
+        self.void: list[Lease] = []
+        self.number = 0
+
+    @rule(name=IDS, step=STEPS, later=st.booleans(), mode=st.sampled_from(Mode))
+    def schedule(self, name: str, step: int, later: bool, mode: Mode) -> None:
+        self.number += 1
+        payload = b"%d" % self.number
+
+        (answer,) = self.queue.schedule([Entry(name, FAR if later else 0, payload, step)], mode=mode)
+
+        if name in self.model.entries:
+            expected = {Mode.NEW: "copied", Mode.REPLACE: "replaced", Mode.IF_ABSENT: "exists"}[mode]
+        else:
+            expected = "added"
+        assert answer.outcome == expected
+        if expected == "exists":
+            return
+        if expected == "copied":
+            self.model.drawn[name] = self.model.drawn.get(name, 0) + 1
+            name = f"{name}#{self.model.drawn[name]}"
+        assert answer.id == name
+        self._void(name)
+        place = Place.WAITING if later else Place.READY
+        self.model.entries[name] = Held(place, step, self.model.next_in_line(), payload)
+
+    @rule(limit=st.integers(1, 4), lost=st.booleans())
+    def claim(self, limit: int, lost: bool) -> None:
+        self.model.reap(self.queue.options.max_strikes)
+        expected: list[str] = []
+        ready = [
+            (held.step, held.order, name) for name, held in self.model.entries.items() if held.place is Place.READY
+        ]
+        for _, _, name in sorted(ready)[:limit]:
+            if self.model.entries[name].strikes >= 2:
+                expected = expected or [name]
+                break
+            expected.append(name)
+
+        claim = self.queue.claim(limit, lease_ms=0 if lost else None)
+
+        assert [entry.id for entry in claim.entries] == expected
+        for entry in claim.entries:
+            held = self.model.entries[entry.id]
+            assert (entry.payload, entry.strikes) == (held.payload, held.strikes)
+            held.place, held.token, held.expired = Place.LEASED, entry.token, lost
+
+    @rule(data=st.data(), verb=st.sampled_from(["acknowledge", "release", "delay", "extend", "bury"]))
+    def finish(self, data: Any, verb: str) -> None:
+        held = [
+            Lease("q", "q", name, entry.token)
+            for name, entry in self.model.entries.items()
+            if entry.place is Place.LEASED
+        ]
+        if not held and not self.void:
+            return
+        lease = data.draw(st.sampled_from(held + self.void[-3:]))
+        valid = lease in held
+        entry = self.model.entries.get(lease.id)
+
+        match verb:
+            case "acknowledge":
+                assert self.queue.acknowledge([lease]) == valid
+                if valid:
+                    self.void.append(lease)
+                    self.model.forget(lease.id)
+            case "release" | "delay":
+                assert self.queue.release([lease], delay_ms=10**9 if verb == "delay" else 0) == valid
+                if valid and entry:
+                    self.void.append(lease)
+                    entry.place = Place.WAITING if verb == "delay" else Place.READY
+            case "extend":
+                assert self.queue.extend([lease]) == ({lease.id} if valid else set())
+                if valid and entry:
+                    entry.expired = False
+            case "bury":
+                assert self.queue.bury([lease], reason="because") == valid
+                if valid and entry:
+                    self.void.append(lease)
+                    entry.place = Place.DEAD
+
+    @rule()
+    def reap(self) -> None:
+        self.model.reap(self.queue.options.max_strikes)
+        self.queue.reap()
+
+    @rule(name=IDS)
+    def cancel(self, name: str) -> None:
+        gone = [found for found in self.model.copies(name) if self.model.entries[found].place is not Place.LEASED]
+
+        assert self.queue.cancel([name]) == [len(gone)]
+
+        for found in gone:
+            self.model.forget(found)
+
+    @rule(name=IDS, later=st.booleans())
+    def reschedule(self, name: str, later: bool) -> None:
+        places = [self.model.entries[found].place for found in self.model.copies(name)]
+        moved = [
+            found for found in sorted(self.model.copies(name)) if self.model.entries[found].place is not Place.LEASED
+        ]
+        expected = "moved" if moved else "leased" if places else "absent"
+
+        assert self.queue.reschedule([name], due_ms=FAR if later else 0) == [expected]
+
+        for found in sorted(moved, key=lambda copy: int(copy.partition("#")[2] or 0)):
+            held = self.model.entries[found]
+            if held.place is Place.DEAD:
+                held.step = 0
+            held.place = Place.WAITING if later else Place.READY
+            held.order = self.model.next_in_line()
+
+    @rule(name=IDS)
+    def redrive(self, name: str) -> None:
+        held = self.model.entries.get(name)
+        dead = held is not None and held.place is Place.DEAD
+
+        assert self.queue.redrive([name]) == dead
+
+        if dead and held:
+            held.place, held.step, held.strikes, held.order = Place.READY, 0, 0, self.model.next_in_line()
+
+    @rule()
+    def purge(self) -> None:
+        gone = [name for name, held in self.model.entries.items() if held.place in (Place.READY, Place.WAITING)]
+
+        assert self.queue.purge() == len(gone)
+
+        for name in gone:
+            del self.model.entries[name]
+        self.model.drawn.clear()
+
+    @invariant()
+    def every_id_is_in_one_place_and_has_its_payload(self) -> None:
+        found = [(listed.id, place) for place in Place for listed in self.queue.list(place, limit=1000)]
+        payloads = self.queue.client.hgetall(self.queue.keys.payload)
+
+        assert sorted(found) == sorted((name, held.place) for name, held in self.model.entries.items())
+        assert {name.decode() for name in payloads} == set(self.model.entries)
+        leased = {name for name, held in self.model.entries.items() if held.place is Place.LEASED}
+        assert {name.decode() for name in self.queue.client.hkeys(self.queue.keys.holder)} == leased
+        struck = {name.decode() for name in self.queue.client.hkeys(self.queue.keys.strikes)}
+        assert struck == {name for name, held in self.model.entries.items() if held.strikes}
+
+    def _in(self, *places: Place) -> list[tuple[str, Held]]:
+        return [(name, held) for name, held in self.model.entries.items() if held.place in places]
+
+    def _void(self, name: str) -> None:
+        held = self.model.entries.get(name)
+        if held and held.place is Place.LEASED:
+            self.void.append(Lease("q", "q", name, held.token))
+
+
+TestConservation = Conservation.TestCase
+TestConservation.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
