@@ -12,7 +12,7 @@ for i = 2, #ARGV, 3 do
   if not leases or not redis.call('ZSCORE', q .. LEASED, id) then
     local score, was = due * 16 + ARGV[i + 2], redis.call('ZSCORE', q .. WAITING, id)
     if not was or tonumber(was) > score then
-      redis.call('ZADD', q .. WAITING, score, id)
+      redis.call('ZADD', q .. WAITING, string.format('%d', score), id)
       outcome = was and 'pulled' or 'added'
       earliest = math.min(earliest or due, due)
     end

@@ -8,7 +8,7 @@ local q, lane = KEYS[1], KEYS[2]
 local out, earliest = {}, nil
 for i = 2, #ARGV, 3 do
   local id, due = ARGV[i], tonumber(ARGV[i + 1])
-  local added = redis.call('ZADD', q .. WAITING, due * 16 + ARGV[i + 2], id)
+  local added = redis.call('ZADD', q .. WAITING, string.format('%d', due * 16 + ARGV[i + 2]), id)
   if redis.call('ZREM', q .. LEASED, id) == 1 then
     redis.call('HDEL', q .. HOLDER, id)
     added = 0

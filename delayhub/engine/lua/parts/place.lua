@@ -6,7 +6,7 @@ local function place(q, lane, id, due, step)
     ring(lane)
     return
   end
-  redis.call('ZADD', q .. WAITING, due * 16 + step, id)
+  redis.call('ZADD', q .. WAITING, string.format('%d', due * 16 + step), id)
   if redis.call('ZRANGE', q .. WAITING, 0, 0)[1] == id then
     ring(lane)
   end

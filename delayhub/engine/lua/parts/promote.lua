@@ -11,7 +11,7 @@ local function promote(q, limit)
     ids[#ids + 1] = due[i]
     by_step[step] = by_step[step] or {}
     local pairs_of_step = by_step[step]
-    pairs_of_step[#pairs_of_step + 1] = (score - step) / 16 * 1000 + #ids % 1000
+    pairs_of_step[#pairs_of_step + 1] = string.format('%d', (score - step) / 16 * 1000 + #ids % 1000)
     pairs_of_step[#pairs_of_step + 1] = due[i]
   end
   redis.call('ZREM', q .. WAITING, unpack(ids))

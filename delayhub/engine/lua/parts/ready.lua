@@ -9,5 +9,5 @@ local function put_ready(q, step, id)
   end
   local score = math.max(now_us, last + 1)
   last_score[key] = score
-  redis.call('ZADD', key, score, id)
+  redis.call('ZADD', key, string.format('%d', score), id)
 end

@@ -1,6 +1,8 @@
 -- ring(lane): puts a token into the bell, unless one is there.
+local rung = {}
 local function ring(lane)
-  if redis.call('LLEN', lane .. WAKE) == 0 then
+  if not rung[lane] and redis.call('LLEN', lane .. WAKE) == 0 then
     redis.call('RPUSH', lane .. WAKE, 1)
   end
+  rung[lane] = true
 end

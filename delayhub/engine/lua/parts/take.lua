@@ -6,10 +6,11 @@ local function hand_out(q, ids, scores, step, lease_end, token)
     forget(q, ids)
     return
   end
-  local leases, holders = {}, {}
+  -- Redis formats a number far slower than Lua joins strings, so each is formatted once.
+  local leases, holders, ending, prefix = {}, {}, string.format('%d', lease_end), token .. ':' .. step .. ':'
   for i, id in ipairs(ids) do
-    leases[2 * i - 1], leases[2 * i] = lease_end, id
-    holders[2 * i - 1], holders[2 * i] = id, string.format('%d:%d:%.0f', token, step, scores[i])
+    leases[2 * i - 1], leases[2 * i] = ending, id
+    holders[2 * i - 1], holders[2 * i] = id, prefix .. scores[i]
   end
   redis.call('ZADD', q .. LEASED, unpack(leases))
   redis.call('HSET', q .. HOLDER, unpack(holders))

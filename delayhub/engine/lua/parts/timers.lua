@@ -14,12 +14,11 @@ end
 -- lease_timers(q, want, lease_end, token): claims up to `want` due timers. Returns their ids and {id, strikes, …}.
 local function lease_timers(q, want, lease_end, token)
   local due = redis.call('ZRANGEBYSCORE', q .. WAITING, '-inf', now * 16 + 15, 'WITHSCORES', 'LIMIT', 0, want)
-  local ids, leases, holders, struck = {}, {}, {}, {}
+  local ids, leases, holders, struck, ending = {}, {}, {}, {}, string.format('%d', lease_end)
   for i = 1, #due, 2 do
-    local score = tonumber(due[i + 1])
     ids[#ids + 1] = due[i]
-    leases[i], leases[i + 1] = lease_end, due[i]
-    holders[i], holders[i + 1] = due[i], string.format('%d:%d:%.0f', token, score % 16, score)
+    leases[i], leases[i + 1] = ending, due[i]
+    holders[i], holders[i + 1] = due[i], token .. ':' .. due[i + 1] % 16 .. ':' .. due[i + 1]
   end
   if #ids == 0 then
     return ids, struck
