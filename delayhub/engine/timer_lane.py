@@ -144,7 +144,7 @@ class TimerLane:
 
     def queues(self) -> list[str]:
         """The queues that have timers or leases, the one that wants attention first coming first."""
-        names = cast(list[bytes], self.client.zrange(self.keys.agenda, 0, -1))
+        names = cast("list[bytes]", self.client.zrange(self.keys.agenda, 0, -1))
         return [text(name) for name in names]
 
     def count(self, queue: str | None = None) -> int:
