@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from delayhub.engine.keys import LaneKeys, lua_constants, slot_of, tag
+from delayhub.engine.keys import LaneKeys, QueueKeys, lua_constants, slot_of, tag
 from delayhub.errors import OptionError
 
 REPOSITORY = Path(__file__).parents[3]
@@ -60,3 +60,19 @@ def test_no_script_spells_a_key_suffix_by_itself() -> None:
     for path in (REPOSITORY / "delayhub/engine/lua").rglob("*.lua"):
         spelled = {suffix for suffix in suffixes if f"'{suffix}'" in path.read_text()}
         assert not spelled, f"{path.name} spells {spelled}"
+
+
+def test_the_data_model_page_has_every_key_with_its_own_words() -> None:
+    page = (REPOSITORY / "docs/redis_data_model.md").read_text()
+    table = page.partition("<!-- keys: begin")[2].partition("<!-- keys: end")[0]
+    told = dict(re.findall(r"^\| `(@?\w+)` \| (.*) \|$", table, re.MULTILINE))
+
+    in_code = {
+        ("@" if owner is LaneKeys else "") + name: " ".join((member.__doc__ or "").split()).replace("``", "`")
+        for owner in (QueueKeys, LaneKeys)
+        for name, member in vars(owner).items()
+        if re.match(r"(ZSET|HASH|LIST|STRING)", member.__doc__ or "")
+    }
+
+    assert told == in_code
+    assert len(in_code) == len(re.findall(r"'(:[^']+)'", lua_constants()))
