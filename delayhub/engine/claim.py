@@ -73,7 +73,6 @@ def claim_command(
         min(limit, MAX_CLAIM),
         options.max_claim_bytes,
         options.max_strikes,
-        options.priority_steps,
     ]
     for queue in queues:
         lane = LaneKeys(queue.lane, options.key_prefix)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from delayhub.engine.keys import MAX_STEPS
 from delayhub.errors import EntryError
 
 #: An id longer than this (in bytes) is refused: ids are stored several times over.
@@ -42,7 +43,7 @@ class Entry:
         id: up to 512 bytes of text.
         due_ms: Unix time in ms; now or earlier means at once.
         payload: the message's bytes.
-        step: priority step, 0 goes first.
+        step: priority step, 0 (goes first) to 9.
     """
 
     id: str
@@ -51,17 +52,19 @@ class Entry:
     step: int = 0
 
     def __post_init__(self) -> None:
-        check_timer(self.id, self.due_ms)
+        check_timer(self.id, self.due_ms, self.step)
 
 
-def check_timer(entry_id: str, due_ms: int) -> None:
-    """Raises EntryError where an id or a due time cannot be stored."""
+def check_timer(entry_id: str, due_ms: int, step: int) -> None:
+    """Raises EntryError where an id, a due time or a priority step cannot be stored."""
     if not entry_id:
         raise EntryError("an entry needs an id, got ''")
     if len(entry_id) > MAX_ID_BYTES // 4 and len(entry_id.encode()) > MAX_ID_BYTES:
         raise EntryError(f"an id may have {MAX_ID_BYTES} bytes, got {len(entry_id.encode())}")
     if due_ms > MAX_DUE_MS:
         raise EntryError(f"due_ms may be {MAX_DUE_MS} at most, got {due_ms}")
+    if not 0 <= step < MAX_STEPS:
+        raise EntryError(f"step may be 0 to {MAX_STEPS - 1}, got {step}")
 
 
 class Scheduled(NamedTuple):

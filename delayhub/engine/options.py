@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delayhub.engine.keys import MAX_STEPS
 from delayhub.errors import OptionError
 
 
@@ -17,7 +16,6 @@ class EngineOptions:
         lease_seconds: how long a claimed entry belongs to its consumer unless the lease is extended.
         max_strikes: leases that may run out before a message is declared dead.
         max_claim_bytes: a claim stops after this much payload, since Redis serves nobody else meanwhile.
-        priority_steps: how many ready sets a queue has.
         slot_seconds: how long a timer may hold a slot of ``max_in_flight`` if nobody frees it.
     """
 
@@ -25,16 +23,13 @@ class EngineOptions:
     lease_seconds: float = 30.0
     max_strikes: int = 16
     max_claim_bytes: int = 512 * 1024
-    priority_steps: int = 4
     slot_seconds: float = 900.0
 
     def __post_init__(self) -> None:
-        for name in ("lease_seconds", "max_strikes", "max_claim_bytes", "priority_steps", "slot_seconds"):
+        for name in ("lease_seconds", "max_strikes", "max_claim_bytes", "slot_seconds"):
             value = getattr(self, name)
             if not value > 0:
                 raise OptionError(f"{name} must be positive, got {value!r}")
-        if self.priority_steps > MAX_STEPS:
-            raise OptionError(f"priority_steps must be at most {MAX_STEPS}, got {self.priority_steps}")
 
     @property
     def lease_ms(self) -> int:

@@ -163,7 +163,7 @@ class TimerLane:
         for chunk in chunks(timers):
             args: list[Any] = [queue]
             for timer_id, due_ms in chunk:
-                check_timer(timer_id, due_ms)
+                check_timer(timer_id, due_ms, step)
                 args += [timer_id, due_ms, step]
             answers += [text(answer) for answer in self._run(verb, queue, args)]
         return answers

@@ -1,7 +1,7 @@
 -- Claims due messages of one consumer's queues, each in turn carrying the remainder: pop and lease in one step, so that
 -- nothing can be lost between them. Carries the acknowledgements of earlier entries.
 -- KEYS: lane and queue, for each queue
--- ARGV: consumer, lease ms, limit, max bytes, max strikes, steps, then for each queue: 1 if it needs no ack, number of
+-- ARGV: consumer, lease ms, limit, max bytes, max strikes, then for each queue: 1 if it needs no ack, number of
 --   acknowledgements, and for each of those: id, token
 -- Returns: now ms, when to come back (ms; -1: nothing waits), 1 if more is ready, 1 if this consumer holds the alarm,
 --   acknowledged, then a list for each queue that gave something: its number, token, {id, payload, …}, {id, strikes, …},
@@ -9,8 +9,8 @@
 -- Complexity: O(log n) an entry claimed, promoted, reaped or acknowledged
 -- Uses: now, ring, forget, owned, acknowledge, reap, promote, suspect, take, extras, alarm
 local consumer, lease, limit, max_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local max_strikes, steps = tonumber(ARGV[5]), tonumber(ARGV[6])
-local queues, claimed, acknowledged, at = #KEYS / 2, {}, 0, 7
+local max_strikes = tonumber(ARGV[5])
+local queues, claimed, acknowledged, at = #KEYS / 2, {}, 0, 6
 local more, come_back, stop = 0, nil, false
 
 for n = 1, queues do
@@ -24,8 +24,7 @@ for n = 1, queues do
     promote(q, math.max(share, 100))
     local entries, token = {}, no_ack and 0 or redis.call('INCR', lane .. TOKEN)
     local count, bytes
-    count, bytes, stop = take(q, share, steps, max_bytes, no_ack and 0 or now + lease, token, entries,
-      #claimed > 0)
+    count, bytes, stop = take(q, share, max_bytes, no_ack and 0 or now + lease, token, entries, #claimed > 0)
     limit, max_bytes = limit - count, max_bytes - bytes
     if count > 0 then
       local strikes, revoked = extras(q, entries)
@@ -35,7 +34,7 @@ for n = 1, queues do
 end
 
 for n = 1, queues do
-  local left, wake_at = outlook(KEYS[2 * n], steps)
+  local left, wake_at = outlook(KEYS[2 * n])
   if left then
     more = 1
     -- Who leaves work behind rings for the next consumer: a chain, not a herd.

@@ -44,6 +44,12 @@ def test_an_entry_that_cannot_be_stored_is_refused(entry_id: str, due: int, mess
         Entry(entry_id, due)
 
 
+@pytest.mark.parametrize("step", [-1, 10])
+def test_a_priority_step_that_no_claim_would_look_at_is_refused(step: int) -> None:
+    with pytest.raises(EntryError, match=f"step may be 0 to 9, got {step}"):
+        Entry("x", step=step)
+
+
 def test_the_longest_id_and_the_latest_time_are_taken() -> None:
     assert Entry("x" * 512, MAX_DUE_MS).due_ms == MAX_DUE_MS
 
@@ -51,8 +57,6 @@ def test_the_longest_id_and_the_latest_time_are_taken() -> None:
 def test_an_option_out_of_range_is_named_with_its_value() -> None:
     with pytest.raises(OptionError, match="lease_seconds must be positive, got -1"):
         EngineOptions(lease_seconds=-1)
-    with pytest.raises(OptionError, match="priority_steps must be at most 10, got 11"):
-        EngineOptions(priority_steps=11)
     with pytest.raises(OptionError, match="rate_per_second must be positive, got 0"):
         Gate(rate_per_second=0)
 

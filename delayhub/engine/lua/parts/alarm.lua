@@ -1,7 +1,7 @@
--- outlook(q, steps): whether something is ready or due now, and when the queue next wants a claim (ms, or nil).
-local function outlook(q, steps)
+-- outlook(q): whether something is ready or due now, and when the queue next wants a claim (ms, or nil).
+local function outlook(q)
   local left, wake_at = false, nil
-  for step = 0, steps - 1 do
+  for step = 0, MAX_STEPS - 1 do
     left = left or redis.call('EXISTS', q .. READY .. step) == 1
   end
   local head = redis.call('ZRANGE', q .. WAITING, 0, 0, 'WITHSCORES')[2]

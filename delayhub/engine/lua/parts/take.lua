@@ -1,4 +1,4 @@
--- take(q, want, steps, max_bytes, lease_end, token, out, company): pops up to `want` ready messages in order, leases
+-- take(q, want, max_bytes, lease_end, token, out, company): pops up to `want` ready messages in order, leases
 -- them (a lease_end of 0 deletes them instead) and appends id, payload to `out`. `company` says that the claim already
 -- has messages, which a suspect must not join. Returns count, bytes, and whether the claim must stop here.
 local function hand_out(q, ids, scores, step, lease_end, token)
@@ -16,9 +16,9 @@ local function hand_out(q, ids, scores, step, lease_end, token)
   redis.call('HSET', q .. HOLDER, unpack(holders))
 end
 
-local function take(q, want, steps, max_bytes, lease_end, token, out, company)
+local function take(q, want, max_bytes, lease_end, token, out, company)
   local count, bytes, stop = 0, 0, false
-  for step = 0, steps - 1 do
+  for step = 0, MAX_STEPS - 1 do
     local key = q .. READY .. step
     while count < want and not stop do
       -- Twenty at a time, so that large payloads are read no further than the limit and one handful.
