@@ -9,7 +9,7 @@ from uuid import uuid4
 import redis
 
 from delayhub.engine.claim import Claim, ClaimedQueue, claim_command, parse_claim
-from delayhub.engine.entry import Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled, text
+from delayhub.engine.entry import Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled, parse_scheduled, text
 from delayhub.engine.keys import LaneKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
@@ -53,7 +53,7 @@ class DelayQueue:
             for entry in chunk:
                 args += [entry.id, entry.due_ms, entry.step, entry.payload]
             reply = self._run("schedule", args, lane=True)
-            answers += [Scheduled(text(reply[i]), text(reply[i + 1])) for i in range(0, len(reply), 2)]
+            answers += [parse_scheduled(entry.id, answer) for entry, answer in zip(chunk, reply, strict=True)]
         return answers
 
     def reschedule(self, ids: Sequence[str], *, due_ms: int) -> list[str]:

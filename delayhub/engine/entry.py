@@ -74,6 +74,13 @@ class Scheduled(NamedTuple):
     id: str
 
 
+def parse_scheduled(entry_id: str, answer: int | bytes | str) -> Scheduled:
+    """One answer of the ``schedule`` script as a value."""
+    if isinstance(answer, int):
+        return Scheduled(("exists", "added", "replaced")[answer], entry_id)
+    return Scheduled("copied", text(answer))
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """Temporary ownership of an entry. ``token`` is the fence: only the latest owner's is honoured."""

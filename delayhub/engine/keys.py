@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from zlib import crc32
@@ -36,11 +37,11 @@ LANE_PARTS = {
 MAX_STEPS = 10
 
 
-def lua_constants() -> str:
-    """The key suffixes and the number of steps as Lua constants, put before every script."""
-    names = {**QUEUE_PARTS, **LANE_PARTS}
-    lines = [f"local {name} = '{suffix}'" for name, suffix in names.items()]
-    return "\n".join([*lines, f"local MAX_STEPS = {MAX_STEPS}", ""])
+def lua_constants(source: str) -> str:
+    """Those key suffixes, and the number of steps, that a script's source names, as Lua constants to put before it."""
+    values = {name: f"'{suffix}'" for name, suffix in {**QUEUE_PARTS, **LANE_PARTS}.items()}
+    values["MAX_STEPS"] = str(MAX_STEPS)
+    return "".join(f"local {name} = {value}\n" for name, value in values.items() if re.search(rf"\b{name}\b", source))
 
 
 def slot_of(basis: str, slots: int) -> int:

@@ -63,7 +63,8 @@ def script(name: str) -> Script:
     purpose, contract = parse_header(body)
     uses = [part for part in contract["Uses"].split(", ") if part != "none"]
     parts = [(_FOLDER / "parts" / f"{part}.lua").read_text() for part in uses]
-    source = "\n".join([lua_constants(), *parts, body])
+    code = "\n".join([*parts, body])
+    source = lua_constants(code) + code
     return Script(name, purpose, contract, source, hashlib.sha1(source.encode()).hexdigest())  # noqa: S324  Redis' own name for it
 
 

@@ -1,7 +1,7 @@
 -- Stores messages: ready at once when their time has come, else waiting.
 -- KEYS: queue, lane
 -- ARGV: mode, then for each entry: id, due ms, step, payload
--- Returns: for each entry: outcome (added, replaced, exists, copied), id used
+-- Returns: for each entry: 0 (its id exists), 1 (added), 2 (replaced), or the id under which a copy was stored
 -- Complexity: O(log n) an entry
 -- Uses: now, ring, ready, lift, place
 local q, lane, mode = KEYS[1], KEYS[2], ARGV[1]
@@ -20,25 +20,24 @@ end
 
 for i = 2, #ARGV, 4 do
   local id, due, step, payload = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3]
-  local outcome = 'added'
+  local outcome = 1
   -- A payload is there exactly while its id is in one of the sets, so this one command asks and answers.
   if redis.call('HSETNX', q .. PAYLOAD, id, payload) == 0 then
     if mode == 'new' then
       id = copy_of(id, payload)
-      outcome = 'copied'
+      outcome = id
     elseif mode == 'replace' then
       lift(q, id, true)
       redis.call('HSET', q .. PAYLOAD, id, payload)
       redis.call('HDEL', q .. STRIKES, id)
-      outcome = 'replaced'
+      outcome = 2
     else
-      outcome = 'exists'
+      outcome = 0
     end
   end
-  if outcome ~= 'exists' then
+  if outcome ~= 0 then
     place(q, lane, id, due, step)
   end
   out[#out + 1] = outcome
-  out[#out + 1] = id
 end
 return out
