@@ -1,0 +1,55 @@
+"""The ready-made project's settings, for tests: no setting of this machine reaches them, nor do they reach a Redis.
+
+``DELAYHUB_TEST_DATABASE`` says where the tests run: ``sqlite`` (the default) or ``postgresql``.
+Tests that need Redis point ``DELAYHUB["REDIS_URL"]`` at their private server.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from unittest.mock import patch
+
+from tests.postgres import postgres_url
+
+TEST_DATABASE = os.environ.get("DELAYHUB_TEST_DATABASE", "sqlite")
+SCRATCH = Path(tempfile.gettempdir(), f"delayhub-tests-{os.getpid()}")
+
+match TEST_DATABASE:
+    case "sqlite":
+        database_url = f"sqlite:///{SCRATCH}/delayhub.sqlite3"
+    case "postgresql":
+        database_url = postgres_url()
+    case _:
+        raise ValueError(f"DELAYHUB_TEST_DATABASE must be sqlite or postgresql, got {TEST_DATABASE}")
+
+SETTINGS_FOR_TESTS = {
+    "DELAYHUB_SECRET_KEY": "a key for tests, as long as Django wants a key to be, and secret from nobody",
+    "DELAYHUB_DATA_DIR": str(SCRATCH),
+    "DELAYHUB_DATABASE_URL": database_url,
+    # Nobody listens there: a test that forgot its private server is refused at once.
+    "DELAYHUB_BROKER_URL": "delayhub://127.0.0.1:1/0",
+}
+OTHERS = {name: value for name, value in os.environ.items() if not name.startswith("DELAYHUB_")}
+with patch.dict(os.environ, {**OTHERS, **SETTINGS_FOR_TESTS}, clear=True):
+    from delayhub.project.settings import *  # noqa: F403  settings are a star by nature
+    from delayhub.project.settings import DATABASES
+
+if TEST_DATABASE == "sqlite":
+    # A file, not memory: transactions then lock each other out as they do in production.
+    DATABASES["default"]["TEST"] = {"NAME": str(SCRATCH / "test.sqlite3")}
+    DATABASES["default"]["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+LOGGING_CONFIG = None
+
+
+def remove_scratch(made_by: int) -> None:
+    if os.getpid() == made_by:  # not a fork's
+        shutil.rmtree(SCRATCH, ignore_errors=True)
+
+
+atexit.register(remove_scratch, os.getpid())
