@@ -1,0 +1,90 @@
+# Every command that a person or a machine runs here. `make help` lists them.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $$python && break; done)
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+WORKERS ?= 2
+TESTS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo up test check fmt cover bench-engine bench-transport bench-jobs chaos chaos-jobs clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---------------------------------------------------------------- run
+
+demo: $(VENV)/.standalone ## see it work: a few hundred jobs in 15 seconds, then a table
+	@$(BIN)/python -m delayhub.standalone demo
+
+up: $(VENV)/.standalone ## start everything on this machine and stay up until Ctrl-C
+	@$(BIN)/python -m delayhub.standalone up
+
+# ---------------------------------------------------------------- test
+
+test: $(VENV)/.dev ## run all tests on SQLite, then those that touch the database on PostgreSQL
+	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
+	DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(WORKERS) -m database $(TESTS)
+
+check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deployment checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	DELAYHUB_LOG_LEVEL=WARNING $(BIN)/python manage.py makemigrations --check --dry-run
+	DELAYHUB_LOG_LEVEL=WARNING DELAYHUB_HTTPS=1 $(BIN)/python manage.py check --deploy --fail-level WARNING
+
+fmt: $(VENV)/.dev ## format the code and fix what the linter can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+cover: $(VENV)/.dev ## run all tests on SQLite and show the lines and branches they miss
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing:skip-covered $(TESTS)
+
+# ---------------------------------------------------------------- measure
+
+bench-engine: $(VENV)/.dev ## measure the engine beside a bare round trip and beanstalkd
+	@$(BIN)/python benchmarks/engine.py
+
+bench-transport: $(VENV)/.dev ## measure the transport beside kombu's own Redis transport
+	@$(BIN)/python benchmarks/transport.py
+
+bench-jobs: $(VENV)/.dev ## measure jobs from row to callback
+	@$(BIN)/python benchmarks/jobs.py
+
+chaos: $(VENV)/.dev ## kill workers and Redis under 10 000 tasks and count what was lost (minutes)
+	@$(BIN)/python benchmarks/chaos_transport.py
+
+chaos-jobs: $(VENV)/.dev ## the same for jobs and their callbacks (minutes)
+	@$(BIN)/python benchmarks/chaos_jobs.py
+
+clean: ## remove what the commands made: the virtual environment, caches, ./var
+	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---------------------------------------------------------------- the virtual environment
+
+$(VENV)/.python:
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "DelayHub needs Python 3.11 or newer; install it, or name one: make PYTHON=/path/to/python3" >&2; exit 1; \
+	fi
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "making a virtual environment in $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.standalone: pyproject.toml constraints.txt | $(VENV)/.python
+	@echo "installing DelayHub; this is done once and takes about a minute"
+	@$(PIP_INSTALL) --editable ".[standalone]" || { \
+		echo "Installing failed; the lines above say why. It needs the network, and wheels for this Python: try 3.11 to 3.13." >&2; \
+		exit 1; }
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.python
+	@echo "installing DelayHub and its test tools; this is done once and takes a minute or two"
+	@$(PIP_INSTALL) --editable ".[dev]"
+	@touch $@ $(VENV)/.standalone
