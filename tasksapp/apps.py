@@ -1,0 +1,18 @@
+"""The Django app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class TasksAppConfig(AppConfig):
+    """Installs the timeout centre in a project: ``INSTALLED_APPS += ["tasksapp"]``."""
+
+    name = "tasksapp"
+    # Fixed here, since both are common and migrations depend on them.
+    label = "tasksapp"
+    default_auto_field = "django.db.models.BigAutoField"
+    verbose_name = "DelayHub"
+
+    def ready(self) -> None:
+        from tasksapp import checks  # noqa: F401, PLC0415  # registers itself, and needs the models to be loaded

@@ -1,0 +1,180 @@
+"""The ``DELAYHUB`` setting: every option with its type, default and meaning, live under ``override_settings``."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, NamedTuple, get_type_hints
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+from django.dispatch import receiver
+
+#: The lane that jobs wait in unless their biz type names another.
+DEFAULT_LANE = "delayhub.timers"
+
+
+class Limits(NamedTuple):
+    """The least and the most an option may be."""
+
+    least: float
+    most: float
+
+
+_LIMITS: Mapping[str, Limits] = {
+    "near_window_seconds": Limits(10, 86_400),
+    "lease_seconds": Limits(1, 3_600),
+    "sweep_seconds": Limits(0.05, 60),
+    "loader_lease_seconds": Limits(1, 300),
+    "arm_timeout_seconds": Limits(0.001, 10),
+    "dispatcher_concurrency": Limits(1, 100_000),
+    "biz_type_concurrency": Limits(1, 100_000),
+    "host_concurrency": Limits(1, 100_000),
+    "flush_size": Limits(1, 1_000),
+    "flush_seconds": Limits(0.001, 5),
+    "response_bytes": Limits(0, 1_048_576),
+    "body_bytes": Limits(2, 1_048_576),
+    "max_system_errors": Limits(1, 10_000),
+    "breaker_failures": Limits(1, 100_000),
+    "breaker_seconds": Limits(1, 3_600),
+    "idempotency_hours": Limits(1, 8_760),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    """What the ``DELAYHUB`` dict holds, names in capitals there.
+
+    Args:
+        lanes: the timer lanes; each is a Celery queue that workers consume.
+        redis_url: where the timers are; None for Celery's broker.
+        key_prefix: put before every Redis key; None for the broker's ``global_keyprefix``.
+        near_window_seconds: jobs due sooner than this have a timer in Redis, the others only a row.
+        lease_seconds: how long a claimed row belongs to its worker, beyond the biz type's timeout, unless renewed.
+        sweep_seconds: how often the loader looks for rows that need a timer.
+        loader_lease_seconds: how long a loader that died keeps the others from taking over.
+        arm_timeout_seconds: how long creating a job may wait for Redis; the loader arms what was missed.
+        dispatcher_concurrency: callbacks that one process has open at once.
+        biz_type_concurrency: the same, of one biz type.
+        host_concurrency: the same, to one host.
+        flush_size: outcomes that are written together.
+        flush_seconds: how long an outcome waits for others to be written with.
+        response_bytes: how much of a response body is read and kept.
+        body_bytes: the largest body of a job.
+        max_system_errors: a job that failed this often through our own faults is dead.
+        breaker_failures: failures in a row after which a biz type's host is left alone.
+        breaker_seconds: for how long, before one job probes it.
+        idempotency_hours: how long an idempotency key is remembered.
+        allowed_networks: private networks that callbacks may go to, such as ``10.1.0.0/16``.
+        encryption_keys: Fernet keys for secrets, the newest first; empty: one derived from SECRET_KEY.
+    """
+
+    lanes: tuple[str, ...] = (DEFAULT_LANE,)
+    redis_url: str | None = None
+    key_prefix: str | None = None
+    near_window_seconds: float = 3_600.0
+    lease_seconds: float = 60.0
+    sweep_seconds: float = 1.0
+    loader_lease_seconds: float = 10.0
+    arm_timeout_seconds: float = 0.1
+    dispatcher_concurrency: int = 2_000
+    biz_type_concurrency: int = 1_000
+    host_concurrency: int = 500
+    flush_size: int = 100
+    flush_seconds: float = 0.01
+    response_bytes: int = 4_096
+    body_bytes: int = 65_536
+    max_system_errors: int = 100
+    breaker_failures: int = 20
+    breaker_seconds: float = 30.0
+    idempotency_hours: float = 168.0
+    allowed_networks: tuple[str, ...] = ()
+    encryption_keys: tuple[str, ...] = ()
+
+    @property
+    def redis_address(self) -> str:
+        """A ``redis://`` address of the server that holds the timers."""
+        url = self.redis_url or getattr(settings, "CELERY_BROKER_URL", "delayhub://127.0.0.1:6379/0")
+        scheme, separator, rest = str(url).partition("://")
+        return {"delayhub": "redis", "delayhubs": "rediss"}.get(scheme, scheme) + separator + rest
+
+    @property
+    def redis_prefix(self) -> str:
+        """What every Redis key begins with."""
+        if self.key_prefix is not None:
+            return self.key_prefix
+        transport: Mapping[str, Any] = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
+        return str(transport.get("global_keyprefix", ""))
+
+
+def options() -> Options:
+    """The options as they are now; ImproperlyConfigured where one cannot work."""
+    return _current()
+
+
+def complaints(given: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a ``DELAYHUB`` dict, one sentence each."""
+    hints = get_type_hints(Options)
+    known = {field.name.upper(): field.name for field in fields(Options)}
+    found = [f"DELAYHUB[{key!r}] is not an option" for key in given if key not in known]
+    for key, name in known.items():
+        if key in given:
+            found += _complaints_about(key, given[key], hints[name], _LIMITS.get(name))
+    return found
+
+
+def read(given: Mapping[str, Any]) -> Options:
+    """The options of a ``DELAYHUB`` dict; unknown keys are for the system check to report."""
+    known = {field.name.upper(): field.name for field in fields(Options)}
+    usable = {key: value for key, value in given.items() if key in known}
+    if wrong := complaints(usable):
+        raise ImproperlyConfigured("; ".join(wrong))
+    return Options(**{known[key]: tuple(v) if isinstance(v, list) else v for key, v in usable.items()})
+
+
+def _complaints_about(key: str, value: Any, kind: Any, limits: Limits | None) -> list[str]:
+    label = f"DELAYHUB[{key!r}]"
+    if kind in (float, int):
+        return _number_complaints(label, value, kind, limits)
+    if kind == tuple[str, ...]:
+        if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item for item in value):
+            return [f"{label} must be a list of strings, got {value!r}"]
+        return [f"{label} is empty"] if key == "LANES" and not value else _network_complaints(key, value)
+    if value is not None and not isinstance(value, str):
+        return [f"{label} must be a string or None, got {value!r}"]
+    return []
+
+
+def _number_complaints(label: str, value: Any, kind: type, limits: Limits | None) -> list[str]:
+    allowed = (int, float) if kind is float else (int,)
+    if isinstance(value, bool) or not isinstance(value, allowed):
+        return [f"{label} must be a number, got {value!r}"]
+    if limits is not None and not limits.least <= value <= limits.most:
+        return [f"{label} must be {limits.least:g} to {limits.most:g}, got {value!r}"]
+    return []
+
+
+def _network_complaints(key: str, values: list[str] | tuple[str, ...]) -> list[str]:
+    if key != "ALLOWED_NETWORKS":
+        return []
+    found = []
+    for value in values:
+        try:
+            ipaddress.ip_network(value)
+        except ValueError as error:
+            found.append(f"DELAYHUB['ALLOWED_NETWORKS']: {error}")
+    return found
+
+
+@cache
+def _current() -> Options:
+    return read(getattr(settings, "DELAYHUB", {}))
+
+
+@receiver(setting_changed, dispatch_uid="tasksapp.conf")
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "DELAYHUB":
+        _current.cache_clear()

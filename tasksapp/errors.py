@@ -1,0 +1,92 @@
+"""What the verbs of the timeout centre can refuse, one branch of DelayHub's tree.
+
+::
+
+    DelayHubError
+    └── JobError
+        ├── InvalidJob        a field cannot be as it is
+        ├── TooManyInserts    the biz type's insert rate is used up for now
+        ├── KeyTaken          the idempotency key belongs to another request
+        ├── JobNotFound       there is no such job
+        ├── SeveralJobs       the business key belongs to several live jobs
+        ├── WrongState        the job's status does not allow the verb
+        └── VersionConflict   the job has changed since the caller looked
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from delayhub.errors import DelayHubError
+
+
+class JobError(DelayHubError):
+    """A verb was refused; the message says why."""
+
+
+class InvalidJob(JobError, ValueError):
+    """A field cannot be as it is.
+
+    Args:
+        field: the field's name as callers know it; None where it is about several.
+        code: the kind of fault, for machines.
+        message: a sentence with the value in it.
+    """
+
+    def __init__(self, field: str | None, code: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+        self.code = code
+        self.message = message
+
+
+class TooManyInserts(JobError):
+    """The biz type's insert rate is used up; try again in ``retry_after_seconds``."""
+
+    def __init__(self, biz_type: str, *, retry_after_seconds: float) -> None:
+        super().__init__(f"{biz_type} takes no more jobs for {retry_after_seconds:.3g} s: its insert rate is used up")
+        self.biz_type = biz_type
+        self.retry_after_seconds = retry_after_seconds
+
+
+class KeyTaken(JobError):
+    """The idempotency key came with another request before; the job of that one is ``job_id``."""
+
+    def __init__(self, key: str, job_id: UUID) -> None:
+        super().__init__(f"the idempotency key {key!r} belongs to another request, which made job {job_id}")
+        self.key = key
+        self.job_id = job_id
+
+
+class JobNotFound(JobError, LookupError):
+    """There is no such job."""
+
+
+class SeveralJobs(JobError):
+    """Several live jobs have that business key; act on one of ``ids``."""
+
+    def __init__(self, biz_type: str, biz_id: str, ids: Sequence[UUID]) -> None:
+        super().__init__(f"{len(ids)} live jobs of {biz_type} have the biz id {biz_id!r}: act on one by its id")
+        self.ids = list(ids)
+
+
+class WrongState(JobError):
+    """The job's ``status`` does not allow the ``verb``."""
+
+    def __init__(self, job_id: UUID, *, verb: str, status: str) -> None:
+        super().__init__(f"cannot {verb} job {job_id}: it is {status}")
+        self.job_id = job_id
+        self.verb = verb
+        self.status = status
+
+
+class VersionConflict(JobError):
+    """The job has changed since the caller looked; it is ``status`` and has ``version`` now."""
+
+    def __init__(self, job_id: UUID, *, asked: int, version: int, status: str) -> None:
+        super().__init__(f"job {job_id} has version {version} and is {status}, not version {asked}: look again")
+        self.job_id = job_id
+        self.asked = asked
+        self.version = version
+        self.status = status

@@ -1,0 +1,80 @@
+"""Job: the row a user sees, with what is to happen, when, for whom, and how it went."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from tasksapp.models.biz_type import BizType
+from tasksapp.models.job_id import new_job_id
+
+
+class Status(models.TextChoices):
+    """Where a job stands; ``lifecycle.TRANSITIONS`` says what may follow what."""
+
+    PENDING = "pending", "pending"
+    RUNNING = "running", "running"
+    SUCCEEDED = "succeeded", "succeeded"
+    CANCELLED = "cancelled", "cancelled"
+    SKIPPED = "skipped", "skipped"
+    DEAD = "dead", "dead"
+    DROPPED = "dropped", "dropped"
+
+
+#: Statuses of jobs that may still fire.
+LIVE = (Status.PENDING, Status.RUNNING)
+#: Statuses that stay as they are, so that retention may take the row. A dead job waits for a person, but not for ever.
+FINISHED = (Status.SUCCEEDED, Status.CANCELLED, Status.SKIPPED, Status.DEAD, Status.DROPPED)
+
+
+class Job(models.Model):
+    """Something to happen at its time. Its status changes in ``tasksapp.lifecycle`` alone."""
+
+    id = models.UUIDField(primary_key=True, default=new_job_id, editable=False)
+    biz_type = models.ForeignKey(BizType, on_delete=models.PROTECT, related_name="jobs", db_index=False)
+    biz_id = models.CharField(max_length=200, blank=True)
+    status = models.CharField(max_length=10, choices=Status, default=Status.PENDING)
+    due_at = models.DateTimeField(help_text="What the caller asked for.")
+    next_run_at = models.DateTimeField(help_text="What the clock follows: the due time, or the next retry.")
+    body = models.TextField(help_text="The exact JSON text that is signed and sent.")
+    priority = models.PositiveSmallIntegerField(default=5)
+    max_attempts = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: as the biz type says.")
+    attempts = models.PositiveIntegerField(default=0, help_text="All attempts ever made.")
+    attempt_base = models.PositiveIntegerField(default=0, help_text="Attempts made before the last redrive.")
+    redriven_at = models.DateTimeField(null=True, blank=True)
+    system_errors = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(default=1)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    lease_token = models.BigIntegerField(null=True, blank=True)
+    worker = models.CharField(max_length=200, blank=True)
+    traceparent = models.CharField(
+        max_length=55, blank=True, help_text="W3C trace context of the request that made it."
+    )
+    last_error = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "delayhub_job"
+        indexes = [
+            models.Index(
+                fields=["biz_type", "next_run_at", "id"], condition=Q(status="pending"), name="delayhub_job_pending"
+            ),
+            models.Index(fields=["lease_until"], condition=Q(status="running"), name="delayhub_job_running"),
+            models.Index(fields=["biz_type", "biz_id", "id"], name="delayhub_job_biz_id"),
+            models.Index(fields=["id"], condition=Q(status="dead"), name="delayhub_job_dead"),
+            models.Index(
+                fields=["biz_type", "finished_at"],
+                condition=Q(finished_at__isnull=False),
+                name="delayhub_job_finished",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.status})"
+
+    @property
+    def attempts_used(self) -> int:
+        """Attempts of the current budget: since the last redrive."""
+        return self.attempts - self.attempt_base

@@ -1,0 +1,79 @@
+"""Secrets at rest: sealed with the newest of ``DELAYHUB["ENCRYPTION_KEYS"]``, opened with any of them."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from functools import cache
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from tasksapp.conf import options
+
+
+class SecretUnreadable(ImproperlyConfigured):
+    """No key of ``DELAYHUB["ENCRYPTION_KEYS"]`` opens a secret: bring the old key back, or set the secret anew."""
+
+
+class SealedText(property):
+    """A model attribute whose text is kept encrypted in another field; '' stays ''.
+
+    Reading raises SecretUnreadable where no key fits, so that a page that does not read it still works.
+
+    Args:
+        field: name of the TextField that holds the sealed text.
+    """
+
+    def __init__(self, field: str) -> None:
+        def read(instance: Any) -> str:
+            return open_sealed(getattr(instance, field))
+
+        def write(instance: Any, plain: str) -> None:
+            setattr(instance, field, seal(plain))
+
+        super().__init__(read, write)
+
+
+def seal(plain: str) -> str:
+    """The text encrypted; '' for ''."""
+    return _box().encrypt(plain.encode()).decode() if plain else ""
+
+
+def open_sealed(sealed: str) -> str:
+    """The text that was sealed."""
+    if not sealed:
+        return ""
+    try:
+        return _box().decrypt(sealed.encode()).decode()
+    except InvalidToken as error:
+        raise SecretUnreadable(str(SecretUnreadable.__doc__)) from error
+
+
+def reseal(sealed: str) -> str:
+    """The same secret under the newest key."""
+    return _box().rotate(sealed.encode()).decode() if sealed else ""
+
+
+def _box() -> MultiFernet:
+    keys = options().encryption_keys
+    if keys:
+        return _box_of(tuple(keys))
+    return _box_of(tuple(_derived(secret) for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)))
+
+
+@cache
+def _box_of(keys: tuple[str, ...]) -> MultiFernet:
+    try:
+        return MultiFernet([Fernet(key) for key in keys])
+    except ValueError as error:
+        raise ImproperlyConfigured(f"DELAYHUB['ENCRYPTION_KEYS'] holds what is no Fernet key: {error}") from error
+
+
+@cache
+def _derived(secret_key: str) -> str:
+    derivation = HKDF(algorithm=SHA256(), length=32, salt=b"delayhub", info=b"secrets at rest")
+    return urlsafe_b64encode(derivation.derive(secret_key.encode())).decode()
