@@ -44,17 +44,23 @@ class QueueClaim(NamedTuple):
 class Claim(NamedTuple):
     """A claim's reply.
 
+    ``now_us``: Redis' time in µs.
     ``come_back_ms``: when the next entry is due or the next lease runs out, None where nothing waits.
     ``more``: something was ready beyond the limit. ``holds_alarm``: this consumer wakes at ``come_back_ms``;
     any other adds some ms to it.
     """
 
-    now_ms: int
+    now_us: int
     come_back_ms: int | None
     more: bool
     holds_alarm: bool
     acknowledged: int
     queues: list[QueueClaim]
+
+    @property
+    def now_ms(self) -> int:
+        """Redis' time in ms, rounded down."""
+        return self.now_us // 1000
 
     @property
     def entries(self) -> list[Claimed]:

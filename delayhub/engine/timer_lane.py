@@ -58,12 +58,17 @@ class TimerBatch(NamedTuple):
 class TimerClaim(NamedTuple):
     """A claim's reply; the fields mean what they mean in :class:`delayhub.engine.claim.Claim`."""
 
-    now_ms: int
+    now_us: int
     come_back_ms: int | None
     more: bool
     holds_alarm: bool
     acknowledged: int
     batches: list[TimerBatch]
+
+    @property
+    def now_ms(self) -> int:
+        """Redis' time in ms, rounded down."""
+        return self.now_us // 1000
 
 
 class TimerLane:

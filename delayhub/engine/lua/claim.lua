@@ -3,7 +3,7 @@
 -- KEYS: lane and queue, for each queue
 -- ARGV: consumer, lease ms, limit, max bytes, max strikes, then for each queue: 1 if it needs no ack, number of
 --   acknowledgements, and for each of those: id, token
--- Returns: now ms, when to come back (ms; -1: nothing waits), 1 if more is ready, 1 if this consumer holds the alarm,
+-- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is ready, 1 if this consumer holds the alarm,
 --   acknowledged, then a list for each queue that gave something: its number, token, {id, payload, …}, {id, strikes, …},
 --   revoked ids
 -- Complexity: O(log n) an entry claimed, promoted, reaped or acknowledged
@@ -45,4 +45,4 @@ for n = 1, queues do
   end
 end
 local holds = come_back and alarm(KEYS[1], consumer, come_back) or 0
-return {now, come_back or -1, more, holds, acknowledged, claimed}
+return {now_us, come_back or -1, more, holds, acknowledged, claimed}

@@ -1,7 +1,7 @@
 -- Claims due timers over all queues of a lane that want attention, by their gates and weights.
 -- KEYS: lane
 -- ARGV: consumer, lease ms, slot ms, limit, then acknowledgements, grouped: queue name, count, and for each: id, token
--- Returns: now ms, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm,
+-- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm,
 --   acknowledged, then a list for each queue that gave something: its name, token, ids, {id, strikes, …}
 -- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(1) a queue that wants attention (64 at most)
 -- Uses: now, ring, forget, owned, acknowledge, timers, gate, alarm
@@ -53,4 +53,4 @@ if come_back and come_back <= now then
   ring(lane)
 end
 local holds = come_back and alarm(lane, consumer, come_back) or 0
-return {now, come_back or -1, more, holds, acknowledged, claimed}
+return {now_us, come_back or -1, more, holds, acknowledged, claimed}
