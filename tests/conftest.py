@@ -1,13 +1,26 @@
-"""What every test may ask for: a private Redis server for each test process."""
+"""What every test may ask for, and the rules of a run.
+
+Fixtures: a private Redis server for each test process.
+
+Rules:
+- A test that touches the database gets the marker ``database`` by itself: those run on PostgreSQL too.
+- ``postgresql_only`` and ``sqlite_only`` tests are left out of a run on the other database, not skipped.
+- A skipped test fails the run, unless its reason begins with "cannot run here:". With ``DELAYHUB_SKIPS=none`` in
+  the environment not even that counts.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 import redis
 
 from delayhub.standalone.redis_server import RedisServer
+
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_serialized_rollback"}
+ALLOWED_SKIP = "cannot run here:"
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +37,28 @@ def redis_client(redis_server: RedisServer) -> Iterator[redis.Redis]:
     with redis_server.client() as client:
         client.flushall()
         yield client
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    other = "sqlite_only" if os.environ.get("DELAYHUB_TEST_DATABASE") == "postgresql" else "postgresql_only"
+    for item in items:
+        if item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("database")
+    left_out = [item for item in items if item.get_closest_marker(other)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if hasattr(session.config, "workerinput") or reporter is None:
+        return  # the process that started this one knows of all skips
+    strict = os.environ.get("DELAYHUB_SKIPS") == "none"
+    for report in reporter.stats.get("skipped", ()):
+        reason = report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else ""
+        if strict or not reason.startswith(ALLOWED_SKIP):
+            reporter.ensure_newline()
+            reporter.write_line(f"SKIPPED, so this run fails: {report.nodeid}: {reason}", red=True)
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
