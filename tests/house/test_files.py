@@ -1,0 +1,69 @@
+"""One noun per file, and few lines of it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.house.repository import ROOT, python_files, text_files
+
+USUAL_LINES = 300
+MOST_LINES = 400
+BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "core", "base", "manager", "misc"}
+
+#: What a commit must not hold, each with the reason.
+BANNED_TEXT = [
+    # a package comes from whatever index the reader's pip is set to
+    re.compile(r"--(?:extra-)?index-url|--find-links|pypi\.org/simple|files\.pythonhosted\.org"),
+    # a path of one machine is wrong on all others
+    re.compile(r"(?<![\w.])/(?:home|Users)/\w+|(?<![\w.])/(?:root|work)/"),
+]
+
+
+def test_nine_files_in_ten_have_at_most_300_lines_and_none_more_than_400() -> None:
+    sizes = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in python_files()}
+
+    assert {name: size for name, size in sizes.items() if size > MOST_LINES} == {}
+    long = {name: size for name, size in sizes.items() if size > USUAL_LINES}
+    assert len(long) <= len(sizes) / 10, long
+
+
+def test_no_file_has_a_name_that_says_nothing() -> None:
+    named = {str(path.relative_to(ROOT)) for path in python_files() if path.stem.strip("_") in BANNED_NAMES}
+
+    assert named == set()
+
+
+@pytest.mark.parametrize("banned", BANNED_TEXT, ids=["index-urls", "machine-paths"])
+def test_no_file_holds(banned: re.Pattern[str]) -> None:
+    found = {
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in text_files()
+        if path.name != "test_files.py"
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if banned.search(line)
+    }
+
+    assert found == set()
+
+
+def test_every_dependency_is_pinned_to_one_version() -> None:
+    pins = (ROOT / "constraints.txt").read_text().split()
+
+    assert pins == sorted(pins, key=str.lower)
+    assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+]+", pin)] == []
+
+
+def test_every_suppressed_complaint_has_a_code_and_a_reason() -> None:
+    suppressed = re.compile(r"#\s*(?:type:\s*ignore|noqa)\b.*")
+    with_code_and_reason = re.compile(r"#\s*(?:type:\s*ignore\[[\w, -]+\]|noqa:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)\s+\S+")
+    bare = {
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in python_files()
+        if path.name != "test_files.py"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if suppressed.search(line) and not with_code_and_reason.search(line)
+    }
+
+    assert bare == set()
