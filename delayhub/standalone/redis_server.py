@@ -74,16 +74,11 @@ class RedisServer:
             return self
         folder = self.data_dir
         folder.mkdir(parents=True, exist_ok=True)
-        for tries_left in reversed(range(PORT_TRIES)):
-            self.port = self.port or free_port()
-            try:
-                self._launch(folder)
-                break
-            except RedisServerDied as died:
-                # Somebody took the free port between our asking for it and the server's binding it.
-                if self._port_is_given or not tries_left or "Address already in use" not in died.log:
-                    raise
-                self.port = 0
+        try:
+            self._launch_on_a_port(folder)
+        except BaseException:
+            self.stop()
+            raise
         self._port_is_given = True
         return self
 
@@ -148,10 +143,24 @@ class RedisServer:
 
     def log_tail(self) -> str:
         """The last lines of the server's log."""
+        if self._data_dir is None and self._temporary is None:
+            return ""
         log = self.data_dir / "redis.log"
         return "\n".join(log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]) if log.exists() else ""
 
     # ------------------------------------------------------------ private
+
+    def _launch_on_a_port(self, folder: Path) -> None:
+        for tries_left in reversed(range(PORT_TRIES)):
+            self.port = self.port or free_port()
+            try:
+                self._launch(folder)
+                break
+            except RedisServerDied as died:
+                # Somebody took the free port between our asking for it and the server's binding it.
+                if self._port_is_given or not tries_left or "Address already in use" not in died.log:
+                    raise
+                self.port = 0
 
     def _launch(self, folder: Path) -> None:
         arguments = [str(self.program)]
@@ -172,12 +181,7 @@ class RedisServer:
                 pass_fds=[lock.fileno()],
                 process_group=0,
             )
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            if self.running:
-                self._end(signal.SIGKILL)
-            raise
+        self._wait_until_ready()
 
     def _configuration(self, folder: Path) -> dict[str, str | int]:
         return {
