@@ -13,6 +13,7 @@ from delayhub.engine.entry import Claimed, Counts, Entry, Lease, Listed, Mode, P
 from delayhub.engine.keys import LaneKeys, QueueKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.timer_lane import (
+    Admitted,
     Gate,
     TimerBatch,
     TimerClaim,
@@ -22,6 +23,7 @@ from delayhub.engine.timer_lane import (
 )
 
 __all__ = [
+    "Admitted",
     "Claim",
     "Claimed",
     "ClaimedQueue",

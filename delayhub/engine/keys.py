@@ -23,6 +23,7 @@ QUEUE_PARTS = {
     "REVOKED": ":revoked",
     "GATE": ":gate",
     "IN_FLIGHT": ":in_flight",
+    "ADMITTED": ":admitted",
 }
 
 #: Suffixes of the keys that a whole lane shares. A queue's name never begins with ``@``.
@@ -158,13 +159,18 @@ class QueueKeys:
 
     @cached_property
     def gate(self) -> str:
-        """HASH, timer queues: what a claim may take (rate, burst, max_in_flight, shut_until, weight, tat)."""
+        """HASH, timer queues: what a claim may take (rate, burst, max_in_flight, shut_until, weight, tat), insert_tat."""
         return self.base + QUEUE_PARTS["GATE"]
 
     @cached_property
     def in_flight(self) -> str:
         """ZSET, timer queues: id → until when it holds a slot of ``max_in_flight``, in ms."""
         return self.base + QUEUE_PARTS["IN_FLIGHT"]
+
+    @cached_property
+    def admitted(self) -> str:
+        """STRING, timer queues with an insert rate: arrival time, in µs, of the permit after the last."""
+        return self.base + QUEUE_PARTS["ADMITTED"]
 
     @property
     def every(self) -> tuple[str, ...]:

@@ -71,6 +71,13 @@ class TimerClaim(NamedTuple):
         return self.now_us // 1000
 
 
+class Admitted(NamedTuple):
+    """How many newcomers a queue let in, and how many ms until it lets in the next."""
+
+    count: int
+    wait_ms: int
+
+
 class TimerLane:
     """Timers in Redis for rows in a database: an id and a due time, about 130 bytes each.
 
@@ -146,6 +153,20 @@ class TimerLane:
     def settle(self, queue: str, ids: Sequence[str]) -> int:
         """How many slots of ``max_in_flight`` were freed: the jobs are done, or given back."""
         return sum(self._run("settle", queue, [queue, *chunk]) for chunk in chunks(ids))
+
+    def admit(self, queue: str, *, count: int, rate_per_second: float, burst: int) -> Admitted:
+        """How many of ``count`` newcomers may come in at that rate, booked; for the others, how long to wait."""
+        admitted, wait_ms = script("admit").run(
+            self.client, [self.keys.queue(queue).base], [repr(float(rate_per_second)), burst, count]
+        )
+        return Admitted(admitted, wait_ms)
+
+    def admit(self, queue: str, count: int, *, rate_per_second: float, burst: int) -> tuple[int, int]:
+        """How many of ``count`` new timers the insert rate (GCRA) admits, and ms until the next where that is fewer."""
+        taken, wait_ms = script("admit").run(
+            self.client, [self.keys.queue(queue).base], [count, repr(float(rate_per_second)), burst]
+        )
+        return taken, wait_ms
 
     def queues(self) -> list[str]:
         """The queues that have timers or leases, the one that wants attention first coming first."""

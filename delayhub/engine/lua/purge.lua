@@ -28,5 +28,12 @@ for i, id in ipairs(kept) do
   if strikes[i] then
     redis.call('HSET', q .. STRIKES, id, strikes[i])
   end
+  -- What is kept of an id's copies is counted anew, so that a later revoke still finds them.
+  local base, number = string.match(id, '^(.*)#(%d+)$')
+  if base then
+    local drawn = tonumber(redis.call('HGET', q .. COPIES, 'n:' .. base) or 0)
+    redis.call('HSET', q .. COPIES, 'n:' .. base, math.max(drawn, tonumber(number)))
+    redis.call('HINCRBY', q .. COPIES, 'live:' .. base, 1)
+  end
 end
 return removed

@@ -1,0 +1,7 @@
+"""A kombu transport on the engine: subclasses of kombu's Redis transport that keep queues in our own data model."""
+
+from __future__ import annotations
+
+from delayhub.transport.transport import ALIASES, SecureTransport, SentinelTransport, Transport, register
+
+__all__ = ["ALIASES", "SecureTransport", "SentinelTransport", "Transport", "register"]

@@ -1,0 +1,41 @@
+"""The bell: a blocking pop that makes the event loop claim again. It only ever wakes; it is never a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import redis
+
+from delayhub.engine import LaneKeys
+from delayhub.transport.wire import Wire
+
+#: Seconds until Redis answers a bell that nobody rang; bounds how long a half-open connection goes unnoticed.
+TIMEOUT_SECONDS = 30
+
+
+class Bell:
+    """Waits for the bells of some lanes on a connection of its own."""
+
+    def __init__(self, pool: redis.ConnectionPool, key_prefix: str) -> None:
+        self.wire = Wire(pool)
+        self.key_prefix = key_prefix
+        self.lanes: list[str] = []
+
+    def listen(self, lanes: Sequence[str], *, at: float) -> None:
+        """Waits for any of the lanes' bells, unless it does already."""
+        if self.wire.sent and list(lanes) == self.lanes and self.wire.socket is not None:
+            return
+        if self.wire.sent:
+            # A pop for other lanes is under way: only a new connection takes it back.
+            self.wire.close()
+        self.wire.connect()
+        self.lanes = list(lanes)
+        keys = [LaneKeys(lane, self.key_prefix).wake for lane in lanes]
+        self.wire.send([(None, ("BLPOP", *keys, TIMEOUT_SECONDS))], at=at)
+
+    def rang(self) -> bool:
+        """Whether the reply that came was a ring, and not the end of the wait."""
+        (reply,) = self.wire.receive()
+        if isinstance(reply, Exception):
+            raise reply
+        return reply is not None

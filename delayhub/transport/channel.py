@@ -1,0 +1,252 @@
+"""The channel: kombu's Redis channel with queues in our engine. Exchanges, bindings and fanout stay kombu's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import tzinfo
+from queue import Empty
+from typing import Any
+
+import redis
+from kombu.transport import redis as kombu_redis
+
+from delayhub.engine import Counts, DelayQueue, LaneKeys, Lease, QueueKeys
+from delayhub.transport.consumer import Consumer
+from delayhub.transport.envelope import Unreadable, from_payload, to_entry
+from delayhub.transport.hooks import Hooks, hooks
+from delayhub.transport.options import TransportOptions
+from delayhub.transport.publish_batch import EntryBatch
+from delayhub.transport.unacked import LeaseBook, LeaseQoS, book_of
+
+#: Queue arguments that make a queue a timer lane: the task its timers are handed to, and how many at a time.
+TASK_ARGUMENT = "x-delayhub-task"
+BATCH_ARGUMENT = "x-delayhub-batch"
+
+
+@dataclass(frozen=True, slots=True)
+class TimerQueue:
+    """A queue whose timers become messages for a task."""
+
+    task: str
+    batch: int
+
+
+class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
+    """Queues of our engine under kombu's channel."""
+
+    QoS = LeaseQoS
+    from_transport_options = (
+        *kombu_redis.Channel.from_transport_options,
+        "lease_seconds",
+        "max_strikes",
+        "max_hold_seconds",
+    )
+
+    def __init__(self, connection: Any, **options: Any) -> None:
+        self.options = TransportOptions.of(connection.client.transport_options)
+        self.hooks: Hooks = hooks
+        self.no_ack_queues: set[str] = set()
+        self._consumer: Consumer | None = None
+        self._publisher: redis.Redis | None = None
+        super().__init__(connection, **options)
+        self.handlers = {
+            "CLAIM": lambda: self.consumer.on_claim(),
+            "BELL": lambda: self.consumer.on_bell(),
+            "NUDGE": lambda: self.consumer.on_nudge(),
+            "LISTEN": self._receive,
+        }
+
+    # ------------------------------------------------------------ parts
+
+    @property
+    def poller(self) -> Any:
+        """The poller that all channels of the connection share."""
+        return self.connection.cycle
+
+    @property
+    def consuming(self) -> bool:
+        """Whether the channel has ever claimed."""
+        return self._consumer is not None
+
+    @property
+    def consumer(self) -> Consumer:
+        """What claims for this channel; made when it is first needed."""
+        if self._consumer is None:
+            self._consumer = Consumer(self)
+        return self._consumer
+
+    @property
+    def book(self) -> LeaseBook:
+        """The process' leases on this broker."""
+        client = self.connection.client
+        name = f"{client.as_uri(include_password=True)} {self.options.key_prefix}"
+        return book_of(name, self.options, self._connect_book)
+
+    @property
+    def timer_queues(self) -> dict[str, TimerQueue]:
+        """Queues that were declared as timer lanes on this connection."""
+        return self.connection.timer_queues  # type: ignore[no-any-return]
+
+    @property
+    def publisher(self) -> redis.Redis:
+        """The client that publishes. Made once: building one costs more than a publish."""
+        if self._publisher is None:
+            self._publisher = redis.Redis(connection_pool=self.pool)
+        return self._publisher
+
+    def queue(self, name: str) -> DelayQueue:
+        """The engine's queue of that name. Never through kombu's prefixing client: our key map has the prefix."""
+        return DelayQueue(self.publisher, name, options=self.options.engine())
+
+    def keys(self, lane: str, queue: str) -> QueueKeys:
+        """The keys of a queue in a lane."""
+        return LaneKeys(lane, self.options.key_prefix).queue(queue)
+
+    def _connect_book(self) -> redis.Redis:
+        pool = self._get_pool()
+        pool.connection_kwargs.setdefault("socket_timeout", None)
+        pool.connection_kwargs["socket_timeout"] = pool.connection_kwargs["socket_timeout"] or 5.0
+        return redis.Redis(connection_pool=pool)
+
+    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002  kombu's signature
+        # RESP2: a RESP3 server may push what nobody asked for, and the loop would wait for a reply behind it.
+        return {**super()._connparams(asynchronous=asynchronous), "protocol": 2}
+
+    def _after_fork(self) -> None:
+        self._publisher = None
+        super()._after_fork()
+
+    # ------------------------------------------------------------ publishing
+
+    def encode_body(self, body: Any, encoding: str | None = None) -> tuple[Any, str | None]:
+        """Text stays as it is: base64 would make it a third longer for nothing."""
+        if isinstance(body, str):
+            return body, "utf-8"
+        return super().encode_body(body, encoding)  # type: ignore[no-any-return]
+
+    def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
+        zone: tzinfo = self.hooks.naive_zone
+        entry = to_entry(message, priority_steps=self.priority_steps, naive_zone=zone)
+        batch: EntryBatch | None = kwargs.pop("_publish_batch", None)
+        if batch is not None:
+            batch.add_entry(queue, entry)
+            return
+        self.queue(queue).schedule([entry])
+        self._maybe_update_queues_expire(self.publisher, queue)
+
+    def create_publish_batch(self, max_size: int) -> EntryBatch:
+        """A batch of publishes: one script call for all entries of a queue."""
+        return EntryBatch(self, max_size)
+
+    # ------------------------------------------------------------ consuming
+
+    def basic_consume(
+        self, queue: str, no_ack: bool, callback: Callable[[Any], Any], consumer_tag: str, **kwargs: Any
+    ) -> Any:  # noqa: FBT001  kombu's signature
+        """Consumes from a queue; a message that kombu cannot read goes to the dead."""
+        answer = super().basic_consume(queue, no_ack, callback, consumer_tag, **kwargs)
+        if queue not in self._fanout_queues:
+            if no_ack:
+                self.no_ack_queues.add(queue)
+            self.connection._callbacks[queue] = self._receiver(queue, callback, no_ack=no_ack)
+            self.consumer.wanted = True
+        return answer
+
+    def _receiver(self, queue: str, callback: Callable[[Any], Any], *, no_ack: bool) -> Callable[[Any], Any]:
+        def receive(raw: dict[str, Any]) -> Any:
+            tag = raw["properties"]["delivery_tag"]
+            try:
+                message = self.Message(raw, channel=self)
+            except Exception as error:  # noqa: BLE001  whatever a stranger wrote into the payload
+                leases = self.book.tags.pop(tag, ())
+                for lease in leases:
+                    self.book.held.pop(lease, None)
+                return self.consumer.bury(queue, leases, reason=f"unreadable: {type(error).__name__}: {error}")
+            if not no_ack:
+                self.qos.append(message, tag)
+            return callback(message)
+
+        return receive
+
+    def _basic_cancel(self, consumer_tag: str) -> Any:
+        queue = self._tag_to_queue.get(consumer_tag)
+        answer = super()._basic_cancel(consumer_tag)
+        if queue is not None and queue not in self._active_queues:
+            self.no_ack_queues.discard(queue)
+            if self._consumer is not None:
+                self._consumer.drop(queue)
+        return answer
+
+    def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002  kombu's signature
+        """The next due message of a queue, or None."""
+        del kwargs
+        try:
+            raw = self._get(queue, no_ack=no_ack)
+        except Empty:
+            return None
+        message = self.Message(raw, channel=self)
+        if not no_ack:
+            self.qos.append(message, message.delivery_tag)
+        return message
+
+    def _get(self, queue: str, timeout: float | None = None, *, no_ack: bool = False) -> dict[str, Any]:
+        del timeout
+        while entries := self.queue(queue).claim(1, no_ack=no_ack).entries:
+            (entry,) = entries
+            leases = [Lease(queue, queue, entry.id, entry.token)] if entry.token else []
+            try:
+                message = from_payload(entry.payload, strikes=entry.strikes)
+            except Unreadable as error:
+                self.book.bury(leases, reason=f"unreadable: {error}")
+                continue
+            message["properties"]["delivery_tag"] = self.book.take(leases)
+            return message
+        raise Empty
+
+    # ------------------------------------------------------------ queues
+
+    def _new_queue(self, queue: str, auto_delete: bool = False, **kwargs: Any) -> None:  # noqa: FBT001, FBT002  kombu's signature
+        super()._new_queue(queue, auto_delete=auto_delete, **kwargs)
+        arguments = kwargs.get("arguments") or {}
+        if TASK_ARGUMENT in arguments:
+            batch = int(arguments.get(BATCH_ARGUMENT, 100))
+            self.timer_queues[queue] = TimerQueue(arguments[TASK_ARGUMENT], batch)
+
+    def count(self, queue: str) -> Counts:
+        """How many messages of a queue are where."""
+        return self.queue(queue).count()
+
+    def _size(self, queue: str) -> int:
+        counts = self.count(queue)
+        return counts.waiting + counts.ready
+
+    def _has_queue(self, queue: str, **kwargs: Any) -> bool:
+        del kwargs
+        return bool(self.publisher.exists(*self.keys(queue, queue).every))
+
+    def _purge(self, queue: str) -> int:
+        return self.queue(queue).purge()
+
+    def _delete(self, queue: str, exchange: str, routing_key: str, pattern: str, *args: Any, **kwargs: Any) -> None:
+        super()._delete(queue, exchange, routing_key, pattern, *args, **kwargs)
+        self.queue(queue).delete()
+
+    def _maybe_update_queues_expire(self, client: Any, queue: str) -> None:
+        ttl = self._expires.get(queue) if self._expires else None
+        if ttl is None:
+            return
+        lane = LaneKeys(queue, self.options.key_prefix)
+        with self.publisher.pipeline(transaction=False) as pipeline:
+            for key in (*lane.queue(queue).every, lane.wake, lane.token, lane.alarm):
+                pipeline.pexpire(key, ttl)
+            pipeline.execute()
+
+    # ------------------------------------------------------------ ending
+
+    def close(self) -> None:
+        """Closes the channel; what nobody works on goes back to its place."""
+        if self._consumer is not None and not self.closed:
+            self.poller.unwatch(self)
+            self._consumer.close()
+        super().close()

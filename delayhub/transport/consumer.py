@@ -1,0 +1,382 @@
+"""Consuming: when a channel claims, what it does with the reply, and when it hands messages over.
+
+A claim goes out when there is credit and the bell rang, the loop's timer reached the time to come back, or a second has
+passed. The bell is an optimisation; the periodic claim is enough for correctness.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from kombu.log import get_logger
+from redis.exceptions import ResponseError
+
+from delayhub.engine import (
+    ClaimedQueue,
+    Lease,
+    TimerClaim,
+    claim_command,
+    parse_claim,
+    parse_timer_claim,
+    timer_claim_command,
+)
+from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS, Claim
+from delayhub.engine.scripts import script
+from delayhub.transport.bell import Bell
+from delayhub.transport.envelope import Message, Unreadable, from_payload, timer_message
+from delayhub.transport.options import UNLIMITED_CLAIM
+from delayhub.transport.wire import Command, Wire
+
+logger = get_logger(__name__)
+
+#: Seconds between claims when nothing else asks for one.
+PERIOD = 1.0
+#: Seconds that messages are handed over before the event loop gets its turn.
+SLICE = 0.002
+#: Seconds that acknowledgements wait for company before they travel by themselves.
+ACK_DELAY = 0.005
+#: Acknowledgements that don't wait any longer.
+ACK_BATCH = 100
+
+
+@dataclass(slots=True)
+class Delivery:
+    """Something claimed and not yet handed over: a message, or a batch of timers."""
+
+    queue: str
+    leases: tuple[Lease, ...]
+    payload: bytes = b""
+    strikes: int = 0
+    revoked: bool = False
+    timers: Message | None = None
+
+
+class Consumer:
+    """Claims for one channel. Runs in the thread of the channel's event loop, or of ``drain_events``."""
+
+    def __init__(self, channel: Any) -> None:
+        self.channel = channel
+        self.options = channel.options.engine()
+        self.identity = uuid4().hex[:12]
+        pool = channel.async_pool
+        self.claims = Wire(pool)
+        self.bell = Bell(pool, self.options.key_prefix)
+        self.buffer: deque[Delivery] = deque()
+        self.eventfd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.sending: list[Lease] = []
+        self.wanted = True
+        self.more = False
+        self.next_claim_at = 0.0
+        self.acks_since: float | None = None
+        self.asked: list[str] = []
+        self._plain = 0
+        self._lanes: list[str] = []
+        self._turn = 0
+        self._alarm: Any = None
+        self._closed = False
+        channel.book.bells.add(self.nudge)
+
+    # ------------------------------------------------------------ when to claim
+
+    def credit(self) -> int:
+        """How many messages more the channel may be given now."""
+        qos = self.channel.qos
+        if "can_consume" in qos.__dict__:
+            # Somebody (worker_disable_prefetch) decides message by message.
+            return 1 if not self.buffer and qos.can_consume() else 0
+        if not qos.prefetch_count:
+            # Without an event loop and a prefetch there may be one caller for one message (SimpleQueue).
+            limit = UNLIMITED_CLAIM if self.channel.poller.hub is not None else 1
+            return max(0, limit - len(self.buffer))
+        return max(0, int(qos.can_consume_max_estimate()) - len(self.buffer))
+
+    def turn(self) -> None:
+        """Called at every turn of the loop: claims, where it is time and there is reason to."""
+        if self._closed:
+            return
+        now = time.monotonic()
+        self._listen(now)
+        if self.claims.sent:
+            return
+        acks = len(self.channel.book.done)
+        credit = self.credit()
+        hungry = self.more and credit >= max(1, (credit + self._busy()) // 4)
+        if self.buffer and not (hungry and credit >= len(self.buffer)):
+            hungry = False
+        if credit and (self.wanted or hungry or now >= self.next_claim_at):
+            self._claim(credit, now)
+        elif acks and self._acks_are_due(acks, now):
+            self._claim(credit, now)
+
+    def idle(self) -> None:
+        """Called at every turn while nothing is consumed: acknowledgements travel all the same."""
+        if self.channel.book.done and not self._closed and not self.claims.sent:
+            self._claim(0, time.monotonic())
+
+    def nudge(self) -> None:
+        """Wakes the loop, from any thread."""
+        try:
+            os.eventfd_write(self.eventfd, 1)
+        except (OSError, ValueError):
+            pass  # closed meanwhile
+
+    def on_bell(self) -> bool:
+        """The bell's connection has something to read."""
+        if self.bell.rang():
+            self.wanted = True
+        self.turn()
+        return False
+
+    def on_nudge(self) -> bool:
+        """Somebody nudged: acknowledgements wait, or the buffer does."""
+        try:
+            os.eventfd_read(self.eventfd)
+        except BlockingIOError:
+            pass
+        delivered = self.deliver()
+        self.turn()
+        return delivered
+
+    def _busy(self) -> int:
+        qos = self.channel.qos
+        return len(qos._delivered) - len(qos._dirty) + len(self.buffer)
+
+    def _acks_are_due(self, acks: int, now: float) -> bool:
+        if self.channel.poller.hub is None or acks >= ACK_BATCH:
+            return True
+        if self.acks_since is None:
+            self.acks_since = now
+        wait = self.acks_since + ACK_DELAY - now
+        if wait <= 0:
+            return True
+        self.channel.poller.hub.call_later(wait, self.nudge)
+        return False
+
+    def _listen(self, now: float) -> None:
+        lanes = self.channel.active_queues
+        if lanes:
+            self.bell.listen(lanes, at=now)
+            self.channel.poller.watch(self.channel, self.bell.wire, "BELL")
+
+    # ------------------------------------------------------------ claiming
+
+    def _claim(self, credit: int, now: float) -> None:
+        self.claims.connect()
+        self.channel.poller.watch(self.channel, self.claims, "CLAIM")
+        self.channel.poller.watch_nudges(self.channel, self.eventfd)
+        self.wanted = False
+        self.acks_since = None
+        self.next_claim_at = now + PERIOD
+        commands = self._commands(credit)
+        try:
+            self.claims.send(commands, at=now)
+        except Exception:
+            self._unsend()
+            raise
+
+    def _commands(self, credit: int) -> list[Command]:
+        self.sending = self.channel.book.next_done(MAX_ACKNOWLEDGEMENTS)
+        queues = self.channel.active_queues
+        if queues:
+            self._turn = (self._turn + 1) % len(queues)
+            queues = queues[self._turn :] + queues[: self._turn]
+        mine: dict[str, list[tuple[str, int]]] = {queue: [] for queue in queues}
+        others: dict[tuple[str, str], list[Any]] = {}
+        for lease in self.sending:
+            if lease.lane == lease.queue and lease.queue in mine:
+                mine[lease.queue].append((lease.id, lease.token))
+            else:
+                others.setdefault((lease.lane, lease.queue), []).extend((lease.id, lease.token))
+        claimed = [ClaimedQueue(name, name, name in self.channel.no_ack_queues, acks) for name, acks in mine.items()]
+        commands: list[Command] = []
+        for (lane, queue), acks in others.items():
+            verb = script("acknowledge")
+            commands.append((verb, verb.command([self.channel.keys(lane, queue).base], acks)))
+        self.asked = queues
+        self._plain = len(commands)
+        command = claim_command(claimed, limit=credit, consumer=self.identity, options=self.options)
+        commands.append((script("claim"), command))
+        self._lanes = [queue for queue in queues if queue in self.channel.timer_queues] if credit else []
+        for lane in self._lanes:
+            batch = self.channel.timer_queues[lane].batch
+            command = timer_claim_command(lane, limit=credit * batch, consumer=self.identity, options=self.options)
+            commands.append((script("claim_timers"), command))
+        return commands
+
+    def on_claim(self) -> bool:
+        """The claim's reply is there; whether a message was handed over."""
+        try:
+            replies = self.claims.receive()
+        except Exception:
+            self._unsend()
+            raise
+        self.sending, sent = [], self.sending
+        refused = [reply for reply in replies if isinstance(reply, ResponseError)]
+        if refused:
+            self.channel.book.done.extendleft(reversed(sent))
+            logger.error("Redis refused a claim, trying again in %s s: %s", PERIOD, refused[0])
+        come_back = [
+            self._take_messages(parse_claim(replies[self._plain]))
+            if not isinstance(replies[self._plain], ResponseError)
+            else PERIOD
+        ]
+        for lane, reply in zip(self._lanes, replies[self._plain + 1 :], strict=True):
+            come_back.append(
+                PERIOD if isinstance(reply, ResponseError) else self._take_timers(lane, parse_timer_claim(reply))
+            )
+        # Set now, when the reply is read: the loop computes how long it sleeps before its next tick callbacks.
+        self._sleep(min([PERIOD, *come_back]))
+        delivered = self.deliver()
+        self.turn()
+        return delivered
+
+    def _take_messages(self, claim: Claim) -> float:
+        for given in claim.queues:
+            queue = self.asked[given.position]
+            for entry in given.entries:
+                leases = (Lease(queue, queue, entry.id, entry.token),) if entry.token else ()
+                self.buffer.append(Delivery(queue, leases, entry.payload, entry.strikes, entry.revoked))
+        self.more = claim.more
+        return self._pause(claim)
+
+    def _take_timers(self, lane: str, claim: TimerClaim) -> float:
+        declared = self.channel.timer_queues[lane]
+        sound: list[Lease] = []
+        for batch in claim.batches:
+            for found in batch.ids:
+                lease = Lease(lane, batch.queue, found, batch.token)
+                if found in batch.strikes:
+                    # What struck comes alone, so that one poison job cannot take its neighbours along.
+                    self._add_timers(declared.task, lane, [lease], claim.now_ms, struck=True)
+                else:
+                    sound.append(lease)
+        for start in range(0, len(sound), declared.batch):
+            self._add_timers(declared.task, lane, sound[start : start + declared.batch], claim.now_ms, struck=False)
+        self.more = self.more or claim.more
+        return self._pause(claim)
+
+    def _add_timers(self, task: str, lane: str, leases: Sequence[Lease], now_ms: int, *, struck: bool) -> None:
+        message = timer_message(task, [lease.id for lease in leases], lane=lane, now_ms=now_ms, struck=struck)
+        self.buffer.append(Delivery(lane, tuple(leases), timers=message))
+
+    def _pause(self, claim: Claim | TimerClaim) -> float:
+        """Seconds until the next claim makes sense."""
+        if claim.come_back_ms is None or claim.more:
+            return PERIOD
+        pause = max(0.0, claim.come_back_ms / 1000 - claim.now_us / 1e6)
+        # One consumer holds the alarm; the others come a little later, in case it is gone.
+        return pause if claim.holds_alarm else pause + random.uniform(0.010, 0.030)  # noqa: S311  spreads load
+
+    def _sleep(self, seconds: float) -> None:
+        self.next_claim_at = self.claims.sent_at + seconds
+        hub = self.channel.poller.hub
+        if hub is None:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = hub.call_later(max(0.0, self.next_claim_at - time.monotonic()), self._wake)
+
+    def _wake(self) -> None:
+        self._alarm = None
+        self.turn()
+
+    # ------------------------------------------------------------ handing over
+
+    def deliver(self) -> bool:
+        """Hands messages over for a slice of time (without a loop: one); whether it was any."""
+        until = time.monotonic() + SLICE
+        delivered = False
+        while self.buffer and not self._closed:
+            delivered = self._hand_over(self.buffer.popleft()) or delivered
+            if delivered and (self.channel.poller.hub is None or time.monotonic() >= until):
+                break
+        if self.buffer:
+            self.nudge()
+        return delivered
+
+    def _hand_over(self, delivery: Delivery) -> bool:
+        book = self.channel.book
+        if delivery.queue not in self.channel.connection._callbacks:
+            book.give_back(list(delivery.leases))
+            return False
+        try:
+            message = delivery.timers or from_payload(delivery.payload, strikes=delivery.strikes)
+        except Unreadable as error:
+            self.bury(delivery.queue, delivery.leases, reason=f"unreadable: {error}")
+            return False
+        if delivery.leases:
+            tag = book.take(delivery.leases, timers=delivery.timers is not None)
+        else:
+            tag = f"no-ack-{id(delivery)}"
+        message["properties"]["delivery_tag"] = tag
+        if delivery.revoked:
+            self.channel.hooks.on_revoked(message.get("headers", {}).get("id") or "")
+        self.channel.connection._deliver(message, delivery.queue)
+        return True
+
+    def bury(self, queue: str, leases: Sequence[Lease], *, reason: str) -> None:
+        """Puts messages that nobody can read with the dead; the consumer lives on."""
+        logger.error("a message on %s is dead: %s", queue, reason, extra={"action": "bury", "queue": queue})
+        self.channel.book.bury(list(leases), reason=reason[:500])
+
+    # ------------------------------------------------------------ ending
+
+    def drop(self, queue: str) -> None:
+        """Gives back what was claimed of a queue and not handed over."""
+        dropped = [delivery for delivery in self.buffer if delivery.queue == queue]
+        if dropped:
+            self.buffer = deque(delivery for delivery in self.buffer if delivery.queue != queue)
+            self._give_back(dropped)
+
+    def close(self) -> None:
+        """Gives back everything that was not handed over, also what a claim under way still brings."""
+        if self._closed:
+            return
+        self._closed = True
+        self.channel.book.bells.discard(self.nudge)
+        if self._alarm is not None:
+            self._alarm.cancel()
+        try:
+            if self.claims.sent and self.claims.socket is not None:
+                self.claims.socket.settimeout(2.0)
+                self._read_last()
+        except Exception as error:  # noqa: BLE001  whatever it was, leases run out by themselves
+            logger.warning("the last claim's reply was lost, its leases will run out: %s", error)
+            self._unsend()
+        self._give_back(list(self.buffer))
+        self.buffer.clear()
+        self.claims.close()
+        self.bell.wire.close()
+        os.close(self.eventfd)
+
+    def _read_last(self) -> None:
+        replies = self.claims.receive()
+        self.sending, sent = [], self.sending
+        if any(isinstance(reply, Exception) for reply in replies):
+            self.channel.book.done.extendleft(reversed(sent))
+            return
+        self._take_messages(parse_claim(replies[self._plain]))
+        for lane, reply in zip(self._lanes, replies[self._plain + 1 :], strict=True):
+            self._take_timers(lane, parse_timer_claim(reply))
+
+    def _give_back(self, deliveries: list[Delivery]) -> None:
+        book = self.channel.book
+        messages = [lease for delivery in deliveries if delivery.timers is None for lease in delivery.leases]
+        timers = [lease for delivery in deliveries if delivery.timers is not None for lease in delivery.leases]
+        book.timers.update(timers)
+        try:
+            book.give_back(messages + timers)
+        except Exception as error:  # noqa: BLE001  whatever it was, leases run out by themselves
+            logger.warning("could not give back %d claimed messages: %s", len(messages + timers), error)
+
+    def _unsend(self) -> None:
+        """Acknowledgements whose claim got no reply are sent again; a second time does no harm."""
+        self.channel.book.done.extendleft(reversed(self.sending))
+        self.sending = []

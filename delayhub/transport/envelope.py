@@ -1,0 +1,118 @@
+"""Messages as kombu has them, and as the engine keeps them: JSON bytes, an id, a due time, a priority step."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect
+from collections.abc import Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+from uuid import uuid4
+
+from kombu.utils.json import dumps
+
+from delayhub.engine import Entry, due_ms
+
+#: The header that carries a message's due time in ms; Celery's own ``eta`` would make the worker wait by itself.
+DUE_HEADER = "x-delayhub-due"
+
+#: Ids up to this length are entry ids as they are; longer ones give way to the delivery tag.
+MAX_ID = 128
+
+Message = dict[str, Any]
+
+
+class Unreadable(ValueError):  # noqa: N818  it is not an error of ours
+    """A payload is not a message that kombu wrote."""
+
+
+def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzinfo) -> Entry:
+    """The entry that keeps a message.
+
+    The eta is taken out on a copy and set to None: the same dict goes to every queue of an exchange, a failed put is
+    tried again with it, and receivers of ``task_sent`` read the key.
+    """
+    headers = message.get("headers") or {}
+    properties = message["properties"]
+    due = 0
+    if DUE_HEADER in headers or headers.get("eta") is not None:
+        # A header of an earlier delivery leaks into retries; only the eta says when this one is due.
+        headers = {name: value for name, value in headers.items() if name != DUE_HEADER}
+        if headers.get("eta") is not None:
+            due = due_ms(moment_of(headers["eta"], naive_zone))
+            headers["eta"] = None
+            headers[DUE_HEADER] = due
+        message = {**message, "headers": headers}
+    entry_id = headers.get("id") or ""
+    if not isinstance(entry_id, str) or not 0 < len(entry_id) <= MAX_ID:
+        entry_id = properties["delivery_tag"]
+    step = bisect(priority_steps, _priority(properties)) - 1
+    return Entry(entry_id, due, dumps(message).encode(), step)
+
+
+def moment_of(eta: str | datetime, naive_zone: tzinfo) -> datetime:
+    """An eta header as a moment; one without a time zone is in the app's."""
+    moment = eta if isinstance(eta, datetime) else datetime.fromisoformat(eta)
+    return moment if moment.tzinfo else moment.replace(tzinfo=naive_zone)
+
+
+def from_payload(payload: bytes, *, strikes: int) -> Message:
+    """The message in a payload, marked as redelivered where a lease on it ran out before.
+
+    Raises Unreadable where it is none.
+    """
+    try:
+        message = json.loads(payload)
+        properties = message["properties"]
+        if strikes:
+            message["headers"]["redelivered"] = True
+            properties.setdefault("delivery_info", {})["redelivered"] = True
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Unreadable(f"{type(error).__name__}: {error}") from error
+    return dict(message)
+
+
+def timer_message(task: str, ids: Sequence[str], *, lane: str, now_ms: int, struck: bool) -> Message:
+    """A Celery task message (protocol 2) that hands a batch of due timers to a task, under a fresh task id."""
+    task_id = str(uuid4())
+    arguments = {"lane": lane, "now_ms": now_ms, "struck": struck}
+    body = [[list(ids)], arguments, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
+    return {
+        "body": json.dumps(body),
+        "content-type": "application/json",
+        "content-encoding": "utf-8",
+        "headers": {
+            "lang": "py",
+            "task": task,
+            "id": task_id,
+            "root_id": task_id,
+            "parent_id": None,
+            "group": None,
+            "eta": None,
+            "expires": None,
+            "retries": 0,
+            "timelimit": [None, None],
+            "argsrepr": f"([{len(ids)} ids],)",
+            "kwargsrepr": repr(arguments),
+            "origin": f"delayhub@{lane}",
+            "ignore_result": True,
+        },
+        "properties": {
+            "correlation_id": task_id,
+            "reply_to": "",
+            "delivery_mode": 2,
+            "delivery_info": {"exchange": "", "routing_key": lane},
+            "priority": 0,
+            "body_encoding": "utf-8",
+        },
+    }
+
+
+def _priority(properties: Message) -> int:
+    try:
+        return max(0, min(9, int(properties.get("priority") or 0)))
+    except (TypeError, ValueError):
+        return 0
+
+
+DEFAULT_ZONE = UTC

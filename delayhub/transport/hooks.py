@@ -1,0 +1,34 @@
+"""What the transport asks of whoever runs the messages; Celery's side fills it in, others need not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+
+
+def _nothing_runs() -> frozenset[str]:
+    return frozenset()
+
+
+def _nobody_listens(entry_id: str) -> None:
+    del entry_id
+
+
+@dataclass(slots=True)
+class Hooks:
+    """Questions and news between the transport and the one that runs its messages.
+
+    Args:
+        naive_zone: the time zone of an eta that has none.
+        running_tags: delivery tags of messages that are being worked on; they outlive their connection.
+        on_revoked: told the id of a message that is about to be delivered although it was revoked.
+    """
+
+    naive_zone: tzinfo = UTC
+    running_tags: Callable[[], frozenset[str]] = _nothing_runs
+    on_revoked: Callable[[str], None] = _nobody_listens
+
+
+#: The hooks of this process.
+hooks = Hooks()

@@ -1,0 +1,47 @@
+"""The transport's own options, taken from kombu's ``transport_options``; all others are kombu's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from delayhub.engine import EngineOptions
+from delayhub.errors import OptionError
+
+#: Messages a consumer claims at once when its prefetch is unlimited.
+UNLIMITED_CLAIM = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TransportOptions:
+    """How messages are claimed and held.
+
+    Args:
+        lease_seconds: how long a claimed message belongs to its consumer; renewed at a third while it is held.
+        max_strikes: leases that may run out before a message is dead.
+        max_hold_seconds: a message held longer is no longer renewed, for workers that hang; None for no limit.
+        key_prefix: put before every Redis key (kombu's ``global_keyprefix``).
+    """
+
+    lease_seconds: float = 30.0
+    max_strikes: int = 16
+    max_hold_seconds: float | None = None
+    key_prefix: str = ""
+
+    def __post_init__(self) -> None:
+        if self.max_hold_seconds is not None and not self.max_hold_seconds > 0:
+            raise OptionError(f"max_hold_seconds must be positive, got {self.max_hold_seconds!r}")
+        self.engine()  # which checks the rest
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> TransportOptions:
+        """The options in kombu's ``transport_options``, of which most are kombu's own."""
+        known = {
+            name: options[name] for name in ("lease_seconds", "max_strikes", "max_hold_seconds") if name in options
+        }
+        return cls(**known, key_prefix=options.get("global_keyprefix", ""))
+
+    def engine(self) -> EngineOptions:
+        """The engine's part of the options."""
+        return EngineOptions(key_prefix=self.key_prefix, lease_seconds=self.lease_seconds, max_strikes=self.max_strikes)

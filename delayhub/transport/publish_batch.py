@@ -1,0 +1,48 @@
+"""Publishing many messages at once: one script call for all entries of a queue."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from kombu.transport.redis import PublishBatch
+
+from delayhub.engine import Entry
+
+
+class EntryBatch(PublishBatch):  # type: ignore[misc]  kombu has no types
+    """kombu's batch, whose buffer keeps entries by queue beside the commands (of fanout) that kombu buffers."""
+
+    def __init__(self, channel: Any, max_size: int) -> None:
+        super().__init__(channel, max_size)
+        self.pipeline = _Entries(channel, self.pipeline)
+
+    def add_entry(self, queue: str, entry: Entry) -> None:
+        """One more entry for a queue."""
+        self.add("entry", queue, entry)
+
+
+class _Entries:
+    """What kombu's batch takes for a Redis pipeline."""
+
+    def __init__(self, channel: Any, pipeline: Any) -> None:
+        self.channel = channel
+        self.pipeline = pipeline
+        self.entries: dict[str, list[Entry]] = defaultdict(list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pipeline, name)
+
+    def entry(self, queue: str, entry: Entry) -> None:
+        self.entries[queue].append(entry)
+
+    def execute(self) -> None:
+        for queue, entries in self.entries.items():
+            self.channel.queue(queue).schedule(entries)
+            self.channel._maybe_update_queues_expire(None, queue)
+        self.entries.clear()
+        self.pipeline.execute()
+
+    def reset(self) -> None:
+        self.entries.clear()
+        self.pipeline.reset()

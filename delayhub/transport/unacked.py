@@ -1,0 +1,205 @@
+"""What this process holds: the leases of delivered messages, kept alive until they are acknowledged.
+
+The book belongs to the process, not to a channel: a connection may be lost while tasks run, and their
+acknowledgements still find their leases.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import count
+
+import redis
+from kombu.log import get_logger
+from kombu.transport import virtual
+
+from delayhub.engine import DelayQueue, Lease, TimerLane
+from delayhub.transport.options import TransportOptions
+
+logger = get_logger(__name__)
+
+#: Tells delivery tags of this process' life from those of others in logs; tags never repeat within a process.
+_numbers = count(1)
+
+#: The books of this process, by broker.
+_books: dict[str, LeaseBook] = {}
+
+
+def book_of(broker: str, options: TransportOptions, connect: Callable[[], redis.Redis]) -> LeaseBook:
+    """The process' book for one broker, made when it is first asked for."""
+    book = _books.get(broker)
+    if book is None:
+        book = _books[broker] = LeaseBook(options, connect)
+    return book
+
+
+# A child process holds nothing: its parent's leases, locks and thread stay with the parent.
+os.register_at_fork(after_in_child=_books.clear)
+
+
+class LeaseBook:
+    """The leases that this process holds on one broker, and the acknowledgements that Redis has not had yet.
+
+    Args:
+        options: how long leases are.
+        connect: makes the client that the keeper thread and closing channels use.
+    """
+
+    def __init__(self, options: TransportOptions, connect: Callable[[], redis.Redis]) -> None:
+        self.options = options
+        self.client = connect()
+        self.held: dict[Lease, float] = {}
+        self.timers: set[Lease] = set()
+        self.tags: dict[str, tuple[Lease, ...]] = {}
+        self.done: deque[Lease] = deque()
+        #: Called when an acknowledgement is waiting, from whatever thread made it.
+        self.bells: set[Callable[[], None]] = set()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def take(self, leases: Iterable[Lease], *, timers: bool = False) -> str:
+        """The delivery tag under which the leases are held from now on."""
+        tag = str(next(_numbers))
+        taken = tuple(leases)
+        now = time.monotonic()
+        for lease in taken:
+            self.held[lease] = now
+        if timers:
+            self.timers.update(taken)
+        self.tags[tag] = taken
+        if self._thread is None:
+            self._start_keeper()
+        return tag
+
+    def acknowledge(self, tag: str) -> None:
+        """Ends the leases of a tag: Redis hears of it with the next claim. A tag that is not held is passed over."""
+        quiet = not self.done
+        for lease in self.tags.pop(tag, ()):
+            self.held.pop(lease, None)
+            self.done.append(lease)
+        if quiet and self.done:
+            for bell in tuple(self.bells):
+                bell()
+
+    def release(self, tags: Iterable[str]) -> int:
+        """How many entries went back to their places, in one call a queue, in their order."""
+        leases = [lease for tag in tags for lease in self.tags.pop(tag, ())]
+        return self.give_back(leases)
+
+    def give_back(self, leases: list[Lease]) -> int:
+        """How many of these leases still held and are back in their places."""
+        for lease in leases:
+            self.held.pop(lease, None)
+        returned = 0
+        for lane, queue, group, timers in self._groups(leases):
+            if timers:
+                returned += TimerLane(self.client, lane, options=self.options.engine()).release(group)
+            else:
+                returned += self._queue(lane, queue).release(group)
+        self.timers.difference_update(leases)
+        return returned
+
+    def bury(self, leases: list[Lease], *, reason: str) -> None:
+        """Declares messages dead that nobody can read."""
+        for lane, queue, group, _ in self._groups(leases):
+            self._queue(lane, queue).bury(group, reason=reason)
+
+    def next_done(self, limit: int) -> list[Lease]:
+        """Up to ``limit`` acknowledgements to send; who fails to send them puts them back."""
+        taken: list[Lease] = []
+        while len(taken) < limit:
+            try:
+                taken.append(self.done.popleft())
+            except IndexError:
+                break
+        self.timers.difference_update(taken)
+        return taken
+
+    def flush(self) -> None:
+        """Tells Redis all acknowledgements now."""
+        while leases := self.next_done(1000):
+            try:
+                for lane, queue, group, _ in self._groups(leases):
+                    self._queue(lane, queue).acknowledge(group)
+            except redis.RedisError:
+                self.done.extendleft(reversed(leases))
+                raise
+
+    def keep(self) -> None:
+        """Renews all leases once, and sends acknowledgements that nobody else has sent."""
+        self.flush()
+        longest = self.options.max_hold_seconds
+        oldest = time.monotonic() - longest if longest else None
+        leases = [lease for lease, since in list(self.held.items()) if oldest is None or since > oldest]
+        for lane, queue, group, _ in self._groups(leases):
+            kept = self._queue(lane, queue).extend(group)
+            lost = [lease for lease in group if lease.id not in kept and lease in self.held]
+            for lease in lost:
+                self.held.pop(lease, None)
+            if lost:
+                logger.warning(
+                    "%d leases on %s ran out before they could be renewed; others may run those messages too",
+                    len(lost),
+                    queue,
+                    extra={"action": "lease_lost", "queue": queue},
+                )
+
+    def _groups(self, leases: Iterable[Lease]) -> list[tuple[str, str, list[Lease], bool]]:
+        groups: dict[tuple[str, str, bool], list[Lease]] = {}
+        for lease in leases:
+            groups.setdefault((lease.lane, lease.queue, lease in self.timers), []).append(lease)
+        return [(lane, queue, group, timers) for (lane, queue, timers), group in groups.items()]
+
+    def _queue(self, lane: str, queue: str) -> DelayQueue:
+        return DelayQueue(self.client, queue, lane=lane, options=self.options.engine())
+
+    def _start_keeper(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._keep_forever, name="delayhub-keeper", daemon=True)
+                self._thread.start()
+
+    def _keep_forever(self) -> None:
+        # Its own thread and connection: a pool that blocks the event loop keeps its messages.
+        pause = threading.Event()
+        while True:
+            pause.wait(self.options.lease_seconds / 3)
+            try:
+                self.keep()
+            except (redis.RedisError, OSError) as error:
+                logger.warning("could not renew leases, trying again: %s", error)
+
+
+class LeaseQoS(virtual.QoS):
+    """A channel's unacknowledged messages; their leases are in the process' book."""
+
+    def ack(self, delivery_tag: str) -> None:
+        """The message is done."""
+        self.channel.book.acknowledge(delivery_tag)
+        super().ack(delivery_tag)
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  kombu's signature
+        """The message goes back to its place in line, or is dropped."""
+        if requeue:
+            self.channel.book.release([delivery_tag])
+        else:
+            self.channel.book.acknowledge(delivery_tag)
+        super().ack(delivery_tag)
+
+    def restore_unacked(self) -> list[object]:
+        """Gives back all messages that nobody is working on, in one call and in their order."""
+        self._flush()
+        running = self.channel.hooks.running_tags()
+        waiting = [tag for tag in self._delivered if tag not in running]
+        try:
+            self.channel.book.release(waiting)
+            self.channel.book.flush()
+        except (redis.RedisError, OSError) as error:
+            # Nothing is lost: the leases run out and the messages come back by themselves.
+            logger.warning("could not give back %d messages, their leases will run out: %s", len(waiting), error)
+        self._delivered.clear()
+        return []

@@ -1,0 +1,33 @@
+from collections.abc import Callable
+
+from delayhub.engine import TimerLane
+
+Now = Callable[[], int]
+Until = Callable[[int], None]
+
+
+def test_newcomers_get_in_up_to_the_burst_and_then_at_the_rate(lane: TimerLane, now_ms: Now, until: Until) -> None:
+    first = lane.admit("close", count=12, rate_per_second=50, burst=10)
+    second = lane.admit("close", count=1, rate_per_second=50, burst=10)
+    until(now_ms() + second.wait_ms)
+    third = lane.admit("close", count=5, rate_per_second=50, burst=10)
+
+    assert first.count == 10
+    assert second.count == 0
+    assert 0 < second.wait_ms <= 20
+    assert third.count >= 1
+
+
+def test_each_queue_has_a_rate_of_its_own(lane: TimerLane) -> None:
+    lane.admit("close", count=1, rate_per_second=0.01, burst=1)
+
+    assert lane.admit("close", count=1, rate_per_second=0.01, burst=1).count == 0
+    assert lane.admit("remind", count=1, rate_per_second=0.01, burst=1).count == 1
+
+
+def test_what_admission_remembers_ends_by_itself(lane: TimerLane) -> None:
+    lane.admit("close", count=3, rate_per_second=1, burst=3)
+
+    remaining = lane.client.pttl(lane.keys.queue("close").admitted)
+
+    assert 0 < remaining <= 6_000
