@@ -159,7 +159,7 @@ class QueueKeys:
 
     @cached_property
     def gate(self) -> str:
-        """HASH, timer queues: what a claim may take (rate, burst, max_in_flight, shut_until, weight, tat), insert_tat."""
+        """HASH, timer queues: what a claim may take (rate, burst, max_in_flight, shut_until, weight, tat)."""
         return self.base + QUEUE_PARTS["GATE"]
 
     @cached_property

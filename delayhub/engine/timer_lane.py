@@ -161,13 +161,6 @@ class TimerLane:
         )
         return Admitted(admitted, wait_ms)
 
-    def admit(self, queue: str, count: int, *, rate_per_second: float, burst: int) -> tuple[int, int]:
-        """How many of ``count`` new timers the insert rate (GCRA) admits, and ms until the next where that is fewer."""
-        taken, wait_ms = script("admit").run(
-            self.client, [self.keys.queue(queue).base], [count, repr(float(rate_per_second)), burst]
-        )
-        return taken, wait_ms
-
     def queues(self) -> list[str]:
         """The queues that have timers or leases, the one that wants attention first coming first."""
         names = cast("list[bytes]", self.client.zrange(self.keys.agenda, 0, -1))

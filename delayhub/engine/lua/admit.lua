@@ -1,18 +1,20 @@
--- Takes permits of the queue's insert rate, as many as there are, up to the number asked for.
+-- Lets newcomers in at a rate (GCRA), as many as there are permits for, and books those.
 -- KEYS: queue
--- ARGV: permits asked for, rate a second, burst
--- Returns: permits taken, and ms until the next one where that is fewer (else 0)
+-- ARGV: rate a second, burst, how many want in
+-- Returns: how many may come in, and ms until the next one where that is fewer (else 0)
 -- Complexity: O(1)
 -- Uses: now
-local asked, interval, burst = tonumber(ARGV[1]), 1000000 / ARGV[2], tonumber(ARGV[3])
-local arrival = math.max(tonumber(redis.call('HGET', KEYS[1] .. GATE, 'insert_tat') or 0), now_us - burst * interval)
-local taken = math.max(math.min(math.floor((now_us - arrival) / interval + 1e-9), asked), 0)
-if taken > 0 then
-  arrival = arrival + taken * interval
-  redis.call('HSET', KEYS[1] .. GATE, 'insert_tat', string.format('%.0f', arrival))
+local interval, burst, asked = 1000000 / ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local arrival = math.max(tonumber(redis.call('GET', KEYS[1] .. ADMITTED) or 0), now_us - burst * interval)
+local count = math.max(math.min(math.floor((now_us - arrival) / interval + 1e-9), asked), 0)
+if count > 0 then
+  arrival = arrival + count * interval
+  -- Once all permits are back, there is nothing to remember.
+  local full_ms = math.ceil((arrival - now_us + burst * interval) / 1000)
+  redis.call('SET', KEYS[1] .. ADMITTED, string.format('%.0f', arrival), 'PX', math.max(full_ms, 1))
 end
 local wait = 0
-if taken < asked then
+if count < asked then
   wait = math.ceil((arrival + interval - now_us) / 1000)
 end
-return {taken, wait}
+return {count, wait}
