@@ -1,0 +1,66 @@
+"""Idempotency keys: the first request that brings one gets it, whoever else is trying at the same moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import connections
+from django.db.models import Q
+
+from tasksapp.models import IdempotencyKey
+
+
+class KeyClaim(NamedTuple):
+    """A key, the request it came with and the job it is to stand for."""
+
+    biz_type_id: int
+    key: str
+    request_hash: str
+    job_id: UUID
+
+
+class KeyHolder(NamedTuple):
+    """Whose a key is."""
+
+    request_hash: str
+    job_id: UUID
+
+
+#: Waits for a rival's transaction; a key that has expired is taken over.
+_UPSERT = """
+INSERT INTO delayhub_idempotency_key (biz_type_id, key, request_hash, job_id, expires_at)
+VALUES {values}
+ON CONFLICT (biz_type_id, key) DO UPDATE
+SET request_hash = excluded.request_hash, job_id = excluded.job_id, expires_at = excluded.expires_at
+WHERE delayhub_idempotency_key.expires_at <= %s
+"""
+
+
+def claim_keys(
+    claims: Sequence[KeyClaim], *, now: datetime, expires_at: datetime, using: str
+) -> dict[tuple[int, str], KeyHolder]:
+    """Who holds each key now: the claim itself, or an earlier request. The keys must differ."""
+    connection = connections[using]
+    adapt = connection.ops.adapt_datetimefield_value
+    job_id = IdempotencyKey._meta.get_field("job_id")
+    holders: dict[tuple[int, str], KeyHolder] = {}
+    # In one order everywhere, so that two bulk requests cannot wait for each other.
+    ordered = sorted(claims)
+    for start in range(0, len(ordered), 100):
+        chunk = ordered[start : start + 100]
+        values: list[object] = []
+        for claim in chunk:
+            values += [claim.biz_type_id, claim.key, claim.request_hash]
+            values += [job_id.get_db_prep_value(claim.job_id, connection), adapt(expires_at)]
+        rows = ", ".join(["(%s, %s, %s, %s, %s)"] * len(chunk))
+        with connection.cursor() as cursor:
+            cursor.execute(_UPSERT.format(values=rows), [*values, adapt(now)])
+        wanted = Q()
+        for claim in chunk:
+            wanted |= Q(biz_type_id=claim.biz_type_id, key=claim.key)
+        for row in IdempotencyKey.objects.using(using).filter(wanted):
+            holders[row.biz_type_id, row.key] = KeyHolder(row.request_hash, row.job_id)
+    return holders
