@@ -1,0 +1,163 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasksapp.models import BizType
+from tasksapp.retry_policy import LAST_CHANCE, LONGEST_RETRY_AFTER, Exhausted, RetryPolicy, TryAgain, age_used_up
+
+DUE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def policy(
+    backoff: str = "exponential",
+    *,
+    min_seconds: float = 10,
+    max_seconds: float = 300,
+    factor: float = 2,
+    max_doublings: int | None = None,
+    waits: tuple[float, ...] = (),
+    jitter: float = 0,
+    max_attempts: int = 16,
+    max_age: timedelta | None = None,
+) -> RetryPolicy:
+    return RetryPolicy(
+        backoff=backoff,
+        min_seconds=min_seconds,
+        max_seconds=max_seconds,
+        factor=factor,
+        max_doublings=max_doublings,
+        waits=waits,
+        jitter=jitter,
+        max_attempts=max_attempts,
+        max_age=max_age,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given_policy", "waits"),
+    [
+        # the vector of Google Cloud Tasks' documentation: doubled three times, then as much again each time
+        (policy(max_doublings=3), [10, 20, 40, 80, 160, 240, 300, 300]),
+        # doubled without end, up to the longest
+        (policy(), [10, 20, 40, 80, 160, 300, 300]),
+        # never doubled: it grows by its first step
+        (policy(max_doublings=0), [10, 20, 30, 40]),
+        # another factor
+        (policy(factor=3), [10, 30, 90, 270, 300]),
+        (policy("fixed"), [10, 10, 10]),
+        # fixed, but the longest is shorter
+        (policy("fixed", max_seconds=5), [5, 5]),
+        (policy("linear"), [10, 20, 30, 40]),
+        (policy("linear", max_seconds=25), [10, 20, 25, 25]),
+        # a list's last repeats, and the longest does not touch it
+        (policy("list", waits=(1, 900, 7)), [1, 900, 7, 7, 7]),
+        # an empty list falls back to what the other fields say
+        (policy("list"), [10, 20, 40]),
+    ],
+)
+def test_waits_grow_as_the_policy_says(given_policy: RetryPolicy, waits: list[float]) -> None:
+    assert [given_policy.wait_seconds(failures) for failures in range(1, len(waits) + 1)] == waits
+
+
+def test_a_job_that_failed_a_thousand_times_still_has_a_wait() -> None:
+    assert policy(factor=10).wait_seconds(1000) == 300
+
+
+def test_the_last_attempt_is_the_last() -> None:
+    spent = policy(max_attempts=3).next_attempt(failures=3, now=DUE, counted_from=DUE)
+
+    assert spent == Exhausted("all 3 attempts failed")
+
+
+def test_jitter_adds_its_share_at_most() -> None:
+    jittery = policy("fixed", jitter=0.5)
+
+    assert jittery.next_attempt(failures=1, now=DUE, counted_from=DUE, draw=0) == TryAgain(DUE + timedelta(seconds=10))
+    assert jittery.next_attempt(failures=1, now=DUE, counted_from=DUE, draw=1) == TryAgain(DUE + timedelta(seconds=15))
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "wait"),
+    [
+        # sooner than the backoff: the backoff
+        (1, timedelta(seconds=10)),
+        (-5, timedelta(seconds=10)),
+        # later: as asked
+        (60, timedelta(seconds=60)),
+        # beyond the age: its last moment
+        (10**9, timedelta(hours=1) - LAST_CHANCE),
+        (float("inf"), timedelta(hours=1) - LAST_CHANCE),
+        (float("nan"), timedelta(hours=1) - LAST_CHANCE),
+    ],
+)
+def test_retry_after_counts_between_backoff_and_age(retry_after: float, wait: timedelta) -> None:
+    bounded = policy(max_age=timedelta(hours=1))
+
+    answer = bounded.next_attempt(failures=1, now=DUE, counted_from=DUE, retry_after_seconds=retry_after)
+
+    assert answer == TryAgain(DUE + wait)
+
+
+def test_without_an_age_a_receiver_can_ask_for_a_week() -> None:
+    answer = policy().next_attempt(failures=1, now=DUE, counted_from=DUE, retry_after_seconds=10**12)
+
+    assert answer == TryAgain(DUE + LONGEST_RETRY_AFTER)
+
+
+def test_a_retry_after_the_age_is_none() -> None:
+    now = DUE + timedelta(minutes=59, seconds=55)
+
+    answer = policy(max_age=timedelta(hours=1)).next_attempt(failures=1, now=now, counted_from=DUE)
+
+    assert isinstance(answer, Exhausted)
+    assert "1:00:00" in answer.reason
+
+
+def test_a_redrive_counts_the_age_anew() -> None:
+    redriven = DUE + timedelta(days=3)
+
+    answer = policy(max_age=timedelta(hours=1)).next_attempt(failures=1, now=redriven, counted_from=redriven)
+
+    assert answer == TryAgain(redriven + timedelta(seconds=10))
+
+
+@pytest.mark.parametrize(
+    ("late", "max_age", "used_up"),
+    [
+        (timedelta(hours=1), timedelta(hours=1), False),
+        (timedelta(hours=1, microseconds=1), timedelta(hours=1), True),
+        # without an age none is used up
+        (timedelta(days=9999), None, False),
+    ],
+)
+def test_an_age_is_used_up_once_it_has_passed(late: timedelta, max_age: timedelta | None, *, used_up: bool) -> None:
+    assert age_used_up(now=DUE + late, counted_from=DUE, max_age=max_age) is used_up
+
+
+@given(
+    backoff=st.sampled_from(["fixed", "linear", "exponential"]),
+    failures=st.integers(1, 1000),
+    least=st.floats(0, 1e6),
+    most=st.floats(0, 1e6),
+    factor=st.floats(1, 10),
+    doublings=st.none() | st.integers(0, 32),
+)
+def test_a_wait_is_never_negative_longer_than_allowed_or_shorter_than_before(
+    *, backoff: str, failures: int, least: float, most: float, factor: float, doublings: int | None
+) -> None:
+    some = policy(backoff, min_seconds=least, max_seconds=most, factor=factor, max_doublings=doublings)
+
+    wait = some.wait_seconds(failures)
+
+    assert 0 <= wait <= most
+    assert some.wait_seconds(failures + 1) >= wait * (1 - 1e-9)
+
+
+def test_a_job_may_bring_its_own_number_of_attempts() -> None:
+    biz_type = BizType(code="order.close", max_attempts=4, backoff="list", backoff_list=[1, 2])
+
+    assert RetryPolicy.of(biz_type).max_attempts == 4
+    assert RetryPolicy.of(biz_type, max_attempts=9).max_attempts == 9
+    assert RetryPolicy.of(biz_type).wait_seconds(2) == 2
