@@ -9,6 +9,9 @@
     ├── RedisServerMissing   this machine has no program of a Redis server
     ├── RedisServerDied      a Redis server that was started here ended by itself
     ├── DataFolderInUse      another server uses the data folder
+    ├── DataFolderUnfit      the data folder cannot be made or written
+    ├── PortTaken            something else listens on the port
+    ├── ServiceDied          a process that was started here ended by itself
     └── UnknownTask          a job names a task that this process does not know
 """
 
@@ -59,6 +62,33 @@ class DataFolderInUse(DelayHubError):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         super().__init__(f"the data folder {folder} is in use by another server: stop that one or name another folder")
+
+
+class DataFolderUnfit(DelayHubError):
+    """The data folder cannot be made or written: name another, or mend its permissions."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        self.folder = folder
+        super().__init__(f"the data folder {folder} cannot be used ({error.strerror}): name another")
+
+
+class PortTaken(DelayHubError):
+    """Something else listens on the port: stop that, or choose another port."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        super().__init__(f"port {port} of 127.0.0.1 is taken: stop what listens there, or choose another port")
+
+
+class ServiceDied(DelayHubError):
+    """A process that was started here ended by itself, or did not get ready; the message has the end of its log."""
+
+    def __init__(self, name: str, exit_code: int | None, log: str) -> None:
+        self.name = name
+        self.exit_code = exit_code
+        self.log = log
+        what = "did not get ready" if exit_code is None else f"ended with exit code {exit_code}"
+        super().__init__(f"the {name} {what}; its log ends:\n{log}")
 
 
 class UnknownTask(DelayHubError, LookupError):

@@ -1,0 +1,131 @@
+"""A process of the site: its output in a log file, ended in good order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from delayhub.engine.clock import SystemClock
+from delayhub.errors import ServiceDied
+
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+LOOK_SECONDS = 0.1
+LOG_TAIL_LINES = 20
+LOG_TAIL_BYTES = 20_000
+
+
+class Service:
+    """A program that runs until it is stopped, in a process group of its own.
+
+    So a Ctrl-C in the terminal reaches the site alone, and the site ends its services in an order of its own.
+
+    Args:
+        name: what people call it.
+        command: the program and its arguments.
+        environment: all its environment variables.
+        log: the file that gets its output, appended.
+        inherit: open files it keeps open.
+        is_ready: whether it does its work by now; asked again and again, and may raise OSError for "no".
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        inherit: Sequence[int] = (),
+        is_ready: Callable[[], bool],
+    ) -> None:
+        self.name = name
+        self.log = log
+        self._command = list(command)
+        self._environment = dict(environment)
+        self._inherit = tuple(inherit)
+        self._is_ready = is_ready
+        self._process: subprocess.Popen[bytes] | None = None
+        self._clock = SystemClock()
+
+    def launch(self) -> None:
+        """Starts the process, and does not wait until it is ready."""
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=self._inherit,
+                process_group=0,
+            )
+
+    def wait_until_ready(self) -> None:
+        """Returns when the service does its work; ServiceDied if it ends before, or takes longer than a minute."""
+        deadline = self._clock.monotonic() + START_SECONDS
+        process = self._process
+        assert process is not None
+        while not self._answers():
+            self.check()
+            if self._clock.monotonic() > deadline:
+                raise ServiceDied(self.name, None, self.log_tail())
+            try:
+                process.wait(LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+
+    def stop(self) -> None:
+        """Ends the process with SIGTERM, and with SIGKILL when it takes longer than 20 seconds."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Ends the process, and all that it started, as a power cut would."""
+        self._end(signal.SIGKILL)
+
+    def check(self) -> None:
+        """Nothing, or ServiceDied if the process ended without being told to."""
+        if self._process is not None and self._process.poll() is not None:
+            raise ServiceDied(self.name, self._process.returncode, self.log_tail())
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, while it runs."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    def log_tail(self) -> str:
+        """The last lines of the log."""
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as log:
+            log.seek(max(0, self.log.stat().st_size - LOG_TAIL_BYTES))
+            lines = log.read().decode(errors="replace").splitlines()
+        return "\n".join(lines[-LOG_TAIL_LINES:])
+
+    def _answers(self) -> bool:
+        try:
+            return self._is_ready()
+        except OSError:
+            return False
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            self._send(process, how)
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._send(process, signal.SIGKILL)
+                process.wait()
+
+    def _send(self, process: subprocess.Popen[bytes], how: signal.Signals) -> None:
+        if how == signal.SIGKILL:
+            # A power cut spares no child; the group has the process' own id.
+            os.killpg(process.pid, how)
+        else:
+            process.send_signal(how)
