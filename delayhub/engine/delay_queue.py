@@ -141,6 +141,13 @@ class DelayQueue:
         """How many entries are where."""
         return Counts(*self._run("count", []))
 
+    def payloads(self, ids: Sequence[str]) -> dict[str, list[bytes]]:
+        """The payloads stored under each id and its copies."""
+        found: dict[str, list[bytes]] = {}
+        for chunk in chunks(ids):
+            found.update(zip(chunk, self._run("payloads", chunk), strict=True))
+        return found
+
     def list(self, place: Place | str, *, offset: int = 0, limit: int = 100, payloads: bool = False) -> list[Listed]:
         """A page of entries, the soonest (waiting, leased), first in line (ready) or oldest (dead) first."""
         reply = self._run("list", [Place(place).value, offset, min(limit, 1000), int(payloads)])

@@ -59,6 +59,11 @@ def tag(lane: str, slot: int = 0, slots: int = 1) -> str:
     return f"{{{name}/{slot}}}" if slots > 1 else f"{{{name}}}"
 
 
+def directory(prefix: str = "") -> str:
+    """SET of the names of all message queues that were declared, for those who look after them."""
+    return f"{prefix}delayhub:queues"
+
+
 @dataclass(frozen=True)
 class LaneKeys:
     """The keys that all queues of one lane share."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import tzinfo
+from functools import partial
 from queue import Empty
 from typing import Any
 
@@ -12,6 +12,7 @@ import redis
 from kombu.transport import redis as kombu_redis
 
 from delayhub.engine import Counts, DelayQueue, LaneKeys, Lease, QueueKeys
+from delayhub.engine.keys import directory
 from delayhub.transport.consumer import Consumer
 from delayhub.transport.envelope import Unreadable, from_payload, to_entry
 from delayhub.transport.hooks import Hooks, hooks
@@ -32,7 +33,7 @@ class TimerQueue:
     batch: int
 
 
-class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
+class Channel(kombu_redis.Channel):
     """Queues of our engine under kombu's channel."""
 
     QoS = LeaseQoS
@@ -51,9 +52,9 @@ class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
         self._publisher: redis.Redis | None = None
         super().__init__(connection, **options)
         self.handlers = {
-            "CLAIM": lambda: self.consumer.on_claim(),
-            "BELL": lambda: self.consumer.on_bell(),
-            "NUDGE": lambda: self.consumer.on_nudge(),
+            "CLAIM": partial(self._consume, Consumer.on_claim),
+            "BELL": partial(self._consume, Consumer.on_bell),
+            "NUDGE": partial(self._consume, Consumer.on_nudge),
             "LISTEN": self._receive,
         }
 
@@ -76,6 +77,9 @@ class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
             self._consumer = Consumer(self)
         return self._consumer
 
+    def _consume(self, handler: Callable[[Consumer], bool]) -> bool:
+        return handler(self.consumer)
+
     @property
     def book(self) -> LeaseBook:
         """The process' leases on this broker."""
@@ -86,7 +90,8 @@ class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
     @property
     def timer_queues(self) -> dict[str, TimerQueue]:
         """Queues that were declared as timer lanes on this connection."""
-        return self.connection.timer_queues  # type: ignore[no-any-return]
+        declared: dict[str, TimerQueue] = self.connection.timer_queues
+        return declared
 
     @property
     def publisher(self) -> redis.Redis:
@@ -109,7 +114,7 @@ class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
         pool.connection_kwargs["socket_timeout"] = pool.connection_kwargs["socket_timeout"] or 5.0
         return redis.Redis(connection_pool=pool)
 
-    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002  kombu's signature
+    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
         # RESP2: a RESP3 server may push what nobody asked for, and the loop would wait for a reply behind it.
         return {**super()._connparams(asynchronous=asynchronous), "protocol": 2}
 
@@ -123,11 +128,11 @@ class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
         """Text stays as it is: base64 would make it a third longer for nothing."""
         if isinstance(body, str):
             return body, "utf-8"
-        return super().encode_body(body, encoding)  # type: ignore[no-any-return]
+        encoded: tuple[Any, str | None] = super().encode_body(body, encoding)
+        return encoded
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
-        zone: tzinfo = self.hooks.naive_zone
-        entry = to_entry(message, priority_steps=self.priority_steps, naive_zone=zone)
+        entry = to_entry(message, priority_steps=self.priority_steps, naive_zone=self.hooks.naive_zone())
         batch: EntryBatch | None = kwargs.pop("_publish_batch", None)
         if batch is not None:
             batch.add_entry(queue, entry)
@@ -143,7 +148,7 @@ class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
 
     def basic_consume(
         self, queue: str, no_ack: bool, callback: Callable[[Any], Any], consumer_tag: str, **kwargs: Any
-    ) -> Any:  # noqa: FBT001  kombu's signature
+    ) -> Any:
         """Consumes from a queue; a message that kombu cannot read goes to the dead."""
         answer = super().basic_consume(queue, no_ack, callback, consumer_tag, **kwargs)
         if queue not in self._fanout_queues:
@@ -158,7 +163,7 @@ class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
             tag = raw["properties"]["delivery_tag"]
             try:
                 message = self.Message(raw, channel=self)
-            except Exception as error:  # noqa: BLE001  whatever a stranger wrote into the payload
+            except Exception as error:
                 leases = self.book.tags.pop(tag, ())
                 for lease in leases:
                     self.book.held.pop(lease, None)
@@ -178,7 +183,7 @@ class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
                 self._consumer.drop(queue)
         return answer
 
-    def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002  kombu's signature
+    def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
         """The next due message of a queue, or None."""
         del kwargs
         try:
@@ -206,8 +211,10 @@ class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
 
     # ------------------------------------------------------------ queues
 
-    def _new_queue(self, queue: str, auto_delete: bool = False, **kwargs: Any) -> None:  # noqa: FBT001, FBT002  kombu's signature
+    def _new_queue(self, queue: str, auto_delete: bool = False, **kwargs: Any) -> None:
         super()._new_queue(queue, auto_delete=auto_delete, **kwargs)
+        if kwargs.get("durable") and not auto_delete:  # not those of replies and events
+            self.publisher.sadd(directory(self.options.key_prefix), queue)
         arguments = kwargs.get("arguments") or {}
         if TASK_ARGUMENT in arguments:
             batch = int(arguments.get(BATCH_ARGUMENT, 100))
@@ -231,6 +238,7 @@ class Channel(kombu_redis.Channel):  # type: ignore[misc]  kombu has no types
     def _delete(self, queue: str, exchange: str, routing_key: str, pattern: str, *args: Any, **kwargs: Any) -> None:
         super()._delete(queue, exchange, routing_key, pattern, *args, **kwargs)
         self.queue(queue).delete()
+        self.publisher.srem(directory(self.options.key_prefix), queue)
 
     def _maybe_update_queues_expire(self, client: Any, queue: str) -> None:
         ttl = self._expires.get(queue) if self._expires else None

@@ -11,6 +11,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -110,9 +111,8 @@ class Consumer:
         hungry = self.more and credit >= max(1, (credit + self._busy()) // 4)
         if self.buffer and not (hungry and credit >= len(self.buffer)):
             hungry = False
-        if credit and (self.wanted or hungry or now >= self.next_claim_at):
-            self._claim(credit, now)
-        elif acks and self._acks_are_due(acks, now):
+        wanted = credit and (self.wanted or hungry or now >= self.next_claim_at)
+        if wanted or (acks and self._acks_are_due(acks, now)):
             self._claim(credit, now)
 
     def idle(self) -> None:
@@ -122,10 +122,8 @@ class Consumer:
 
     def nudge(self) -> None:
         """Wakes the loop, from any thread."""
-        try:
+        with suppress(OSError):  # closed meanwhile
             os.eventfd_write(self.eventfd, 1)
-        except (OSError, ValueError):
-            pass  # closed meanwhile
 
     def on_bell(self) -> bool:
         """The bell's connection has something to read."""
@@ -136,10 +134,8 @@ class Consumer:
 
     def on_nudge(self) -> bool:
         """Somebody nudged: acknowledgements wait, or the buffer does."""
-        try:
+        with suppress(BlockingIOError):  # somebody else's nudge was read with an earlier one
             os.eventfd_read(self.eventfd)
-        except BlockingIOError:
-            pass
         delivered = self.deliver()
         self.turn()
         return delivered
@@ -347,7 +343,7 @@ class Consumer:
             if self.claims.sent and self.claims.socket is not None:
                 self.claims.socket.settimeout(2.0)
                 self._read_last()
-        except Exception as error:  # noqa: BLE001  whatever it was, leases run out by themselves
+        except Exception as error:
             logger.warning("the last claim's reply was lost, its leases will run out: %s", error)
             self._unsend()
         self._give_back(list(self.buffer))
@@ -373,7 +369,7 @@ class Consumer:
         book.timers.update(timers)
         try:
             book.give_back(messages + timers)
-        except Exception as error:  # noqa: BLE001  whatever it was, leases run out by themselves
+        except Exception as error:
             logger.warning("could not give back %d claimed messages: %s", len(messages + timers), error)
 
     def _unsend(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect
 from collections.abc import Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 from uuid import uuid4
 
@@ -22,7 +22,7 @@ MAX_ID = 128
 Message = dict[str, Any]
 
 
-class Unreadable(ValueError):  # noqa: N818  it is not an error of ours
+class Unreadable(ValueError):
     """A payload is not a message that kombu wrote."""
 
 
@@ -113,6 +113,3 @@ def _priority(properties: Message) -> int:
         return max(0, min(9, int(properties.get("priority") or 0)))
     except (TypeError, ValueError):
         return 0
-
-
-DEFAULT_ZONE = UTC

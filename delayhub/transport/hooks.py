@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
 
+def _utc() -> tzinfo:
+    return UTC
+
+
 def _nothing_runs() -> frozenset[str]:
     return frozenset()
 
@@ -20,12 +24,12 @@ class Hooks:
     """Questions and news between the transport and the one that runs its messages.
 
     Args:
-        naive_zone: the time zone of an eta that has none.
+        naive_zone: tells the time zone of an eta that has none.
         running_tags: delivery tags of messages that are being worked on; they outlive their connection.
         on_revoked: told the id of a message that is about to be delivered although it was revoked.
     """
 
-    naive_zone: tzinfo = UTC
+    naive_zone: Callable[[], tzinfo] = _utc
     running_tags: Callable[[], frozenset[str]] = _nothing_runs
     on_revoked: Callable[[str], None] = _nobody_listens
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from queue import Empty
 from typing import Any
 
@@ -20,7 +21,7 @@ logger = get_logger(__name__)
 CLAIM_PATIENCE = 10.0
 
 
-class Poller(MultiChannelPoller):  # type: ignore[misc]  kombu has no types
+class Poller(MultiChannelPoller):
     """kombu's poller, with our consumers in the place of its blocking pops; pub/sub stays kombu's.
 
     kombu's own skips handlers of channels without credit, so that an unread reply would spin; here every reply is read,
@@ -64,10 +65,8 @@ class Poller(MultiChannelPoller):  # type: ignore[misc]  kombu has no types
             if self.hub is not None:
                 self.hub.remove(fileno)
             else:
-                try:
+                with suppress(KeyError, ValueError, OSError):  # closed by the other side already
                     self.poller.unregister(fileno)
-                except (KeyError, ValueError, OSError):
-                    pass  # closed by the other side already
 
     @property
     def fds(self) -> dict[int, Any]:
@@ -104,7 +103,10 @@ class Poller(MultiChannelPoller):  # type: ignore[misc]  kombu has no types
         return bool(event & (READ | ERR) and self.on_readable(fileno))
 
     def get(self, callback: Any, timeout: float | None = None) -> None:
-        """Hands over what comes within the timeout, for callers without an event loop; raises Empty where nothing does."""
+        """Hands over what comes within the timeout, for callers without an event loop.
+
+        Raises Empty where nothing does.
+        """
         del callback  # messages go to the transport's callbacks
         self._in_protected_read = True
         try:

@@ -10,12 +10,12 @@ from kombu.transport.redis import PublishBatch
 from delayhub.engine import Entry
 
 
-class EntryBatch(PublishBatch):  # type: ignore[misc]  kombu has no types
+class EntryBatch(PublishBatch):
     """kombu's batch, whose buffer keeps entries by queue beside the commands (of fanout) that kombu buffers."""
 
     def __init__(self, channel: Any, max_size: int) -> None:
         super().__init__(channel, max_size)
-        self.pipeline = _Entries(channel, self.pipeline)
+        self.pipeline: _Entries = _Entries(channel, self.pipeline)
 
     def add_entry(self, queue: str, entry: Entry) -> None:
         """One more entry for a queue."""

@@ -22,7 +22,7 @@ def register() -> None:
     TRANSPORT_ALIASES.update(ALIASES)
 
 
-class Transport(kombu_redis.Transport):  # type: ignore[misc]  kombu has no types
+class Transport(kombu_redis.Transport):
     """Celery's broker on Redis with due times, leases and dead letters."""
 
     Channel = Channel
@@ -49,7 +49,7 @@ class SecureTransport(Transport):
         super().__init__(client, **options)
 
 
-class SentinelChannel(Channel, kombu_redis.SentinelChannel):  # type: ignore[misc]  kombu has no types
+class SentinelChannel(Channel, kombu_redis.SentinelChannel):
     """A channel whose Redis is whichever Sentinel says is the master."""
 
     from_transport_options = (

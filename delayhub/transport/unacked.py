@@ -182,7 +182,7 @@ class LeaseQoS(virtual.QoS):
         self.channel.book.acknowledge(delivery_tag)
         super().ack(delivery_tag)
 
-    def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  kombu's signature
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         """The message goes back to its place in line, or is dropped."""
         if requeue:
             self.channel.book.release([delivery_tag])

@@ -1,0 +1,175 @@
+"""Control of tasks that wait in Redis; none of it needs a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from celery.app.control import Control as CeleryControl
+from celery.app.task import Context
+from kombu.exceptions import KombuError
+from kombu.log import get_logger
+from kombu.serialization import prepare_accept_content
+
+from delayhub.engine import Counts, DelayQueue, Listed, Place, due_ms
+from delayhub.engine.entry import text
+from delayhub.engine.keys import directory
+from delayhub.transport.channel import Channel
+from delayhub.transport.envelope import Unreadable, from_payload
+from delayhub.transport.hooks import hooks
+
+logger = get_logger(__name__)
+
+#: How long a revoked id stays revoked for messages published later (a retry under way), as long as workers remember it.
+TOMBSTONE = timedelta(hours=3)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMessage:
+    """A task that waits, or is dead.
+
+    ``at``: when it is due, or when it died. ``reason``: why it is dead.
+    """
+
+    id: str
+    task: str
+    at: datetime
+    args: str
+    kwargs: str
+    strikes: int
+    reason: str | None
+
+
+class Control(CeleryControl):
+    """Celery's control, and verbs over the broker's queues.
+
+    The queues are those that were ever declared on this broker and not deleted; each verb takes one or all of them.
+    """
+
+    def revoke(
+        self,
+        task_id: str | Sequence[str],
+        destination: Any = None,
+        terminate: bool = False,
+        signal: str = "SIGTERM",
+        **kwargs: Any,
+    ) -> Any:
+        """Revokes tasks for good: one that waits is removed and reported as revoked, so that chords end.
+
+        A task in a worker's hands is revoked by the worker, as Celery does it.
+        """
+        ids = [task_id] if isinstance(task_id, str) else list(task_id)
+        with self._channel() as channel:
+            if channel is not None:
+                for name in self._queues(channel):
+                    self._revoke_waiting(channel, channel.queue(name), ids)
+        return super().revoke(task_id, destination=destination, terminate=terminate, signal=signal, **kwargs)
+
+    def reschedule(
+        self, task_id: str, *, eta: datetime | None = None, countdown: float | None = None, queue: str | None = None
+    ) -> bool:
+        """Whether a waiting task of that id was moved to another time; a task in a worker's hands is not.
+
+        Args:
+            eta: the new time; without a time zone it is in the app's.
+            countdown: or the seconds from now.
+            queue: where to look; everywhere by default.
+        """
+        if (eta is None) == (countdown is None):
+            raise ValueError("reschedule takes either eta or countdown")
+        if eta is None:
+            eta = self.app.now().astimezone(UTC) + timedelta(seconds=float(countdown or 0))
+        moment = eta if eta.tzinfo else eta.replace(tzinfo=hooks.naive_zone())
+        with self._channel(required=True) as channel:
+            answers = [
+                channel.queue(name).reschedule([task_id], due_ms=due_ms(moment))[0]
+                for name in self._queues(channel, queue)
+            ]
+        return "moved" in answers
+
+    def scheduled(self, queue: str | None = None, *, limit: int = 100, offset: int = 0) -> list[TaskMessage]:
+        """A page of the tasks that wait for their time, the soonest first."""
+        return self._page(Place.WAITING, queue, limit, offset)
+
+    def dead(self, queue: str | None = None, *, limit: int = 100, offset: int = 0) -> list[TaskMessage]:
+        """A page of the tasks that gave up, the oldest first, with the reason."""
+        return self._page(Place.DEAD, queue, limit, offset)
+
+    def redrive(self, queue: str | None = None, ids: Sequence[str] | None = None, *, limit: int = 100) -> int:
+        """How many dead tasks are back in line: those named, or the ``limit`` oldest of each queue."""
+        with self._channel(required=True) as channel:
+            return sum(channel.queue(name).redrive(ids, limit=limit) for name in self._queues(channel, queue))
+
+    def counts(self, queue: str | None = None) -> dict[str, Counts]:
+        """How many tasks of each queue wait, are ready, are in workers' hands, are dead."""
+        with self._channel(required=True) as channel:
+            return {name: channel.queue(name).count() for name in self._queues(channel, queue)}
+
+    # ------------------------------------------------------------ inside
+
+    @contextmanager
+    def _channel(self, *, required: bool = False) -> Iterator[Any]:
+        with self.app.connection_for_write() as connection:
+            channel = connection.default_channel
+            if isinstance(channel, Channel):
+                yield channel
+            elif required:
+                raise TypeError(f"the app's broker is {connection.transport_cls}, not a delayhub one")
+            else:
+                yield None
+
+    def _queues(self, channel: Channel, queue: str | None = None) -> list[str]:
+        if queue is not None:
+            return [queue]
+        known = channel.publisher.smembers(directory(channel.options.key_prefix))
+        return sorted({text(name) for name in known} | set(self.app.amqp.queues))
+
+    def _page(self, place: Place, queue: str | None, limit: int, offset: int) -> list[TaskMessage]:
+        with self._channel(required=True) as channel:
+            found: list[Listed] = []
+            for name in self._queues(channel, queue):
+                found += channel.queue(name).list(place, limit=offset + limit, payloads=True)
+        found.sort(key=lambda listed: listed.at_ms)
+        return [task_message(listed) for listed in found[offset : offset + limit]]
+
+    def _revoke_waiting(self, channel: Channel, queue: DelayQueue, ids: Sequence[str]) -> None:
+        payloads = queue.payloads(ids)
+        removed = queue.cancel(ids, tombstone_ms=int(TOMBSTONE.total_seconds() * 1000))
+        for task_id, count in zip(ids, removed, strict=True):
+            for payload in payloads[task_id] if count else ():
+                self._mark(channel, task_id, payload)
+
+    def _mark(self, channel: Channel, task_id: str, payload: bytes) -> None:
+        try:
+            raw = from_payload(payload, strikes=0)
+            raw["properties"]["delivery_tag"] = "revoked"
+            message = channel.Message(raw, channel=channel, accept=prepare_accept_content(self.app.conf.accept_content))
+            _, _, embed = message.decode()
+        except (Unreadable, KombuError, ValueError, TypeError) as error:
+            logger.warning("a revoked message of task %s could not be read: %s", task_id, error)
+            embed, message = {}, None
+        headers = message.headers if message else {}
+        request = Context(headers, chord=embed.get("chord"), id=task_id)
+        self.app.backend.mark_as_revoked(
+            task_id, "revoked", request=request, store_result=not headers.get("ignore_result")
+        )
+
+
+def task_message(listed: Listed) -> TaskMessage:
+    """A listed entry as the task it is; one that cannot be read says so in the task's name."""
+    try:
+        headers = from_payload(listed.payload or b"", strikes=0)["headers"]
+    except (Unreadable, KeyError):
+        headers = {"task": "(unreadable)"}
+    return TaskMessage(
+        id=listed.id,
+        task=headers.get("task", ""),
+        at=datetime.fromtimestamp(listed.at_ms / 1000, UTC),
+        args=headers.get("argsrepr") or "",
+        kwargs=headers.get("kwargsrepr") or "",
+        strikes=listed.strikes,
+        reason=listed.reason,
+    )

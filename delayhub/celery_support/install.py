@@ -1,0 +1,54 @@
+"""``install(app)``: everything a Celery app needs to run on DelayHub, in one call."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+from typing import TYPE_CHECKING, Any, cast
+
+from celery import signals
+from celery.worker import state
+
+from delayhub.transport import register
+from delayhub.transport.envelope import DUE_HEADER
+from delayhub.transport.hooks import hooks
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+
+def install(app: Celery) -> Celery:
+    """The same app, with the schemes ``delayhub://``, ``delayhubs://`` and ``delayhub+sentinel://`` known to it.
+
+    Call it once, where the app is made. Its ``app.control`` gains durable ``revoke``, and ``reschedule``,
+    ``scheduled``, ``counts``, ``dead`` and ``redrive``, which need no worker.
+    """
+    register()
+    app.control_cls = "delayhub.celery_support.control:Control"
+    app.__dict__.pop("control", None)
+
+    def zone() -> tzinfo:
+        found: tzinfo = app.timezone
+        return found
+
+    hooks.naive_zone = zone
+    hooks.running_tags = running_tags
+    hooks.on_revoked = state.revoked.add
+    signals.task_prerun.connect(_restore_eta, dispatch_uid="delayhub.restore_eta")
+    return app
+
+
+def running_tags() -> frozenset[str]:
+    """Delivery tags of the tasks that this worker is running; a lost connection does not stop those.
+
+    At a cold shutdown they are about to be killed, so their messages may go back at once.
+    """
+    if cast("bool | int | None", state.should_terminate):  # set from elsewhere
+        return frozenset()
+    return frozenset(request.message.delivery_tag for request in tuple(state.active_requests))
+
+
+def _restore_eta(task: Any = None, **_: Any) -> None:
+    # The transport took the eta so that the worker does not wait by itself; the task may still ask for it.
+    due = task.request.get(DUE_HEADER)
+    if due is not None and task.request.eta is None:
+        task.request.eta = datetime.fromtimestamp(due / 1000, UTC).isoformat()
