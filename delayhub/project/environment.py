@@ -1,0 +1,80 @@
+"""Settings from environment variables, read with types and clear complaints."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off", ""})
+
+
+class Environment:
+    """The variables of one prefix: ``Environment(os.environ).flag("DEBUG")`` reads ``DELAYHUB_DEBUG``."""
+
+    def __init__(self, variables: Mapping[str, str] = os.environ, *, prefix: str = "DELAYHUB_") -> None:
+        self._variables = variables
+        self._prefix = prefix
+
+    def text(self, name: str, default: str = "") -> str:
+        """The value as it stands."""
+        return self._variables.get(self._prefix + name, default)
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """True or False; anything but 1/0, true/false, yes/no or on/off is refused."""
+        value = self.text(name, str(default)).strip().lower()
+        if value in _TRUE:
+            return True
+        if value in _FALSE:
+            return False
+        raise ImproperlyConfigured(f"{self._prefix}{name} must be true or false, got {value!r}")
+
+    def number(self, name: str, default: int, *, minimum: int = 0) -> int:
+        """A whole number, not below `minimum`."""
+        value = self.text(name, str(default))
+        try:
+            number = int(value)
+        except ValueError:
+            raise ImproperlyConfigured(f"{self._prefix}{name} must be a whole number, got {value!r}") from None
+        if number < minimum:
+            raise ImproperlyConfigured(f"{self._prefix}{name} must be {minimum} or more, got {number}")
+        return number
+
+    def names(self, name: str, default: str = "") -> list[str]:
+        """The parts of a comma-separated value, without blanks."""
+        return [part.strip() for part in self.text(name, default).split(",") if part.strip()]
+
+    def choice(self, name: str, default: str, *, among: frozenset[str]) -> str:
+        """One of a few words."""
+        value = self.text(name, default)
+        if value not in among:
+            raise ImproperlyConfigured(f"{self._prefix}{name} must be one of {sorted(among)}, got {value!r}")
+        return value
+
+
+def kept_secret(path: Path) -> str:
+    """The secret in that file; made once, readable by its owner alone, when there is none yet."""
+    if not path.exists():
+        _make_secret(path)
+    secret = path.read_text(encoding="ascii").strip()
+    if not secret:
+        raise ImproperlyConfigured(f"{path} is empty: delete it to have a new secret made, or set DELAYHUB_SECRET_KEY")
+    return secret
+
+
+def _make_secret(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(64))
+    try:
+        # Of several processes that start at once one links its draft, whole; the others read that one.
+        path.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

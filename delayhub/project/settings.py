@@ -1,0 +1,182 @@
+"""Settings of the ready-made project, all from ``DELAYHUB_*`` environment variables.
+
+Without any of them it runs on this machine: SQLite and a secret key in ``./var``, Redis on its
+usual port. docs/settings.md lists them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from kombu import Queue
+
+import delayhub
+from delayhub.project.environment import Environment, kept_secret
+from delayhub.project.logs import logging_config
+
+env = Environment()
+
+DATA_DIR = Path(env.text("DATA_DIR", "var")).resolve()
+
+# ---------------------------------------------------------------- safety
+
+DEBUG = env.flag("DEBUG")
+SECRET_KEY = env.text("SECRET_KEY") or kept_secret(DATA_DIR / "secret_key")
+SECRET_KEY_FALLBACKS = env.names("SECRET_KEY_FALLBACKS")
+ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+CSRF_TRUSTED_ORIGINS = env.names("CSRF_TRUSTED_ORIGINS")
+
+HTTPS = env.flag("HTTPS")
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = env.number("HSTS_SECONDS", 31_536_000) if HTTPS else 0
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SECURE = HTTPS
+if env.flag("TRUST_PROXY"):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# Whether all other hosts of the domain speak TLS is for the domain's owner to say, not for this service.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+
+# ---------------------------------------------------------------- Django
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "tasksapp",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "delayhub.project.urls"
+WSGI_APPLICATION = "delayhub.project.wsgi.application"
+APPEND_SLASH = True
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = env.text("TIME_ZONE", "UTC")
+USE_I18N = True
+USE_TZ = True
+
+# ---------------------------------------------------------------- database
+
+DATABASE_URL = env.text("DATABASE_URL") or f"sqlite:///{DATA_DIR}/delayhub.sqlite3"
+
+
+def database(url: str) -> dict[str, Any]:
+    """The database of that address, set up for many writers at once."""
+    config: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True))
+    if config["ENGINE"] == "django.db.backends.sqlite3":
+        if config["NAME"] != ":memory:":
+            Path(config["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+        config["OPTIONS"] = {
+            # A transaction that begins as a reader and then writes fails at once, whatever the timeout says.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+            **config.get("OPTIONS", {}),
+        }
+    return config
+
+
+DATABASES = {"default": database(DATABASE_URL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# ---------------------------------------------------------------- static files
+
+STATIC_URL = "static/"
+# Served straight from the packages, so that there is no step to forget; collectstatic is for those who want it.
+WHITENOISE_USE_FINDERS = True
+if env.text("STATIC_ROOT"):
+    STATIC_ROOT = env.text("STATIC_ROOT")
+
+# ---------------------------------------------------------------- logs
+
+LOGGING = logging_config(
+    format_name=env.choice("LOG_FORMAT", "console" if DEBUG else "json", among=frozenset({"json", "console"})),
+    level=env.text("LOG_LEVEL", "INFO").upper(),
+)
+
+# ---------------------------------------------------------------- Celery
+
+BROKER_URL = env.text("BROKER_URL", "delayhub://127.0.0.1:6379/0")
+LANES = env.names("LANES", "delayhub.timers")
+
+CELERY_BROKER_URL = BROKER_URL
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_DEFAULT_QUEUE = "delayhub.tasks"
+CELERY_TASK_QUEUES = [
+    Queue("delayhub.tasks"),
+    # A timer queue carries bare ids; each claim of due ones becomes one call of the task it names.
+    *(Queue(lane, queue_arguments={"x-delayhub-task": "tasksapp.deliver", "x-delayhub-batch": 100}) for lane in LANES),
+]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_TIMEZONE = TIME_ZONE
+# Celery closes the database connection after every task unless this is set.
+CELERY_DB_REUSE_MAX = 10_000
+
+# ---------------------------------------------------------------- REST
+
+REST_FRAMEWORK = {
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "DelayHub",
+    "DESCRIPTION": "Create a job now; its callback is sent when it is due.",
+    "VERSION": delayhub.__version__,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+}
+
+# ---------------------------------------------------------------- the timeout centre
+
+DELAYHUB: dict[str, Any] = {
+    "LANES": LANES,
+}

@@ -1,0 +1,20 @@
+"""Every address of the ready-made project."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+from delayhub.project.health import healthz, readyz
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("admin/", admin.site.urls),
+    path("api/", include("tasksapp.api.urls")),
+    path("healthz", healthz),
+    path("readyz", readyz),
+]
+
+handler404 = "tasksapp.api.problems.page_not_found"
+handler500 = "tasksapp.api.problems.server_error"
