@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -69,10 +69,10 @@ class DataFolder:
         """What the receiver was sent: one JSON line per callback."""
         return self.path / "received.jsonl"
 
-    def kept(self, name: str, *, prefix: str = "", size: int = 24) -> str:
-        """The random text in the file of that name, made when there is none yet, readable by its owner alone."""
+    def kept(self, name: str, make: Callable[[], str]) -> str:
+        """The secret in the file of that name, made when there is none yet, readable by its owner alone."""
         path = self.path / name
         if not path.exists():
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(prefix + secrets.token_urlsafe(size))
+                file.write(make())
         return path.read_text().strip()

@@ -1,0 +1,247 @@
+"""A whole site on this machine: Redis, web server, worker and receiver, on free ports of 127.0.0.1."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from celery import Celery
+
+import delayhub
+from delayhub.errors import PortTaken, ServiceDied
+from delayhub.standalone.data_folder import DataFolder
+from delayhub.standalone.receiver import SECRET_VARIABLE
+from delayhub.standalone.redis_server import RedisServer, free_port
+from delayhub.standalone.service import Service
+
+ADMIN_NAME = "admin"
+PREPARE_SECONDS = 120
+PING_SECONDS = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SiteOptions:
+    """How a site is set up.
+
+    Args:
+        data_dir: where it keeps everything.
+        web_port: the port of admin and API; None for a free one. So with the others.
+        redis_port: the port of Redis.
+        receiver_port: the port of the receiver.
+        settings: more ``DELAYHUB_*`` environment variables for its processes.
+    """
+
+    data_dir: Path = Path("var")
+    web_port: int | None = None
+    redis_port: int | None = None
+    receiver_port: int | None = None
+    settings: Mapping[str, str] | None = None
+
+
+class Site:
+    """A site that runs as long as the ``with`` block does; its services end in good order, Redis last.
+
+    Raises (on ``with``):
+        DataFolderInUse, DataFolderUnfit: the data folder cannot be had.
+        PortTaken: something listens on a port that was asked for.
+        RedisServerMissing, RedisServerDied, ServiceDied: a service did not come up; the message has its log's end.
+    """
+
+    def __init__(self, options: SiteOptions) -> None:
+        self.options = options
+        self.folder = DataFolder(options.data_dir)
+        self._undo = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as undo:
+            undo.enter_context(self.folder)
+            for port in (self.options.web_port, self.options.redis_port, self.options.receiver_port):
+                if port is not None:
+                    require_free(port)
+            undo.enter_context(self.redis)
+            self.prepare()
+            for service in self.services:
+                service.launch()
+                undo.callback(service.stop)
+            for service in self.services:
+                service.wait_until_ready()
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._undo.close()
+
+    def check(self) -> None:
+        """Nothing, or ServiceDied or RedisServerDied if something ended without being told to."""
+        self.redis.check()
+        for service in self.services:
+            service.check()
+
+    # ------------------------------------------------------------ its parts
+
+    @cached_property
+    def redis(self) -> RedisServer:
+        """The clock."""
+        return RedisServer(data_dir=self.folder.redis, port=self.options.redis_port, append_only=True)
+
+    @cached_property
+    def receiver(self) -> Service:
+        """What takes the callbacks of the sample biz types."""
+        command = [
+            "delayhub.standalone.receiver",
+            "--port",
+            str(self.receiver_port),
+            "--log",
+            str(self.folder.received),
+        ]
+        return self._service("receiver", command, address=f"{self.receiver_url}/healthz")
+
+    @cached_property
+    def web(self) -> Service:
+        """Admin and API."""
+        command = ["granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(self.web_port)]
+        command += ["--blocking-threads", "4", "--no-ws", "delayhub.project.wsgi:application"]
+        return self._service("web server", command, address=f"{self.url}/readyz")
+
+    @cached_property
+    def worker(self) -> Service:
+        """The Celery worker that delivers."""
+        command = ["celery", "--app", "delayhub.project", "worker", "--hostname", self._worker_name]
+        command += ["--pool", "threads", "--concurrency", "4", "--loglevel", "INFO"]
+        return Service(
+            "worker",
+            command=[sys.executable, "-m", *command],
+            environment=self.environment,
+            log=self.folder.logs / "worker.log",
+            inherit=[self.folder.lock_descriptor],
+            is_ready=self._worker_answers,
+        )
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """All but Redis, in the order in which they start; they end in the opposite one."""
+        return (self.receiver, self.web, self.worker)
+
+    # ------------------------------------------------------------ its addresses and secrets
+
+    @cached_property
+    def web_port(self) -> int:
+        return self.options.web_port or free_port()
+
+    @cached_property
+    def receiver_port(self) -> int:
+        return self.options.receiver_port or free_port()
+
+    @property
+    def url(self) -> str:
+        """Where admin and API are."""
+        return f"http://127.0.0.1:{self.web_port}"
+
+    @property
+    def receiver_url(self) -> str:
+        """Where the receiver is."""
+        return f"http://127.0.0.1:{self.receiver_port}"
+
+    @cached_property
+    def api_key(self) -> str:
+        """A key for the API, the same at every start."""
+        return self.folder.kept("api_key", lambda: f"dh_{secrets.token_urlsafe(32)}")
+
+    @cached_property
+    def admin_password(self) -> str:
+        """The generated password of the admin; a person may have changed it since."""
+        return self.folder.kept("admin_password", lambda: secrets.token_urlsafe(12))
+
+    @cached_property
+    def signing_secret(self) -> str:
+        """What the callbacks to the receiver are signed with."""
+        return self.folder.kept("signing_secret", lambda: f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}")
+
+    @cached_property
+    def environment(self) -> dict[str, str]:
+        """The environment of its processes; what the caller's environment says of other settings stays."""
+        return {
+            **os.environ,
+            "DELAYHUB_LOG_FORMAT": "console",
+            "PYTHONUNBUFFERED": "1",
+            **(self.options.settings or {}),
+            "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
+            "DELAYHUB_DATA_DIR": str(self.folder.path),
+            "DELAYHUB_BROKER_URL": self.redis.url.replace("redis://", "delayhub://"),
+            # The receiver is on this machine, where callbacks may not go otherwise.
+            "DELAYHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
+            SECRET_VARIABLE: self.signing_secret,
+        }
+
+    # ------------------------------------------------------------ private
+
+    def prepare(self) -> None:
+        """Brings the database up to date, and puts the admin, the API key and the sample biz types into it."""
+        wanted = {
+            "DELAYHUB_SITE_ADMIN": ADMIN_NAME,
+            "DELAYHUB_SITE_PASSWORD": self.admin_password,
+            "DELAYHUB_SITE_API_KEY": self.api_key,
+            "DELAYHUB_SITE_RECEIVER": self.receiver_url,
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "delayhub.standalone.prepare"],
+            env={**self.environment, **wanted},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PREPARE_SECONDS,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise ServiceDied("preparation of the database", done.returncode, done.stderr.strip())
+
+    def _service(self, name: str, command: list[str], *, address: str) -> Service:
+        def answers() -> bool:
+            with urllib.request.urlopen(address, timeout=1) as answer:  # noqa: S310  our own http address
+                return bool(answer.status == 200)
+
+        return Service(
+            name,
+            command=[sys.executable, "-m", *command],
+            environment=self.environment,
+            log=self.folder.logs / f"{name.replace(' ', '_')}.log",
+            inherit=[self.folder.lock_descriptor],
+            is_ready=answers,
+        )
+
+    @property
+    def _worker_name(self) -> str:
+        return f"delayhub-{self.redis.port}@localhost"
+
+    @cached_property
+    def _celery(self) -> Celery:
+        app = Celery(broker=self.environment["DELAYHUB_BROKER_URL"], set_as_current=False)
+        delayhub.install(app)
+        return app
+
+    def _worker_answers(self) -> bool:
+        return bool(self._celery.control.ping(destination=[self._worker_name], timeout=PING_SECONDS, limit=1))
+
+
+def require_free(port: int) -> None:
+    """Nothing, or PortTaken when something listens on that port of 127.0.0.1."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise PortTaken(port) from None
