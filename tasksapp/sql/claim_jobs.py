@@ -1,0 +1,221 @@
+"""The claim: of the ids given, those that are pending and due become running, in one committed statement."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connections, transaction
+from django.db.models import F
+
+from tasksapp.models import BizType, Job, Status
+
+
+class ClaimedJob(NamedTuple):
+    """A row that is ours until ``lease_until``, as far as its delivery needs it."""
+
+    id: UUID
+    biz_type_id: int
+    biz_type_updated_at: datetime
+    biz_id: str
+    body: str
+    due_at: datetime
+    next_run_at: datetime
+    redriven_at: datetime | None
+    priority: int
+    attempts: int
+    attempt_base: int
+    max_attempts: int
+    traceparent: str
+    lease_until: datetime
+
+
+@dataclass(slots=True)
+class ClaimAnswer:
+    """What became of each id of a claim.
+
+    Args:
+        token: what every outcome of the claimed rows has to bring.
+        claimed: ours now.
+        not_due: id and the time the row says.
+        shut: pending and due, but their biz type is paused or disabled.
+        locked: somebody else holds the row at this moment.
+        ended: too old or too late: skipped or dead by this claim.
+        gone: not pending any more, or no such row.
+    """
+
+    token: int
+    claimed: list[ClaimedJob] = field(default_factory=list)
+    not_due: list[tuple[UUID, datetime]] = field(default_factory=list)
+    shut: list[UUID] = field(default_factory=list)
+    locked: list[UUID] = field(default_factory=list)
+    ended: list[UUID] = field(default_factory=list)
+    gone: list[UUID] = field(default_factory=list)
+
+
+#: Reasons of jobs that a claim ends.
+TOO_OLD = "max_age is used up"
+TOO_LATE = "too late: max_lateness is exceeded"
+
+_CLAIM = f"""
+WITH seen AS (
+    SELECT j.id, j.status, j.next_run_at, b.updated_at AS biz_type_updated_at, b.timeout_seconds, b.guarantee,
+        j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts,
+        NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
+        CASE
+            WHEN coalesce(j.redriven_at, j.due_at) + b.max_age < %(now)s THEN 'old'
+            WHEN j.attempts = j.attempt_base AND j.redriven_at IS NULL AND b.when_late <> 'fire'
+                AND j.due_at + b.max_lateness < %(now)s THEN b.when_late
+            ELSE 'run'
+        END AS verdict
+    FROM delayhub_job j JOIN delayhub_biz_type b ON b.id = j.biz_type_id
+    WHERE j.id = ANY(%(ids)s)
+), free AS (
+    SELECT j.id FROM delayhub_job j
+    WHERE j.id IN (SELECT id FROM seen WHERE NOT shut) AND j.status = 'pending' AND j.next_run_at <= %(now)s
+    ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED
+), taken AS (
+    UPDATE delayhub_job j SET
+        status = CASE seen.verdict
+            WHEN 'run' THEN 'running' WHEN 'skip' THEN 'skipped' ELSE 'dead' END,
+        lease_until = CASE seen.verdict WHEN 'run' THEN
+            %(now)s + make_interval(secs => %(lease)s + seen.timeout_seconds) END,
+        lease_token = CASE seen.verdict WHEN 'run' THEN %(token)s::bigint END,
+        worker = %(worker)s,
+        attempts = j.attempts
+            + CASE WHEN seen.verdict = 'run' AND seen.guarantee = 'at_most_once' THEN 1 ELSE 0 END,
+        last_error = CASE seen.verdict
+            WHEN 'run' THEN j.last_error WHEN 'old' THEN '{TOO_OLD}' ELSE '{TOO_LATE}' END,
+        finished_at = CASE seen.verdict WHEN 'run' THEN NULL ELSE %(now)s END,
+        updated_at = %(now)s,
+        version = j.version + 1
+    FROM free JOIN seen ON seen.id = free.id
+    WHERE j.id = free.id
+    RETURNING j.*, seen.biz_type_updated_at, coalesce(seen.own_attempts, seen.usual_attempts) AS budget
+)
+SELECT seen.id, seen.status, seen.next_run_at, seen.shut, taken.status,
+    taken.id, taken.biz_type_id, taken.biz_type_updated_at, taken.biz_id, taken.body, taken.due_at,
+    taken.next_run_at, taken.redriven_at, taken.priority, taken.attempts, taken.attempt_base, taken.budget,
+    taken.traceparent, taken.lease_until
+FROM seen LEFT JOIN taken ON taken.id = seen.id
+"""  # noqa: S608  the reasons are our own constants
+
+
+def claim_jobs(ids: Sequence[UUID], *, now: datetime, lease_seconds: float, worker: str, using: str) -> ClaimAnswer:
+    """Claims what can be claimed. ``now`` is Redis' time, which came with the timers.
+
+    A lease lasts ``lease_seconds`` and the biz type's timeout.
+    """
+    answer = ClaimAnswer(token=secrets.randbits(63))
+    if connections[using].vendor == "postgresql":
+        with connections[using].cursor() as cursor:
+            parameters = {"ids": list(ids), "now": now, "lease": lease_seconds, "worker": worker}
+            cursor.execute(_CLAIM, {**parameters, "token": answer.token})
+            for row in cursor.fetchall():
+                _sort(answer, row, now)
+    else:
+        _claim_by_orm(answer, ids, now=now, lease_seconds=lease_seconds, worker=worker, using=using)
+    known = {entry if isinstance(entry, UUID) else entry[0] for entry in _every(answer)}
+    answer.gone += [job_id for job_id in ids if job_id not in known]
+    return answer
+
+
+def _sort(answer: ClaimAnswer, row: Sequence[Any], now: datetime) -> None:
+    job_id, status, next_run_at, shut, became, *columns = row
+    if became == Status.RUNNING:
+        answer.claimed.append(ClaimedJob(*columns))
+    elif became is not None:
+        answer.ended.append(job_id)
+    elif status != Status.PENDING:
+        answer.gone.append(job_id)
+    elif next_run_at > now:
+        answer.not_due.append((job_id, next_run_at))
+    elif shut:
+        answer.shut.append(job_id)
+    else:
+        answer.locked.append(job_id)
+
+
+def _every(answer: ClaimAnswer) -> list[Any]:
+    return [*answer.claimed, *answer.not_due, *answer.shut, *answer.locked, *answer.ended, *answer.gone]
+
+
+def _claim_by_orm(
+    answer: ClaimAnswer, ids: Sequence[UUID], *, now: datetime, lease_seconds: float, worker: str, using: str
+) -> None:
+    """The same where the whole database is locked by one writer at a time."""
+    ours: dict[tuple[str, float, bool], list[UUID]] = {}
+    with transaction.atomic(using=using):
+        jobs = Job.objects.using(using)
+        for job in jobs.filter(id__in=ids).select_related("biz_type"):
+            biz_type = job.biz_type
+            shut = not biz_type.enabled or (biz_type.paused_until is not None and biz_type.paused_until > now)
+            due = job.status == Status.PENDING and job.next_run_at <= now
+            if shut or not due:
+                _sort(answer, (job.id, job.status, job.next_run_at, shut, None), now)
+                continue
+            counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
+            verdict = _verdict(job, biz_type, now)
+            ours.setdefault((verdict, biz_type.timeout_seconds, counted), []).append(job.id)
+            if verdict != "run":
+                answer.ended.append(job.id)
+                continue
+            answer.claimed.append(_claimed(job, biz_type, now + _lease(lease_seconds, biz_type.timeout_seconds)))
+        for (verdict, timeout_seconds, counted), group in ours.items():
+            lease = _lease(lease_seconds, timeout_seconds)
+            values = _values(verdict, now=now, lease=lease, token=answer.token)
+            if verdict == "run" and counted:
+                values["attempts"] = F("attempts") + 1
+            jobs.filter(id__in=group).update(**values, worker=worker, updated_at=now, version=F("version") + 1)
+
+
+def _verdict(job: Job, biz_type: BizType, now: datetime) -> str:
+    if biz_type.max_age is not None and (job.redriven_at or job.due_at) + biz_type.max_age < now:
+        return "old"
+    if (
+        biz_type.when_late != BizType.WhenLate.FIRE
+        and biz_type.max_lateness is not None
+        and not job.attempts_used
+        and job.redriven_at is None
+        and job.due_at + biz_type.max_lateness < now
+    ):
+        return biz_type.when_late
+    return "run"
+
+
+def _values(verdict: str, *, now: datetime, lease: timedelta, token: int) -> dict[str, Any]:
+    if verdict == "run":
+        return {"status": Status.RUNNING, "lease_until": now + lease, "lease_token": token}
+    return {
+        "status": Status.SKIPPED if verdict == "skip" else Status.DEAD,
+        "last_error": TOO_OLD if verdict == "old" else TOO_LATE,
+        "finished_at": now,
+    }
+
+
+def _lease(lease_seconds: float, timeout_seconds: float) -> timedelta:
+    return timedelta(seconds=lease_seconds + timeout_seconds)
+
+
+def _claimed(job: Job, biz_type: BizType, lease_until: datetime) -> ClaimedJob:
+    counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
+    return ClaimedJob(
+        id=job.id,
+        biz_type_id=biz_type.id,
+        biz_type_updated_at=biz_type.updated_at,
+        biz_id=job.biz_id,
+        body=job.body,
+        due_at=job.due_at,
+        next_run_at=job.next_run_at,
+        redriven_at=job.redriven_at,
+        priority=job.priority,
+        attempts=job.attempts + counted,
+        attempt_base=job.attempt_base,
+        max_attempts=job.max_attempts or biz_type.max_attempts,
+        traceparent=job.traceparent,
+        lease_until=lease_until,
+    )

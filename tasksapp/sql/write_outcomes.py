@@ -1,0 +1,143 @@
+"""What became of running jobs: one UPDATE and one INSERT of attempts for many, guarded by their tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connections, transaction
+from django.db.models import F
+
+from tasksapp.models import Attempt, Job, Status
+
+
+class Tried(NamedTuple):
+    """One attempt, to be logged."""
+
+    number: int
+    started_at: datetime
+    duration_ms: int
+    lateness_ms: int
+    status_code: int | None
+    response_headers: dict[str, str]
+    response_body: str
+    error: str
+
+
+class Finished(NamedTuple):
+    """What a running job becomes.
+
+    Args:
+        job_id: the job.
+        token: the lease it was claimed with.
+        status: pending (again), succeeded, dead …
+        next_run_at: when it runs again; None to leave the time as it is.
+        counted: attempts to add: 1 where the receiver was tried, 0 where the fault is ours or the claim counted it.
+        system_errors: errors of ours to add.
+        last_error: why; '' where it went well.
+        tried: the attempt to log, if there was one.
+    """
+
+    job_id: UUID
+    token: int
+    status: Status
+    next_run_at: datetime | None
+    counted: int
+    system_errors: int
+    last_error: str
+    tried: Tried | None
+
+
+_WRITE = """
+WITH done AS (
+    UPDATE delayhub_job j SET
+        status = o.status, next_run_at = coalesce(o.next_run_at, j.next_run_at), attempts = j.attempts + o.counted,
+        system_errors = j.system_errors + o.system_errors, last_error = o.last_error, version = j.version + 1,
+        lease_until = NULL, lease_token = NULL, updated_at = %(now)s,
+        finished_at = CASE WHEN o.status = 'pending' THEN NULL ELSE %(now)s::timestamptz END
+    FROM unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(statuses)s::text[], %(moments)s::timestamptz[],
+        %(counted)s::int[], %(system_errors)s::int[], %(errors)s::text[]
+    ) AS o (id, token, status, next_run_at, counted, system_errors, last_error)
+    WHERE j.id = o.id AND j.status = 'running' AND j.lease_token = o.token
+    RETURNING j.id
+), logged AS (
+    INSERT INTO delayhub_attempt (job_id, number, started_at, duration_ms, lateness_ms, status_code,
+        response_headers, response_body, error, worker)
+    SELECT a.job_id, a.number, a.started_at, a.duration_ms, a.lateness_ms, a.status_code,
+        a.response_headers::jsonb, a.response_body, a.error, %(worker)s
+    FROM unnest(%(tried)s::uuid[], %(numbers)s::int[], %(started)s::timestamptz[], %(durations)s::int[],
+        %(latenesses)s::bigint[], %(codes)s::smallint[], %(headers)s::text[], %(bodies)s::text[], %(reasons)s::text[]
+    ) AS a (job_id, number, started_at, duration_ms, lateness_ms, status_code, response_headers, response_body, error)
+    JOIN done ON done.id = a.job_id
+)
+SELECT id FROM done
+"""
+
+
+def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str) -> set[UUID]:
+    """Writes them and gives back the ids of those whose lease still held; the others are somebody else's by now."""
+    if not outcomes:
+        return set()
+    if connections[using].vendor == "postgresql":
+        with connections[using].cursor() as cursor:
+            cursor.execute(_WRITE, {**_columns(outcomes), "now": now, "worker": worker})
+            return {row[0] for row in cursor.fetchall()}
+    return _write_by_orm(outcomes, now=now, worker=worker, using=using)
+
+
+def _columns(outcomes: Sequence[Finished]) -> dict[str, list[Any]]:
+    ids, tokens, statuses, moments, counted, system_errors, errors, _ = map(list, zip(*outcomes, strict=True))
+    tries = [(outcome.job_id, *outcome.tried) for outcome in outcomes if outcome.tried is not None]
+    tried: list[list[Any]] = [list(column) for column in zip(*tries, strict=True)] or [[] for _ in range(9)]
+    jobs, numbers, started, durations, latenesses, codes, headers, bodies, reasons = tried
+    return {
+        "ids": ids,
+        "tokens": tokens,
+        "statuses": [str(status) for status in statuses],
+        "moments": moments,
+        "counted": counted,
+        "system_errors": system_errors,
+        "errors": errors,
+        "tried": jobs,
+        "numbers": numbers,
+        "started": started,
+        "durations": durations,
+        "latenesses": latenesses,
+        "codes": codes,
+        "headers": [json.dumps(found) for found in headers],
+        "bodies": bodies,
+        "reasons": reasons,
+    }
+
+
+def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str) -> set[UUID]:
+    written: set[UUID] = set()
+    with transaction.atomic(using=using):
+        for outcome in outcomes:
+            values: dict[str, Any] = {} if outcome.next_run_at is None else {"next_run_at": outcome.next_run_at}
+            found = Job.objects.using(using).filter(id=outcome.job_id, status=Status.RUNNING, lease_token=outcome.token)
+            changed = found.update(
+                **values,
+                status=outcome.status,
+                attempts=F("attempts") + outcome.counted,
+                system_errors=F("system_errors") + outcome.system_errors,
+                last_error=outcome.last_error,
+                version=F("version") + 1,
+                lease_until=None,
+                lease_token=None,
+                updated_at=now,
+                finished_at=None if outcome.status == Status.PENDING else now,
+            )
+            if changed:
+                written.add(outcome.job_id)
+        Attempt.objects.using(using).bulk_create(
+            [
+                Attempt(job_id=outcome.job_id, worker=worker, **outcome.tried._asdict())
+                for outcome in outcomes
+                if outcome.tried is not None and outcome.job_id in written
+            ]
+        )
+    return written
