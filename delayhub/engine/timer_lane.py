@@ -74,7 +74,7 @@ class TimerClaim(NamedTuple):
 class Admitted(NamedTuple):
     """How many newcomers a queue let in, and how many ms until it lets in the next."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides the count() of tuples, which nobody wants here
     wait_ms: int
 
 

@@ -231,4 +231,6 @@ class Conservation(RuleBasedStateMachine):
 
 
 TestConservation = Conservation.TestCase
-TestConservation.settings = settings(max_examples=60, stateful_step_count=60, deadline=None, phases=[Phase.reuse, Phase.generate])
+TestConservation.settings = settings(
+    max_examples=60, stateful_step_count=60, deadline=None, phases=[Phase.reuse, Phase.generate]
+)
