@@ -142,6 +142,7 @@ LANES = env.names("LANES", "delayhub.timers")
 
 CELERY_BROKER_URL = BROKER_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"lease_seconds": env.number("BROKER_LEASE_SECONDS", 30, minimum=1)}
 CELERY_TASK_DEFAULT_QUEUE = "delayhub.tasks"
 CELERY_TASK_QUEUES = [
     Queue("delayhub.tasks"),
@@ -179,4 +180,8 @@ SPECTACULAR_SETTINGS = {
 
 DELAYHUB: dict[str, Any] = {
     "LANES": LANES,
+    "NEAR_WINDOW_SECONDS": env.number("NEAR_WINDOW_SECONDS", 3_600, minimum=10),
+    "LEASE_SECONDS": env.number("LEASE_SECONDS", 60, minimum=1),
+    "ALLOWED_NETWORKS": env.names("ALLOWED_NETWORKS"),
+    "ENCRYPTION_KEYS": env.names("ENCRYPTION_KEYS"),
 }
