@@ -12,7 +12,8 @@
     ├── DataFolderUnfit      the data folder cannot be made or written
     ├── PortTaken            something else listens on the port
     ├── ServiceDied          a process that was started here ended by itself
-    └── UnknownTask          a job names a task that this process does not know
+    ├── UnknownTask          a job names a task that this process does not know
+    └── JobStoreMissing      nobody keeps jobs in this process
 """
 
 from __future__ import annotations
@@ -93,3 +94,7 @@ class ServiceDied(DelayHubError):
 
 class UnknownTask(DelayHubError, LookupError):
     """No task of that name is registered in this process; import the module that defines it."""
+
+
+class JobStoreMissing(DelayHubError):
+    """Nobody keeps jobs in this process: add "tasksapp" to INSTALLED_APPS, and set Django up before a job is made."""

@@ -1,0 +1,223 @@
+"""``@delayed_task``: a Celery task whose calls are jobs, with a row, a lifecycle and a time.
+
+Where jobs are kept is not known here: whoever keeps them registers a :class:`JobStore`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
+
+from celery import Task, shared_task
+from celery.app.task import Context
+from celery.exceptions import Ignore, Retry
+
+from delayhub.errors import JobStoreMissing
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: The message header that says for which job the task is to run; its value is the job's id.
+JOB_HEADER = "delayhub_job"
+
+
+class ScheduledJob(Protocol):
+    """A job that waits for its time."""
+
+    @property
+    def id(self) -> Any:
+        """The job's id."""
+
+    def reschedule(self, *, due_at: datetime | None = None, delay: timedelta | None = None) -> None:
+        """Moves it to another time."""
+
+    def cancel(self) -> None:
+        """Calls it off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The task ran; this is what it gave back."""
+
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The task failed and will run again; the store has seen to it."""
+
+    at: datetime
+    error: Exception | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The task failed for the last time."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """The task did not run: its job was cancelled, moved, or is another worker's."""
+
+    reason: str
+
+
+Outcome = Done | Again | Failed | NotRun
+
+
+class JobStore(Protocol):
+    """Where jobs are kept."""
+
+    def schedule(
+        self,
+        task: DelayedTask[..., Any],
+        *,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        biz_id: str,
+        due_at: datetime | None,
+        delay: timedelta | None,
+        priority: int | None,
+        idempotency_key: str | None,
+    ) -> ScheduledJob:
+        """A new job that calls the task when it is due."""
+
+    def run(self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str) -> Outcome:
+        """Takes the job, calls the function with the job's arguments, and writes down how it went."""
+
+
+class _Registry:
+    store: JobStore | None = None
+
+
+def register_job_store(store: JobStore) -> None:
+    """Makes the store the one that delayed tasks use in this process."""
+    _Registry.store = store
+
+
+def job_store() -> JobStore:
+    """The registered store; JobStoreMissing where there is none."""
+    if _Registry.store is None:
+        raise JobStoreMissing(str(JobStoreMissing.__doc__))
+    return _Registry.store
+
+
+if TYPE_CHECKING:
+
+    class _Task(Task[P, R]):
+        """Celery's Task, which takes no type parameters at run time."""
+
+else:
+    from typing import Generic
+
+    class _Task(Task, Generic[P, R]):
+        abstract = True
+
+
+class DelayedTask(_Task[P, R]):
+    """A Celery task with :meth:`schedule`; ``delay`` and ``apply_async`` are Celery's and make no job."""
+
+    abstract = True
+    biz_type: str
+    job_max_attempts: int | None = None
+
+    def schedule(
+        self,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        biz_id: str = "",
+        due_at: datetime | None = None,
+        delay: timedelta | None = None,
+        priority: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> ScheduledJob:
+        """A new job, created in the caller's transaction, that runs this task when it is due.
+
+        Args:
+            args: positional arguments, JSON values.
+            kwargs: keyword arguments, JSON values.
+            biz_id: the business key to find the job by, such as an order number.
+            due_at: when, with a time zone; or
+            delay: how long from now. Neither: at once.
+            priority: 0 (first) to 9; None for the biz type's own.
+            idempotency_key: the same call with the same key makes one job.
+        """
+        kwargs = kwargs or {}
+        # As apply_async does: a call that cannot work fails here, not when it is due.
+        cast("Any", self).__header__(*args, **kwargs)
+        return job_store().schedule(
+            self,
+            args=args,
+            kwargs=kwargs,
+            biz_id=biz_id,
+            due_at=due_at,
+            delay=delay,
+            priority=priority,
+            idempotency_key=idempotency_key,
+        )
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Runs the job that the message names; without one it is a plain call."""
+        request = self.request
+        if request.called_directly or request.get(_RUNNING):
+            return super().__call__(*args, **kwargs)
+        # From here a task that calls itself makes a plain call.
+        request.update({_RUNNING: True})
+        job_id = job_of(request)
+        if job_id is None:
+            return self.run(*args, **kwargs)
+        outcome = job_store().run(job_id, lambda args, kwargs: self.run(*args, **kwargs), worker=request.hostname or "")
+        match outcome:
+            case Done(result):
+                return cast("R", result)
+            case Again(at, error):
+                # Tells Celery that it is retried; nothing is published, since the store does that.
+                raise Retry(exc=error, when=at)
+            case Failed(error):
+                raise error
+            case NotRun():
+                raise Ignore
+
+    def retry(self, *args: Any, **options: Any) -> Any:
+        """In a job, says when to run again and leaves the rest to the job's policy; else Celery's own retry."""
+        if self.request.called_directly or job_of(self.request) is None:
+            return super().retry(*args, **options)
+        when = options.get("eta") or options.get("countdown")
+        again = Retry(exc=options.get("exc"), when=when)
+        if options.get("throw", True):
+            raise again from options.get("exc")
+        return again
+
+
+#: Marks a request whose function has been called.
+_RUNNING = "delayhub_running"
+
+
+def job_of(request: Context) -> str | None:
+    """The id of the job that a message runs; None for a plain call."""
+    return (request.headers or {}).get(JOB_HEADER)
+
+
+def delayed_task(
+    *, biz_type: str, max_attempts: int | None = None, **options: Any
+) -> Callable[[Callable[P, R]], DelayedTask[P, R]]:
+    """A decorator: the function becomes a Celery task that can be scheduled as a job.
+
+    Args:
+        biz_type: the code of the biz type its jobs belong to; made with the first job where there is none yet.
+        max_attempts: attempts of a job; None for as many as the biz type says.
+        options: Celery's own, as for ``shared_task``: name, queue, bind, time_limit, …
+    """
+
+    def decorate(function: Callable[P, R]) -> DelayedTask[P, R]:
+        # A job's message stays with its worker until the outcome is written.
+        kept = {"acks_late": True, "reject_on_worker_lost": True, **options}
+        make = cast("Any", shared_task)(base=DelayedTask, biz_type=biz_type, job_max_attempts=max_attempts, **kept)
+        return cast("DelayedTask[P, R]", make(function))
+
+    return decorate

@@ -1,0 +1,170 @@
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import Celery, current_app
+from celery.exceptions import Ignore, Retry
+
+from delayhub.celery_support import delayed_task as module
+from delayhub.celery_support.delayed_task import (
+    JOB_HEADER,
+    Again,
+    DelayedTask,
+    Done,
+    Failed,
+    NotRun,
+    Outcome,
+    delayed_task,
+    register_job_store,
+)
+from delayhub.errors import JobStoreMissing
+
+SOON = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+class ListStore:
+    """Keeps what it was asked for; runs a job with the arguments it was made with."""
+
+    def __init__(self) -> None:
+        self.scheduled: list[dict[str, Any]] = []
+        self.outcome: Outcome | None = None
+
+    def schedule(self, task: DelayedTask[..., Any], **asked: Any) -> Any:
+        self.scheduled.append({"biz_type": task.biz_type, "max_attempts": task.job_max_attempts, **asked})
+        return SimpleNamespace(id=len(self.scheduled))
+
+    def run(self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str) -> Outcome:
+        if self.outcome is not None:
+            return self.outcome
+        asked = self.scheduled[int(job_id) - 1]
+        return Done(call(asked["args"], asked["kwargs"]))
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> ListStore:
+    monkeypatch.setattr(module._Registry, "store", None)
+    kept = ListStore()
+    register_job_store(kept)
+    return kept
+
+
+@pytest.fixture(autouse=True)
+def app() -> Iterator[Celery]:
+    before = current_app._get_current_object()
+    made = Celery("delayed_task_tests", set_as_current=False)
+    made.set_current()
+    yield made
+    made.close()
+    before.set_current()
+
+
+# Shared tasks belong to every app of the process, so they are made once.
+
+
+@delayed_task(biz_type="order.close", max_attempts=5, name="tests.close_order")
+def close_order(order_id: int, reason: str = "unpaid") -> str:
+    return f"{order_id} {reason}"
+
+
+@delayed_task(biz_type="countdown", bind=True, name="tests.countdown")
+def countdown(self: Any, left: int) -> int:
+    return left if left == 0 else self(left - 1)
+
+
+@delayed_task(biz_type="order.close", bind=True, name="tests.impatient")
+def impatient(self: Any) -> None:
+    raise self.retry(countdown=7, exc=ValueError("not yet"))
+
+
+def message(task: Any, *, headers: dict[str, Any] | None, args: tuple[Any, ...] = ()) -> Any:
+    """Calls the task as a worker does."""
+    task.push_request(headers=headers, hostname="w1", called_directly=False)
+    try:
+        return task(*args)
+    finally:
+        task.pop_request()
+
+
+def test_a_scheduled_call_becomes_a_job_of_the_biz_type(store: ListStore) -> None:
+    close_order.schedule(args=[42], delay=timedelta(minutes=30), biz_id="order-42")
+
+    assert store.scheduled == [
+        {
+            "biz_type": "order.close",
+            "max_attempts": 5,
+            "args": [42],
+            "kwargs": {},
+            "biz_id": "order-42",
+            "due_at": None,
+            "delay": timedelta(minutes=30),
+            "priority": None,
+            "idempotency_key": None,
+        }
+    ]
+
+
+def test_a_call_that_cannot_work_is_refused_when_it_is_scheduled(store: ListStore) -> None:
+    with pytest.raises(TypeError, match="order_id"):
+        close_order.schedule()
+
+    assert store.scheduled == []
+
+
+def test_a_job_runs_with_the_arguments_of_its_row(store: ListStore) -> None:
+    job = close_order.schedule(args=[42], kwargs={"reason": "fraud"})
+
+    assert message(close_order, headers={JOB_HEADER: str(job.id)}) == "42 fraud"
+
+
+@pytest.mark.parametrize("headers", [None, {"other": "1"}])
+def test_without_the_header_it_is_a_plain_call(store: ListStore, headers: Any) -> None:
+    assert message(close_order, headers=headers, args=(7,)) == "7 unpaid"
+    assert close_order(8) == "8 unpaid"
+
+
+def test_a_task_in_a_job_can_call_itself(store: ListStore) -> None:
+    job = countdown.schedule(args=[3])
+
+    assert message(countdown, headers={JOB_HEADER: str(job.id)}) == 0
+
+
+def test_outcomes_become_what_celery_understands(store: ListStore) -> None:
+    headers = {JOB_HEADER: "1"}
+    error = ValueError("no such order")
+
+    store.outcome = Again(SOON, error)
+    with pytest.raises(Retry) as again:
+        message(close_order, headers=headers)
+    assert again.value.when == SOON
+
+    store.outcome = Failed(error)
+    with pytest.raises(ValueError, match="no such order"):
+        message(close_order, headers=headers)
+
+    store.outcome = NotRun("cancelled")
+    with pytest.raises(Ignore):
+        message(close_order, headers=headers)
+
+
+def test_retry_in_a_job_gives_only_the_time(store: ListStore) -> None:
+    job = impatient.schedule()
+
+    with pytest.raises(Retry) as asked:
+        message(impatient, headers={JOB_HEADER: str(job.id)})
+
+    assert asked.value.when == 7
+    assert isinstance(asked.value.exc, ValueError)
+
+
+def test_without_a_store_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch, store: ListStore) -> None:
+    monkeypatch.setattr(module._Registry, "store", None)
+
+    with pytest.raises(JobStoreMissing, match="INSTALLED_APPS"):
+        close_order.schedule(args=[1])
+
+
+def test_its_message_stays_with_the_worker_until_the_outcome_is_written() -> None:
+    assert close_order.acks_late
+    assert close_order.reject_on_worker_lost
