@@ -21,6 +21,7 @@ from redis.exceptions import ResponseError
 
 from delayhub.engine import (
     ClaimedQueue,
+    Entry,
     Lease,
     TimerClaim,
     claim_command,
@@ -53,6 +54,7 @@ class Delivery:
 
     queue: str
     leases: tuple[Lease, ...]
+    id: str = ""
     payload: bytes = b""
     strikes: int = 0
     revoked: bool = False
@@ -230,7 +232,9 @@ class Consumer:
         # Set now, when the reply is read: the loop computes how long it sleeps before its next tick callbacks.
         self._sleep(min([PERIOD, *come_back]))
         delivered = self.deliver()
-        self.turn()
+        if self.channel.poller.hub is not None:
+            # Without a loop the caller may want this one message only (SimpleQueue).
+            self.turn()
         return delivered
 
     def _take_messages(self, claim: Claim) -> float:
@@ -238,7 +242,7 @@ class Consumer:
             queue = self.asked[given.position]
             for entry in given.entries:
                 leases = (Lease(queue, queue, entry.id, entry.token),) if entry.token else ()
-                self.buffer.append(Delivery(queue, leases, entry.payload, entry.strikes, entry.revoked))
+                self.buffer.append(Delivery(queue, leases, entry.id, entry.payload, entry.strikes, entry.revoked))
         self.more = claim.more
         return self._pause(claim)
 
@@ -300,7 +304,7 @@ class Consumer:
     def _hand_over(self, delivery: Delivery) -> bool:
         book = self.channel.book
         if delivery.queue not in self.channel.connection._callbacks:
-            book.give_back(list(delivery.leases))
+            self._give_back([delivery])
             return False
         try:
             message = delivery.timers or from_payload(delivery.payload, strikes=delivery.strikes)
@@ -367,7 +371,11 @@ class Consumer:
         messages = [lease for delivery in deliveries if delivery.timers is None for lease in delivery.leases]
         timers = [lease for delivery in deliveries if delivery.timers is not None for lease in delivery.leases]
         book.timers.update(timers)
+        # What was claimed without a lease is not in Redis any more: it goes to the end of its line.
+        deleted = [delivery for delivery in deliveries if not delivery.leases]
         try:
+            for delivery in deleted:
+                book.queue(delivery.queue, delivery.queue).schedule([Entry(delivery.id, payload=delivery.payload)])
             book.give_back(messages + timers)
         except Exception as error:
             logger.warning("could not give back %d claimed messages: %s", len(messages + timers), error)

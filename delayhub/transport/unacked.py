@@ -99,14 +99,14 @@ class LeaseBook:
             if timers:
                 returned += TimerLane(self.client, lane, options=self.options.engine()).release(group)
             else:
-                returned += self._queue(lane, queue).release(group)
+                returned += self.queue(lane, queue).release(group)
         self.timers.difference_update(leases)
         return returned
 
     def bury(self, leases: list[Lease], *, reason: str) -> None:
         """Declares messages dead that nobody can read."""
         for lane, queue, group, _ in self._groups(leases):
-            self._queue(lane, queue).bury(group, reason=reason)
+            self.queue(lane, queue).bury(group, reason=reason)
 
     def next_done(self, limit: int) -> list[Lease]:
         """Up to ``limit`` acknowledgements to send; who fails to send them puts them back."""
@@ -124,7 +124,7 @@ class LeaseBook:
         while leases := self.next_done(1000):
             try:
                 for lane, queue, group, _ in self._groups(leases):
-                    self._queue(lane, queue).acknowledge(group)
+                    self.queue(lane, queue).acknowledge(group)
             except redis.RedisError:
                 self.done.extendleft(reversed(leases))
                 raise
@@ -136,7 +136,7 @@ class LeaseBook:
         oldest = time.monotonic() - longest if longest else None
         leases = [lease for lease, since in list(self.held.items()) if oldest is None or since > oldest]
         for lane, queue, group, _ in self._groups(leases):
-            kept = self._queue(lane, queue).extend(group)
+            kept = self.queue(lane, queue).extend(group)
             lost = [lease for lease in group if lease.id not in kept and lease in self.held]
             for lease in lost:
                 self.held.pop(lease, None)
@@ -154,7 +154,8 @@ class LeaseBook:
             groups.setdefault((lease.lane, lease.queue, lease in self.timers), []).append(lease)
         return [(lane, queue, group, timers) for (lane, queue, timers), group in groups.items()]
 
-    def _queue(self, lane: str, queue: str) -> DelayQueue:
+    def queue(self, lane: str, queue: str) -> DelayQueue:
+        """A queue of the broker."""
         return DelayQueue(self.client, queue, lane=lane, options=self.options.engine())
 
     def _start_keeper(self) -> None:

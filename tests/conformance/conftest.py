@@ -1,0 +1,39 @@
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from kombu import Connection
+
+from delayhub.standalone.redis_server import RedisServer
+from delayhub.transport import register
+
+register()
+
+
+@pytest.fixture(params=["memory", "redis", "delayhub"])
+def scheme(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def broker(scheme: str, request: pytest.FixtureRequest) -> str:
+    """The URL of an empty broker."""
+    if scheme == "memory":
+        return "memory://"
+    server: RedisServer = request.getfixturevalue("redis_server")
+    with server.client() as client:
+        client.flushall()
+    return server.url.replace("redis://", f"{scheme}://")
+
+
+@pytest.fixture
+def connection(broker: str) -> Iterator[Any]:
+    with Connection(broker) as opened:
+        yield opened
+
+
+@pytest.fixture
+def name() -> str:
+    """A queue of this test alone: memory:// keeps its queues for the whole process."""
+    return f"queue-{uuid4().hex[:8]}"
