@@ -1,0 +1,162 @@
+"""``make demo``: a few hundred jobs over REST, watched until each has ended, and counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from delayhub.engine.clock import SystemClock
+from delayhub.standalone.api_client import ApiClient, Unreachable
+from delayhub.standalone.biz_types import SAMPLES
+from delayhub.standalone.receiver import read_received
+from delayhub.standalone.scenario import Change, PlannedJob, plan
+from delayhub.standalone.site import Site, SiteOptions
+from delayhub.standalone.verdict import Verdict, follow, judge
+
+BULK = 100
+LOOK_SECONDS = 0.5
+#: How long after the last job is due the demo waits for all to have ended.
+PATIENCE = timedelta(seconds=60)
+FINAL = {"succeeded", "cancelled", "dead", "skipped", "dropped"}
+SHOWN = ("pending", "running", "succeeded", "dead", "cancelled")
+SHOWN_FAULTS = 20
+
+Rows = Mapping[str, dict[str, Any]]
+
+
+def run(options: SiteOptions, *, jobs: int, seconds: float, console: Console | None = None) -> int:
+    """Starts a site, runs the demo on it, prints the table, and returns 0 if every number is what it must be.
+
+    Raises what Site raises.
+    """
+    console = console or Console(highlight=False)
+    console.print("starting Redis, web server, worker and receiver …")
+    with Site(options) as site:
+        console.print(f"admin: {site.url}/admin/, logs: {site.folder.logs}", soft_wrap=True)
+        try:
+            verdict = asyncio.run(Demo(site, console=console).run(jobs=jobs, seconds=seconds))
+        except Unreachable:
+            site.check()  # which says more, where the server died
+            raise
+    console.print(verdict.table())
+    for fault in verdict.faults[:SHOWN_FAULTS]:
+        console.print(f"[red]✗[/] {fault}", soft_wrap=True)
+    return 0 if verdict.is_right else 1
+
+
+class Demo:
+    """One run of the demo on a site.
+
+    Args:
+        site: a site that is up.
+        console: where the progress is shown.
+    """
+
+    def __init__(self, site: Site, *, console: Console) -> None:
+        self._site = site
+        self._console = console
+        self._clock = SystemClock()
+
+    async def run(self, *, jobs: int, seconds: float) -> Verdict:
+        """The verdict over so many jobs, due over so many seconds."""
+        planned = plan(jobs=jobs, seconds=seconds, now=self._now(), run=f"demo-{self._clock.now_ms()}")
+        async with ApiClient(self._site.url, key=self._site.api_key) as api:
+            created = await create(api, planned)
+            self._console.print(f"{len(created)} jobs created by REST; {changes(planned)}")
+            rows = await self._watch(api, created)
+        return judge(follow(created, rows, read_received(self._site.folder.received)))
+
+    async def _watch(self, api: ApiClient, created: Mapping[str, PlannedJob]) -> Rows:
+        deadline = max(job.fires_at for job in created.values()) + PATIENCE
+        bar = Progress(
+            TextColumn("ended"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=self._console
+        )
+        ended = bar.add_task("", total=len(created))
+        with Live(console=self._console, refresh_per_second=8) as live:
+            while True:
+                rows = await rows_of(api, created)
+                final = sum(row["status"] in FINAL for row in rows.values())
+                bar.update(ended, completed=final)
+                live.update(Group(by_biz_type(rows), bar))
+                if final == len(created) or self._now() > deadline:
+                    return rows
+                self._site.check()
+                await asyncio.sleep(LOOK_SECONDS)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
+
+
+async def create(api: ApiClient, planned: Sequence[PlannedJob]) -> dict[str, PlannedJob]:
+    """Creates the jobs and does to each what is planned; the jobs by their ids."""
+    changed = [job for job in planned if job.change is not Change.NONE]
+    others = [job for job in planned if job.change is Change.NONE]
+    # First those that are changed: the change has to be there before the job is due.
+    created = dict(await asyncio.gather(*(create_and_change(api, job) for job in changed)))
+    chunks = [others[start : start + BULK] for start in range(0, len(others), BULK)]
+    for some in await asyncio.gather(*(create_chunk(api, chunk) for chunk in chunks)):
+        created |= some
+    return created
+
+
+async def create_and_change(api: ApiClient, job: PlannedJob) -> tuple[str, PlannedJob]:
+    """Creates one job, and cancels or moves it."""
+    row = await api.create(request(job))
+    if job.moved_to is not None:
+        await api.move(row["id"], due_at=job.moved_to.isoformat())
+    elif job.change is Change.CANCEL:
+        await api.cancel(row["id"])
+    return row["id"], job
+
+
+async def create_chunk(api: ApiClient, jobs: Sequence[PlannedJob]) -> dict[str, PlannedJob]:
+    """Creates jobs by one request."""
+    rows = await api.create_many([request(job) for job in jobs])
+    return {row["id"]: job for row, job in zip(rows, jobs, strict=True)}
+
+
+def request(job: PlannedJob) -> dict[str, Any]:
+    """What the API is asked for."""
+    return {
+        "biz_type": job.biz_type.code,
+        "biz_id": job.biz_id,
+        "due_at": job.due_at.isoformat(),
+        "body": {"biz_id": job.biz_id},
+    }
+
+
+async def rows_of(api: ApiClient, created: Mapping[str, PlannedJob]) -> Rows:
+    """The API's rows of those jobs, by id."""
+    rows: dict[str, dict[str, Any]] = {}
+    async for row in api.newest():
+        if row["id"] in created:
+            rows[row["id"]] = row
+            if len(rows) == len(created):
+                break
+    return rows
+
+
+def by_biz_type(rows: Rows) -> Table:
+    """How many jobs of each biz type have which status."""
+    counts = Counter((row["biz_type"], row["status"]) for row in rows.values())
+    table = Table(title="Jobs")
+    table.add_column("biz type")
+    for status in SHOWN:
+        table.add_column(status, justify="right")
+    for sample in SAMPLES:
+        table.add_row(sample.code, *(str(counts[sample.code, status] or "") for status in SHOWN))
+    return table
+
+
+def changes(planned: Sequence[PlannedJob]) -> str:
+    """How many jobs were changed, and how."""
+    kinds = Counter(job.change for job in planned if job.change is not Change.NONE)
+    return ", ".join(f"{number} {change}" for change, number in kinds.items())

@@ -1,0 +1,73 @@
+"""``make up``: a site that stays up until Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import replace
+
+from rich.console import Console
+
+from delayhub.errors import PortTaken
+from delayhub.standalone.biz_types import CLOSE_ORDER
+from delayhub.standalone.site import ADMIN_NAME, Site, SiteOptions, require_free
+
+USUAL_PORT = 8000
+LOOK_SECONDS = 0.5
+
+
+def run(options: SiteOptions, *, console: Console | None = None) -> int:
+    """Starts the site, says how to reach it, and returns 0 when a Ctrl-C ended it.
+
+    Raises what Site raises, also when one of its services dies later.
+    """
+    console = console or Console(highlight=False)
+    if options.web_port is None and is_free(USUAL_PORT):
+        options = replace(options, web_port=USUAL_PORT)
+    console.print("starting Redis, web server, worker and receiver …")
+    try:
+        with Site(options) as site:
+            console.print(welcome(site), soft_wrap=True, markup=False)
+            # A pipe would hold the text back until it is full.
+            sys.stdout.flush()
+            stay(site)
+    except KeyboardInterrupt:
+        console.print("stopped")
+    return 0
+
+
+def stay(site: Site) -> None:
+    """Never returns; raises ServiceDied or RedisServerDied when a service dies, and KeyboardInterrupt on Ctrl-C."""
+    never = threading.Event()
+    while not never.wait(LOOK_SECONDS):
+        site.check()
+
+
+def welcome(site: Site) -> str:
+    """How to reach the site."""
+    return f"""
+DelayHub is up.
+
+  admin      {site.url}/admin/   user {ADMIN_NAME}, password {site.admin_password}
+  API docs   {site.url}/api/docs/
+  Redis      {site.redis.url}
+  receiver   {site.receiver_url}   logs each callback to {site.folder.received}
+  logs       {site.folder.logs}
+
+A job that fires in ten seconds:
+
+  curl {site.url}/api/v1/jobs \\
+    -H "Authorization: Bearer {site.api_key}" -H "Content-Type: application/json" \\
+    -d '{{"biz_type": "{CLOSE_ORDER.code}", "biz_id": "order-42", "delay": 10, "body": {{"order": 42}}}}'
+
+Ctrl-C stops everything.
+"""
+
+
+def is_free(port: int) -> bool:
+    """Whether nothing listens on that port of 127.0.0.1."""
+    try:
+        require_free(port)
+    except PortTaken:
+        return False
+    return True

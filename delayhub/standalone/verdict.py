@@ -1,0 +1,156 @@
+"""What became of the demo's jobs, beside what had to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from rich.table import Table
+
+from delayhub.engine.clock import due_ms
+from delayhub.standalone.receiver import Received
+from delayhub.standalone.scenario import Change, PlannedJob
+
+#: Later than this nothing may be, on however busy a machine: it then waited for a sweep, not for its timer.
+LATEST_MS = 5_000
+SUCCESS = 204
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedJob:
+    """A job of the demo, as it stands in the end.
+
+    Args:
+        planned: what was to become of it.
+        id: its id.
+        status: its status now, by the API.
+        attempts: how often it was tried, by the API.
+        callbacks: what the receiver got for it, oldest first.
+    """
+
+    planned: PlannedJob
+    id: str
+    status: str
+    attempts: int
+    callbacks: tuple[Received, ...]
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the API says so and the receiver took it."""
+        return self.status == "succeeded" and any(callback.status == SUCCESS for callback in self.callbacks)
+
+    @property
+    def lateness_ms(self) -> int | None:
+        """How long after its time the first callback came; negative is early; None where none came."""
+        return self.callbacks[0].at_ms - due_ms(self.planned.fires_at) if self.callbacks else None
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with it, if anything."""
+        planned = self.planned
+        if self.status != planned.final_status:
+            return f"is {self.status}, must be {planned.final_status}"
+        if len(self.callbacks) != planned.attempts or self.attempts != planned.attempts:
+            return f"{self.attempts} attempts, {len(self.callbacks)} callbacks, must be {planned.attempts}"
+        if self.lateness_ms is not None and self.lateness_ms < 0:
+            return f"fired {-self.lateness_ms} ms early"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of the final table, and the number it must be, None where any will do."""
+
+    name: str
+    value: int
+    must_be: int | None = None
+    at_most: int | None = None
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is what it must be."""
+        return self.must_be in (None, self.value) and (self.at_most is None or self.value <= self.at_most)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All numbers, and the jobs that are not as they must be."""
+
+    numbers: tuple[Number, ...]
+    faults: tuple[str, ...]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every number is what it must be and no job is at fault."""
+        return not self.faults and all(number.is_right for number in self.numbers)
+
+    def table(self) -> Table:
+        """The numbers, for people."""
+        table = Table(title="What became of the jobs")
+        table.add_column("")
+        table.add_column("is", justify="right")
+        table.add_column("must be", justify="right")
+        table.add_column("")
+        for number in self.numbers:
+            bound = f"≤ {number.at_most}" if number.at_most is not None else ""
+            wanted = bound if number.must_be is None else str(number.must_be)
+            mark = "" if not wanted else "[green]✓[/]" if number.is_right else "[red]✗[/]"
+            table.add_row(number.name, str(number.value), wanted, mark)
+        return table
+
+
+def follow(
+    planned: Mapping[str, PlannedJob], rows: Mapping[str, Mapping[str, object]], received: Iterable[Received]
+) -> list[FollowedJob]:
+    """Each planned job (by id) with its row of the API and its callbacks; callbacks of other jobs are left out."""
+    callbacks: defaultdict[str, list[Received]] = defaultdict(list)
+    for callback in received:
+        callbacks[callback.job_id].append(callback)
+    return [
+        FollowedJob(job, id_, str(rows[id_]["status"]), int(str(rows[id_]["attempts"])), tuple(callbacks[id_]))
+        for id_, job in planned.items()
+    ]
+
+
+def judge(jobs: Sequence[FollowedJob]) -> Verdict:
+    """The numbers of the final table and what they must be."""
+    plans = [job.planned for job in jobs]
+    lateness = sorted(job.lateness_ms for job in jobs if job.lateness_ms is not None)
+    callbacks = [callback for job in jobs for callback in job.callbacks]
+    moved = [job for job in jobs if job.planned.moved_to is not None]
+    numbers = (
+        Number("jobs", len(jobs)),
+        Number(
+            "delivered", count(job.delivered for job in jobs), count(plan.final_status == "succeeded" for plan in plans)
+        ),
+        Number("retried", count(len(job.callbacks) > 1 for job in jobs), count(plan.attempts > 1 for plan in plans)),
+        Number(
+            "dead", count(job.status == "dead" for job in jobs), count(plan.final_status == "dead" for plan in plans)
+        ),
+        Number(
+            "cancelled, never sent",
+            count(job.status == "cancelled" and not job.callbacks for job in jobs),
+            count(plan.change is Change.CANCEL for plan in plans),
+        ),
+        Number("moved, delivered", count(job.delivered for job in moved), len(moved)),
+        Number("callbacks", len(callbacks), sum(plan.attempts for plan in plans)),
+        Number("wrong signatures", count(not callback.verified for callback in callbacks), 0),
+        Number("early", count(late < 0 for late in lateness), 0),
+        Number("lateness p50, ms", percentile(lateness, 0.5)),
+        Number("lateness p99, ms", percentile(lateness, 0.99)),
+        Number("lateness max, ms", percentile(lateness, 1), at_most=LATEST_MS),
+    )
+    faults = tuple(f"{job.planned.biz_type.code} {job.planned.biz_id}: {job.fault}" for job in jobs if job.fault)
+    return Verdict(numbers, faults)
+
+
+def count(facts: Iterable[bool]) -> int:
+    """How many of the facts are true."""
+    return sum(facts)
+
+
+def percentile(ordered: Sequence[int], share: float) -> int:
+    """The least value that so large a share of the values do not exceed; 0 of none."""
+    return ordered[max(ceil(share * len(ordered)), 1) - 1] if ordered else 0
