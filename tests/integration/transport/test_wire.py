@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from delayhub.standalone.redis_server import RedisServer
+from delayhub.transport.wire import Wire
+
+
+@pytest.fixture
+def wire(redis_client: redis.Redis, redis_server: RedisServer) -> Iterator[Wire]:
+    pool = redis.ConnectionPool.from_url(redis_server.url)
+    wire = Wire(pool)
+    wire.connect()
+    yield wire
+    wire.close()
+    pool.disconnect()
+
+
+def test_commands_sent_together_are_answered_together(wire: Wire) -> None:
+    wire.send([(None, ("SET", "a", "1")), (None, ("GET", "a"))], at=0)
+
+    assert wire.receive() == [b"OK", b"1"]
+    assert wire.sent == []
+
+
+def test_an_error_stands_in_the_place_of_its_command(wire: Wire) -> None:
+    wire.send([(None, ("LPUSH", "a", "1")), (None, ("GET", "a")), (None, ("LLEN", "a"))], at=0)
+
+    pushed, refused, length = wire.receive()
+
+    assert (pushed, length) == (1, 1)
+    assert isinstance(refused, redis.ResponseError)
+
+
+def test_a_connection_closed_while_nothing_was_under_way_is_noticed(wire: Wire, redis_client: redis.Redis) -> None:
+    assert wire.receive() == []
+
+    redis_client.client_kill_filter(_type="normal", skipme=True)
+
+    with pytest.raises(redis.ConnectionError):
+        wire.receive()

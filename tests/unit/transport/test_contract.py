@@ -1,0 +1,61 @@
+"""Every private member of kombu (and redis-py) that the transport relies on, so that an upgrade fails loudly."""
+
+import inspect
+
+import pytest
+from kombu.asynchronous.hub import Hub
+from kombu.transport import TRANSPORT_ALIASES, redis, virtual
+from redis import Connection, ConnectionPool
+
+CHANNEL = [
+    "_after_fork", "_basic_cancel", "_connparams", "_delete", "_expires", "_fanout_queues", "_get", "_get_pool",
+    "_has_queue", "_maybe_update_queues_expire", "_new_queue", "_purge", "_put", "_receive", "_size",
+    "_active_queues", "_tag_to_queue", "active_fanout_queues", "active_queues", "async_pool", "pool", "priority_steps",
+    "create_publish_batch", "encode_body", "from_transport_options", "maybe_refresh_binding_expiry",
+]  # fmt: skip
+POLLER = [
+    "_channels", "_chan_to_sock", "_fd_to_chan", "_in_protected_read", "_register_LISTEN", "after_read", "eventflags",
+    "fds",
+    "get", "handle_event", "maybe_check_brpop_health", "maybe_refresh_binding_expiry", "maybe_restore_messages",
+    "on_poll_init", "on_poll_start", "on_readable", "poller",
+]  # fmt: skip
+QOS = ["_delivered", "_dirty", "_flush", "can_consume", "can_consume_max_estimate", "prefetch_count", "restore_unacked"]
+BATCH = ["add", "publish", "flush", "discard", "close", "pipeline"]
+
+
+def mentions(owner: type, name: str) -> bool:
+    """Whether a class has a member, or sets it in some method."""
+    return hasattr(owner, name) or any(f"self.{name}" in inspect.getsource(kind) for kind in owner.__mro__[:-1])
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(redis.Channel, name) for name in CHANNEL]
+    + [(redis.MultiChannelPoller, name) for name in POLLER]
+    + [(virtual.QoS, name) for name in QOS]
+    + [(redis.PublishBatch, name) for name in BATCH]
+    + [(virtual.Transport, name) for name in ("_callbacks", "_deliver", "cycle")]
+    + [(Hub, name) for name in ("add_reader", "remove", "call_later", "readers", "on_tick", "timer")]
+    + [
+        (Connection, name)
+        for name in ("_sock", "pack_commands", "send_packed_command", "send_command", "read_response")
+    ]
+    + [(ConnectionPool, name) for name in ("get_connection", "connection_kwargs")],
+)
+def test_what_we_rely_on_is_there(owner: type, name: str) -> None:
+    assert mentions(owner, name)
+
+
+def test_kombu_has_no_transport_under_our_names() -> None:
+    from delayhub.transport import ALIASES, register
+
+    register()
+
+    assert all(value.startswith("delayhub.") for name, value in TRANSPORT_ALIASES.items() if name in ALIASES)
+
+
+def test_the_poller_finds_a_connection_by_the_attribute_that_a_wire_has() -> None:
+    source = inspect.getsource(redis.Transport.register_with_event_loop)
+
+    assert "client.connection is connection" in source
+    assert "_chan_to_sock" in source

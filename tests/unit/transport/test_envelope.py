@@ -1,0 +1,116 @@
+import copy
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from delayhub.transport.envelope import DUE_HEADER, Unreadable, from_payload, timer_message, to_entry
+
+STEPS = [0, 3, 6, 9]
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def message(**headers: Any) -> dict[str, Any]:
+    return {"body": "[]", "headers": headers, "properties": {"delivery_tag": "tag-1", "priority": 0}}
+
+
+def stored(entry: Any) -> dict[str, Any]:
+    return dict(json.loads(entry.payload)["headers"])
+
+
+@pytest.mark.parametrize(
+    ("eta", "due"),
+    [
+        ("2026-07-01T12:00:00+00:00", datetime(2026, 7, 1, 12, tzinfo=UTC)),
+        # an eta without a time zone is in the app's
+        ("2026-07-01T12:00:00", datetime(2026, 7, 1, 10, tzinfo=UTC)),
+        # the hour that the clock shows twice is the first one
+        ("2026-10-25T02:30:00", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+        # the hour that the clock skips counts with the offset before it
+        ("2026-03-29T02:30:00", datetime(2026, 3, 29, 1, 30, tzinfo=UTC)),
+        ("2026-07-01T12:00:00Z", datetime(2026, 7, 1, 12, tzinfo=UTC)),
+        (datetime(2026, 7, 1, 12, tzinfo=UTC), datetime(2026, 7, 1, 12, tzinfo=UTC)),
+    ],
+)
+def test_an_eta_becomes_the_due_time(eta: Any, due: datetime) -> None:
+    entry = to_entry(message(id="t", eta=eta), priority_steps=STEPS, naive_zone=BERLIN)
+
+    assert entry.due_ms == due.timestamp() * 1000
+    assert stored(entry)["eta"] is None
+    assert stored(entry)[DUE_HEADER] == entry.due_ms
+
+
+def test_the_message_itself_is_not_touched() -> None:
+    given = message(id="t", eta="2026-07-01T12:00:00+00:00", **{DUE_HEADER: 5})
+    before = copy.deepcopy(given)
+
+    to_entry(given, priority_steps=STEPS, naive_zone=UTC)
+
+    assert given == before
+
+
+def test_a_due_header_of_an_earlier_delivery_is_dropped() -> None:
+    entry = to_entry(message(id="t", eta=None, **{DUE_HEADER: 4_000_000_000_000}), priority_steps=STEPS, naive_zone=UTC)
+
+    assert entry.due_ms == 0
+    assert DUE_HEADER not in stored(entry)
+
+
+@pytest.mark.parametrize(
+    ("task_id", "expected"),
+    [
+        ("task-1", "task-1"),
+        # nothing to name it by
+        (None, "tag-1"),
+        ("", "tag-1"),
+        # too long to be stored several times over
+        ("x" * 129, "tag-1"),
+        # not a text
+        (7, "tag-1"),
+    ],
+)
+def test_an_entry_has_the_tasks_id_where_that_will_do(task_id: Any, expected: str) -> None:
+    assert to_entry(message(id=task_id), priority_steps=STEPS, naive_zone=UTC).id == expected
+
+
+@pytest.mark.parametrize(
+    ("priority", "step"), [(0, 0), (2, 0), (3, 1), (9, 3), (99, 3), (-5, 0), ("6", 2), (None, 0), ("high", 0)]
+)
+def test_a_priority_becomes_a_step_as_kombu_has_it(priority: Any, step: int) -> None:
+    given = message(id="t")
+    given["properties"]["priority"] = priority
+
+    assert to_entry(given, priority_steps=STEPS, naive_zone=UTC).step == step
+
+
+def test_an_eta_of_years_is_kept_to_the_millisecond() -> None:
+    eta = datetime(2026, 1, 1, 0, 0, 0, 500_001, tzinfo=UTC) + timedelta(days=36_525)
+
+    entry = to_entry(message(id="t", eta=eta.isoformat()), priority_steps=STEPS, naive_zone=UTC)
+
+    assert entry.due_ms == 4_922_985_600_501
+
+
+@pytest.mark.parametrize("payload", [b"", b"\xff\x00", b"[]", b"7", b"{}", b'{"properties": 7}', b"[" * 100_000])
+def test_a_payload_that_is_no_message_is_unreadable(payload: bytes) -> None:
+    with pytest.raises(Unreadable):
+        from_payload(payload, strikes=1)
+
+
+def test_a_message_whose_lease_ran_out_is_marked_as_redelivered() -> None:
+    payload = to_entry(message(id="t"), priority_steps=STEPS, naive_zone=UTC).payload
+
+    again = from_payload(payload, strikes=1)
+
+    assert again["headers"]["redelivered"] is True
+    assert again["properties"]["delivery_info"]["redelivered"] is True
+    assert "redelivered" not in from_payload(payload, strikes=0)["headers"]
+
+
+def test_a_timer_message_is_a_celery_task_of_its_own() -> None:
+    first, second = (timer_message("t.deliver", ["a", "b"], lane="l", now_ms=5, struck=False) for _ in range(2))
+
+    assert first["headers"]["id"] != second["headers"]["id"]
+    assert json.loads(first["body"])[:2] == [[["a", "b"]], {"lane": "l", "now_ms": 5, "struck": False}]
