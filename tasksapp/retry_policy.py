@@ -9,6 +9,8 @@ from tasksapp.models import BizType
 
 #: The longest wait a receiver may ask for where no ``max_age`` bounds it.
 LONGEST_RETRY_AFTER = timedelta(days=7)
+#: The longest wait a task may choose for itself.
+LONGEST_OWN_WAIT = timedelta(days=3_652)
 #: A wait that a receiver asks for ends so much before the age is used up, or the last attempt could not begin.
 LAST_CHANCE = timedelta(seconds=1)
 
@@ -88,6 +90,7 @@ class RetryPolicy:
         now: datetime,
         counted_from: datetime,
         retry_after_seconds: float | None = None,
+        own_wait_seconds: float | None = None,
         draw: float = 0.0,
     ) -> TryAgain | Exhausted:
         """What follows a failure that may be retried.
@@ -97,11 +100,15 @@ class RetryPolicy:
             now: when the failure was known.
             counted_from: where ``max_age`` begins: the due time, or the last redrive.
             retry_after_seconds: what the receiver asked for; it counts between the backoff and the age's end.
+            own_wait_seconds: what the job's own task chose, in place of the backoff.
             draw: a random number from 0 to 1, for the jitter.
         """
         if failures >= self.max_attempts:
             return Exhausted(f"all {self.max_attempts} attempts failed")
-        wait = timedelta(seconds=self.wait_seconds(failures) * (1 + self.jitter * draw))
+        wait_seconds = self.wait_seconds(failures) * (1 + self.jitter * draw)
+        if own_wait_seconds is not None:
+            wait_seconds = min(LONGEST_OWN_WAIT.total_seconds(), max(0.0, own_wait_seconds))
+        wait = timedelta(seconds=wait_seconds)
         deadline = None if self.max_age is None else counted_from + self.max_age
         if retry_after_seconds is not None:
             longest = LONGEST_RETRY_AFTER if deadline is None else deadline - LAST_CHANCE - now
