@@ -215,6 +215,8 @@ class Consumer:
         except Exception:
             self._unsend()
             raise
+        if not replies:  # readable without a claim under way: the connection was looked at, and lives
+            return False
         self.sending, sent = [], self.sending
         refused = [reply for reply in replies if isinstance(reply, ResponseError)]
         if refused:

@@ -50,8 +50,12 @@ class Wire:
     def receive(self) -> list[Any]:
         """The replies of all commands sent; an error that Redis answered stands in its command's place.
 
-        A script that Redis does not know (flushed, failed over) is sent again with its source.
+        A script that Redis does not know (flushed, failed over) is sent again with its source. Where nothing was sent
+        there are no replies, and a connection that the other side closed meanwhile raises redis' ConnectionError.
         """
+        if not self.sent:
+            self.connection.can_read(timeout=0)
+            return []
         commands, self.sent = self.sent, []
         replies = [self._reply() for _ in commands]
         for number, (script, command) in enumerate(commands):

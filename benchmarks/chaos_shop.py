@@ -1,0 +1,73 @@
+"""The Celery app that the chaos run torments: a task that writes down that it ran, and a producer of such tasks.
+
+Everything it writes down is one short line appended by one system call: a kill -9 loses none of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from pathlib import Path
+
+import celery
+from celery.exceptions import OperationalError
+
+import delayhub
+from delayhub.engine import SystemClock
+
+FOLDER = Path(os.environ["CHAOS_FOLDER"])
+CLOCK = SystemClock()
+LONGEST_COUNTDOWN_MS = 20_000
+
+app = celery.Celery("chaos", broker=os.environ["CHAOS_BROKER"])
+delayhub.install(app)
+app.conf.update(
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_ignore_result=True,
+    worker_prefetch_multiplier=4,
+    broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    broker_transport_options={"lease_seconds": 3, "socket_timeout": 10},
+)
+
+
+def note(name: str, line: str) -> None:
+    """Appends a line to a file of the run."""
+    file = os.open(FOLDER / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(file, f"{line}\n".encode())
+    finally:
+        os.close(file)
+
+
+@app.task(name="chaos.mark")  # the producer's module is __main__, which would be part of the name
+def mark(number: str, due_ms: int) -> None:
+    """Writes down that it ran, and when."""
+    note("ran", f"{number} {due_ms} {CLOCK.now_ms()}")
+
+
+def produce(count: int) -> None:
+    """Publishes until the file ``published`` has so many lines: every other task at once, the others later.
+
+    A number is written down once the broker has said yes; where it said nothing, the task may or may not run.
+    """
+    published = FOLDER / "published"
+    published.touch()
+    so_far = published.read_text().count("\n")
+    while so_far < count:
+        number = uuid.uuid4().hex
+        wait_ms = 0 if so_far % 2 else 1 + int(number[:8], 16) % LONGEST_COUNTDOWN_MS
+        due_ms = CLOCK.now_ms() + wait_ms
+        try:
+            mark.apply_async([number, due_ms], countdown=wait_ms / 1000 or None, retry=False)
+        except OperationalError:
+            continue
+        note("published", number)
+        so_far += 1
+
+
+if __name__ == "__main__":
+    produce(int(sys.argv[1]))
