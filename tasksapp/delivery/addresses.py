@@ -1,0 +1,134 @@
+"""Which addresses callbacks may go to: the public internet, and what the deployment allows beyond it.
+
+The guard sits where a socket is made, so it sees each address that is really dialled, whatever a name resolves to at
+that moment. The standard library's ``is_global`` does not do: it says yes to NAT64, 6to4, ::127.0.0.1 and multicast.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import unicodedata
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
+
+Network = IPv4Network | IPv6Network
+
+#: IANA's special-purpose addresses, and multicast and reserved space.
+_DENIED_V4 = tuple(
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+#: Public IPv6 is 2000::/3 without these: Teredo, ORCHID and others of 2001::/23, and documentation.
+_PUBLIC_V6 = IPv6Network("2000::/3")
+_DENIED_V6 = tuple(IPv6Network(network) for network in ("2001::/23", "2001:db8::/32", "3fff::/20"))
+#: Prefixes whose addresses hold an IPv4 address, and how many bits lie to the right of it.
+_EMBEDDING = (
+    (IPv6Network("::ffff:0:0/96"), 0),
+    (IPv6Network("::/96"), 0),
+    (IPv6Network("64:ff9b::/96"), 0),
+    (IPv6Network("2002::/16"), 80),
+)
+
+
+class AddressRefused(OSError):
+    """Callbacks may not go to this address; ``DELAYHUB["ALLOWED_NETWORKS"]`` opens private ones."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(errno.EACCES, f"callbacks may not go to {address}")
+
+
+class AddressGuard:
+    """Makes sockets for allowed addresses only.
+
+    Args:
+        allowed_networks: private networks that this deployment calls, such as ``10.1.0.0/16``.
+    """
+
+    def __init__(self, allowed_networks: Sequence[str] = ()) -> None:
+        self._allowed = tuple(ip_network(network) for network in allowed_networks)
+
+    def make_socket(self, address_info: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:
+        """A socket for an answer of ``getaddrinfo``, about to be connected to exactly that address."""
+        family, kind, protocol, _, address = address_info
+        self.check(str(address[0]), scope=int(str(address[3])) if family == socket.AF_INET6 else 0)
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return made
+
+    def check(self, text: str, *, scope: int = 0) -> None:
+        """Raises AddressRefused where callbacks may not go to that address."""
+        try:
+            address = ip_address(text)
+        except ValueError:
+            raise AddressRefused(text) from None
+        if scope or (isinstance(address, IPv6Address) and address.scope_id):
+            raise AddressRefused(text)
+        if not any(address in network for network in self._allowed) and not self._is_public(address):
+            raise AddressRefused(text)
+
+    def complaint(self, url: str) -> str | None:
+        """What is wrong with a callback URL, as far as it shows without asking DNS; None where nothing is."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            return f"This is not a URL: {error}."
+        if parts.scheme not in ("http", "https"):
+            return "The URL must begin with http:// or https://."
+        if not host:
+            return "The URL must name a host."
+        if parts.username is not None or parts.password is not None:
+            return "Credentials do not belong in the URL; use the authorization fields."
+        if port == 0 or any(ord(character) <= 0x20 or ord(character) == 0x7F for character in url):
+            return "This is not a URL."
+        return self._host_complaint(host)
+
+    def _host_complaint(self, host: str) -> str | None:
+        # As a resolver would read it: full-width digits, 0x7f.1 and 2130706433 are addresses too.
+        plain = unicodedata.normalize("NFKC", host).rstrip(".").lower()
+        if plain == "localhost" or plain.endswith(".localhost"):
+            plain = "127.0.0.1"
+        try:
+            self.check(_literal(plain) or "8.8.8.8")
+        except AddressRefused:
+            return f"Callbacks may not go to {host}: it is not a public address."
+        return None
+
+    def _is_public(self, address: IPv4Address | IPv6Address) -> bool:
+        if isinstance(address, IPv4Address):
+            return not any(address in network for network in _DENIED_V4)
+        for network, shift in _EMBEDDING:
+            if address in network:
+                embedded = IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
+                return any(embedded in allowed for allowed in self._allowed) or self._is_public(embedded)
+        return address in _PUBLIC_V6 and not any(address in network for network in _DENIED_V6)
+
+
+def _literal(host: str) -> str | None:
+    """The address that a host is, if it is one; a name otherwise."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        pass
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except OSError:
+        return None

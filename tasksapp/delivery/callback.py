@@ -1,0 +1,65 @@
+"""What is to be sent, to whom, and until when it may be begun: plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """Where callbacks of one biz type go, and how.
+
+    Args:
+        biz_type: its code.
+        url: http:// or https://.
+        host: the URL's host and port, which share a cap.
+        method: POST, PUT or PATCH.
+        headers: extra headers.
+        authorization: value of the Authorization header; '' for none.
+        secrets: signing secrets, all of which sign while one replaces another; none: callbacks are not signed.
+        timeout_seconds: from the first byte of the connection to the last of the response.
+        permanent_codes: status codes that are not retried.
+        at_most_once: whether a callback whose fate is unknown must not be sent again.
+    """
+
+    biz_type: str
+    url: str
+    host: str
+    method: str = "POST"
+    headers: tuple[tuple[str, str], ...] = ()
+    authorization: str = field(default="", repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    timeout_seconds: float = 10.0
+    permanent_codes: frozenset[int] = frozenset()
+    at_most_once: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Callback:
+    """One attempt to deliver a job.
+
+    Args:
+        job_id: the job's id, the same on every attempt.
+        token: the lease that its outcome has to bring.
+        target: where it goes.
+        body: the exact bytes that are signed and sent.
+        due_ms: what the caller asked for, Unix ms.
+        run_at_ms: when this attempt should begin.
+        attempt: its number in this budget, from 1.
+        max_attempts: attempts of this budget.
+        traceparent: W3C trace context; '' for none.
+        lease_ends: monotonic seconds; renewed meanwhile.
+        context: whatever the caller wants back with the outcome.
+    """
+
+    job_id: str
+    token: int
+    target: Target
+    body: bytes
+    due_ms: int
+    run_at_ms: int
+    attempt: int
+    max_attempts: int
+    traceparent: str = ""
+    lease_ends: float
+    context: object = None

@@ -1,0 +1,46 @@
+"""Signatures by Standard Webhooks 1.0.0 (standardwebhooks.com): HMAC-SHA256 over id, time and body."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterable
+from functools import lru_cache
+
+PREFIX = "whsec_"
+#: The specification allows keys of 24 to 64 bytes.
+KEY_BYTES = (24, 64)
+
+
+def new_secret() -> str:
+    """A fresh signing secret."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def sign(secrets_in_use: Iterable[str], *, message_id: str, timestamp: int, body: bytes) -> str:
+    """The ``webhook-signature`` header: one signature for each secret, so that receivers can change theirs in time."""
+    content = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
+    return " ".join(f"v1,{_mac(key_of(secret), content)}" for secret in secrets_in_use)
+
+
+@lru_cache(maxsize=1024)
+def key_of(secret: str) -> bytes:
+    """The key in a secret: base64 with or without ``whsec_``.
+
+    Raises ValueError where it is none, or not of 24 to 64 bytes.
+    """
+    try:
+        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"a signing secret must be base64 after {PREFIX!r}") from error
+    least, most = KEY_BYTES
+    if not least <= len(key) <= most:
+        raise ValueError(f"a signing secret must have {least} to {most} bytes, got {len(key)}")
+    return key
+
+
+def _mac(key: bytes, content: bytes) -> str:
+    return base64.b64encode(hmac.digest(key, content, hashlib.sha256)).decode()
