@@ -1,0 +1,100 @@
+"""The example in ``examples/order_timeout``, with real processes."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from delayhub.standalone.redis_server import RedisServer
+from delayhub.standalone.service import Service
+from tests.acceptance.waiting import wait_until
+
+SHOP = Path(__file__).parents[2] / "examples" / "order_timeout"
+
+
+@pytest.fixture
+def environment(redis_server: RedisServer, redis_client: redis.Redis, tmp_path: Path) -> dict[str, str]:
+    own = {
+        "SHOP_REDIS": f"127.0.0.1:{redis_server.port}",
+        "SHOP_DATABASE": str(tmp_path / "shop.sqlite3"),
+        "SHOP_ORDER_TIMEOUT_SECONDS": "2",
+        "DJANGO_SETTINGS_MODULE": "shop.settings",
+        "PYTHONPATH": str(SHOP),
+    }
+    return {**os.environ, **own}
+
+
+@pytest.fixture
+def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[Service]:
+    manage(environment, "migrate", "--verbosity", "0")
+    log = tmp_path / "worker.log"
+    service = Service(
+        "worker",
+        command=[sys.executable, "-m", "celery", "-A", "shop", "worker", "--pool", "threads", "--concurrency", "2"],
+        environment=environment,
+        log=log,
+        is_ready=lambda: " ready." in log.read_text(),
+    )
+    service.launch()
+    try:
+        service.wait_until_ready()
+        yield service
+    finally:
+        service.stop()
+
+
+def manage(environment: dict[str, str], *arguments: str) -> str:
+    command = [sys.executable, str(SHOP / "manage.py"), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows(environment: dict[str, str], query: str) -> list[tuple[str, ...]]:
+    database = sqlite3.connect(environment["SHOP_DATABASE"])
+    try:
+        return database.execute(query).fetchall()
+    finally:
+        database.close()
+
+
+def test_an_unpaid_order_closes_by_itself_and_a_paid_one_does_not(environment: dict[str, str], worker: Service) -> None:
+    unpaid = manage(environment, "place_order", "a lamp")
+    paid = manage(environment, "place_order", "a chair", "--pay")
+    assert "(unpaid)" in unpaid
+    assert "(paid)" in paid
+
+    jobs = "SELECT biz_id, status FROM delayhub_job ORDER BY biz_id"
+    wait_until(
+        lambda: {status for _, status in rows(environment, jobs)} == {"succeeded"},
+        within_seconds=30,
+        otherwise=lambda: f"{rows(environment, jobs)}\n{worker.log_tail()}",
+    )
+
+    assert rows(environment, "SELECT item, status FROM orders_order ORDER BY item") == [
+        ("a chair", "paid"),
+        ("a lamp", "closed"),
+    ]
+    assert [biz_id for biz_id, _ in rows(environment, jobs)] == ["order-1", "order-2"]
+
+
+def test_an_order_placed_while_no_worker_runs_closes_when_one_is_back(
+    environment: dict[str, str], worker: Service
+) -> None:
+    worker.stop()
+    manage(environment, "place_order", "a lamp")
+    worker.launch()
+
+    orders = "SELECT status FROM orders_order"
+    wait_until(
+        lambda: rows(environment, orders) == [("closed",)],
+        within_seconds=30,
+        otherwise=lambda: f"{rows(environment, orders)}\n{worker.log_tail()}",
+    )
