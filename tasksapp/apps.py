@@ -15,4 +15,9 @@ class TasksAppConfig(AppConfig):
     verbose_name = "DelayHub"
 
     def ready(self) -> None:
-        from tasksapp import checks  # noqa: F401, PLC0415  # registers itself, and needs the models to be loaded
+        # All of it needs the models to be loaded; checks register themselves.
+        from delayhub.celery_support.delayed_task import register_job_store  # noqa: PLC0415
+        from tasksapp import checks  # noqa: F401, PLC0415
+        from tasksapp.job_store import TableStore  # noqa: PLC0415
+
+        register_job_store(TableStore())

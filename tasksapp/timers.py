@@ -106,6 +106,11 @@ def forget(timers: Iterable[Timer]) -> bool:
     return tried(cancel, action="forget") is True
 
 
+def settle(lane: str, queue: str, ids: Sequence[UUID]) -> None:
+    """Frees the slots of ``max_in_flight`` that the jobs held; one that stays ends by itself. Never raises."""
+    tried(lambda: brisk_lane(lane).settle(queue, [str(job_id) for job_id in ids]), action="settle")
+
+
 def in_window(moment: datetime) -> bool:
     """Whether a job that runs then should have a timer already."""
     return moment <= timezone.now() + timedelta(seconds=options().near_window_seconds) + WINDOW_MARGIN

@@ -21,6 +21,8 @@ R = TypeVar("R")
 
 #: The message header that says for which job the task is to run; its value is the job's id.
 JOB_HEADER = "delayhub_job"
+#: The message header with the Redis time, in Unix ms, at which the job was due: the worker's own clock may be behind.
+NOW_HEADER = "delayhub_now_ms"
 
 
 class ScheduledJob(Protocol):
@@ -86,8 +88,17 @@ class JobStore(Protocol):
     ) -> ScheduledJob:
         """A new job that calls the task when it is due."""
 
-    def run(self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str) -> Outcome:
-        """Takes the job, calls the function with the job's arguments, and writes down how it went."""
+    def run(
+        self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
+    ) -> Outcome:
+        """Takes the job, calls the function with the job's arguments, and writes down how it went.
+
+        Args:
+            job_id: the job's id, as the message has it.
+            call: the task's function.
+            worker: who runs it.
+            now_ms: the time, in Unix ms, that is no earlier than the one the job was found due at; 0 if unknown.
+        """
 
 
 class _Registry:
@@ -171,7 +182,12 @@ class DelayedTask(_Task[P, R]):
         job_id = job_of(request)
         if job_id is None:
             return self.run(*args, **kwargs)
-        outcome = job_store().run(job_id, lambda args, kwargs: self.run(*args, **kwargs), worker=request.hostname or "")
+        outcome = job_store().run(
+            job_id,
+            lambda args, kwargs: self.run(*args, **kwargs),
+            worker=request.hostname or "",
+            now_ms=(request.headers or {}).get(NOW_HEADER, 0),
+        )
         match outcome:
             case Done(result):
                 return cast("R", result)

@@ -35,7 +35,9 @@ class ListStore:
         self.scheduled.append({"biz_type": task.biz_type, "max_attempts": task.job_max_attempts, **asked})
         return SimpleNamespace(id=len(self.scheduled))
 
-    def run(self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str) -> Outcome:
+    def run(
+        self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
+    ) -> Outcome:
         if self.outcome is not None:
             return self.outcome
         asked = self.scheduled[int(job_id) - 1]

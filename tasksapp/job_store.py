@@ -1,0 +1,102 @@
+"""Jobs behind ``@delayed_task``: a row each, in the same table and with the same lifecycle as all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import router
+
+from delayhub.celery_support.delayed_task import DelayedTask, Outcome
+from tasksapp import lifecycle, scheduling
+from tasksapp.catalogue import catalogue
+from tasksapp.errors import InvalidJob
+from tasksapp.models import BizType, Job
+from tasksapp.task_runs import run_task
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledTask:
+    """A call of a task that waits for its time.
+
+    Args:
+        id: the job's id.
+        created: False where an earlier call with the same idempotency key made it.
+        using: the database it is in.
+    """
+
+    id: UUID
+    created: bool
+    using: str
+
+    @property
+    def job(self) -> Job:
+        """The row as it is now."""
+        return Job.objects.using(self.using).select_related("biz_type").get(id=self.id)
+
+    def reschedule(self, *, due_at: datetime | None = None, delay: timedelta | None = None) -> None:
+        """Moves it to another time; WrongState once it runs or has ended."""
+        lifecycle.reschedule(self.id, due_at=due_at, delay=delay, using=self.using)
+
+    def cancel(self) -> None:
+        """Calls it off; WrongState once it runs or has ended."""
+        lifecycle.cancel(self.id, using=self.using)
+
+
+class TableStore:
+    """Keeps the jobs of delayed tasks in the table of all jobs."""
+
+    def schedule(
+        self,
+        task: DelayedTask[..., Any],
+        *,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        biz_id: str,
+        due_at: datetime | None,
+        delay: timedelta | None,
+        priority: int | None,
+        idempotency_key: str | None,
+    ) -> ScheduledTask:
+        """A new job in the caller's transaction; its biz type is made with the first one."""
+        using = router.db_for_write(Job)
+        biz_type = _biz_type(task, using=using)
+        created = scheduling.create(
+            biz_type.code,
+            biz_id=biz_id,
+            due_at=due_at,
+            delay=delay,
+            body={"args": list(args), "kwargs": dict(kwargs)},
+            priority=priority,
+            max_attempts=task.job_max_attempts,
+            idempotency_key=idempotency_key,
+            using=using,
+        )
+        return ScheduledTask(created.job_id, created.created, using)
+
+    def run(
+        self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
+    ) -> Outcome:
+        """Takes the row, calls the function, writes the outcome."""
+        return run_task(UUID(job_id), call, worker=worker, now_ms=now_ms, using=router.db_for_write(Job))
+
+
+def _biz_type(task: DelayedTask[..., Any], *, using: str) -> BizType:
+    biz_type = catalogue.find({task.biz_type}, using=using).get(task.biz_type)
+    if biz_type is None:
+        biz_type, _ = BizType.objects.using(using).get_or_create(
+            code=task.biz_type,
+            defaults={
+                "target": BizType.Target.CELERY,
+                "task_name": task.name,
+                "task_queue": getattr(task, "queue", None) or "",
+                "description": "Made with the first job of its task.",
+            },
+        )
+    if biz_type.target != BizType.Target.CELERY or biz_type.task_name != task.name:
+        message = f"the biz type {biz_type.code} does not run the task {task.name}: set its target, or name another"
+        raise InvalidJob("biz_type", "other_target", message)
+    return biz_type
