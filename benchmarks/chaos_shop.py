@@ -18,7 +18,7 @@ from delayhub.engine import SystemClock
 
 FOLDER = Path(os.environ["CHAOS_FOLDER"])
 CLOCK = SystemClock()
-LONGEST_COUNTDOWN_MS = 20_000
+LONGEST_COUNTDOWN_MS = int(os.environ["CHAOS_COUNTDOWN_MS"])
 
 app = celery.Celery("chaos", broker=os.environ["CHAOS_BROKER"])
 delayhub.install(app)

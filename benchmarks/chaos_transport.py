@@ -47,7 +47,17 @@ class Deeds:
 class Chaos:
     """One run: processes, the server between them, and what is done to both."""
 
-    def __init__(self, server: RedisServer, folder: Path, *, tasks: int, kills: int, restarts: int, seed: int) -> None:
+    def __init__(
+        self,
+        server: RedisServer,
+        folder: Path,
+        *,
+        tasks: int,
+        countdown: int,
+        kills: int,
+        restarts: int,
+        seed: int,
+    ) -> None:
         self.server = server
         self.folder = folder
         self.tasks = tasks
@@ -57,6 +67,7 @@ class Chaos:
         self.environment = {
             **{name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"},
             "CHAOS_FOLDER": str(folder),
+            "CHAOS_COUNTDOWN_MS": str(countdown * 1000),
             "CHAOS_BROKER": server.url.replace("redis://", "delayhub://"),
         }
         self.workers = [self._worker(pool) for pool in POOLS]
@@ -211,6 +222,7 @@ def judge(chaos: Chaos) -> dict[str, object]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tasks", type=int, default=10_000, help="tasks published (default: 10000)")
+    parser.add_argument("--countdown", type=int, default=20, help="longest countdown in seconds (default: 20)")
     parser.add_argument("--kills", type=int, default=20, help="processes killed with -9 (default: 20)")
     parser.add_argument("--restarts", type=int, default=3, help="times Redis is killed and restarted (default: 3)")
     parser.add_argument("--seed", type=int, default=1, help="which order things are done in (default: 1)")
@@ -222,6 +234,7 @@ def main() -> int:
                 server,
                 Path(folder),
                 tasks=options.tasks,
+                countdown=options.countdown,
                 kills=options.kills,
                 restarts=options.restarts,
                 seed=options.seed,

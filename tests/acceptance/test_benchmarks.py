@@ -1,0 +1,47 @@
+"""A tiny run of what `make` measures and torments, so that it works on the day somebody needs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def figures(*command: str) -> dict[str, Any]:
+    """The JSON line with which a benchmark ends."""
+    run = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=100,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_in_a_little_chaos() -> None:
+    found = figures("benchmarks/chaos_transport.py", "--tasks=300", "--countdown=4", "--kills=4", "--restarts=1")
+
+    assert found["tasks"] >= 300
+    assert found["lost"] == found["dead"] == found["still there"] == 0
+    assert found["worker killed"] == 3
+    assert found["Redis killed"] == 1
+
+
+@pytest.mark.slow
+def test_the_engine_can_be_measured() -> None:
+    found = figures("benchmarks/engine.py", "--count=400", "--rounds=1")
+
+    assert found["create_one"] > 0
+    assert found["lateness_ms_at_25_per_second"]["min"] >= 0
