@@ -20,7 +20,6 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of the command."""
     given = parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, end_as_ctrl_c_does)
     options = SiteOptions(
         data_dir=given.data,
         web_port=given.port,
@@ -55,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     show = commands.add_parser("demo", parents=[shared], help="create a few hundred jobs, watch them fire, check")
     show.add_argument("--port", type=port, help="of admin and API (default: a free one)")
     show.add_argument("--jobs", type=count, default=300, help="how many (default: 300)")
-    show.add_argument("--seconds", type=float, default=15.0, help="over which they are due (default: 15)")
+    show.add_argument("--seconds", type=duration, default=15.0, help="over which they are due (default: 15)")
     return whole
 
 
@@ -75,10 +74,20 @@ def count(text: str) -> int:
     return number
 
 
+def duration(text: str) -> float:
+    """How long the jobs of the demo may be spread."""
+    seconds = float(text)
+    if not 1 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"the demo takes 1 to 3600 seconds, got {text}")
+    return seconds
+
+
 def end_as_ctrl_c_does(signal_number: int, frame: FrameType | None) -> None:
-    """Turns a SIGTERM into a KeyboardInterrupt, so that the services end in good order then too."""
+    """Turns a SIGTERM or SIGHUP into a KeyboardInterrupt, so that the services end in good order then too."""
     raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, end_as_ctrl_c_does)
+    signal.signal(signal.SIGHUP, end_as_ctrl_c_does)
     sys.exit(main())

@@ -1,0 +1,51 @@
+"""One folder, one site."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from delayhub.errors import DataFolderInUse, DataFolderUnfit
+from delayhub.standalone.data_folder import DataFolder
+
+
+def test_a_folder_in_use_is_refused_and_free_again_afterwards(tmp_path: Path) -> None:
+    with DataFolder(tmp_path / "new"), pytest.raises(DataFolderInUse, match="is in use by another"):
+        DataFolder(tmp_path / "new").__enter__()
+
+    with DataFolder(tmp_path / "new") as folder:
+        assert folder.logs.is_dir()
+
+
+def test_a_folder_stays_locked_while_a_process_of_the_site_lives(tmp_path: Path) -> None:
+    with DataFolder(tmp_path) as folder:
+        left_behind = subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[folder.lock_descriptor]
+        )
+    try:
+        with pytest.raises(DataFolderInUse):
+            DataFolder(tmp_path).__enter__()
+    finally:
+        left_behind.communicate(b"\n", timeout=10)
+
+    with DataFolder(tmp_path):
+        pass
+
+
+def test_a_path_that_cannot_be_a_folder_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(DataFolderUnfit, match=r"file cannot be used \(Not a directory\): name another"):
+        DataFolder(tmp_path / "file").__enter__()
+
+
+def test_a_secret_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+
+    assert folder.kept("key", lambda: "first") == "first"
+    assert folder.kept("key", lambda: "second") == "first"
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
