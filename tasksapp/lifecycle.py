@@ -47,6 +47,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(Status.RUNNING, "give up", Status.DEAD, "permanent failure, or attempts or age used up"),
     Transition(Status.RUNNING, "give back", Status.PENDING, "not sent after all: no attempt is used"),
     Transition(Status.RUNNING, "lose", Status.PENDING, "its worker's lease ran out: no attempt is used"),
+    Transition(Status.RUNNING, "lose", Status.DEAD, "the same, where it may be tried once only, or too often"),
     Transition(Status.DEAD, "redrive", Status.PENDING, "somebody gives it a new budget of attempts"),
     Transition(Status.DEAD, "drop", Status.DROPPED, "somebody gives it up for good"),
 )
@@ -92,14 +93,14 @@ def reschedule(
     if due is None and wait is None:
         raise InvalidJob("due_at", "required", "give due_at or delay")
     moment = rules.moment_of(due=due, wait=wait, now=now)
-    values = {"due_at": moment, "next_run_at": moment, "redriven_at": None}
+    values = {"due_at": moment, "next_run_at": moment, "redriven_at": None, "lease_until": None}
     return _change(job_id, "reschedule", values, version=version, now=now, using=using)
 
 
 def run_now(job_id: UUID, *, version: int | None = None, using: str | None = None) -> Job:
     """Makes a pending job due at once; a pause still holds it."""
     now = timezone.now()
-    return _change(job_id, "run now", {"next_run_at": now}, version=version, now=now, using=using)
+    return _change(job_id, "run now", {"next_run_at": now, "lease_until": None}, version=version, now=now, using=using)
 
 
 def redrive(job_id: UUID, *, version: int | None = None, using: str | None = None) -> Job:
@@ -129,14 +130,14 @@ def reschedule_many(
     """Moves the pending ones of the jobs."""
     now = timezone.now()
     moment = rules.moment_of(due=rules.due_at(due_at), wait=rules.delay(delay), now=now)
-    values = {"due_at": moment, "next_run_at": moment, "redriven_at": None}
+    values = {"due_at": moment, "next_run_at": moment, "redriven_at": None, "lease_until": None}
     return _change_many(ids, "reschedule", values, now=now, using=using)
 
 
 def run_now_many(ids: Sequence[UUID], *, using: str | None = None) -> BulkOutcome:
     """Makes the pending ones of the jobs due at once."""
     now = timezone.now()
-    return _change_many(ids, "run now", {"next_run_at": now}, now=now, using=using)
+    return _change_many(ids, "run now", {"next_run_at": now, "lease_until": None}, now=now, using=using)
 
 
 def redrive_many(ids: Sequence[UUID], *, using: str | None = None) -> BulkOutcome:
