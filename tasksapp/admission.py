@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 class Admission(NamedTuple):
     """How many jobs may come in, and the refusal for the others."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides the count() of tuples, which nobody wants here
     refusal: TooManyInserts | None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cryptography.fernet import Fernet
@@ -16,7 +16,7 @@ from tasksapp.conf import complaints
 
 
 @register(Tags.compatibility)
-def check_options(app_configs: list[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+def check_options(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """Options that do not exist or cannot work."""
     given = getattr(settings, "DELAYHUB", {})
     if not isinstance(given, Mapping):
@@ -25,7 +25,7 @@ def check_options(app_configs: list[AppConfig] | None = None, **_: Any) -> list[
 
 
 @register(Tags.security, deploy=True)
-def check_encryption_keys(app_configs: list[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+def check_encryption_keys(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """Secrets at rest need a key of their own, so that SECRET_KEY can be changed without losing them."""
     given = getattr(settings, "DELAYHUB", {})
     keys = given.get("ENCRYPTION_KEYS", ()) if isinstance(given, Mapping) else ()
@@ -45,7 +45,7 @@ def check_encryption_keys(app_configs: list[AppConfig] | None = None, **_: Any) 
 
 
 @register(Tags.database)
-def check_databases(app_configs: list[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+def check_databases(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """SQLite must begin its transactions as a writer: one that upgrades fails at once when another writes."""
     return [
         checks.Warning(

@@ -132,7 +132,8 @@ def read(given: Mapping[str, Any]) -> Options:
     usable = {key: value for key, value in given.items() if key in known}
     if wrong := complaints(usable):
         raise ImproperlyConfigured("; ".join(wrong))
-    return Options(**{known[key]: tuple(v) if isinstance(v, list) else v for key, v in usable.items()})
+    values: dict[str, Any] = {known[key]: tuple(v) if isinstance(v, list) else v for key, v in usable.items()}
+    return Options(**values)
 
 
 def _complaints_about(key: str, value: Any, kind: Any, limits: Limits | None) -> list[str]:

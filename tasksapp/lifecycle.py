@@ -182,8 +182,8 @@ def _change(
     using = using or router.db_for_write(Job)
     jobs = Job.objects.using(using)
     rows = jobs.filter(id=job_id, status__in=allowed(verb))
-    if version is not None:
-        rows = rows.filter(version=rules.version(version))
+    if (seen := rules.version(version)) is not None:
+        rows = rows.filter(version=seen)
     with transaction.atomic(using=using):
         changed = rows.update(**values, version=F("version") + 1, updated_at=now)
         job = jobs.select_related("biz_type").filter(id=job_id).first()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connections
@@ -51,7 +51,7 @@ def claim_keys(
     ordered = sorted(claims)
     for start in range(0, len(ordered), 100):
         chunk = ordered[start : start + 100]
-        values: list[object] = []
+        values: list[Any] = []
         for claim in chunk:
             values += [claim.biz_type_id, claim.key, claim.request_hash]
             values += [job_id.get_db_prep_value(claim.job_id, connection), adapt(expires_at)]

@@ -61,9 +61,9 @@ def return_lost_leases(*, now: datetime, limit: int, max_system_errors: int, usi
             for name, value in values.items():
                 setattr(job, name, value)
             groups.setdefault(tuple(values.items()), []).append(job)
-        for values, group in groups.items():
+        for changes, group in groups.items():
             jobs.filter(id__in=[job.id for job in group]).update(
-                **dict(values),
+                **dict(changes),
                 system_errors=F("system_errors") + 1,
                 version=F("version") + 1,
                 lease_until=None,
