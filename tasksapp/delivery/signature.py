@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import secrets
@@ -34,7 +33,7 @@ def key_of(secret: str) -> bytes:
     """
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise ValueError(f"a signing secret must be base64 after {PREFIX!r}") from error
     least, most = KEY_BYTES
     if not least <= len(key) <= most:

@@ -41,6 +41,7 @@ class ClaimAnswer:
     Args:
         token: what every outcome of the claimed rows has to bring.
         claimed: ours now.
+        forwarded: their biz type runs a Celery task, whose own worker claims them; not forwarded again for a while.
         not_due: id and the time the row says.
         shut: pending and due, but their biz type is paused or disabled.
         locked: somebody else holds the row at this moment.
@@ -50,6 +51,7 @@ class ClaimAnswer:
 
     token: int
     claimed: list[ClaimedJob] = field(default_factory=list)
+    forwarded: list[ClaimedJob] = field(default_factory=list)
     not_due: list[tuple[UUID, datetime]] = field(default_factory=list)
     shut: list[UUID] = field(default_factory=list)
     locked: list[UUID] = field(default_factory=list)
@@ -66,38 +68,42 @@ WITH seen AS (
     SELECT j.id, j.status, j.next_run_at, b.updated_at AS biz_type_updated_at, b.timeout_seconds, b.guarantee,
         j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts,
         NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
+        j.status = 'pending' AND coalesce(j.lease_until > %(now)s, false) AND %(forward)s > 0 AS under_way,
         CASE
             WHEN coalesce(j.redriven_at, j.due_at) + b.max_age < %(now)s THEN 'old'
             WHEN j.attempts = j.attempt_base AND j.redriven_at IS NULL AND b.when_late <> 'fire'
                 AND j.due_at + b.max_lateness < %(now)s THEN b.when_late
+            WHEN b.target = 'celery' AND %(forward)s > 0 THEN 'forward'
             ELSE 'run'
         END AS verdict
     FROM delayhub_job j JOIN delayhub_biz_type b ON b.id = j.biz_type_id
     WHERE j.id = ANY(%(ids)s)
 ), free AS (
     SELECT j.id FROM delayhub_job j
-    WHERE j.id IN (SELECT id FROM seen WHERE NOT shut) AND j.status = 'pending' AND j.next_run_at <= %(now)s
+    WHERE j.id IN (SELECT id FROM seen WHERE NOT shut AND NOT under_way)
+        AND j.status = 'pending' AND j.next_run_at <= %(now)s
     ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE delayhub_job j SET
         status = CASE seen.verdict
-            WHEN 'run' THEN 'running' WHEN 'skip' THEN 'skipped' ELSE 'dead' END,
-        lease_until = CASE seen.verdict WHEN 'run' THEN
-            %(now)s + make_interval(secs => %(lease)s + seen.timeout_seconds) END,
+            WHEN 'run' THEN 'running' WHEN 'forward' THEN 'pending' WHEN 'skip' THEN 'skipped' ELSE 'dead' END,
+        lease_until = %(now)s + make_interval(secs => CASE seen.verdict
+            WHEN 'run' THEN %(lease)s + seen.timeout_seconds WHEN 'forward' THEN %(forward)s END),
         lease_token = CASE seen.verdict WHEN 'run' THEN %(token)s::bigint END,
         worker = %(worker)s,
         attempts = j.attempts
             + CASE WHEN seen.verdict = 'run' AND seen.guarantee = 'at_most_once' THEN 1 ELSE 0 END,
         last_error = CASE seen.verdict
-            WHEN 'run' THEN j.last_error WHEN 'old' THEN '{TOO_OLD}' ELSE '{TOO_LATE}' END,
-        finished_at = CASE seen.verdict WHEN 'run' THEN NULL ELSE %(now)s END,
+            WHEN 'old' THEN '{TOO_OLD}' WHEN 'skip' THEN '{TOO_LATE}' WHEN 'dead' THEN '{TOO_LATE}'
+            ELSE j.last_error END,
+        finished_at = CASE WHEN seen.verdict IN ('run', 'forward') THEN NULL ELSE %(now)s::timestamptz END,
         updated_at = %(now)s,
-        version = j.version + 1
+        version = j.version + CASE seen.verdict WHEN 'forward' THEN 0 ELSE 1 END
     FROM free JOIN seen ON seen.id = free.id
     WHERE j.id = free.id
     RETURNING j.*, seen.biz_type_updated_at, coalesce(seen.own_attempts, seen.usual_attempts) AS budget
 )
-SELECT seen.id, seen.status, seen.next_run_at, seen.shut, taken.status,
+SELECT seen.id, seen.status, seen.next_run_at, seen.shut, seen.under_way, taken.status,
     taken.id, taken.biz_type_id, taken.biz_type_updated_at, taken.biz_id, taken.body, taken.due_at,
     taken.next_run_at, taken.redriven_at, taken.priority, taken.attempts, taken.attempt_base, taken.budget,
     taken.traceparent, taken.lease_until
@@ -105,32 +111,46 @@ FROM seen LEFT JOIN taken ON taken.id = seen.id
 """  # noqa: S608  the reasons are our own constants
 
 
-def claim_jobs(ids: Sequence[UUID], *, now: datetime, lease_seconds: float, worker: str, using: str) -> ClaimAnswer:
-    """Claims what can be claimed. ``now`` is Redis' time, which came with the timers.
+def claim_jobs(
+    ids: Sequence[UUID], *, now: datetime, lease_seconds: float, worker: str, using: str, forward_seconds: float = 0
+) -> ClaimAnswer:
+    """Claims what can be claimed.
 
-    A lease lasts ``lease_seconds`` and the biz type's timeout.
+    Args:
+        ids: the jobs.
+        now: Redis' time, which came with the timers.
+        lease_seconds: how long a claimed row is ours, beyond the biz type's timeout.
+        worker: who claims.
+        using: the database.
+        forward_seconds: jobs that run a Celery task are only marked as under way for so long; 0: they are claimed.
     """
     answer = ClaimAnswer(token=secrets.randbits(63))
     if connections[using].vendor == "postgresql":
+        parameters = {"ids": list(ids), "now": now, "worker": worker, "token": answer.token}
         with connections[using].cursor() as cursor:
-            parameters = {"ids": list(ids), "now": now, "lease": lease_seconds, "worker": worker}
-            cursor.execute(_CLAIM, {**parameters, "token": answer.token})
+            cursor.execute(_CLAIM, {**parameters, "lease": lease_seconds, "forward": forward_seconds})
             for row in cursor.fetchall():
                 _sort(answer, row, now)
     else:
-        _claim_by_orm(answer, ids, now=now, lease_seconds=lease_seconds, worker=worker, using=using)
+        _claim_by_orm(
+            answer,
+            ids,
+            now=now,
+            lease_seconds=lease_seconds,
+            worker=worker,
+            using=using,
+            forward_seconds=forward_seconds,
+        )
     known = {entry if isinstance(entry, UUID) else entry[0] for entry in _every(answer)}
     answer.gone += [job_id for job_id in ids if job_id not in known]
     return answer
 
 
 def _sort(answer: ClaimAnswer, row: Sequence[Any], now: datetime) -> None:
-    job_id, status, next_run_at, shut, became, *columns = row
-    if became == Status.RUNNING:
-        answer.claimed.append(ClaimedJob(*columns))
-    elif became is not None:
-        answer.ended.append(job_id)
-    elif status != Status.PENDING:
+    job_id, status, next_run_at, shut, under_way, became, *columns = row
+    if became is not None:
+        _sort_taken(answer, job_id, became, columns)
+    elif status != Status.PENDING or under_way:
         answer.gone.append(job_id)
     elif next_run_at > now:
         answer.not_due.append((job_id, next_run_at))
@@ -140,12 +160,29 @@ def _sort(answer: ClaimAnswer, row: Sequence[Any], now: datetime) -> None:
         answer.locked.append(job_id)
 
 
+def _sort_taken(answer: ClaimAnswer, job_id: UUID, became: str, columns: Sequence[Any]) -> None:
+    if became == Status.RUNNING:
+        answer.claimed.append(ClaimedJob(*columns))
+    elif became == Status.PENDING:
+        answer.forwarded.append(ClaimedJob(*columns))
+    else:
+        answer.ended.append(job_id)
+
+
 def _every(answer: ClaimAnswer) -> list[Any]:
-    return [*answer.claimed, *answer.not_due, *answer.shut, *answer.locked, *answer.ended, *answer.gone]
+    kept = [*answer.claimed, *answer.forwarded, *answer.not_due]
+    return [*kept, *answer.shut, *answer.locked, *answer.ended, *answer.gone]
 
 
 def _claim_by_orm(
-    answer: ClaimAnswer, ids: Sequence[UUID], *, now: datetime, lease_seconds: float, worker: str, using: str
+    answer: ClaimAnswer,
+    ids: Sequence[UUID],
+    *,
+    now: datetime,
+    lease_seconds: float,
+    worker: str,
+    using: str,
+    forward_seconds: float,
 ) -> None:
     """The same where the whole database is locked by one writer at a time."""
     ours: dict[tuple[str, float, bool], list[UUID]] = {}
@@ -155,25 +192,26 @@ def _claim_by_orm(
             biz_type = job.biz_type
             shut = not biz_type.enabled or (biz_type.paused_until is not None and biz_type.paused_until > now)
             due = job.status == Status.PENDING and job.next_run_at <= now
-            if shut or not due:
-                _sort(answer, (job.id, job.status, job.next_run_at, shut, None), now)
+            under_way = bool(forward_seconds and job.lease_until is not None and job.lease_until > now)
+            if shut or under_way or not due:
+                _sort(answer, (job.id, job.status, job.next_run_at, shut, under_way, None), now)
                 continue
             counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
-            verdict = _verdict(job, biz_type, now)
-            ours.setdefault((verdict, biz_type.timeout_seconds, counted), []).append(job.id)
-            if verdict != "run":
-                answer.ended.append(job.id)
-                continue
-            answer.claimed.append(_claimed(job, biz_type, now + _lease(lease_seconds, biz_type.timeout_seconds)))
-        for (verdict, timeout_seconds, counted), group in ours.items():
-            lease = _lease(lease_seconds, timeout_seconds)
-            values = _values(verdict, now=now, lease=lease, token=answer.token)
+            verdict = _verdict(job, biz_type, now, forwarding=forward_seconds > 0)
+            seconds = forward_seconds if verdict == "forward" else lease_seconds + biz_type.timeout_seconds
+            ours.setdefault((verdict, seconds, counted), []).append(job.id)
+            values = _values(verdict, now=now, seconds=seconds, token=answer.token)
+            _sort_taken(answer, job.id, values["status"], _columns(job, biz_type, values["lease_until"]))
+        for (verdict, seconds, counted), group in ours.items():
+            values = _values(verdict, now=now, seconds=seconds, token=answer.token)
             if verdict == "run" and counted:
                 values["attempts"] = F("attempts") + 1
-            jobs.filter(id__in=group).update(**values, worker=worker, updated_at=now, version=F("version") + 1)
+            if verdict != "forward":
+                values["version"] = F("version") + 1
+            jobs.filter(id__in=group).update(**values, worker=worker, updated_at=now)
 
 
-def _verdict(job: Job, biz_type: BizType, now: datetime) -> str:
+def _verdict(job: Job, biz_type: BizType, now: datetime, *, forwarding: bool) -> str:
     if biz_type.max_age is not None and (job.redriven_at or job.due_at) + biz_type.max_age < now:
         return "old"
     if (
@@ -184,38 +222,40 @@ def _verdict(job: Job, biz_type: BizType, now: datetime) -> str:
         and job.due_at + biz_type.max_lateness < now
     ):
         return biz_type.when_late
-    return "run"
+    return "forward" if forwarding and biz_type.target == BizType.Target.CELERY else "run"
 
 
-def _values(verdict: str, *, now: datetime, lease: timedelta, token: int) -> dict[str, Any]:
-    if verdict == "run":
-        return {"status": Status.RUNNING, "lease_until": now + lease, "lease_token": token}
+def _values(verdict: str, *, now: datetime, seconds: float, token: int) -> dict[str, Any]:
+    until = now + timedelta(seconds=seconds)
+    match verdict:
+        case "run":
+            return {"status": Status.RUNNING, "lease_until": until, "lease_token": token}
+        case "forward":
+            return {"status": Status.PENDING, "lease_until": until}
     return {
         "status": Status.SKIPPED if verdict == "skip" else Status.DEAD,
         "last_error": TOO_OLD if verdict == "old" else TOO_LATE,
+        "lease_until": None,
         "finished_at": now,
     }
 
 
-def _lease(lease_seconds: float, timeout_seconds: float) -> timedelta:
-    return timedelta(seconds=lease_seconds + timeout_seconds)
-
-
-def _claimed(job: Job, biz_type: BizType, lease_until: datetime) -> ClaimedJob:
+def _columns(job: Job, biz_type: BizType, lease_until: datetime | None) -> list[Any]:
     counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
-    return ClaimedJob(
-        id=job.id,
-        biz_type_id=biz_type.id,
-        biz_type_updated_at=biz_type.updated_at,
-        biz_id=job.biz_id,
-        body=job.body,
-        due_at=job.due_at,
-        next_run_at=job.next_run_at,
-        redriven_at=job.redriven_at,
-        priority=job.priority,
-        attempts=job.attempts + counted,
-        attempt_base=job.attempt_base,
-        max_attempts=job.max_attempts or biz_type.max_attempts,
-        traceparent=job.traceparent,
-        lease_until=lease_until,
-    )
+    budget = job.max_attempts or biz_type.max_attempts
+    return [
+        job.id,
+        biz_type.id,
+        biz_type.updated_at,
+        job.biz_id,
+        job.body,
+        job.due_at,
+        job.next_run_at,
+        job.redriven_at,
+        job.priority,
+        job.attempts + counted,
+        job.attempt_base,
+        budget,
+        job.traceparent,
+        lease_until,
+    ]

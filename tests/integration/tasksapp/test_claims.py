@@ -262,3 +262,23 @@ def test_a_lost_job_that_may_be_sent_once_is_dead(make_biz_type: MakeBizType) ->
 
     assert Job.objects.get().status == Status.DEAD
     assert "unknown" in Job.objects.get().last_error
+
+
+def test_a_job_of_a_celery_task_is_forwarded_once_in_a_while_and_claimed_by_its_task(
+    make_biz_type: MakeBizType,
+) -> None:
+    make_biz_type("task", target="celery", task_name="shop.close", guarantee="at_most_once")
+    job_id, now = due("task"), timezone.now()
+
+    def forward(now: datetime) -> ClaimAnswer:
+        return claim_jobs([job_id], now=now, lease_seconds=60, worker="w1", using="default", forward_seconds=300)
+
+    first, second, third = forward(now), forward(now + timedelta(seconds=299)), forward(now + timedelta(seconds=301))
+    after_forwarding = Job.objects.get()
+    taken = claim(job_id, now=now + timedelta(seconds=302))
+
+    assert [job.id for job in first.forwarded] == [job.id for job in third.forwarded] == [job_id]
+    assert second.gone == [job_id]
+    assert (after_forwarding.status, after_forwarding.version, after_forwarding.attempts) == (Status.PENDING, 1, 0)
+    assert [job.id for job in taken.claimed] == [job_id]
+    assert Job.objects.get().status == Status.RUNNING
