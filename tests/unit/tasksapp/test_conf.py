@@ -1,0 +1,144 @@
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+
+from tasksapp import checks, conf
+from tasksapp.models import BizType
+from tasksapp.models.sealed import SecretUnreadable, reseal
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        # misspelt
+        ({"LEASE_SECOND": 5}, "DELAYHUB['LEASE_SECOND'] is not an option"),
+        # out of range, of the wrong kind, and True is no number
+        ({"LEASE_SECONDS": 0}, "DELAYHUB['LEASE_SECONDS'] must be 1 to 3600, got 0"),
+        ({"FLUSH_SIZE": 1.5}, "DELAYHUB['FLUSH_SIZE'] must be a number, got 1.5"),
+        ({"SWEEP_SECONDS": True}, "DELAYHUB['SWEEP_SECONDS'] must be a number, got True"),
+        ({"LEASE_SECONDS": float("nan")}, "DELAYHUB['LEASE_SECONDS'] must be 1 to 3600, got nan"),
+        # lists of strings
+        ({"LANES": "delayhub.timers"}, "DELAYHUB['LANES'] must be a list of strings, got 'delayhub.timers'"),
+        ({"LANES": []}, "DELAYHUB['LANES'] is empty"),
+        ({"ALLOWED_NETWORKS": ["10.0.0.1/8"]}, "DELAYHUB['ALLOWED_NETWORKS']: 10.0.0.1/8 has host bits set"),
+        ({"REDIS_URL": 6379}, "DELAYHUB['REDIS_URL'] must be a string or None, got 6379"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_named_with_its_value(
+    settings: Any, given: dict[str, Any], complaint: str
+) -> None:
+    settings.DELAYHUB = given
+
+    assert [(found.id, found.msg) for found in checks.check_options(None)] == [("delayhub.E002", complaint)]
+
+
+def test_options_that_are_not_a_dict_are_an_error(settings: Any) -> None:
+    settings.DELAYHUB = ["LANES"]
+
+    assert [found.id for found in checks.check_options(None)] == ["delayhub.E001"]
+
+
+def test_options_follow_the_settings(settings: Any) -> None:
+    assert conf.options().lease_seconds == 60
+
+    settings.DELAYHUB = {"LEASE_SECONDS": 7, "LANES": ["a", "b"]}
+    assert conf.options().lease_seconds == 7
+    assert conf.options().lanes == ("a", "b")
+
+    settings.DELAYHUB = {"LEASE_SECONDS": -7}
+    with pytest.raises(ImproperlyConfigured, match="got -7"):
+        conf.options()
+
+
+def test_every_option_has_a_meaning_and_every_number_its_bounds() -> None:
+    meaning = conf.Options.__doc__ or ""
+    for name, kind in conf.Options.__annotations__.items():
+        assert f"        {name}: " in meaning
+        assert kind not in ("int", "float") or name in conf._LIMITS
+
+
+@pytest.mark.parametrize(
+    ("broker", "address"),
+    [
+        ("delayhub://:secret@cache:6380/2", "redis://:secret@cache:6380/2"),
+        ("delayhubs://cache:6380/2", "rediss://cache:6380/2"),
+        ("redis://cache/0", "redis://cache/0"),
+    ],
+)
+def test_timers_live_where_the_broker_is(settings: Any, broker: str, address: str) -> None:
+    settings.DELAYHUB = {}
+    settings.CELERY_BROKER_URL = broker
+
+    assert conf.options().redis_address == address
+
+    settings.DELAYHUB = {"REDIS_URL": "redis://elsewhere:1/0"}
+    assert conf.options().redis_address == "redis://elsewhere:1/0"
+
+
+def test_the_prefix_is_the_brokers_unless_it_is_given(settings: Any) -> None:
+    settings.DELAYHUB = {}
+    assert conf.options().redis_prefix == ""
+
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": "shop:"}
+    assert conf.options().redis_prefix == "shop:"
+
+    settings.DELAYHUB = {"KEY_PREFIX": ""}
+    assert conf.options().redis_prefix == ""
+
+
+def test_a_secret_is_kept_sealed_and_opened_with_any_of_the_keys(settings: Any) -> None:
+    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    settings.DELAYHUB = {"ENCRYPTION_KEYS": [old]}
+    biz_type = BizType(auth_secret="user:password")
+    assert "password" not in biz_type.auth_secret_sealed
+
+    settings.DELAYHUB = {"ENCRYPTION_KEYS": [new, old]}
+    assert biz_type.auth_secret == "user:password"
+    biz_type.auth_secret_sealed = reseal(biz_type.auth_secret_sealed)
+
+    settings.DELAYHUB = {"ENCRYPTION_KEYS": [new]}
+    assert biz_type.auth_secret == "user:password"
+
+    settings.DELAYHUB = {"ENCRYPTION_KEYS": [old]}
+    with pytest.raises(SecretUnreadable, match="bring the old key back"):
+        _ = biz_type.auth_secret
+
+
+def test_no_secret_is_no_secret() -> None:
+    biz_type = BizType(auth_secret="")
+
+    assert biz_type.auth_secret_sealed == ""
+    assert biz_type.auth_secret == ""
+
+
+def test_without_keys_of_their_own_secrets_follow_the_secret_key(settings: Any) -> None:
+    settings.DELAYHUB = {}
+    biz_type = BizType(signing_secret="whsec_abc")
+
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key, as long as Django wants a key to be, and not the one before"
+    assert biz_type.signing_secret == "whsec_abc"
+    assert [found.id for found in checks.check_encryption_keys(None)] == ["delayhub.W001"]
+
+
+def test_a_key_that_is_none_is_an_error(settings: Any) -> None:
+    settings.DELAYHUB = {"ENCRYPTION_KEYS": [Fernet.generate_key().decode(), "secret"]}
+
+    assert [(found.id, found.msg) for found in checks.check_encryption_keys(None)] == [
+        ("delayhub.E003", "DELAYHUB['ENCRYPTION_KEYS'][1] is no Fernet key")
+    ]
+    with pytest.raises(ImproperlyConfigured, match="no Fernet key"):
+        BizType(auth_secret="x")
+
+
+def test_sqlite_without_immediate_transactions_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    careless = {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {}}
+    careful = {**careless, "OPTIONS": {"transaction_mode": "IMMEDIATE"}}
+    monkeypatch.setattr(checks.settings, "DATABASES", {"default": careful, "other": careless}, raising=False)
+
+    found = checks.check_databases(None)
+
+    assert [warning.id for warning in found] == ["delayhub.W002"]
+    assert "other" in found[0].msg

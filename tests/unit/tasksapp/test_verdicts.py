@@ -1,0 +1,122 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tasksapp import verdicts
+from tasksapp.models import BizType, Status
+from tasksapp.sql.claim_jobs import ClaimedJob
+from tasksapp.sql.write_outcomes import Tried
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+TOKEN = 77
+
+
+def biz_type(**fields: Any) -> BizType:
+    settings = {"max_attempts": 3, "backoff": "fixed", "backoff_min_seconds": 10, "jitter": 0, **fields}
+    return BizType(id=1, code="order.close", **settings)
+
+
+def claimed(**fields: Any) -> ClaimedJob:
+    row = ClaimedJob(
+        id=UUID(int=5),
+        biz_type_id=1,
+        biz_type_updated_at=NOW,
+        biz_id="",
+        body="{}",
+        due_at=NOW,
+        next_run_at=NOW,
+        redriven_at=None,
+        priority=5,
+        attempts=0,
+        attempt_base=0,
+        max_attempts=3,
+        traceparent="",
+        lease_until=NOW + timedelta(seconds=60),
+    )
+    return row._replace(**fields)
+
+
+def tried(number: int, error: str = "503") -> Tried:
+    return Tried(number, NOW, 5, 1, 503, {}, "", error)
+
+
+def test_a_success_counts_its_attempt() -> None:
+    finished = verdicts.succeeded(claimed(), biz_type(), token=TOKEN, tried=tried(1, ""))
+
+    assert (finished.status, finished.token, finished.counted) == (Status.SUCCEEDED, TOKEN, 1)
+    assert (finished.next_run_at, finished.last_error, finished.system_errors) == (None, "", 0)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "attempt_base", "status"),
+    [
+        # the first and the second of three
+        (0, 0, Status.PENDING),
+        (1, 0, Status.PENDING),
+        # the last
+        (2, 0, Status.DEAD),
+        # after a redrive the budget is new
+        (3, 3, Status.PENDING),
+        (5, 3, Status.DEAD),
+    ],
+)
+def test_a_failure_is_tried_again_while_there_are_attempts(attempts: int, attempt_base: int, status: Status) -> None:
+    job = claimed(attempts=attempts, attempt_base=attempt_base)
+
+    finished = verdicts.failed(job, biz_type(), token=TOKEN, tried=tried(attempts + 1), now=NOW)
+
+    assert finished.status == status
+    assert finished.next_run_at == (NOW + timedelta(seconds=10) if status == Status.PENDING else None)
+    assert finished.counted == 1
+
+
+def test_a_receiver_can_ask_for_time_and_a_task_can_take_it() -> None:
+    asked = verdicts.failed(claimed(), biz_type(), token=TOKEN, tried=tried(1), now=NOW, retry_after_seconds=60)
+    chosen = verdicts.failed(claimed(), biz_type(), token=TOKEN, tried=tried(1), now=NOW, own_wait_seconds=2)
+
+    assert asked.next_run_at == NOW + timedelta(seconds=60)
+    assert chosen.next_run_at == NOW + timedelta(seconds=2)
+
+
+def test_the_age_counts_from_the_redrive() -> None:
+    aging = biz_type(max_age=timedelta(minutes=5))
+    long_due = claimed(due_at=NOW - timedelta(days=1))
+
+    assert verdicts.failed(long_due, aging, token=TOKEN, tried=tried(1), now=NOW).status == Status.DEAD
+    redriven = long_due._replace(redriven_at=NOW)
+    assert verdicts.failed(redriven, aging, token=TOKEN, tried=tried(1), now=NOW).status == Status.PENDING
+
+
+def test_what_may_happen_once_is_tried_again_only_if_nothing_was_sent() -> None:
+    once = biz_type(guarantee="at_most_once")
+    job = claimed(attempts=1)  # the claim counted it
+
+    sent = verdicts.failed(job, once, token=TOKEN, tried=tried(1, "reset"), now=NOW)
+    unsent = verdicts.failed(job, once, token=TOKEN, tried=tried(1, "refused"), now=NOW, unsent=True)
+
+    assert verdicts.attempt_number(job, once) == 1
+    assert (sent.status, sent.counted) == (Status.DEAD, 0)
+    assert sent.last_error == "reset; not tried again, since it may happen at most once"
+    assert (unsent.status, unsent.counted) == (Status.PENDING, 0)
+
+
+@pytest.mark.parametrize(("guarantee", "counted"), [("at_least_once", 0), ("at_most_once", -1)])
+def test_a_job_that_is_given_back_has_used_no_attempt(guarantee: str, counted: int) -> None:
+    back = verdicts.given_back(claimed(attempts=1), biz_type(guarantee=guarantee), token=TOKEN, reason="shutting down")
+
+    assert (back.status, back.counted, back.system_errors, back.tried) == (Status.PENDING, counted, 0, None)
+
+
+def test_a_fault_of_ours_is_counted_apart() -> None:
+    back = verdicts.given_back(claimed(), biz_type(), token=TOKEN, reason="no memory", at=NOW, system_error=True)
+
+    assert (back.counted, back.system_errors, back.next_run_at) == (0, 1, NOW)
+
+
+def test_a_reason_fits_its_column() -> None:
+    long = tried(1, "x" * 9_000)
+
+    assert len(verdicts.failed(claimed(), biz_type(), token=TOKEN, tried=long, now=NOW).last_error) == 500
+    assert len(verdicts.gave_up(claimed(), biz_type(), token=TOKEN, tried=long, reason="y" * 9_000).last_error) == 500
