@@ -37,7 +37,7 @@ def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[Service]:
     log = tmp_path / "worker.log"
     service = Service(
         "worker",
-        command=[sys.executable, "-m", "celery", "-A", "shop", "worker", "--pool", "threads", "--concurrency", "2"],
+        command=[sys.executable, "-m", "celery", "-A", "shop", "worker", "--pool", "threads", "--loglevel", "INFO"],
         environment=environment,
         log=log,
         is_ready=lambda: " ready." in log.read_text(),
