@@ -51,6 +51,9 @@ class Channel(kombu_redis.Channel):
         self._consumer: Consumer | None = None
         self._publisher: redis.Redis | None = None
         super().__init__(connection, **options)
+        broker = f"{connection.client.as_uri(include_password=True)} {self.options}"
+        #: The process' leases on this broker; tasks that outlive the channel acknowledge through it all the same.
+        self.book: LeaseBook = book_of(broker, self.options, self._connect_book)
         self.handlers = {
             "CLAIM": partial(self._consume, Consumer.on_claim),
             "BELL": partial(self._consume, Consumer.on_bell),
@@ -79,13 +82,6 @@ class Channel(kombu_redis.Channel):
 
     def _consume(self, handler: Callable[[Consumer], bool]) -> bool:
         return handler(self.consumer)
-
-    @property
-    def book(self) -> LeaseBook:
-        """The process' leases on this broker."""
-        client = self.connection.client
-        name = f"{client.as_uri(include_password=True)} {self.options.key_prefix}"
-        return book_of(name, self.options, self._connect_book)
 
     @property
     def timer_queues(self) -> dict[str, TimerQueue]:
@@ -258,3 +254,4 @@ class Channel(kombu_redis.Channel):
             self.poller.unwatch(self)
             self._consumer.close()
         super().close()
+        self.book.flush_quietly()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -84,6 +85,7 @@ class Consumer:
         self._turn = 0
         self._alarm: Any = None
         self._closed = False
+        self._nudging = threading.Lock()
         channel.book.bells.add(self.nudge)
 
     # ------------------------------------------------------------ when to claim
@@ -124,8 +126,10 @@ class Consumer:
 
     def nudge(self) -> None:
         """Wakes the loop, from any thread."""
-        with suppress(OSError):  # closed meanwhile
-            os.eventfd_write(self.eventfd, 1)
+        with self._nudging:
+            # After close the number may be another connection's, and these bytes would be read as a command.
+            if not self._closed:
+                os.eventfd_write(self.eventfd, 1)
 
     def on_bell(self) -> bool:
         """The bell's connection has something to read."""
@@ -341,7 +345,8 @@ class Consumer:
         """Gives back everything that was not handed over, also what a claim under way still brings."""
         if self._closed:
             return
-        self._closed = True
+        with self._nudging:
+            self._closed = True
         self.channel.book.bells.discard(self.nudge)
         if self._alarm is not None:
             self._alarm.cancel()

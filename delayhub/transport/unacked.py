@@ -30,7 +30,7 @@ _books: dict[str, LeaseBook] = {}
 
 
 def book_of(broker: str, options: TransportOptions, connect: Callable[[], redis.Redis]) -> LeaseBook:
-    """The process' book for one broker, made when it is first asked for."""
+    """The process' book for one broker (and one set of options), made when it is first asked for."""
     book = _books.get(broker)
     if book is None:
         book = _books[broker] = LeaseBook(options, connect)
@@ -81,7 +81,10 @@ class LeaseBook:
         for lease in self.tags.pop(tag, ()):
             self.held.pop(lease, None)
             self.done.append(lease)
-        if quiet and self.done:
+        if not self.bells:
+            # Nobody claims any more: a task that outlived its connection, at a shutdown.
+            self.flush_quietly()
+        elif quiet and self.done:
             for bell in tuple(self.bells):
                 bell()
 
@@ -128,6 +131,13 @@ class LeaseBook:
             except redis.RedisError:
                 self.done.extendleft(reversed(leases))
                 raise
+
+    def flush_quietly(self) -> None:
+        """Tells Redis all acknowledgements now; where that fails, the keeper tries again."""
+        try:
+            self.flush()
+        except (redis.RedisError, OSError) as error:
+            logger.warning("could not send %d acknowledgements yet: %s", len(self.done), error)
 
     def keep(self) -> None:
         """Renews all leases once, and sends acknowledgements that nobody else has sent."""
@@ -198,7 +208,6 @@ class LeaseQoS(virtual.QoS):
         waiting = [tag for tag in self._delivered if tag not in running]
         try:
             self.channel.book.release(waiting)
-            self.channel.book.flush()
         except (redis.RedisError, OSError) as error:
             # Nothing is lost: the leases run out and the messages come back by themselves.
             logger.warning("could not give back %d messages, their leases will run out: %s", len(waiting), error)

@@ -1,0 +1,64 @@
+"""A Celery project without Django, whose tasks write down that they ran."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import redis
+from celery import Celery
+
+import delayhub
+
+app = Celery("proj", broker=os.environ["BROKER_URL"], backend=os.environ["RESULT_URL"])
+app.conf.update(
+    broker_transport_options={"lease_seconds": float(os.environ.get("LEASE_SECONDS", "30"))},
+    broker_connection_retry_on_startup=True,
+    worker_prefetch_multiplier=int(os.environ.get("PREFETCH", "4")),
+    task_acks_late=bool(os.environ.get("ACKS_LATE")),
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+)
+delayhub.install(app)
+ledger = redis.Redis.from_url(os.environ["RESULT_URL"])
+
+
+def note(event: str, task: Any) -> None:
+    ledger.rpush(f"ledger:{event}", f"{task.request.id} {time.time()}")  # noqa: TID251  compared on one machine
+
+
+@app.task(bind=True)
+def run(self: Any, seconds: float = 0.0) -> str:
+    note("start", self)
+    if seconds:
+        time.sleep(seconds)  # it stands for work
+    note("end", self)
+    return str(self.request.id)
+
+
+@app.task(bind=True, max_retries=3)
+def flaky(self: Any) -> int:
+    note("start", self)
+    if self.request.retries < 2:
+        raise self.retry(countdown=0.05)
+    return int(self.request.retries)
+
+
+@app.task(bind=True)
+def eta_of(self: Any) -> Any:
+    return self.request.eta
+
+
+@app.task
+def add(x: int, y: int) -> int:
+    return x + y
+
+
+@app.task
+def total(numbers: list[int]) -> int:
+    return sum(numbers)
+
+
+@app.task
+def note_error(*args: Any) -> None:
+    ledger.rpush("ledger:error", "1")

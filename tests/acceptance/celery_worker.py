@@ -1,0 +1,75 @@
+"""Real Celery workers for tests, and waiting with a deadline."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+PROJECT = Path(__file__).parent / "celery_project"
+
+
+def wait_for(condition: Callable[[], object], what: str, *, seconds: float = 20.0) -> None:
+    """Returns once the condition holds; fails after the deadline, saying what never came."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come within {seconds} s"
+        time.sleep(0.02)  # between looks at another process
+
+
+class CeleryWorker:
+    """One worker process of the test project, ready for tasks when the ``with`` block begins.
+
+    Args:
+        env: BROKER_URL, RESULT_URL and what else the project reads.
+        pool: solo, threads, prefork or gevent.
+        folder: where its log goes.
+        options: more of the worker's command line.
+    """
+
+    def __init__(self, env: dict[str, str], *, pool: str, folder: Path, options: tuple[str, ...] = ()) -> None:
+        self.log_path = folder / f"worker-{pool}-{time.monotonic_ns()}.log"
+        self.command = [sys.executable, "-m", "celery", "-A", "proj", "worker", "-P", pool, "-l", "INFO", "-c", "2"]
+        self.command += [f"--hostname=w{time.monotonic_ns()}@%h", "--without-mingle", *options]
+        self.env = {**os.environ, **env}
+        self.env.pop("DJANGO_SETTINGS_MODULE", None)  # it is a project without Django
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        with self.log_path.open("wb") as log:
+            self.process = subprocess.Popen(
+                self.command, cwd=PROJECT, env=self.env, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        wait_for(lambda: " ready." in self.log or self.process.poll() is not None, f"a ready worker: {self.log}")
+        assert self.process.poll() is None, self.log
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    @property
+    def log(self) -> str:
+        """What it wrote so far."""
+        return self.log_path.read_text(errors="replace")
+
+    def terminate(self, *, seconds: float = 20.0) -> float:
+        """Seconds that a warm shutdown took."""
+        assert self.process is not None
+        start = time.monotonic()
+        self.process.terminate()
+        self.process.wait(seconds)
+        return time.monotonic() - start
+
+    def kill(self) -> None:
+        """Ends it and its children as a power cut would."""
+        if self.process is not None and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(10)

@@ -1,0 +1,67 @@
+"""A TCP proxy in this process whose connections can be cut, or kept open without passing anything on."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from types import TracebackType
+from typing import Self
+
+
+class TcpProxy:
+    """Passes connections on to a port of this machine.
+
+    Args:
+        target: the port to pass on to.
+    """
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+        self.stalled = threading.Event()
+        self._pairs: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closed = True
+        self._listener.close()
+        self.cut()
+
+    def cut(self) -> int:
+        """How many connections were cut; new ones are passed on again."""
+        cut, self._pairs = self._pairs, set()
+        for end in cut:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        return len(cut) // 2
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                continue
+            self._pairs |= {near, far}
+            for source, sink in ((near, far), (far, near)):
+                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                while self.stalled.is_set() and not self._closed:
+                    threading.Event().wait(0.01)
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)

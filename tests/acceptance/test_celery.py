@@ -1,0 +1,209 @@
+"""A stock Celery worker on ``delayhub://``: everything runs once, on time, and survives kills and cuts."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from celery import chain, chord, group
+from celery.exceptions import TaskRevokedError
+
+from delayhub.engine import Counts, DelayQueue
+from delayhub.standalone.redis_server import RedisServer
+from tests.acceptance.celery_worker import PROJECT, CeleryWorker, wait_for
+from tests.acceptance.tcp_proxy import TcpProxy
+
+
+@pytest.fixture
+def env(redis_server: RedisServer, redis_client: redis.Redis) -> dict[str, str]:
+    url = redis_server.url.rsplit("/", 1)[0]
+    return {"BROKER_URL": url.replace("redis://", "delayhub://") + "/0", "RESULT_URL": url + "/1", "LEASE_SECONDS": "2"}
+
+
+@pytest.fixture
+def proj(env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The test project, as a producer in this process."""
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    spec = importlib.util.spec_from_file_location("proj", PROJECT / "proj.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["proj"] = module
+    spec.loader.exec_module(module)
+    yield module
+    gc.collect()  # results unsubscribe when they are collected, which wants a live server
+    module.app.close()
+    del sys.modules["proj"]
+
+
+@pytest.fixture
+def worker(env: dict[str, str], tmp_path: Path) -> Callable[..., CeleryWorker]:
+    def make(pool: str = "threads", *, broker_port: int | None = None, **more: str) -> CeleryWorker:
+        own = {**env, **more}
+        if broker_port:
+            own["BROKER_URL"] = f"delayhub://127.0.0.1:{broker_port}/0"
+        return CeleryWorker(own, pool=pool, folder=tmp_path)
+
+    return make
+
+
+def runs(proj: Any, event: str = "start") -> list[str]:
+    """Ids of the tasks that started (or ended), one for each time."""
+    return [entry.decode().split()[0] for entry in proj.ledger.lrange(f"ledger:{event}", 0, -1)]
+
+
+def starts(proj: Any) -> dict[str, float]:
+    entries = (entry.decode().split() for entry in proj.ledger.lrange("ledger:start", 0, -1))
+    return {task_id: float(at) for task_id, at in entries}
+
+
+def counts(redis_client: redis.Redis) -> Counts:
+    return DelayQueue(redis_client, "celery").count()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", ["solo", "threads", "prefork", "gevent"])
+def test_every_pool_runs_what_celery_users_write(pool: str, proj: Any, worker: Callable[..., CeleryWorker]) -> None:
+    with worker(pool) as running:
+        later = time.time() + 0.6  # noqa: TID251  compared on one machine
+        delayed = proj.run.apply_async(countdown=0.6)
+
+        assert chain(proj.add.s(1, 2), proj.add.s(3))().get(timeout=10) == 6
+        assert group(proj.add.s(n, n) for n in range(3))().get(timeout=10) == [0, 2, 4]
+        assert chord([proj.add.s(n, n) for n in range(5)], proj.total.s())().get(timeout=10) == 20
+        assert proj.flaky.delay().get(timeout=10) == 2
+        assert proj.eta_of.apply_async(countdown=0.1).get(timeout=10).endswith("+00:00")
+        assert proj.eta_of.delay().get(timeout=10) is None
+        delayed.get(timeout=10)
+        assert 0 <= starts(proj)[delayed.id] - later < 0.5
+        assert proj.app.control.ping(timeout=2)
+        running.terminate()
+
+
+@pytest.mark.slow
+def test_a_long_countdown_runs_once_although_leases_are_short(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    with worker("threads", LEASE_SECONDS="0.3"), worker("threads", LEASE_SECONDS="0.3"):
+        ids = [proj.run.apply_async(args=[0.0], countdown=2.0).id for _ in range(100)]
+        ids += [proj.run.delay(1.0).id for _ in range(4)]  # longer than three leases
+
+        wait_for(lambda: len(runs(proj, "end")) >= 104, "the end of 104 tasks")
+        wait_for(lambda: counts(redis_client) == Counts(0, 0, 0, 0), "an empty queue")
+
+    assert sorted(runs(proj)) == sorted(ids)
+
+
+@pytest.mark.slow
+def test_tasks_that_are_not_due_are_on_time_when_their_worker_was_killed(
+    proj: Any, worker: Callable[..., CeleryWorker]
+) -> None:
+    with worker("prefork") as first:
+        due = time.time() + 3.0  # noqa: TID251  compared on one machine
+        ids = [proj.run.apply_async(countdown=due - time.time()).id for _ in range(200)]  # noqa: TID251
+        first.kill()
+
+    with worker("prefork"):
+        wait_for(lambda: len(runs(proj)) >= 200, "200 tasks")
+
+    assert sorted(runs(proj)) == sorted(ids)
+    late = [at - due for at in starts(proj).values()]
+    assert min(late) >= 0
+    assert max(late) < 3.0  # the second worker's own start is in it
+
+
+@pytest.mark.slow
+def test_a_killed_workers_tasks_come_back_after_their_lease(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    with worker("threads", ACKS_LATE="1", LEASE_SECONDS="1") as first:
+        ids = [proj.run.delay(0.2).id for _ in range(30)]
+        wait_for(lambda: runs(proj), "the first start")
+        first.kill()
+    assert counts(redis_client).leased > 0
+
+    with worker("threads", ACKS_LATE="1", LEASE_SECONDS="1"):
+        wait_for(lambda: set(runs(proj, "end")) == set(ids), "all tasks")
+
+
+@pytest.mark.slow
+def test_a_connection_cut_during_a_late_acknowledged_task_does_not_run_it_twice(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_server: RedisServer, redis_client: redis.Redis
+) -> None:
+    with TcpProxy(redis_server.port) as proxy, worker("threads", broker_port=proxy.port, ACKS_LATE="1") as running:
+        task = proj.run.delay(3.0)  # longer than its lease of 2 s
+        wait_for(lambda: runs(proj), "its start")
+
+        assert proxy.cut() > 0
+
+        wait_for(lambda: runs(proj, "end"), "its end")
+        after = proj.run.delay()
+        wait_for(lambda: after.id in runs(proj, "end"), f"a task after the cut: {running.log}")
+        wait_for(lambda: counts(redis_client) == Counts(0, 0, 0, 0), "an empty queue")
+
+    assert runs(proj).count(task.id) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", ["solo", "threads"])
+def test_a_stopped_worker_gives_back_what_it_has_not_started(
+    pool: str, proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    with worker(pool, PREFETCH="50") as running:
+        ids = [proj.run.delay(0.1).id for _ in range(100)]
+        wait_for(lambda: len(runs(proj, "end")) >= 3, "three ends")
+
+        took = running.terminate()
+
+    left = counts(redis_client)
+    done = len(runs(proj, "end"))
+    assert took < 3.0, f"{took:.1f} s; with {100 - done} tasks left"
+    assert left == Counts(0, 100 - done, 0, 0)
+    assert done < 60
+    order = [entry.id for entry in DelayQueue(redis_client, "celery").claim(200).entries]
+    assert order == ids[done:]
+
+
+@pytest.mark.slow
+def test_a_task_revoked_while_no_worker_runs_never_runs_and_its_chord_ends(
+    proj: Any, worker: Callable[..., CeleryWorker]
+) -> None:
+    waiting = proj.run.apply_async(countdown=0.3)
+    proj.app.control.revoke(waiting.id)
+    late = proj.add.s(2, 2).set(countdown=30)
+    body = proj.total.s().on_error(proj.note_error.s())
+    result = chord([proj.add.s(1, 1), late], body).apply_async()
+    (member,) = proj.app.control.scheduled()
+    proj.app.control.revoke(member.id)
+
+    with worker("threads"):
+        with pytest.raises(TaskRevokedError):
+            result.get(timeout=10, disable_sync_subtasks=False)
+        canary = proj.run.apply_async(countdown=0.5)
+        canary.get(timeout=10)
+
+    assert waiting.state == "REVOKED"
+    assert runs(proj) == [canary.id]
+
+
+@pytest.mark.slow
+def test_control_needs_no_worker(proj: Any) -> None:
+    control = proj.app.control
+    first = proj.run.apply_async(countdown=100)
+    second = proj.run.apply_async(countdown=200)
+
+    assert [task.id for task in control.scheduled()] == [first.id, second.id]
+    assert control.reschedule(first.id, countdown=300)
+    assert not control.reschedule("never", countdown=300)
+    assert [task.id for task in control.scheduled(limit=1)] == [second.id]
+    assert [task.id for task in control.scheduled(limit=1, offset=1)] == [first.id]
+    assert control.counts()["celery"] == Counts(2, 0, 0, 0)
+    assert control.dead() == []
