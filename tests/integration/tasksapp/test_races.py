@@ -1,0 +1,167 @@
+"""What happens when several do it at the same moment: one wins, the others are told, nobody waits for ever."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import TypeVar
+from uuid import UUID
+
+import pytest
+from django.db import connections
+from django.utils import timezone
+
+from tasksapp import lifecycle
+from tasksapp.errors import WrongState
+from tasksapp.models import BizType, Job, Status
+from tasksapp.models.job_id import new_job_ids
+from tasksapp.scheduling import JobRequest, create, create_many
+from tasksapp.sql.claim_jobs import claim_jobs
+from tasksapp.sql.renew_leases import return_lost_leases
+from tasksapp.sql.write_outcomes import Finished, write_outcomes
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+T = TypeVar("T")
+
+
+def at_once(*actions: Callable[[], T]) -> list[T]:
+    """What the actions give back; they begin at the same moment, in a thread each."""
+    line = threading.Barrier(len(actions))
+
+    def act(action: Callable[[], T]) -> T:
+        try:
+            line.wait(10)
+            return action()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(actions)) as pool:
+        return list(pool.map(act, actions))
+
+
+def due_jobs(biz_type: BizType, count: int) -> list[UUID]:
+    now = timezone.now() - timedelta(seconds=1)
+    ids = new_job_ids(count)
+    Job.objects.bulk_create(
+        [
+            Job(id=job_id, biz_type=biz_type, due_at=now, next_run_at=now, body="{}", created_at=now, updated_at=now)
+            for job_id in ids
+        ]
+    )
+    return ids
+
+
+def claim(ids: list[UUID], worker: str) -> tuple[int, list[UUID]]:
+    answer = claim_jobs(ids, now=timezone.now(), lease_seconds=60, worker=worker, using="default")
+    return answer.token, [job.id for job in answer.claimed]
+
+
+def test_a_job_is_claimed_by_one_worker(biz_type: BizType) -> None:
+    ids = due_jobs(biz_type, 300)
+
+    def work(name: str) -> list[UUID]:
+        mine = random.Random(name).sample(ids, len(ids))
+        return [found for start in range(0, 300, 50) for found in claim(mine[start : start + 50], name)[1]]
+
+    claimed = at_once(*[lambda name=f"w{number}": work(name) for number in range(4)])  # type: ignore[misc]
+
+    taken = [job_id for worker in claimed for job_id in worker]
+    assert len(taken) == len(set(taken))
+    # A batch passes over rows that others hold at the moment; they are claimed when they are looked at again.
+    left = [job_id for job_id in ids if job_id not in set(taken)]
+    assert sorted([*taken, *claim(left, "w9")[1]]) == ids
+    for number, worker in enumerate(claimed):
+        assert set(Job.objects.filter(worker=f"w{number}").values_list("id", flat=True)) == set(worker)
+
+
+def test_a_job_is_cancelled_or_claimed_never_both(biz_type: BizType) -> None:
+    ids = due_jobs(biz_type, 60)
+    cancelled: list[UUID] = []
+    refusals: set[str] = set()
+
+    def cancel_all() -> None:
+        for job_id in ids:
+            try:
+                lifecycle.cancel(job_id)
+                cancelled.append(job_id)
+            except WrongState as refused:
+                refusals.add(refused.status)
+
+    claimed: list[UUID] = []
+
+    def claim_all() -> None:
+        for job_id in reversed(ids):
+            claimed.extend(claim([job_id], "w")[1])
+
+    at_once(cancel_all, claim_all)
+
+    assert not set(cancelled) & set(claimed)
+    assert refusals <= {Status.RUNNING}
+    assert set(Job.objects.filter(status=Status.CANCELLED).values_list("id", flat=True)) == set(cancelled)
+    assert set(Job.objects.filter(status=Status.RUNNING).values_list("id", flat=True)) == set(claimed)
+
+
+def test_bulk_verbs_over_the_same_jobs_do_not_deadlock(biz_type: BizType) -> None:
+    ids = due_jobs(biz_type, 600)
+
+    outcomes = at_once(
+        lambda: lifecycle.reschedule_many(ids, delay=timedelta(minutes=1)).changed,
+        lambda: lifecycle.run_now_many(ids[::-1]).changed,
+        lambda: lifecycle.reschedule_many(random.Random(1).sample(ids, 600), delay=timedelta(minutes=2)).changed,
+        lambda: lifecycle.run_now_many(ids[300:] + ids[:300]).changed,
+    )
+
+    assert outcomes == [600] * 4
+    assert set(Job.objects.values_list("version", flat=True)) == {5}
+
+
+def test_an_outcome_and_the_return_of_its_lease_do_not_both_count(biz_type: BizType) -> None:
+    ids = due_jobs(biz_type, 200)
+    token, claimed = claim(ids, "w")
+    assert claimed
+    Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    written: set[UUID] = set()
+    returned: set[UUID] = set()
+
+    def finish() -> None:
+        for start in range(0, 200, 20):
+            outcomes = [
+                Finished(job_id, token, Status.SUCCEEDED, None, 1, 0, "", None) for job_id in ids[start : start + 20]
+            ]
+            written.update(write_outcomes(outcomes, now=timezone.now(), worker="w", using="default"))
+
+    def return_lost() -> None:
+        for _ in range(10):
+            lost = return_lost_leases(now=timezone.now(), limit=20, max_system_errors=9, using="default")
+            returned.update(job.id for job in lost)
+
+    at_once(finish, return_lost)
+
+    assert not written & returned
+    assert written | returned <= set(ids)
+    assert set(Job.objects.filter(status=Status.SUCCEEDED).values_list("id", flat=True)) == written
+    assert set(Job.objects.filter(status=Status.PENDING).values_list("id", flat=True)) == returned
+
+
+def test_the_same_key_makes_one_job_however_many_ask_at_once(biz_type: BizType) -> None:
+    made = at_once(*[lambda: create("order.close", body={"order": 42}, idempotency_key="k")] * 5)
+
+    assert len({created.job_id for created in made}) == 1
+    assert [created.created for created in made].count(True) == 1
+    assert Job.objects.count() == 1
+
+
+def test_bulks_with_the_same_keys_in_any_order_do_not_deadlock(biz_type: BizType) -> None:
+    requests = [JobRequest(biz_type="order.close", idempotency_key=f"k{number}") for number in range(120)]
+
+    at_once(
+        lambda: create_many(requests),
+        lambda: create_many(requests[::-1]),
+        lambda: create_many(random.Random(2).sample(requests, 120)),
+    )
+
+    assert Job.objects.count() == 120
