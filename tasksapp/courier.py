@@ -1,0 +1,237 @@
+"""Between the rows and the dispatcher: claims due jobs for it, and writes down what became of their callbacks."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from django.db import connections
+
+from delayhub.engine import due_ms
+from tasksapp import lifecycle, verdicts
+from tasksapp.catalogue import catalogue
+from tasksapp.conf import options
+from tasksapp.delivery.callback import Callback
+from tasksapp.delivery.dispatcher import Dispatcher
+from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry, Returned
+from tasksapp.models import LIVE, BizType, Job, Status
+from tasksapp.models.sealed import SecretUnreadable
+from tasksapp.redis_clock import RedisClock
+from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs
+from tasksapp.sql.renew_leases import renew_leases
+from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
+from tasksapp.targets import target_of
+from tasksapp.timers import Timer, move, settle
+
+logger = logging.getLogger(__name__)
+
+#: How long the message of a Celery task may be under way before the loader makes another.
+FORWARD_SECONDS = 300.0
+#: When to ask again for rows that somebody has locked, or whose biz type does not let them go.
+LOCKED_WAIT, SHUT_WAIT = timedelta(milliseconds=200), timedelta(seconds=2)
+#: How long a job waits whose secrets cannot be opened.
+UNREADABLE_WAIT = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a callback's outcome needs to be written."""
+
+    job: ClaimedJob
+    biz_type: BizType
+
+
+class Courier:
+    """Works for one process and one database.
+
+    Args:
+        clock: Redis' time.
+        worker: the name that rows get as their worker.
+        using: the database.
+    """
+
+    def __init__(self, *, clock: RedisClock, worker: str, using: str) -> None:
+        self.clock = clock
+        self.worker = worker
+        self.using = using
+
+    def claim(self, ids: Sequence[UUID], *, now_ms: int) -> ClaimAnswer:
+        """Claims the jobs; those that are not to go now get a timer for later."""
+        self.clock.sync()
+        now = moment(max(now_ms, self.clock.now_ms()))
+        answer = claim_jobs(
+            ids,
+            now=now,
+            lease_seconds=options().lease_seconds,
+            worker=self.worker,
+            using=self.using,
+            forward_seconds=FORWARD_SECONDS,
+        )
+        later = dict(answer.not_due)
+        later |= dict.fromkeys(answer.locked, now + LOCKED_WAIT)
+        later |= dict.fromkeys(answer.shut, now + SHUT_WAIT)
+        if later:
+            jobs = Job.objects.using(self.using).select_related("biz_type").defer("body").filter(id__in=later)
+            move([_timer(job.biz_type, job, later[job.id]) for job in jobs])
+        self._settle_unsent([*later, *answer.ended, *answer.gone])
+        return answer
+
+    def hand_over(self, answer: ClaimAnswer, dispatcher: Dispatcher, *, claimed_at: float) -> None:
+        """Gives the claimed jobs to the dispatcher. ``claimed_at``: monotonic seconds from before the claim."""
+        callbacks: list[Callback] = []
+        unsent: list[Finished] = []
+        for job in answer.claimed:
+            biz_type = catalogue.exact(job.biz_type_id, job.biz_type_updated_at, using=self.using)
+            try:
+                callbacks.append(self._callback(job, biz_type, token=answer.token, claimed_at=claimed_at))
+            except SecretUnreadable:
+                at = moment(self.clock.now_ms()) + UNREADABLE_WAIT
+                logger.exception(
+                    "job %s waits for its biz type's secret", job.id, extra={"action": "claim", "job_id": str(job.id)}
+                )
+                unsent.append(
+                    verdicts.given_back(job, biz_type, token=answer.token, reason="system: secrets unreadable", at=at)
+                )
+        if unsent:
+            write_outcomes(unsent, now=moment(self.clock.now_ms()), worker=self.worker, using=self.using)
+        dispatcher.hand_over(callbacks)
+
+    def write(self, findings: Sequence[Finding]) -> None:
+        """Writes outcomes, and sets the timers of those that run again."""
+        now = moment(self.clock.now_ms())
+        finished = {finding.callback.job_id: self._finished(finding, now=now) for finding in findings}
+        written = write_outcomes(list(finished.values()), now=now, worker=self.worker, using=self.using)
+        again: list[Timer] = []
+        slots: dict[tuple[str, str], list[UUID]] = defaultdict(list)
+        for finding in findings:
+            claimed = _claimed(finding)
+            outcome = finished[finding.callback.job_id]
+            if claimed.biz_type.max_in_flight is not None:
+                slots[claimed.biz_type.lane, claimed.biz_type.code].append(claimed.job.id)
+            if claimed.job.id not in written:
+                logger.warning(
+                    "the lease of job %s was lost; its outcome does not count",
+                    claimed.job.id,
+                    extra={"action": "write", "job_id": str(claimed.job.id)},
+                )
+            elif outcome.status == Status.PENDING:
+                again.append(_timer(claimed.biz_type, claimed.job, outcome.next_run_at or claimed.job.next_run_at))
+        for (lane, code), ids in slots.items():
+            settle(lane, code, ids)
+        if again:
+            # Exact, since the timers of this attempt may still be leased: an ack that comes later must not end these.
+            move(again)
+        for finding in findings:
+            if isinstance(finding.outcome, Delivered) and finding.outcome.cancel_others:
+                self._cancel_others(_claimed(finding))
+
+    def renew(self, callbacks: Sequence[Callback]) -> None:
+        """Renews the leases of callbacks; those that are lost end at once, so that they are not begun."""
+        began, now = self.clock.monotonic(), moment(self.clock.now_ms())
+        held = {}
+        for callback in callbacks:
+            seconds = options().lease_seconds + callback.target.timeout_seconds
+            held[UUID(callback.job_id)] = (callback, seconds)
+        renewed = renew_leases(
+            [
+                (job_id, callback.token, now + timedelta(seconds=seconds))
+                for job_id, (callback, seconds) in held.items()
+            ],
+            using=self.using,
+        )
+        for job_id, (callback, seconds) in held.items():
+            callback.lease_ends = began + seconds if job_id in renewed else began
+
+    def close(self) -> None:
+        """Closes this thread's connection."""
+        connections[self.using].close()
+
+    def _callback(self, job: ClaimedJob, biz_type: BizType, *, token: int, claimed_at: float) -> Callback:
+        target = target_of(biz_type, now=moment(self.clock.now_ms()))
+        return Callback(
+            job_id=str(job.id),
+            token=token,
+            target=target,
+            body=job.body.encode(),
+            due_ms=due_ms(job.due_at),
+            run_at_ms=due_ms(job.next_run_at),
+            attempt=verdicts.attempt_number(job, biz_type) - job.attempt_base,
+            max_attempts=job.max_attempts,
+            traceparent=job.traceparent,
+            lease_ends=claimed_at + options().lease_seconds + target.timeout_seconds,
+            context=Claimed(job, biz_type),
+        )
+
+    def _finished(self, finding: Finding, *, now: datetime) -> Finished:
+        job, biz_type, token = _claimed(finding).job, _claimed(finding).biz_type, finding.callback.token
+        match finding.outcome:
+            case Delivered():
+                return verdicts.succeeded(job, biz_type, token=token, tried=_tried(finding, ""))
+            case Retry(reason, after_seconds, unsent):
+                return verdicts.failed(
+                    job,
+                    biz_type,
+                    token=token,
+                    tried=_tried(finding, reason),
+                    now=now,
+                    retry_after_seconds=after_seconds,
+                    unsent=unsent,
+                )
+            case GiveUp(reason):
+                return verdicts.gave_up(job, biz_type, token=token, tried=_tried(finding, reason), reason=reason)
+            case Returned(reason, after_seconds):
+                at = now + timedelta(seconds=after_seconds) if after_seconds else None
+                return verdicts.given_back(job, biz_type, token=token, reason=reason, at=at)
+
+    def _settle_unsent(self, ids: Sequence[UUID]) -> None:
+        """Frees the slots of timers that let no job go; which queue each came from is not known any more."""
+        if not ids:
+            return
+        for lane, code in _capped(self.using):
+            settle(lane, code, ids)
+
+    def _cancel_others(self, claimed: Claimed) -> None:
+        if not claimed.job.biz_id:
+            return
+        others = Job.objects.using(self.using).filter(
+            biz_type_id=claimed.job.biz_type_id, biz_id=claimed.job.biz_id, status__in=LIVE
+        )
+        ids = list(others.exclude(id=claimed.job.id).values_list("id", flat=True)[: lifecycle.BULK_ROWS])
+        lifecycle.cancel_many(ids, using=self.using)
+
+
+def moment(unix_ms: int) -> datetime:
+    """Unix ms as a datetime."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=unix_ms)
+
+
+def _capped(using: str) -> Iterable[tuple[str, str]]:
+    return BizType.objects.using(using).filter(max_in_flight__isnull=False).values_list("lane", "code")
+
+
+def _timer(biz_type: BizType, job: Job | ClaimedJob, at: datetime) -> Timer:
+    return Timer(biz_type.lane, biz_type.code, job.id, at, job.priority)
+
+
+def _claimed(finding: Finding) -> Claimed:
+    context = finding.callback.context
+    assert isinstance(context, Claimed)
+    return context
+
+
+def _tried(finding: Finding, error: str) -> Tried:
+    claimed, response = _claimed(finding), finding.response
+    return Tried(
+        number=verdicts.attempt_number(claimed.job, claimed.biz_type),
+        started_at=moment(finding.started_ms),
+        duration_ms=finding.duration_ms,
+        lateness_ms=finding.lateness_ms,
+        status_code=response.status_code if response else None,
+        response_headers=response.headers if response else {},
+        response_body=response.body if response else "",
+        error=error,
+    )

@@ -1,0 +1,97 @@
+"""What a worker process needs to deliver: its clock, its courier and its dispatcher, made with the first due job."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+
+from django.db import router
+
+import delayhub
+from tasksapp.conf import options
+from tasksapp.courier import Courier
+from tasksapp.delivery.addresses import AddressGuard
+from tasksapp.delivery.clerk import Clerk
+from tasksapp.delivery.dispatcher import Caps, Dispatcher
+from tasksapp.delivery.sender import Sender
+from tasksapp.models import Job
+from tasksapp.redis_clock import RedisClock
+from tasksapp.timers import client
+
+#: How long open callbacks may go on when the worker stops; a supervisor's patience is often 10 s.
+DRAIN_SECONDS = 8.0
+
+
+class PostOffice:
+    """A running dispatcher, and what works for it."""
+
+    def __init__(self) -> None:
+        self.clock = RedisClock(client)
+        self.courier = Courier(clock=self.clock, worker=worker_name(), using=router.db_for_write(Job))
+        now = options()
+        self.clerk = Clerk(
+            write=self.courier.write,
+            renew=self.courier.renew,
+            close=self.courier.close,
+            clock=self.clock,
+            flush_size=now.flush_size,
+            flush_seconds=now.flush_seconds,
+            lease_seconds=now.lease_seconds,
+        )
+        self.dispatcher = Dispatcher(
+            self._make_sender,
+            clerk=self.clerk,
+            caps=Caps(process=now.dispatcher_concurrency, biz_type=now.biz_type_concurrency, host=now.host_concurrency),
+            clock=self.clock,
+        )
+        self.dispatcher.start()
+
+    def close(self, *, drain_seconds: float = DRAIN_SECONDS) -> None:
+        """Lets open callbacks end, gives back the others, and writes every outcome."""
+        self.dispatcher.stop(drain_seconds=drain_seconds)
+
+    def _make_sender(self) -> Sender:
+        return Sender(
+            guard=AddressGuard(options().allowed_networks),
+            clock=self.clock,
+            response_bytes=options().response_bytes,
+            user_agent=f"DelayHub/{delayhub.__version__}",
+        )
+
+
+def worker_name() -> str:
+    """What rows get as their worker: host and process."""
+    return f"{socket.gethostname()}:{os.getpid()}"[:200]
+
+
+class _OfPid:
+    """The post office of this process; a forked child makes its own."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.office: PostOffice | None = None
+
+    def forget(self) -> None:
+        self.__init__()  # type: ignore[misc]  # a child has its parent's objects, but none of its threads
+
+
+_here = _OfPid()
+os.register_at_fork(after_in_child=_here.forget)
+
+
+def post_office(make: Callable[[], PostOffice] = PostOffice) -> PostOffice:
+    """This process' post office, opened when it is first needed."""
+    with _here.lock:
+        if _here.office is None:
+            _here.office = make()
+        return _here.office
+
+
+def close_post_office() -> None:
+    """Closes it, if it was opened."""
+    with _here.lock:
+        office, _here.office = _here.office, None
+    if office is not None:
+        office.close()

@@ -1,0 +1,57 @@
+"""Redis' time, as this process knows it: the one clock of leases and lateness, also while Redis is away."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import redis
+
+from delayhub.engine import Clock, SystemClock
+
+#: The clocks are compared again after this many seconds.
+SYNC_SECONDS = 10.0
+
+
+class RedisClock:
+    """The machine's monotonic clock, set by Redis' TIME.
+
+    Args:
+        client: gives a client of the Redis that holds the timers.
+        clock: the machine's own clock.
+    """
+
+    def __init__(self, client: Callable[[], redis.Redis], clock: Clock | None = None) -> None:
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._lock = threading.Lock()
+        self._ahead_ms: float | None = None
+        self._sync_at = 0.0
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return self._clock.monotonic()
+
+    def now_ms(self) -> int:
+        """Redis' time as last compared; the machine's where Redis was never there."""
+        with self._lock:
+            ahead_ms = self._ahead_ms
+        if ahead_ms is None:
+            return self._clock.now_ms()
+        return int(self._clock.monotonic() * 1000 + ahead_ms)
+
+    def sync(self) -> bool:
+        """Compares the clocks if that is due; False where Redis does not answer."""
+        before = self._clock.monotonic()
+        if before < self._sync_at:
+            return True
+        try:
+            seconds, micros = self._client().time()
+        except (redis.RedisError, OSError):
+            return False
+        after = self._clock.monotonic()
+        with self._lock:
+            # Redis answered at some moment in between; the later one makes us late rather than early.
+            self._ahead_ms = seconds * 1000 + micros / 1000 - after * 1000
+            self._sync_at = after + SYNC_SECONDS
+        return True

@@ -1,0 +1,48 @@
+"""The Celery task that due timers come to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from celery import Celery, Task, shared_task
+
+from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
+from tasksapp.catalogue import catalogue
+from tasksapp.post_office import post_office
+from tasksapp.sql.claim_jobs import ClaimedJob
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(
+    name="tasksapp.deliver", bind=True, acks_late=True, reject_on_worker_lost=True, ignore_result=True, max_retries=None
+)
+def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int, struck: bool = False) -> None:
+    """Claims the due jobs in one statement and hands them over; their callbacks go on when this has returned.
+
+    Args:
+        ids: the jobs whose timers were due.
+        lane: the timer lane they came from.
+        now_ms: Redis' time at that moment, Unix ms.
+        struck: whether a worker was lost with these ids before; they come one at a time then.
+    """
+    office = post_office()
+    claimed_at = office.clock.monotonic()
+    answer = office.courier.claim([UUID(job_id) for job_id in ids], now_ms=now_ms)
+    office.courier.hand_over(answer, office.dispatcher, claimed_at=claimed_at)
+    for job in answer.forwarded:
+        _forward(self.app, job, now_ms=now_ms, using=office.courier.using)
+
+
+def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
+    """Sends the message of a job whose target is a Celery task; its own worker claims the row."""
+    biz_type = catalogue.exact(job.biz_type_id, job.biz_type_updated_at, using=using)
+    app.send_task(
+        biz_type.task_name,
+        task_id=f"{job.id}:{job.attempts + 1}",
+        queue=biz_type.task_queue or None,
+        headers={JOB_HEADER: str(job.id), NOW_HEADER: now_ms},
+    )
