@@ -1,0 +1,84 @@
+"""Reading a request's JSON: bounded, strict, and refused in one way whoever reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, Protocol
+
+from tasksapp.api.problems import FieldError, Problem, Refused
+
+
+class Readable(Protocol):
+    """What both Django's requests and DRF's are to a reader."""
+
+    META: dict[str, Any]
+
+    def read(self, size: int = ..., /) -> bytes: ...
+
+
+def read_object(request: Readable, *, max_bytes: int) -> dict[str, Any]:
+    """The JSON object that is the request's body; anything else raises Refused (400, 413 or 415)."""
+    _require_json(request.META.get("CONTENT_TYPE", ""))
+    fields = parse(_read(request, max_bytes=max_bytes))
+    if not isinstance(fields, dict):
+        raise _malformed(f"The body must be a JSON object, got {_kind(fields)}.")
+    return fields
+
+
+def parse(raw: bytes) -> Any:
+    """The value in those bytes: UTF-8 JSON by the letter, so no NaN, no repeated names, no lone surrogates."""
+    try:
+        text = raw.decode("utf-8")
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+        if "\\u" in text:
+            # Escapes alone can make half a surrogate pair, which no database and no receiver can take.
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except RecursionError:
+        raise _malformed("The body is nested too deeply.") from None
+    except UnicodeDecodeError as error:
+        raise _malformed(f"The body is not UTF-8 (byte {error.start}).") from None
+    except UnicodeEncodeError:
+        raise _malformed("The body holds half a surrogate pair (\\ud800 to \\udfff).") from None
+    except ValueError as error:
+        raise _malformed(f"The body is not JSON: {error}.") from None
+    return value
+
+
+def _require_json(content_type: str) -> None:
+    media_type, _, _ = content_type.partition(";")
+    media_type = media_type.strip().lower()
+    if media_type != "application/json":
+        detail = f"The body must be application/json, got {media_type or 'no content type'}."
+        raise Refused(Problem(status=415, code="unsupported_media_type", detail=detail))
+
+
+def _read(request: Readable, *, max_bytes: int) -> bytes:
+    declared = request.META.get("CONTENT_LENGTH") or "0"
+    # Django's stream already ends at the declared length, so one more byte than allowed says too much.
+    raw = request.read(max_bytes + 1)
+    if len(raw) > max_bytes:
+        detail = f"The body may have {max_bytes} bytes, got {declared}."
+        raise Refused(Problem(status=413, code="too_large", detail=detail))
+    return raw
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {repeated!r} is given twice in one object")
+    return value
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _kind(value: Any) -> str:
+    kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def _malformed(detail: str) -> Refused:
+    return Refused(Problem(status=400, code="malformed", detail=detail, errors=[FieldError(None, "malformed", detail)]))

@@ -1,0 +1,90 @@
+"""Pages by key: each begins where the last one ended, at the same price at any depth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Model, QuerySet
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+from rest_framework.views import APIView
+
+from tasksapp.api.problems import FieldError, Problem, Refused
+
+
+class NewestFirst(BasePagination):
+    """Rows by descending id (UUIDv7: newest first); ``next`` is the address of the following page, or null."""
+
+    default_limit = 100
+    max_limit = 1_000
+
+    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: APIView | None = None) -> list[Model]:
+        """One page of rows; a cursor or limit that cannot be is Refused (400)."""
+        limit = self._limit(request)
+        cursor = self._cursor(request)
+        if cursor is not None:
+            queryset = queryset.filter(id__lt=cursor)
+        rows = list(queryset.order_by("-id")[: limit + 1])
+        page = rows[:limit]
+        self._next = None
+        if len(rows) > limit:
+            self._next = replace_query_param(request.build_absolute_uri(), "cursor", str(page[-1].pk))
+        return page
+
+    def get_paginated_response(self, data: Sequence[Any]) -> Response:
+        return Response({"next": self._next, "results": data})
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "required": ["next", "results"],
+            "properties": {
+                "next": {"type": "string", "nullable": True, "format": "uri", "description": "The following page."},
+                "results": schema,
+            },
+        }
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": "cursor",
+                "in": "query",
+                "description": "Where the page begins; taken from `next`.",
+                "schema": {"type": "string", "format": "uuid"},
+            },
+            {
+                "name": "limit",
+                "in": "query",
+                "description": "Rows on a page.",
+                "schema": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": self.max_limit,
+                    "default": self.default_limit,
+                },
+            },
+        ]
+
+    def _limit(self, request: Request) -> int:
+        raw = request.query_params.get("limit", str(self.default_limit))
+        if not (len(raw) <= 9 and raw.isascii() and raw.isdigit() and 1 <= int(raw) <= self.max_limit):
+            raise _refused("limit", f"limit must be a whole number from 1 to {self.max_limit}, got {raw!r}.")
+        return int(raw)
+
+    def _cursor(self, request: Request) -> UUID | None:
+        raw = request.query_params.get("cursor")
+        if raw is None:
+            return None
+        try:
+            return UUID(raw)
+        except ValueError:
+            raise _refused("cursor", f"cursor must come from `next` of an earlier page, got {raw!r}.") from None
+
+
+def _refused(field: str, message: str) -> Refused:
+    error = FieldError(field, "invalid", message)
+    return Refused(Problem(status=400, code="invalid", detail=message, errors=[error]))

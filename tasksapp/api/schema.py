@@ -1,0 +1,74 @@
+"""How the API describes itself: OpenAPI with every refusal in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+
+from tasksapp.api.problems import MEDIA_TYPE
+
+_PROBLEM = {
+    "type": "object",
+    "description": "A problem document (RFC 9457). Some problems have members of their own, such as `state`.",
+    "required": ["type", "title", "status", "detail", "errors"],
+    "properties": {
+        "type": {"type": "string", "example": "urn:delayhub:problem:invalid"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["field", "code", "message"],
+                "properties": {
+                    "field": {"type": "string", "nullable": True, "description": "Null: the whole request."},
+                    "code": {"type": "string"},
+                    "message": {"type": "string"},
+                },
+            },
+        },
+    },
+}
+
+_READING = {
+    "400": "Malformed or invalid; `errors` names each field.",
+    "401": "No API key, or not a valid one.",
+    "404": "There is no such thing.",
+    "406": "Only JSON is spoken here.",
+}
+_WRITING = {
+    "409": "Its state does not allow that; `state` is the one that won.",
+    "413": "The body is too large.",
+    "415": "The body is not application/json.",
+    "429": "Too many jobs a second for that biz type; see `Retry-After`.",
+}
+
+
+class ProblemSchema(AutoSchema):
+    """Spectacular's schema, with the problem documents added to every operation."""
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
+        operation = super().get_operation(*args, **kwargs)
+        if operation is None:
+            return None
+        problems = _READING if self.method == "GET" else {**_READING, **_WRITING}
+        for status, description in problems.items():
+            operation["responses"].setdefault(status, {"description": description, "content": self._content()})
+        return operation
+
+    def _content(self) -> dict[str, Any]:
+        return {MEDIA_TYPE: {"schema": _PROBLEM}}
+
+
+class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # spectacular's registry metaclass
+    """Tells spectacular how callers name themselves."""
+
+    target_class = "tasksapp.api.authentication.ApiKeyAuthentication"
+    name = "apiKey"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "dh_…"}
