@@ -41,7 +41,7 @@ def biz_type(value: Any) -> str:
 
 def biz_id(value: Any) -> str:
     """The business key; '' for none."""
-    return _line("biz_id", value or "", longest=MAX_BIZ_ID)
+    return _line("biz_id", "" if value is None else value, longest=MAX_BIZ_ID)
 
 
 def idempotency_key(value: Any) -> str | None:
@@ -80,7 +80,7 @@ def delay(value: Any) -> timedelta | None:
         return None
     if isinstance(value, timedelta):
         wait = value
-    elif isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+    elif _is_number(value):
         try:
             wait = timedelta(seconds=value)
         except OverflowError:
@@ -197,6 +197,11 @@ def _unfit_body(error: Exception) -> InvalidJob:
     if isinstance(error, UnicodeEncodeError):
         return InvalidJob("body", "invalid", "body holds half a surrogate pair")
     return InvalidJob("body", "invalid", f"body must be a JSON value: {error}")
+
+
+def _is_number(value: Any) -> bool:
+    # Finite, that is; asked of floats only, for there are whole numbers too large for one.
+    return math.isfinite(value) if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
 
 
 def _too_far(field: str, value: Any) -> InvalidJob:
