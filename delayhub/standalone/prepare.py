@@ -1,0 +1,66 @@
+"""Makes a site's database ready: ``python -m delayhub.standalone.prepare``, in the environment of the site.
+
+Safe to run again: what a person has changed in the admin since stays, apart from the addresses of the sample biz types,
+whose receiver may listen on another port now.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import django
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import transaction
+
+from delayhub.standalone.biz_types import SAMPLE_BACKOFF_SECONDS, SAMPLES, SampleBizType
+from delayhub.standalone.receiver import SECRET_VARIABLE
+
+
+def main() -> None:
+    """Migrates, and puts admin, API key and sample biz types into the database."""
+    django.setup()
+    call_command("migrate", interactive=False, verbosity=0)
+    with transaction.atomic():
+        keep_admin(os.environ["DELAYHUB_SITE_ADMIN"], password=os.environ["DELAYHUB_SITE_PASSWORD"])
+        keep_api_key("standalone", key=os.environ["DELAYHUB_SITE_API_KEY"])
+        for sample in SAMPLES:
+            keep_biz_type(sample, receiver=os.environ["DELAYHUB_SITE_RECEIVER"], secret=os.environ[SECRET_VARIABLE])
+
+
+def keep_admin(name: str, *, password: str) -> None:
+    """Makes the admin, unless there is one of that name."""
+    users: Any = get_user_model()
+    if not users.objects.filter(username=name).exists():
+        users.objects.create_superuser(name, password=password)
+
+
+def keep_api_key(name: str, *, key: str) -> None:
+    """Makes the API key, unless there is one of that name."""
+    keys: Any = apps.get_model("tasksapp", "ApiKey")
+    if not keys.objects.filter(name=name).exists():
+        keys.objects.issue(name, key=key)
+
+
+def keep_biz_type(sample: SampleBizType, *, receiver: str, secret: str) -> None:
+    """Makes the biz type, unless there is one; points it at the receiver of today."""
+    biz_type, is_new = apps.get_model("tasksapp", "BizType").objects.get_or_create(
+        code=sample.code,
+        defaults={
+            "name": sample.name,
+            "max_attempts": sample.max_attempts,
+            "backoff": "fixed",
+            "backoff_min_seconds": SAMPLE_BACKOFF_SECONDS,
+            "jitter": 0,
+        },
+    )
+    if is_new:
+        biz_type.signing_secret = secret
+    biz_type.url = receiver + sample.path
+    biz_type.save()
+
+
+if __name__ == "__main__":
+    main()
