@@ -32,6 +32,8 @@ LANE_PARTS = {
     "TOKEN": ":@token",
     "ALARM": ":@alarm",
     "AGENDA": ":@agenda",
+    "LOADER": ":@loader",
+    "EPOCH": ":@epoch",
 }
 
 #: Priority steps a queue can have: ready sets ``:ready:0`` (first) to ``:ready:9``.
@@ -101,6 +103,16 @@ class LaneKeys:
     def agenda(self) -> str:
         """ZSET, timer lanes only: queue → when it next wants attention, in ms."""
         return self.base + LANE_PARTS["AGENDA"]
+
+    @cached_property
+    def loader(self) -> str:
+        """STRING with an end: who brings timers from the database into this lane."""
+        return self.base + LANE_PARTS["LOADER"]
+
+    @cached_property
+    def epoch(self) -> str:
+        """STRING: made with the first timers; when it is gone or another, timers were lost and are brought again."""
+        return self.base + LANE_PARTS["EPOCH"]
 
     def queue(self, name: str) -> QueueKeys:
         """The keys of one queue in this lane."""

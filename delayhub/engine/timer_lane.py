@@ -161,6 +161,10 @@ class TimerLane:
         )
         return Admitted(admitted, wait_ms)
 
+    def hold(self, holder: str, *, lease_ms: int) -> bool:
+        """Whether ``holder`` is the one that brings timers into this lane, for so long from now."""
+        return bool(script("hold").run(self.client, [self.keys.base], [holder, lease_ms]))
+
     def queues(self) -> list[str]:
         """The queues that have timers or leases, the one that wants attention first coming first."""
         names = cast("list[bytes]", self.client.zrange(self.keys.agenda, 0, -1))

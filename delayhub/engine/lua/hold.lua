@@ -1,0 +1,13 @@
+-- Takes or keeps a lane's one seat of loader: whoever has it brings timers, the others stand by.
+-- KEYS: lane
+-- ARGV: holder, lease ms
+-- Returns: 1 if the holder has it now
+-- Complexity: O(1)
+-- Uses: none
+local key = KEYS[1] .. LOADER
+local holder = redis.call('GET', key)
+if holder and holder ~= ARGV[1] then
+  return 0
+end
+redis.call('SET', key, ARGV[1], 'PX', ARGV[2])
+return 1
