@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.db import Error, connections
-from django.utils import timezone
 
+from delayhub.engine import Clock
 from tasksapp.conf import options
 from tasksapp.sql.renew_leases import renew_leases
 
@@ -31,9 +30,14 @@ class Held:
 
 
 class LeaseKeeper:
-    """Renews leases from a thread of its own, three times within the shortest lease there can be."""
+    """Renews leases from a thread of its own, three times within the shortest lease there can be.
 
-    def __init__(self) -> None:
+    Args:
+        clock: Redis' time, which leases are judged by.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._held: set[Held] = set()
         self._lock = threading.Lock()
         self._busy = threading.Event()
@@ -61,7 +65,7 @@ class LeaseKeeper:
         kept = 0
         for using in {row.using for row in held}:
             rows = [row for row in held if row.using == using]
-            now = timezone.now()
+            now = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
             renewed = renew_leases([(row.job_id, row.token, now + row.lease) for row in rows], using=using)
             for row in rows:
                 if row.job_id not in renewed:
@@ -75,7 +79,7 @@ class LeaseKeeper:
 
     def forget(self) -> None:
         """Starts anew: a forked child has its parent's rows, but not its thread."""
-        self.__init__()  # type: ignore[misc]  # the only way to reset all of it alike
+        self.__init__(self._clock)  # type: ignore[misc]  # the only way to reset all of it alike
 
     def _loop(self) -> None:
         pause = threading.Event()  # never set: its timeout is the pause
@@ -91,8 +95,3 @@ class LeaseKeeper:
             with self._lock:
                 if not self._held:
                     self._busy.clear()
-
-
-lease_keeper = LeaseKeeper()
-
-os.register_at_fork(after_in_child=lease_keeper.forget)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import time
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,21 +12,26 @@ from uuid import UUID
 
 from celery.exceptions import Ignore, Reject, Retry
 from django.db import InterfaceError, OperationalError, connections
-from django.utils import timezone
 
 from delayhub.celery_support.delayed_task import Again, Done, Failed, NotRun, Outcome
 from tasksapp import verdicts
 from tasksapp.catalogue import catalogue
 from tasksapp.conf import options
-from tasksapp.lease_keeper import Held, lease_keeper
+from tasksapp.lease_keeper import Held, LeaseKeeper
 from tasksapp.models import BizType, Job, Status
+from tasksapp.redis_clock import RedisClock
 from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs
 from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
-from tasksapp.timers import Timer, arm, settle
+from tasksapp.timers import Timer, client, move, settle
 
 logger = logging.getLogger(__name__)
 
 Call = Callable[[Sequence[Any], Mapping[str, Any]], Any]
+
+#: Redis' time: the one that leases and due times are judged by.
+clock = RedisClock(client)
+lease_keeper = LeaseKeeper(clock)
+os.register_at_fork(after_in_child=lease_keeper.forget)
 
 #: When to look again at a row that somebody else has locked at this moment.
 LOCKED_WAIT = timedelta(milliseconds=200)
@@ -34,7 +39,8 @@ LOCKED_WAIT = timedelta(milliseconds=200)
 
 def run_task(job_id: UUID, call: Call, *, worker: str, now_ms: int, using: str) -> Outcome:
     """Claims the row, calls the function with the row's arguments, and writes how it went."""
-    now = max(timezone.now(), datetime.fromtimestamp(now_ms / 1000, UTC))
+    clock.sync()
+    now = max(_now(), datetime.fromtimestamp(now_ms / 1000, UTC))
     answer = claim_jobs([job_id], now=now, lease_seconds=options().lease_seconds, worker=worker, using=using)
     if not answer.claimed:
         return _not_run(answer, job_id, now=now, using=using)
@@ -58,11 +64,11 @@ def _not_run(answer: ClaimAnswer, job_id: UUID, *, now: datetime, using: str) ->
 
 def _arm_again(job_id: UUID, moment: datetime, *, using: str) -> None:
     job = Job.objects.using(using).select_related("biz_type").defer("body").get(id=job_id)
-    arm([Timer(job.biz_type.lane, job.biz_type.code, job_id, moment, job.priority)])
+    move([Timer(job.biz_type.lane, job.biz_type.code, job_id, moment, job.priority)])
 
 
 def _run(job: ClaimedJob, biz_type: BizType, call: Call, *, token: int, worker: str, using: str) -> Outcome:
-    started_at, started = timezone.now(), time.monotonic()
+    started_at, started = _now(), clock.monotonic()
     error: Exception | None = None
     result: Any = None
     try:
@@ -75,8 +81,8 @@ def _run(job: ClaimedJob, biz_type: BizType, call: Call, *, token: int, worker: 
     tried = Tried(
         number=verdicts.attempt_number(job, biz_type),
         started_at=started_at,
-        duration_ms=round((time.monotonic() - started) * 1000),
-        lateness_ms=round((started_at - job.next_run_at).total_seconds() * 1000),
+        duration_ms=round((clock.monotonic() - started) * 1000),
+        lateness_ms=max(0, round((started_at - job.next_run_at).total_seconds() * 1000)),
         status_code=None,
         response_headers={},
         response_body="",
@@ -89,7 +95,8 @@ def _run(job: ClaimedJob, biz_type: BizType, call: Call, *, token: int, worker: 
     if not written:
         return NotRun("its lease was lost while it ran: what became of it does not count")
     if finished.status == Status.PENDING and finished.next_run_at is not None:
-        arm([Timer(biz_type.lane, biz_type.code, job.id, finished.next_run_at, job.priority)])
+        # Exact: the timer of this attempt may still be leased, and an acknowledgement to come must not end this one.
+        move([Timer(biz_type.lane, biz_type.code, job.id, finished.next_run_at, job.priority)])
         return Again(finished.next_run_at, _cause(error))
     return Done(result) if error is None else Failed(_cause(error) or error)
 
@@ -100,7 +107,7 @@ def _verdict(job: ClaimedJob, biz_type: BizType, *, token: int, tried: Tried, er
             return verdicts.succeeded(job, biz_type, token=token, tried=tried)
         case Reject():
             return verdicts.gave_up(job, biz_type, token=token, tried=tried, reason=tried.error)
-    now = timezone.now()
+    now = _now()
     return verdicts.failed(
         job, biz_type, token=token, tried=tried, now=now, own_wait_seconds=_own_wait_seconds(error, now=now)
     )
@@ -116,6 +123,10 @@ def _own_wait_seconds(error: Exception, *, now: datetime) -> float | None:
         case int() | float():
             return float(when)
     return None
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(clock.now_ms() / 1000, UTC)
 
 
 def _cause(error: Exception | None) -> Exception | None:
@@ -135,10 +146,10 @@ def _write(finished: Finished, *, worker: str, using: str) -> bool:
     """Whether the lease still held. A connection that broke while the task ran is replaced once."""
     connection = connections[using]
     try:
-        return bool(write_outcomes([finished], now=timezone.now(), worker=worker, using=using))
+        return bool(write_outcomes([finished], now=_now(), worker=worker, using=using))
     except (OperationalError, InterfaceError):
         if connection.in_atomic_block:
             raise
         logger.warning("writing the outcome of job %s again on a new connection", finished.job_id)
         connection.close()
-        return bool(write_outcomes([finished], now=timezone.now(), worker=worker, using=using))
+        return bool(write_outcomes([finished], now=_now(), worker=worker, using=using))

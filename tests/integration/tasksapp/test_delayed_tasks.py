@@ -16,8 +16,8 @@ from delayhub import delayed_task
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.errors import InvalidJob, WrongState
-from tasksapp.lease_keeper import lease_keeper
 from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.task_runs import lease_keeper
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -59,9 +59,10 @@ def raising(error: Exception) -> Callable[[], None]:
     return fail
 
 
-def work(task: Any, job_id: object, *, now_ms: int = 0) -> Any:
+def work(task: Any, job_id: object, *, now_ms: int | None = None) -> Any:
     """Runs the task for the job, as a worker that got its message does."""
-    task.push_request(headers={JOB_HEADER: str(job_id), NOW_HEADER: now_ms}, hostname="w1@here", called_directly=False)
+    headers = {JOB_HEADER: str(job_id), NOW_HEADER: now_ms or due_ms(timezone.now())}
+    task.push_request(headers=headers, hostname="w1@here", called_directly=False)
     try:
         return task()
     finally:
