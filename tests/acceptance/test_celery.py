@@ -7,6 +7,7 @@ import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def test_tasks_that_are_not_due_are_on_time_when_their_worker_was_killed(
 ) -> None:
     with worker("prefork") as first:
         due = time.time() + 3.0  # noqa: TID251  compared on one machine
-        ids = [proj.run.apply_async(countdown=due - time.time()).id for _ in range(200)]  # noqa: TID251
+        ids = [proj.run.apply_async(eta=datetime.fromtimestamp(due, UTC)).id for _ in range(200)]
         first.kill()
 
     with worker("prefork"):

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
@@ -67,7 +68,7 @@ def test_a_job_is_claimed_by_one_worker(biz_type: BizType) -> None:
         mine = random.Random(name).sample(ids, len(ids))
         return [found for start in range(0, 300, 50) for found in claim(mine[start : start + 50], name)[1]]
 
-    claimed = at_once(*[lambda name=f"w{number}": work(name) for number in range(4)])  # type: ignore[misc]
+    claimed = at_once(*[partial(work, f"w{number}") for number in range(4)])
 
     taken = [job_id for worker in claimed for job_id in worker]
     assert len(taken) == len(set(taken))
