@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $$python && break; done)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'
 WORKERS ?= 2
 TESTS ?=
 
@@ -35,7 +36,8 @@ check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deploymen
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	DELAYHUB_LOG_LEVEL=WARNING $(BIN)/python manage.py makemigrations --check --dry-run
-	DELAYHUB_LOG_LEVEL=WARNING DELAYHUB_HTTPS=1 $(BIN)/python manage.py check --deploy --fail-level WARNING
+	DELAYHUB_LOG_LEVEL=WARNING DELAYHUB_HTTPS=1 DELAYHUB_ENCRYPTION_KEYS=$$($(NEW_KEY)) \
+		$(BIN)/python manage.py check --deploy --fail-level WARNING
 
 fmt: $(VENV)/.dev ## format the code and fix what the linter can
 	$(BIN)/ruff check --fix .
