@@ -57,9 +57,12 @@ class ApiClient:
         return dict(await self._ask("POST", "/jobs", job))
 
     async def create_many(self, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The jobs that were created, in order."""
-        answer = await self._ask("POST", "/jobs/bulk", {"jobs": list(jobs)})
-        return list(answer["results"])
+        """The jobs that were created, in order; Refusal where one of them was refused."""
+        results = (await self._ask("POST", "/jobs/bulk", {"jobs": list(jobs)}))["results"]
+        for result in results:
+            if "error" in result:
+                raise Refusal("POST /jobs/bulk", result["error"]["status"], result["error"]["detail"])
+        return list(results)
 
     async def move(self, job_id: str, *, due_at: str) -> dict[str, Any]:
         """The job at its new time."""

@@ -46,6 +46,7 @@ def run(options: SiteOptions, *, jobs: int, seconds: float, console: Console | N
         except Unreachable:
             site.check()  # which says more, where the server died
             raise
+    console.print()
     console.print(verdict.table())
     for fault in verdict.faults[:SHOWN_FAULTS]:
         console.print(f"[red]✗[/] {fault}", soft_wrap=True)
