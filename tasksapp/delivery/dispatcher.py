@@ -151,7 +151,7 @@ class Dispatcher:
                 if self._lease_left(callback) < target.timeout_seconds + LEASE_MARGIN_SECONDS:
                     finding = Finding(callback=callback, outcome=Returned("its lease was too short to begin"))
                     return
-                self._waiting.discard(asyncio.current_task())  # type: ignore[arg-type]  # it runs in a task
+                self._waiting.discard(asyncio.current_task())
                 begun = True
                 finding = await self._sender.send(callback)
         except asyncio.CancelledError:

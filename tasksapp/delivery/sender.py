@@ -151,7 +151,7 @@ class Sender:
         return headers
 
     def _session(self, guard: AddressGuard, *, force_close: bool) -> aiohttp.ClientSession:
-        trace = aiohttp.TraceConfig(trace_config_ctx_factory=_context)
+        trace = aiohttp.TraceConfig()
         trace.on_connection_reuseconn.append(_note_reuse)
         trace.on_request_headers_sent.append(_note_sent)
         options: dict[str, Any] = {} if force_close else {"keepalive_timeout": 15.0}
@@ -160,7 +160,7 @@ class Sender:
             connector=aiohttp.TCPConnector(
                 limit=0,
                 force_close=force_close,
-                socket_factory=guard.make_socket,  # type: ignore[arg-type]  # aiohttp types the address more loosely
+                socket_factory=guard.make_socket,
                 ttl_dns_cache=5,
                 **options,
             ),
@@ -175,16 +175,12 @@ class Sender:
         return session
 
 
-def _context(trace_request_ctx: _Trace) -> SimpleNamespace:
-    return SimpleNamespace(request=trace_request_ctx)
-
-
 async def _note_reuse(session: aiohttp.ClientSession, context: SimpleNamespace, params: object) -> None:
-    context.request.reused = True
+    context.trace_request_ctx.reused = True
 
 
 async def _note_sent(session: aiohttp.ClientSession, context: SimpleNamespace, params: object) -> None:
-    context.request.sent = True
+    context.trace_request_ctx.sent = True
 
 
 def _failure(error: Exception, callback: Callback, *, sent: bool) -> Outcome:

@@ -126,7 +126,7 @@ def claim_jobs(
     """
     answer = ClaimAnswer(token=secrets.randbits(63))
     if connections[using].vendor == "postgresql":
-        parameters = {"ids": list(ids), "now": now, "worker": worker, "token": answer.token}
+        parameters: dict[str, Any] = {"ids": list(ids), "now": now, "worker": worker, "token": answer.token}
         with connections[using].cursor() as cursor:
             cursor.execute(_CLAIM, {**parameters, "lease": lease_seconds, "forward": forward_seconds})
             for row in cursor.fetchall():
