@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Model, QuerySet
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,7 +21,7 @@ class NewestFirst(BasePagination):
     default_limit = 100
     max_limit = 1_000
 
-    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: APIView | None = None) -> list[Model]:
+    def paginate_queryset(self, queryset: Any, request: Request, view: APIView | None = None) -> list[Any]:
         """One page of rows; a cursor or limit that cannot be is Refused (400)."""
         limit = self._limit(request)
         cursor = self._cursor(request)

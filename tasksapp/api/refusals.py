@@ -1,20 +1,17 @@
-"""Errors of the verbs, of DRF and of our own readers as problem documents."""
+"""What the verbs refuse, as problem documents."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
-from rest_framework import exceptions
+from rest_framework.exceptions import APIException, MethodNotAllowed, NotAcceptable
 
 from tasksapp.api.problems import FieldError, Problem, Refused, internal_error
 from tasksapp.errors import (
     InvalidJob,
-    JobError,
     JobNotFound,
     KeyTaken,
     SeveralJobs,
@@ -26,63 +23,56 @@ from tasksapp.errors import (
 logger = logging.getLogger(__name__)
 
 
-def problem_of(error: JobError) -> Problem:
-    """The refusal that a verb's error is to a caller."""
-    detail = sentence(str(error))
+def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of errors
+    """The problem document for an error that a caller can do something about; None for our own failures."""
     match error:
-        case InvalidJob(field=field, code=code):
-            return Problem(status=400, code="invalid", detail=detail, errors=[FieldError(field, code, detail)])
-        case JobNotFound():
-            return Problem(status=404, code="not_found", detail=detail)
-        case TooManyInserts(retry_after_seconds=wait):
-            headers = {"Retry-After": str(max(1, math.ceil(wait)))}
-            return Problem(status=429, code="too_many_inserts", detail=detail, headers=headers)
-        case KeyTaken(job_id=job_id):
-            error_of_key = FieldError("idempotency_key", "taken", detail)
+        case Refused():
+            return error.problem
+        case InvalidJob():
+            entry = FieldError(error.field, error.code, error.message)
+            return Problem(status=400, code="invalid", detail=error.message, errors=[entry])
+        case TooManyInserts():
+            seconds = max(1, math.ceil(error.retry_after_seconds))
             return Problem(
-                status=409, code="key_taken", detail=detail, errors=[error_of_key], extra={"job_id": str(job_id)}
+                status=429, code="too_many_inserts", detail=str(error), headers={"Retry-After": str(seconds)}
             )
-        case SeveralJobs(ids=ids):
-            return Problem(status=409, code="several_jobs", detail=detail, extra={"ids": [str(id_) for id_ in ids]})
-        case WrongState(status=status):
-            return Problem(status=409, code="wrong_state", detail=detail, extra={"state": str(status)})
-        case VersionConflict(status=status, version=version):
-            extra = {"state": str(status), "version": version}
-            return Problem(status=409, code="version_conflict", detail=detail, extra=extra)
-    return internal_error()
-
-
-def answer_to(error: Exception, context: Mapping[str, Any] | None = None) -> HttpResponse | None:
-    """DRF's ``EXCEPTION_HANDLER``: the problem document; None for what is nobody's fault but ours."""
-    match error:
-        case Refused(problem=problem):
-            return problem.response()
-        case JobError():
-            return problem_of(error).response()
-        case Http404():
-            return Problem(status=404, code="not_found", detail="There is no such thing.").response()
-        case PermissionDenied():
-            return Problem(status=403, code="forbidden", detail="That is not allowed.").response()
-        case exceptions.ValidationError():
-            return invalid(error).response()
-        case exceptions.APIException():
-            code = str(error.default_code)
-            return Problem(status=error.status_code, code=code, detail=sentence(str(error.detail))).response()
+        case KeyTaken():
+            entry = FieldError("idempotency_key", "taken", str(error))
+            return _conflict("idempotency_key_taken", error, errors=[entry], job_id=str(error.job_id))
+        case WrongState():
+            return _conflict("wrong_state", error, state=error.status)
+        case VersionConflict():
+            entry = FieldError("version", "stale", str(error))
+            return _conflict("version_conflict", error, errors=[entry], state=error.status, version=error.version)
+        case SeveralJobs():
+            return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
+        case JobNotFound() | Http404():
+            return Problem(status=404, code="not_found", detail=str(error) or "There is no such thing.")
+        case MethodNotAllowed():
+            return Problem(status=405, code="method_not_allowed", detail=str(error.detail))
+        case NotAcceptable():
+            return Problem(status=406, code="not_acceptable", detail="Only JSON is spoken here.")
+        case APIException():
+            return Problem(status=error.status_code, code="invalid", detail=str(error.detail))
     return None
 
 
-def invalid(error: exceptions.ValidationError) -> Problem:
-    """DRF's complaints, each with its field."""
-    detail = error.detail
-    named: Mapping[str, Any] = detail if isinstance(detail, dict) else {"": detail}
-    errors = [
-        FieldError(field or None, getattr(message, "code", "invalid"), sentence(str(message)))
-        for field, messages in named.items()
-        for message in (messages if isinstance(messages, list) else [messages])
-    ]
-    return Problem(status=400, code="invalid", detail=errors[0].message if errors else "Invalid.", errors=errors)
+def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
+    """DRF's exception handler: every error is a problem document, ours are logged."""
+    problem = problem_of(error)
+    if problem is None:
+        logger.error("%s failed", context["request"].path, exc_info=error)
+        problem = internal_error()
+    response = problem.response()
+    if problem.status == 405:
+        response["Allow"] = ", ".join(context["view"].allowed_methods)
+    return response
+
+
+def _conflict(code: str, error: Exception, *, errors: list[FieldError] | None = None, **extra: Any) -> Problem:
+    return Problem(status=409, code=code, detail=str(error), errors=errors or (), extra=extra)
 
 
 def sentence(text: str) -> str:
-    """The text with a capital and a full stop, unless it begins with a field's name."""
+    """The text with a full stop."""
     return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -2,7 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
+from typing import NamedTuple
+
 from django.db import models
+
+#: How a key begins, so that a leaked one is known for what it is.
+MARK = "dh_"
+PREFIX_LENGTH = 11
+
+
+class IssuedKey(NamedTuple):
+    """A new key: its row, and the key itself, which is nowhere else."""
+
+    row: ApiKey
+    key: str
+
+
+class ApiKeyManager(models.Manager["ApiKey"]):
+    """Issues keys and finds whom a key belongs to."""
+
+    def issue(self, name: str, *, key: str | None = None) -> IssuedKey:
+        """A key for that caller: a new one, or the one given."""
+        key = key or MARK + secrets.token_urlsafe(32)
+        row = self.create(name=name, prefix=key[:PREFIX_LENGTH], hashed_key=hash_key(key))
+        return IssuedKey(row, key)
+
+    def owner_of(self, key: str) -> ApiKey | None:
+        """The enabled row of that key, or None."""
+        row = self.filter(prefix=key[:PREFIX_LENGTH], enabled=True).first()
+        if row is None or not secrets.compare_digest(row.hashed_key, hash_key(key)):
+            return None
+        return row
 
 
 class ApiKey(models.Model):
@@ -15,6 +47,8 @@ class ApiKey(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
 
+    objects = ApiKeyManager()
+
     class Meta:
         db_table = "delayhub_api_key"
         ordering = ["name"]
@@ -22,3 +56,8 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+
+def hash_key(key: str) -> str:
+    """SHA-256 of a key. Keys are 256 random bits: there is nothing to guess, so nothing slow is needed."""
+    return hashlib.sha256(key.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""``manage.py create_api_key NAME``: a key for the REST API."""
+"""``manage.py create_api_key NAME``: a key for a caller of the API, shown once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from tasksapp.models import ApiKey
 
 
 class Command(BaseCommand):
-    """Makes a key and prints it; it is not shown again."""
+    """Issues an API key."""
 
-    help = "Makes an API key and prints it; it is not shown again. To take a key back, disable it in the admin."
+    help = "Issues an API key and prints it; it is not kept and cannot be shown again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("name", help="whose key it is")
+        """NAME."""
+        parser.add_argument("name", help="whose key it is, such as the calling system's name")
 
-    def handle(self, *, name: str, **_: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Prints the key alone, so that it can be piped on."""
+        del args
+        name: str = options["name"].strip()
+        if not name:
+            raise CommandError("a key needs a name")
         if ApiKey.objects.filter(name=name).exists():
-            raise CommandError(f"{name} has a key: delete it in the admin, or choose another name")
+            raise CommandError(f"there is a key named {name!r} already; disable or delete it in the admin first")
         self.stdout.write(ApiKey.objects.issue(name).key)

@@ -1,0 +1,73 @@
+"""The addresses of biz types, and of jobs by their business key."""
+
+from __future__ import annotations
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp import lifecycle
+from tasksapp.api.entry import Entry, fields_of
+from tasksapp.api.job_views import shown, version_of
+from tasksapp.api.representation import BizTypeSerializer, JobSerializer, biz_type_json
+from tasksapp.api.requests import MOVE_FIELDS, MoveRequestSerializer, VerbRequestSerializer, only_known
+from tasksapp.models import BizType, Job
+
+BIZ_ID = r"jobs/(?P<biz_id>[^/]{1,200})"
+
+
+class BizTypeViews(Entry):
+    """Biz types, read only: people change them in the admin."""
+
+    queryset = BizType.objects.order_by("code")
+    serializer_class = BizTypeSerializer
+    pagination_class = None
+    lookup_field = "code"
+    lookup_value_regex = "[a-z0-9][a-z0-9._-]{0,99}"
+
+    @extend_schema(summary="List biz types", responses=BizTypeSerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """All of them, by code."""
+        return Response([biz_type_json(biz_type) for biz_type in self.get_queryset()])
+
+    @extend_schema(summary="Read a biz type", responses=BizTypeSerializer)
+    def retrieve(self, request: Request, code: str) -> Response:
+        """One biz type."""
+        biz_type = self.get_queryset().filter(code=code).first()
+        if biz_type is None:
+            raise Http404(f"There is no biz type {code!r}.")
+        return Response(biz_type_json(biz_type))
+
+    @extend_schema(summary="Look jobs up by business key", responses=JobSerializer(many=True))
+    @action(detail=True, methods=["get"], url_path=BIZ_ID, url_name="job")
+    def job(self, request: Request, code: str, biz_id: str) -> Response:
+        """The newest job with that business key."""
+        jobs = Job.objects.select_related("biz_type").filter(biz_type__code=code, biz_id=biz_id)
+        found = jobs.order_by("-id").first()
+        if found is None:
+            raise Http404(f"There is no job of {code} with the biz id {biz_id!r}.")
+        return shown(found)
+
+    @extend_schema(summary="Move a job by business key", request=MoveRequestSerializer, responses=JobSerializer)
+    @job.mapping.patch
+    def move_job(self, request: Request, code: str, biz_id: str) -> Response:
+        """Gives the one live job with that business key another time."""
+        fields = fields_of(request)
+        only_known(fields, MOVE_FIELDS)
+        return shown(lifecycle.reschedule(lifecycle.find_live(code, biz_id).id, **fields))
+
+    @extend_schema(summary="Cancel a job by business key", request=VerbRequestSerializer, responses=JobSerializer)
+    @action(detail=True, methods=["post"], url_path=f"{BIZ_ID}/cancel", url_name="job-cancel")
+    def cancel_job(self, request: Request, code: str, biz_id: str) -> Response:
+        """Calls the one live job with that business key off."""
+        version = version_of(request)
+        return shown(lifecycle.cancel(lifecycle.find_live(code, biz_id).id, **version))
+
+    @extend_schema(summary="Run a job now by business key", request=VerbRequestSerializer, responses=JobSerializer)
+    @action(detail=True, methods=["post"], url_path=f"{BIZ_ID}/run", url_name="job-run")
+    def run_job(self, request: Request, code: str, biz_id: str) -> Response:
+        """Makes the one live job with that business key due at once."""
+        version = version_of(request)
+        return shown(lifecycle.run_now(lifecycle.find_live(code, biz_id).id, **version))

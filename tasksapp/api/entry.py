@@ -1,0 +1,76 @@
+"""What all of the API's views share: who may come in, what they speak, and how an error is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import JSONParser
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.viewsets import GenericViewSet
+
+from tasksapp.api.authentication import ApiKeyAuthentication
+from tasksapp.api.json_body import read_object
+from tasksapp.api.refusals import handle
+from tasksapp.api.schema import ProblemSchema
+from tasksapp.conf import options
+
+#: A job's body may be as large as the options say; the rest of the request is small, and JSON escapes may triple it.
+ENVELOPE_BYTES = 4_096
+ESCAPES = 3
+
+
+class JsonAlone(BaseContentNegotiation):
+    """JSON is spoken here, whatever else a client would like."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        """The JSON parser."""
+        del request
+        return parsers[0]
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        """The JSON renderer."""
+        del request, format_suffix
+        return renderers[0], renderers[0].media_type
+
+
+class CompactRenderer(JSONRenderer):
+    """JSON as short as it gets, by the standard library: its values are plain already."""
+
+    def render(self, data: Any, *args: Any, **kwargs: Any) -> bytes:
+        """The bytes of the answer."""
+        del args, kwargs
+        return b"" if data is None else json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+class Entry(GenericViewSet[Any]):
+    """A view of the API. Not atomic by itself: each verb has a transaction of its own, so what it armed is known."""
+
+    authentication_classes = [ApiKeyAuthentication]
+    permission_classes = [IsAuthenticated]
+    content_negotiation_class = JsonAlone
+    parser_classes = [JSONParser]
+    renderer_classes = [CompactRenderer]
+    schema = ProblemSchema()
+
+    @classmethod
+    def as_view(cls, *args: Any, **kwargs: Any) -> Any:
+        """The view, outside of ``ATOMIC_REQUESTS``."""
+        return transaction.non_atomic_requests(super().as_view(*args, **kwargs))
+
+    def get_exception_handler(self) -> Any:
+        """Problem documents, whatever the project's own handler does elsewhere."""
+        return handle
+
+
+def fields_of(request: Request, *, jobs: int = 1) -> dict[str, Any]:
+    """The JSON object a request carries; {} where it carries nothing."""
+    raw: HttpRequest = request._request
+    if not raw.META.get("CONTENT_LENGTH") or raw.META["CONTENT_LENGTH"] == "0":
+        return {}
+    return read_object(raw, max_bytes=jobs * ESCAPES * options().body_bytes + ENVELOPE_BYTES)

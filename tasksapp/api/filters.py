@@ -1,0 +1,54 @@
+"""How lists of jobs are narrowed down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from tasksapp.api.problems import FieldError, Problem, Refused
+from tasksapp.models import Job, Status
+
+
+class JobFilters(filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
+    """Filters of the job list."""
+
+    status = filters.MultipleChoiceFilter(choices=Status.choices, help_text="May be given several times.")
+    biz_type = filters.CharFilter(field_name="biz_type__code")
+    biz_id = filters.CharFilter()
+    due_after = filters.IsoDateTimeFilter(field_name="due_at", lookup_expr="gte")
+    due_before = filters.IsoDateTimeFilter(field_name="due_at", lookup_expr="lt")
+    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
+    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+
+    class Meta:
+        model = Job
+        fields: list[str] = []
+
+
+class RefusingFilters(filters.DjangoFilterBackend):  # type: ignore[misc]  # django-filter has no types
+    """django-filter's backend; a value that cannot be, or a name that means nothing, is Refused (400)."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: APIView) -> QuerySet[Any]:
+        """The rows that pass all filters."""
+        filterset = self.get_filterset(request, queryset, view)
+        if filterset is None:
+            return queryset
+        known = {*filterset.filters, "cursor", "limit", "format"}
+        errors = [
+            FieldError(name[:100], "unknown", f"there is no filter {name[:100]!r}")
+            for name in request.query_params
+            if name not in known
+        ]
+        if not filterset.is_valid():
+            for name, messages in filterset.errors.get_json_data().items():
+                errors += [FieldError(name, entry["code"] or "invalid", entry["message"]) for entry in messages]
+        if any("\x00" in str(value) for value in request.query_params.values()):
+            errors.append(FieldError(None, "invalid", "a filter may not hold the character NUL"))
+        if errors:
+            raise Refused(Problem(status=400, code="invalid", detail=errors[0].message, errors=errors))
+        rows: QuerySet[Any] = filterset.qs
+        return rows

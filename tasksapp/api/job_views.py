@@ -1,0 +1,206 @@
+"""The addresses of jobs: each reads a request, asks one verb, and shows the result."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp import lifecycle, scheduling
+from tasksapp.api.entry import Entry, fields_of
+from tasksapp.api.filters import JobFilters, RefusingFilters
+from tasksapp.api.paging import NewestFirst
+from tasksapp.api.problems import Refused
+from tasksapp.api.refusals import problem_of
+from tasksapp.api.representation import (
+    AttemptSerializer,
+    CreatedJobSerializer,
+    JobSerializer,
+    attempt_json,
+    created_json,
+    job_json,
+)
+from tasksapp.api.requests import (
+    MAX_BULK,
+    MOVE_FIELDS,
+    VERB_FIELDS,
+    BulkRequestSerializer,
+    JobRequestSerializer,
+    MoveRequestSerializer,
+    VerbRequestSerializer,
+    job_request,
+    only_known,
+    refused,
+)
+from tasksapp.errors import InvalidJob, JobError
+from tasksapp.models import Attempt, Job
+
+IDEMPOTENCY_HEADER = OpenApiParameter(
+    "Idempotency-Key", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The same as `idempotency_key`."
+)
+BULK_ANSWER = inline_serializer(
+    "BulkAnswer",
+    {
+        "created": serializers.IntegerField(),
+        "refused": serializers.IntegerField(),
+        "results": serializers.ListField(
+            child=serializers.DictField(), help_text="In order: a job's id and how it was created, or `error`."
+        ),
+    },
+)
+
+
+class JobViews(Entry):
+    """Jobs."""
+
+    queryset = Job.objects.select_related("biz_type")
+    serializer_class = JobSerializer
+    pagination_class = NewestFirst
+    filter_backends = [RefusingFilters]
+    filterset_class = JobFilters
+    lookup_value_regex = "[0-9a-fA-F-]{36}"
+
+    # ------------------------------------------------------------ creating
+
+    @extend_schema(
+        summary="Create a job",
+        request=JobRequestSerializer,
+        parameters=[IDEMPOTENCY_HEADER],
+        responses={201: CreatedJobSerializer, 200: OpenApiResponse(CreatedJobSerializer, "The key made it before.")},
+    )
+    def create(self, request: Request) -> Response:
+        """Creates a job; a due time that has passed fires at once and says so."""
+        asked = job_request(
+            fields_of(request),
+            key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
+            traceparent=request.META.get("HTTP_TRACEPARENT", ""),
+        )
+        (outcome,) = scheduling.create_many([asked])
+        if isinstance(outcome, scheduling.Rejected):
+            raise outcome.error
+        answer = created_json(outcome, biz_type=asked.biz_type)
+        headers = {"Location": f"/api/v1/jobs/{outcome.job_id}"}
+        return Response(answer, status=201 if outcome.created else 200, headers=headers)
+
+    @extend_schema(
+        summary="Create many jobs", request=BulkRequestSerializer, responses={201: BULK_ANSWER, 207: BULK_ANSWER}
+    )
+    @action(detail=False, methods=["post"])
+    def bulk(self, request: Request) -> Response:
+        """Creates up to 1 000 jobs together; each good one is created whatever becomes of the others."""
+        fields = fields_of(request, jobs=MAX_BULK)
+        only_known(fields, {"jobs"})
+        jobs = fields.get("jobs")
+        if not isinstance(jobs, list) or not 1 <= len(jobs) <= MAX_BULK:
+            raise refused("jobs", "invalid", f"jobs must be a list of 1 to {MAX_BULK} jobs")
+        traceparent = request.META.get("HTTP_TRACEPARENT", "")
+        results: list[dict[str, Any]] = [{} for _ in jobs]
+        asked: list[tuple[int, scheduling.JobRequest]] = []
+        for number, job in enumerate(jobs):
+            try:
+                asked.append((number, job_request(job, traceparent=traceparent)))
+            except Refused as error:
+                results[number] = {"error": error.problem.as_json()}
+        outcomes = scheduling.create_many([job for _, job in asked])
+        for (number, _), outcome in zip(asked, outcomes, strict=True):
+            results[number] = bulk_result(outcome)
+        refusals = sum("error" in result for result in results)
+        answer = {"created": len(results) - refusals, "refused": refusals, "results": results}
+        return Response(answer, status=207 if refusals else 201)
+
+    # ------------------------------------------------------------ looking
+
+    @extend_schema(summary="List jobs", responses=JobSerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """The newest first, a page at a time."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        assert page is not None
+        return self.get_paginated_response([job_json(job, biz_type=job.biz_type.code) for job in page])
+
+    @extend_schema(summary="Read a job", responses=JobSerializer)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """One job."""
+        job = self.get_queryset().filter(id=job_id(pk)).first()
+        if job is None:
+            raise Http404(f"There is no job {pk}.")
+        return shown(job)
+
+    @extend_schema(summary="List a job's attempts", responses=AttemptSerializer(many=True), filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def attempts(self, request: Request, pk: str) -> Response:
+        """Every attempt to deliver it, the first one first."""
+        if not Job.objects.filter(id=job_id(pk)).exists():
+            raise Http404(f"There is no job {pk}.")
+        return Response(
+            [attempt_json(attempt) for attempt in Attempt.objects.filter(job_id=job_id(pk)).order_by("number")]
+        )
+
+    # ------------------------------------------------------------ changing
+
+    @extend_schema(summary="Move a job", request=MoveRequestSerializer, responses=JobSerializer)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Gives a pending job another time."""
+        fields = fields_of(request)
+        only_known(fields, MOVE_FIELDS)
+        return shown(lifecycle.reschedule(job_id(pk), **fields))
+
+    @extend_schema(summary="Cancel a job", request=VerbRequestSerializer, responses=JobSerializer)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Calls a pending job off: once this is answered with 200, nothing is sent."""
+        return shown(lifecycle.cancel(job_id(pk), **version_of(request)))
+
+    @extend_schema(summary="Run a job now", request=VerbRequestSerializer, responses=JobSerializer)
+    @action(detail=True, methods=["post"])
+    def run(self, request: Request, pk: str) -> Response:
+        """Makes a pending job due at once; a pause of its biz type still holds it."""
+        return shown(lifecycle.run_now(job_id(pk), **version_of(request)))
+
+    @extend_schema(summary="Redrive a dead job", request=VerbRequestSerializer, responses=JobSerializer)
+    @action(detail=True, methods=["post"])
+    def redrive(self, request: Request, pk: str) -> Response:
+        """Lets a dead job try again, with a new budget of attempts."""
+        return shown(lifecycle.redrive(job_id(pk), **version_of(request)))
+
+    @extend_schema(summary="Drop a dead job", request=VerbRequestSerializer, responses=JobSerializer)
+    @action(detail=True, methods=["post"])
+    def drop(self, request: Request, pk: str) -> Response:
+        """Gives a dead job up for good."""
+        return shown(lifecycle.drop(job_id(pk), **version_of(request)))
+
+
+def job_id(text: str) -> UUID:
+    """The id in an address; what is none names nothing (404)."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Http404(f"There is no job {text}.") from None
+
+
+def shown(job: Job) -> Response:
+    """A job as an answer."""
+    return Response(job_json(job, biz_type=job.biz_type.code))
+
+
+def version_of(request: Request) -> dict[str, Any]:
+    """The version that a verb's caller saw, where it says one."""
+    fields = fields_of(request)
+    only_known(fields, VERB_FIELDS)
+    return fields
+
+
+def bulk_result(outcome: scheduling.Created | scheduling.Rejected) -> dict[str, Any]:
+    """What a bulk's caller is told of one of its jobs."""
+    if isinstance(outcome, scheduling.Created):
+        return {"id": str(outcome.job_id), "created": outcome.created, "past_due": outcome.was_past}
+    error: JobError = outcome.error
+    problem = problem_of(error) or problem_of(InvalidJob(None, "invalid", str(error)))
+    assert problem is not None
+    return {"error": problem.as_json()}

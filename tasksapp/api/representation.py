@@ -1,0 +1,138 @@
+"""How jobs, attempts and biz types look from outside. The serializers describe it; plain functions make it."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from rest_framework import serializers
+
+from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.scheduling import Created
+
+
+def moment(value: datetime | None) -> str | None:
+    """A time as ISO 8601 in UTC, to the microsecond."""
+    return None if value is None else value.isoformat().replace("+00:00", "Z")
+
+
+def job_json(job: Job, *, biz_type: str) -> dict[str, Any]:
+    """A job, as :class:`JobSerializer` describes it."""
+    return {
+        "id": str(job.id),
+        "biz_type": biz_type,
+        "biz_id": job.biz_id,
+        "status": str(job.status),
+        "due_at": moment(job.due_at),
+        "next_run_at": moment(job.next_run_at),
+        "body": json.loads(job.body),
+        "priority": job.priority,
+        "attempts": job.attempts,
+        "max_attempts": job.max_attempts,
+        "system_errors": job.system_errors,
+        "version": job.version,
+        "last_error": job.last_error,
+        "created_at": moment(job.created_at),
+        "updated_at": moment(job.updated_at),
+        "finished_at": moment(job.finished_at),
+    }
+
+
+def created_json(created: Created, *, biz_type: str) -> dict[str, Any]:
+    """A job that was just asked for, as :class:`CreatedJobSerializer` describes it."""
+    return {
+        **job_json(created.job, biz_type=biz_type),
+        "created": created.created,
+        "armed": created.armed,
+        "past_due": created.was_past,
+    }
+
+
+def attempt_json(attempt: Attempt) -> dict[str, Any]:
+    """An attempt, as :class:`AttemptSerializer` describes it."""
+    return {
+        "number": attempt.number,
+        "started_at": moment(attempt.started_at),
+        "duration_ms": attempt.duration_ms,
+        "lateness_ms": attempt.lateness_ms,
+        "status_code": attempt.status_code,
+        "response_headers": attempt.response_headers,
+        "response_body": attempt.response_body,
+        "error": attempt.error,
+        "worker": attempt.worker,
+    }
+
+
+def biz_type_json(biz_type: BizType) -> dict[str, Any]:
+    """A biz type, as :class:`BizTypeSerializer` describes it. Secrets stay inside."""
+    return {
+        "code": biz_type.code,
+        "name": biz_type.name,
+        "description": biz_type.description,
+        "enabled": biz_type.enabled,
+        "paused_until": moment(biz_type.paused_until),
+        "target": str(biz_type.target),
+        "max_attempts": biz_type.max_attempts,
+        "timeout_seconds": biz_type.timeout_seconds,
+        "guarantee": str(biz_type.guarantee),
+        "lane": biz_type.lane,
+    }
+
+
+class JobSerializer(serializers.Serializer[Any]):
+    """A job."""
+
+    id = serializers.UUIDField()
+    biz_type = serializers.CharField()
+    biz_id = serializers.CharField(allow_blank=True)
+    status = serializers.ChoiceField(choices=Status.choices)
+    due_at = serializers.DateTimeField(help_text="What was asked for.")
+    next_run_at = serializers.DateTimeField(help_text="What the clock follows: the due time, or the next retry.")
+    body = serializers.JSONField(help_text="Sent to the receiver as it is.")
+    priority = serializers.IntegerField()
+    attempts = serializers.IntegerField()
+    max_attempts = serializers.IntegerField(allow_null=True, help_text="Null: as the biz type says.")
+    system_errors = serializers.IntegerField(help_text="Failures on our side; they use no attempts.")
+    version = serializers.IntegerField(help_text="Grows with every change by a person or caller.")
+    last_error = serializers.CharField(allow_blank=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class CreatedJobSerializer(JobSerializer):
+    """A job that was asked for."""
+
+    created = serializers.BooleanField(help_text="False: the idempotency key made it before.")
+    armed = serializers.BooleanField(allow_null=True, help_text="Whether its timer is set; if not, it will be soon.")
+    past_due = serializers.BooleanField(help_text="Its time had passed already: it fires at once.")
+
+
+class AttemptSerializer(serializers.Serializer[Any]):
+    """One attempt to deliver a job."""
+
+    number = serializers.IntegerField()
+    started_at = serializers.DateTimeField()
+    duration_ms = serializers.IntegerField()
+    lateness_ms = serializers.IntegerField()
+    status_code = serializers.IntegerField(allow_null=True)
+    response_headers = serializers.DictField(child=serializers.CharField())
+    response_body = serializers.CharField(allow_blank=True)
+    error = serializers.CharField(allow_blank=True)
+    worker = serializers.CharField(allow_blank=True)
+
+
+class BizTypeSerializer(serializers.Serializer[Any]):
+    """A kind of job."""
+
+    code = serializers.CharField()
+    name = serializers.CharField(allow_blank=True)
+    description = serializers.CharField(allow_blank=True)
+    enabled = serializers.BooleanField()
+    paused_until = serializers.DateTimeField(allow_null=True)
+    target = serializers.ChoiceField(choices=BizType.Target.choices)
+    max_attempts = serializers.IntegerField()
+    timeout_seconds = serializers.FloatField()
+    guarantee = serializers.ChoiceField(choices=BizType.Guarantee.choices)
+    lane = serializers.CharField()
