@@ -27,6 +27,7 @@ MAX_DELAY = timedelta(days=36_525)
 
 #: A number that may not fit in 64 bits or in a double; looked at more closely where it is found.
 _LONG_NUMBER = re.compile(r"\d{16}")
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TRACEPARENT = re.compile(r"\A(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}\Z")
 _CODE = re.compile(r"\A[a-z0-9][a-z0-9._-]{0,99}\Z")
@@ -117,7 +118,7 @@ def version(value: Any) -> int | None:
 def body(value: Any) -> str:
     """Any JSON value as the exact text to be signed and sent: compact, UTF-8."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _encode(value)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise _unfit_body(error) from None

@@ -42,14 +42,45 @@ FROM unnest(
 """
 
 
+_COPY = """
+COPY delayhub_job (
+    id, biz_type_id, biz_id, due_at, body, priority, max_attempts, traceparent, next_run_at,
+    status, attempts, attempt_base, system_errors, version, worker, last_error, created_at, updated_at
+) FROM STDIN
+"""
+#: From so many rows on, COPY is faster, though it takes one round trip more.
+COPY_ROWS = 20
+
+
 def insert_jobs(rows: Sequence[NewJob], *, now: datetime, using: str) -> None:
     """Inserts pending jobs, as part of the caller's transaction if there is one."""
     if not rows:
         return
     connection = connections[using]
-    if connection.vendor == "postgresql":
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        with connection.cursor() as cursor:
-            cursor.execute(_INSERT, [now, now, *columns])
-    else:
+    if connection.vendor != "postgresql":
         Job.objects.using(using).bulk_create([row.as_job(now=now) for row in rows], batch_size=500)
+        return
+    with connection.cursor() as cursor:
+        if len(rows) < COPY_ROWS or not hasattr(cursor, "copy"):  # psycopg2 has another copy
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            cursor.execute(_INSERT, [now, now, *columns])
+            return
+        with cursor.copy(_COPY) as copy:
+            for start in range(0, len(rows), 500):
+                copy.write(_copy_text(rows[start : start + 500], now))
+
+
+def _copy_text(rows: Sequence[NewJob], now: datetime) -> str:
+    """Rows in COPY's text format: psycopg takes four times as long to make arrays of them."""
+    rest = f"pending\t0\t0\t0\t1\t\t\t{now.isoformat()}\t{now.isoformat()}\n"
+    lines: list[str] = []
+    for row in rows:
+        due = row.due_at.isoformat()
+        # The rules let no tab or line end through; that leaves the backslash.
+        biz_id, body = row.biz_id.replace("\\", "\\\\"), row.body.replace("\\", "\\\\")
+        attempts = "\\N" if row.max_attempts is None else row.max_attempts
+        lines.append(
+            f"{row.id}\t{row.biz_type_id}\t{biz_id}\t{due}\t{body}\t{row.priority}\t{attempts}"
+            f"\t{row.traceparent}\t{due}\t{rest}"
+        )
+    return "".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -146,6 +147,29 @@ def test_a_bulk_takes_the_good_and_names_the_bad(biz_type: BizType, lane: TimerL
     assert isinstance(outcomes[4], Created)
     assert (outcomes[4].created, outcomes[4].job_id) == (False, outcomes[2].job_id)
     assert Job.objects.count() == lane.count() == 2
+
+
+def test_a_large_bulk_is_stored_as_it_is(biz_type: BizType) -> None:
+    bodies = ["a\tb\nc\r", "\\N", "\\.", "\\t", "\\", '"', "ä\u2028🚲", None, {"k\\": ["\x7f", "\\\\n"]}, ""] * 5
+    biz_ids = ["\\N", "a\\", "\\tb", "'", '"', "ä🚲", "", "%s", "{}", "\\\\"] * 5
+    due = [datetime(1, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, 0, 0, 0, 1, tzinfo=UTC)] * 25
+
+    made = create_many(
+        [
+            JobRequest(biz_type="order.close", body=body, biz_id=biz_id, due_at=moment, max_attempts=attempts)
+            for body, biz_id, moment, attempts in zip(bodies, biz_ids, due, [None, 7] * 25, strict=True)
+        ]
+    )
+
+    stored = Job.objects.in_bulk()
+    assert len(stored) == 50
+    for index, one in enumerate(made):
+        assert isinstance(one, Created)
+        job = stored[one.job_id]
+        assert (job.biz_id, job.due_at, job.max_attempts) == (biz_ids[index], due[index], [None, 7][index % 2])
+        assert json.loads(job.body) == bodies[index]
+        for column in Job._meta.concrete_fields:
+            assert getattr(one.job, column.attname) == getattr(job, column.attname), column.attname
 
 
 def test_a_large_bulk_is_stored_in_order(biz_type: BizType, lane: TimerLane) -> None:
