@@ -8,8 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from celery import Celery, Task, shared_task
+from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
+from tasksapp import worker  # noqa: F401  connects the loader and the post office to the worker's life
 from tasksapp.catalogue import catalogue
 from tasksapp.post_office import post_office
 from tasksapp.sql.claim_jobs import ClaimedJob
@@ -30,8 +32,15 @@ def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int,
         struck: whether a worker was lost with these ids before; they come one at a time then.
     """
     office = post_office()
+    # Celery keeps connections; one that broke is replaced here, or every batch from now on would fail.
+    connections[office.courier.using].close_if_unusable_or_obsolete()
     claimed_at = office.clock.monotonic()
-    answer = office.courier.claim([UUID(job_id) for job_id in ids], now_ms=now_ms)
+    try:
+        answer = office.courier.claim([UUID(job_id) for job_id in ids], now_ms=now_ms)
+    except (OperationalError, InterfaceError) as error:
+        # The loader brings the timers again; until then the database has time to come back.
+        logger.warning("%d due jobs wait for the database: %s", len(ids), error, extra={"action": "claim"})
+        return
     office.courier.hand_over(answer, office.dispatcher, claimed_at=claimed_at)
     for job in answer.forwarded:
         _forward(self.app, job, now_ms=now_ms, using=office.courier.using)

@@ -1,0 +1,53 @@
+"""The gate of a biz type: what claims may take from its timer queue, as its row says at this moment."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from delayhub.engine import Gate, due_ms
+from tasksapp.models import UNTIL_RESUMED, BizType
+
+#: After a pause the rate begins here and doubles every other second, so that a backlog is no flood.
+RAMP_FIRST_PER_SECOND = 50.0
+RAMP_DOUBLING_SECONDS = 2.0
+#: After so many seconds nothing is held back any more (50/s, doubled ten times).
+RAMP_SECONDS = 20.0
+
+
+def gate_of(biz_type: BizType, *, now: datetime) -> Gate:
+    """The gate as it should be now."""
+    rate, burst = biz_type.delivery_rate, biz_type.delivery_burst
+    ramp = _ramp_per_second(biz_type, now=now)
+    if ramp is not None and (rate is None or ramp < rate):
+        # A tenth of a second's worth, or a claim would get one job at a time.
+        rate, burst = ramp, max(1, int(ramp / 10))
+    return Gate(
+        rate_per_second=rate,
+        burst=burst,
+        max_in_flight=biz_type.max_in_flight,
+        shut_until_ms=_shut_until_ms(biz_type, now=now),
+        weight=biz_type.weight,
+    )
+
+
+def is_shut(biz_type: BizType, *, now: datetime) -> bool:
+    """Whether none of its jobs may go now."""
+    return _shut_until_ms(biz_type, now=now) > 0
+
+
+def _shut_until_ms(biz_type: BizType, *, now: datetime) -> int:
+    if not biz_type.enabled:
+        return due_ms(UNTIL_RESUMED)
+    if biz_type.paused_until is not None and biz_type.paused_until > now:
+        return due_ms(biz_type.paused_until)
+    return 0
+
+
+def _ramp_per_second(biz_type: BizType, *, now: datetime) -> float | None:
+    """What the ramp allows; None where it is over, or there was no pause."""
+    ends = [moment for moment in (biz_type.resumed_at, biz_type.paused_until) if moment is not None and moment <= now]
+    if not ends or now - max(ends) >= timedelta(seconds=RAMP_SECONDS):
+        return None
+    elapsed = (now - max(ends)).total_seconds()
+    doublings: float = elapsed // RAMP_DOUBLING_SECONDS
+    return RAMP_FIRST_PER_SECOND * 2**doublings

@@ -1,0 +1,244 @@
+"""The loader: brings timers from the database into Redis, and rows back from workers that were lost.
+
+One at a time by a Redis lease, in any worker; each turn is one :meth:`Loader.run_once`. Every turn arms the rows that
+enter the near window and those that are overdue, returns lost leases and writes the gates. Where timers were lost with
+Redis, it loads the whole window again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import uuid4
+
+from django.db import Error
+
+from delayhub.engine import Gate, TimerLane
+from tasksapp.conf import options
+from tasksapp.courier import moment
+from tasksapp.gates import gate_of, is_shut
+from tasksapp.models import BizType, Status
+from tasksapp.redis_clock import RedisClock
+from tasksapp.sql.renew_leases import return_lost_leases
+from tasksapp.sql.sweep import Place, Row, count_pending, pages
+from tasksapp.timers import Timer, client, grouped, patient_lane, settle
+
+logger = logging.getLogger(__name__)
+
+#: A due job that is still pending after this long is looked at: its timer is missing, or it waits for a worker.
+OVERDUE = timedelta(seconds=2)
+#: Pages of overdue rows in one turn, over all biz types; the next turn goes on where this one ended.
+OVERDUE_PAGES = 10
+#: Lost rows that one turn returns.
+LOST_ROWS = 5_000
+#: Timers and rows of the window are counted against each other this often.
+COUNT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """What one turn did.
+
+    Args:
+        held: whether this loader had the seat; without it, it did nothing.
+        entered: rows that entered the window, or were loaded again.
+        overdue: overdue rows whose timer was ensured.
+        returned: rows of lost workers.
+        reloaded: whether the whole window was loaded.
+    """
+
+    held: bool
+    entered: int = 0
+    overdue: int = 0
+    returned: int = 0
+    reloaded: bool = False
+
+
+class _Server(NamedTuple):
+    """Which Redis this is, and which of its lives; another one may lack timers."""
+
+    run_id: str
+    replication_id: str
+    epochs: tuple[str | None, ...]
+
+
+class Loader:
+    """Keeps Redis in step with one database.
+
+    Args:
+        using: the database.
+        clock: Redis' time.
+        holder: the name that its seat is taken with.
+    """
+
+    def __init__(self, *, using: str, clock: RedisClock | None = None, holder: str = "") -> None:
+        self._using = using
+        self._clock = clock or RedisClock(client)
+        self._holder = holder or uuid4().hex
+        self._server: _Server | None = None
+        self._horizon: datetime | None = None
+        self._overdue: dict[int, Place] = {}
+        self._gates: dict[tuple[str, str], Gate] = {}
+        self._open: set[int] = set()
+        self._count_at = 0.0
+        #: Lost leases are not looked for before this: workers could not renew while the database was away.
+        self._patience_until = 0.0
+
+    def run_once(self) -> Turn:
+        """One turn. Raises what Redis or the database raise; the next turn makes good for it."""
+        if not self._hold():
+            self._server = None
+            return Turn(held=False)
+        try:
+            return self._turn()
+        except Error:
+            self._patience_until = self._clock.monotonic() + options().lease_seconds
+            raise
+
+    def resign(self) -> None:
+        """Gives the seat up, so that another loader need not wait for the lease to end."""
+        lane = self._lanes()[0]
+        if lane.client.get(lane.keys.loader) == self._holder.encode():
+            lane.client.delete(lane.keys.loader)
+
+    def reload(self) -> int:
+        """Loads the whole window, whoever has the seat; how many rows that was."""
+        self._clock.sync()
+        now = self._now()
+        biz_types = list(BizType.objects.using(self._using))
+        self._write_gates(biz_types, now=now, all_of_them=True)
+        return self._load(biz_types, after=None, until=now + _window())
+
+    def _turn(self) -> Turn:
+        self._clock.sync()
+        now = self._now()
+        biz_types = list(BizType.objects.using(self._using))
+        server = self._look_at_server()
+        reloaded = server != self._server or self._timers_are_missing(biz_types, now=now)
+        self._write_gates(biz_types, now=now, all_of_them=reloaded)
+        until = now + _window()
+        if reloaded:
+            logger.info("loading all timers of the next %s", _window(), extra={"action": "reload"})
+        entered = self._load(biz_types, after=None if reloaded else self._horizon, until=until)
+        self._server, self._horizon = server, until
+        overdue = 0 if reloaded else self._arm_overdue(biz_types, now=now)
+        return Turn(held=True, entered=entered, overdue=overdue, returned=self._return_lost(now), reloaded=reloaded)
+
+    def _load(self, biz_types: Sequence[BizType], *, after: datetime | None, until: datetime) -> int:
+        """Ensures timers of the window, but none of biz types that are shut: those need none until they open."""
+        loaded, now = 0, self._now()
+        open_now = {biz_type.id for biz_type in biz_types if not is_shut(biz_type, now=now)}
+        for biz_type in biz_types:
+            if biz_type.id not in open_now:
+                continue
+            # One that just opened has the whole window to bring, its backlog comes with the overdue rows.
+            begin = after if after is None or biz_type.id in self._open else now - OVERDUE
+            for page in pages(biz_type.id, after=begin, until=until, using=self._using):
+                loaded += self._ensure(biz_type, page)
+                self._hold()
+        self._open = open_now
+        return loaded
+
+    def _arm_overdue(self, biz_types: Iterable[BizType], *, now: datetime) -> int:
+        """Ensures timers of a bounded number of overdue rows; shut biz types cost nothing."""
+        armed, pages_left = 0, OVERDUE_PAGES
+        waiting = [biz_type for biz_type in biz_types if not is_shut(biz_type, now=now)]
+        # Those that were cut off in an earlier turn go first.
+        for biz_type in sorted(waiting, key=lambda biz_type: biz_type.id not in self._overdue):
+            after = self._overdue.pop(biz_type.id, None)
+            for page in pages(biz_type.id, after=after, until=now - OVERDUE, using=self._using):
+                if not pages_left:
+                    if after is not None:
+                        self._overdue[biz_type.id] = after
+                    break
+                armed += self._ensure(biz_type, page)
+                after = page[-1].place
+                pages_left -= 1
+            if not pages_left:
+                break
+        return armed
+
+    def _ensure(self, biz_type: BizType, rows: Iterable[Row]) -> int:
+        now = self._now()
+        timers = [
+            Timer(biz_type.lane, biz_type.code, row.id, row.next_run_at, row.priority)
+            for row in rows
+            if row.under_way_until is None or row.under_way_until <= now
+        ]
+        for (lane, queue, step), group in grouped(timers).items():
+            patient_lane(lane).ensure(queue, group, step=step)
+        return len(timers)
+
+    def _return_lost(self, now: datetime) -> int:
+        if self._clock.monotonic() < self._patience_until:
+            return 0
+        returned = 0
+        while returned < LOST_ROWS:
+            lost = return_lost_leases(
+                now=now, limit=500, max_system_errors=options().max_system_errors, using=self._using
+            )
+            for job in lost:
+                timer = Timer(job.biz_type.lane, job.biz_type.code, job.id, job.next_run_at, job.priority)
+                if job.biz_type.max_in_flight is not None:
+                    settle(timer.lane, timer.queue, [job.id])
+                if job.status == Status.PENDING:
+                    for (lane, queue, step), group in grouped([timer]).items():
+                        patient_lane(lane).ensure(queue, group, step=step)
+                logger.warning(
+                    "job %s lost its worker %s and is %s",
+                    job.id,
+                    job.worker,
+                    job.status,
+                    extra={"action": "return", "job_id": str(job.id)},
+                )
+            returned += len(lost)
+            if len(lost) < 500:
+                break
+        return returned
+
+    def _write_gates(self, biz_types: Iterable[BizType], *, now: datetime, all_of_them: bool) -> None:
+        for biz_type in biz_types:
+            gate = gate_of(biz_type, now=now)
+            if all_of_them or self._gates.get((biz_type.lane, biz_type.code), Gate()) != gate:
+                patient_lane(biz_type.lane).set_gate(biz_type.code, gate)
+                self._gates[biz_type.lane, biz_type.code] = gate
+
+    def _timers_are_missing(self, biz_types: Iterable[BizType], *, now: datetime) -> bool:
+        """Whether Redis holds fewer timers than the database has rows in the window."""
+        if self._horizon is None or self._clock.monotonic() < self._count_at:
+            return False
+        self._count_at = self._clock.monotonic() + COUNT_SECONDS
+        for biz_type in biz_types:
+            if biz_type.id not in self._open:
+                continue
+            # Not those about to be due: they may be on their way to a worker.
+            rows = count_pending(biz_type.id, after=now + timedelta(seconds=30), until=self._horizon, using=self._using)
+            if rows and patient_lane(biz_type.lane).count(biz_type.code) < rows:
+                logger.warning("Redis lacks timers of %s", biz_type.code, extra={"action": "count", "rows": rows})
+                return True
+        return False
+
+    def _look_at_server(self) -> _Server:
+        info = client().info()
+        epochs = []
+        for lane in self._lanes():
+            lane.client.set(lane.keys.epoch, uuid4().hex, nx=True)
+            epoch = lane.client.get(lane.keys.epoch)
+            epochs.append(epoch.decode() if isinstance(epoch, bytes) else epoch)
+        return _Server(str(info["run_id"]), str(info.get("master_replid", "")), tuple(epochs))
+
+    def _hold(self) -> bool:
+        return self._lanes()[0].hold(self._holder, lease_ms=int(options().loader_lease_seconds * 1000))
+
+    def _lanes(self) -> list[TimerLane]:
+        return [patient_lane(name) for name in options().lanes]
+
+    def _now(self) -> datetime:
+        return moment(self._clock.now_ms())
+
+
+def _window() -> timedelta:
+    return timedelta(seconds=options().near_window_seconds)

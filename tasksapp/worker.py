@@ -1,0 +1,103 @@
+"""What runs in a Celery worker beside its tasks: the loader's thread, and the post office until the worker ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from typing import Any
+
+import redis
+from celery.signals import worker_process_shutdown, worker_ready, worker_shutdown, worker_shutting_down
+from django.db import Error, connections, router
+
+from tasksapp.conf import options
+from tasksapp.loader import Loader
+from tasksapp.models import Job
+from tasksapp.post_office import close_post_office
+
+logger = logging.getLogger(__name__)
+
+#: After a failed turn the next one waits this long.
+FAILED_SECONDS = 2.0
+
+
+class LoaderThread:
+    """Runs a loader's turns until it is stopped. No process is forked in the middle of one."""
+
+    def __init__(self, loader: Loader, *, using: str) -> None:
+        self._loader = loader
+        self._using = using
+        self._stop = threading.Event()
+        self._turn = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="delayhub-loader", daemon=True)
+
+    def start(self) -> None:
+        """Begins with a turn at once."""
+        os.register_at_fork(before=self._hold_still, after_in_parent=self._go_on)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after the turn under way, and gives the seat to another loader."""
+        self._stop.set()
+        self._thread.join(10.0)
+
+    def run_once(self) -> bool:
+        """One turn; whether it went well. A failure is logged, and made good for by the next."""
+        with self._turn:
+            try:
+                self._loader.run_once()
+            except (Error, redis.RedisError, OSError) as error:
+                logger.warning("the loader's turn failed, trying again: %s", error, extra={"action": "load"})
+                connections[self._using].close()
+                return False
+        return True
+
+    def _run(self) -> None:
+        wait = 0.0
+        while not self._stop.wait(wait):
+            wait = options().sweep_seconds if self.run_once() else FAILED_SECONDS
+        try:
+            self._loader.resign()
+        except (redis.RedisError, OSError):
+            logger.debug("the loader's seat will be free when its lease ends")
+        connections[self._using].close()
+
+    def _hold_still(self) -> None:
+        # A turn that takes longer than this waits for a server; a child that is forked then uses nothing of it.
+        self._held_still = self._turn.acquire(timeout=2.0)
+
+    def _go_on(self) -> None:
+        if self._held_still:
+            self._turn.release()
+
+
+class _Running:
+    """The loader's thread of this process."""
+
+    thread: LoaderThread | None = None
+
+
+@worker_ready.connect(dispatch_uid="tasksapp.worker")
+def start_loader(sender: Any = None, **_: Any) -> None:
+    """Starts the loader in a worker that consumes a timer lane."""
+    if _Running.thread is None and set(options().lanes) & set(sender.app.amqp.queues.consume_from):
+        using = router.db_for_write(Job)
+        _Running.thread = LoaderThread(Loader(using=using), using=using)
+        _Running.thread.start()
+
+
+@worker_shutting_down.connect(dispatch_uid="tasksapp.worker")
+def stop_loader(**_: Any) -> None:
+    """Lets another worker's loader take over at once."""
+    thread, _Running.thread = _Running.thread, None
+    if thread is not None:
+        # From a signal handler: nothing may wait here.
+        threading.Thread(target=thread.stop, name="delayhub-loader-stop", daemon=True).start()
+
+
+@worker_process_shutdown.connect(dispatch_uid="tasksapp.worker")
+@worker_shutdown.connect(dispatch_uid="tasksapp.worker")
+def finish_deliveries(**_: Any) -> None:
+    """Lets open callbacks end, and writes every outcome, before the process does."""
+    close_post_office()

@@ -1,0 +1,215 @@
+"""The loader's turns: timers brought, brought back, and rows taken back from lost workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+import redis
+from django.utils import timezone
+
+from delayhub.engine import Lease, TimerLane
+from tasksapp import loader as loader_module
+from tasksapp.loader import Loader, Turn
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
+from tasksapp.scheduling import JobRequest, create, create_many
+from tasksapp.sql.claim_jobs import claim_jobs
+from tests.integration.tasksapp.conftest import MakeBizType
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def loader() -> Loader:
+    return Loader(using="default")
+
+
+def lose_timers(lane: TimerLane) -> None:
+    """Takes the timers away but nothing else, as a stale replica would."""
+    lane.client.delete(*(lane.keys.queue(name).waiting for name in ("order.close", "other")))
+
+
+def test_a_row_that_enters_the_window_gets_a_timer(
+    biz_type: BizType, loader: Loader, lane: TimerLane, settings: Any
+) -> None:
+    create("order.close", delay=3_700)
+    assert loader.run_once() == Turn(held=True, reloaded=True)
+    assert lane.count() == 0
+    settings.DELAYHUB = {**settings.DELAYHUB, "NEAR_WINDOW_SECONDS": 3_800}
+
+    turn = loader.run_once()
+
+    assert turn == Turn(held=True, entered=1)
+    assert lane.count("order.close") == 1
+
+
+def test_an_overdue_row_without_a_timer_gets_one(biz_type: BizType, loader: Loader, lane: TimerLane) -> None:
+    loader.run_once()
+    job_id = create("order.close").job_id
+    Job.objects.update(next_run_at=timezone.now() - timedelta(seconds=3))
+    lose_timers(lane)
+
+    turn = loader.run_once()
+
+    assert turn.overdue == 1
+    assert lane.claim().batches[0].ids == [str(job_id)]
+
+
+def test_timers_are_brought_back_after_a_flush(
+    biz_type: BizType, loader: Loader, lane: TimerLane, redis_client: redis.Redis
+) -> None:
+    create_many([JobRequest(biz_type="order.close", delay=60 + n) for n in range(2_500)])
+    loader.run_once()
+    redis_client.flushall()
+
+    turn = loader.run_once()
+
+    assert turn.reloaded
+    assert turn.entered == lane.count("order.close") == 2_500
+    assert not loader.run_once().reloaded
+
+
+def test_timers_are_brought_back_where_redis_holds_fewer_than_there_are_rows(
+    biz_type: BizType, loader: Loader, lane: TimerLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader_module, "COUNT_SECONDS", 0.0)
+    create_many([JobRequest(biz_type="order.close", delay=600 + n) for n in range(5)])
+    loader.run_once()
+    lose_timers(lane)
+
+    assert loader.run_once().reloaded
+    assert lane.count("order.close") == 5
+
+
+def test_one_loader_has_the_seat_and_another_takes_over_when_it_resigns(biz_type: BizType, loader: Loader) -> None:
+    other = Loader(using="default")
+
+    assert loader.run_once().held
+    assert not other.run_once().held
+    loader.resign()
+    assert other.run_once() == Turn(held=True, reloaded=True)
+    assert not loader.run_once().held
+
+
+def test_the_seat_of_a_loader_that_died_is_free_after_its_lease(
+    biz_type: BizType, loader: Loader, lane: TimerLane
+) -> None:
+    loader.run_once()
+
+    assert 0 < lane.client.pttl(lane.keys.loader) <= 10_000
+
+
+def test_two_loaders_do_no_harm(biz_type: BizType, loader: Loader, lane: TimerLane) -> None:
+    create("order.close", delay=60)
+    other = Loader(using="default")
+
+    loader.reload()
+    other.reload()
+
+    assert lane.count() == 1
+
+
+def test_rows_of_a_lost_worker_come_back(biz_type: BizType, loader: Loader, lane: TimerLane) -> None:
+    job_id = create("order.close").job_id
+    claim = lane.claim()
+    claim_jobs([job_id], now=timezone.now() - timedelta(hours=1), lease_seconds=60, worker="lost", using="default")
+    Job.objects.update(status=Status.RUNNING, lease_until=timezone.now() - timedelta(seconds=1))
+    lane.acknowledge([Lease(lane.name, b.queue, i, b.token) for b in claim.batches for i in b.ids])
+
+    turn = loader.run_once()
+
+    assert turn.returned == 1
+    job = Job.objects.get()
+    assert (job.status, job.attempts, job.system_errors) == (Status.PENDING, 0, 1)
+    assert lane.claim().batches[0].ids == [str(job_id)]
+
+
+def test_after_the_database_was_away_leases_get_their_full_time(
+    biz_type: BizType, loader: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.db import OperationalError
+
+    create("order.close")
+    Job.objects.update(status=Status.RUNNING, lease_token=1, lease_until=timezone.now() - timedelta(seconds=1))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OperationalError("the database is away")
+
+    with monkeypatch.context() as away:
+        away.setattr(loader_module, "return_lost_leases", refuse)
+        with pytest.raises(OperationalError):
+            loader.run_once()
+
+    assert loader.run_once().returned == 0
+    assert Job.objects.get().status == Status.RUNNING
+
+
+def test_a_million_overdue_rows_of_a_paused_biz_type_cost_nothing(
+    make_biz_type: MakeBizType,
+    loader: Loader,
+    lane: TimerLane,
+    django_assert_max_num_queries: Callable[[int], Any],
+) -> None:
+    make_biz_type("order.close", paused_until=UNTIL_RESUMED)
+    make_biz_type("other")
+    create_many([JobRequest(biz_type="order.close") for _ in range(3_000)])
+    lose_timers(lane)
+    loader.run_once()
+
+    with django_assert_max_num_queries(7):
+        turn = loader.run_once()
+
+    assert (turn.entered, turn.overdue) == (0, 0)
+    assert lane.count("order.close") == 0
+
+
+def test_when_a_pause_ends_the_window_and_the_backlog_come_back(
+    make_biz_type: MakeBizType, loader: Loader, lane: TimerLane
+) -> None:
+    make_biz_type("order.close", paused_until=UNTIL_RESUMED)
+    create_many([JobRequest(biz_type="order.close", due_at=timezone.now() - timedelta(minutes=1)) for _ in range(7)])
+    create_many([JobRequest(biz_type="order.close", delay=600) for _ in range(3)])
+    loader.run_once()
+    lose_timers(lane)
+    assert lane.claim().batches == []
+
+    BizType.objects.update(paused_until=None, resumed_at=timezone.now())
+    turn = loader.run_once()
+
+    assert (turn.entered, turn.overdue) == (3, 7)
+    # the ramp: a twentieth of the first rate's second at once, then 50 a second
+    assert 1 <= sum(len(batch.ids) for batch in lane.claim().batches) <= 6
+
+
+def test_a_backlog_is_walked_in_bounded_turns(
+    biz_type: BizType, make_biz_type: MakeBizType, loader: Loader, lane: TimerLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader_module, "OVERDUE_PAGES", 2)
+    monkeypatch.setattr("tasksapp.sql.sweep.PAGE_ROWS", 10)
+    make_biz_type("other")
+    loader.run_once()
+    past = timezone.now() - timedelta(minutes=1)
+    ids: list[UUID] = []
+    for code in ("order.close", "other"):
+        outcomes = create_many([JobRequest(biz_type=code, due_at=past) for _ in range(25)])
+        ids += [outcome.job_id for outcome in outcomes]  # type: ignore[union-attr]  # none is rejected
+    lose_timers(lane)
+
+    turns = [loader.run_once().overdue for _ in range(4)]
+
+    assert turns[0] == turns[1] == 20
+    assert lane.count() == len(ids)
+
+
+def test_a_limit_of_a_biz_type_reaches_the_gate(make_biz_type: MakeBizType, loader: Loader, lane: TimerLane) -> None:
+    made = make_biz_type("order.close", max_in_flight=2)
+    loader.run_once()
+    create_many([JobRequest(biz_type="order.close") for _ in range(5)])
+
+    assert len(lane.claim().batches[0].ids) == 2
+    BizType.objects.filter(id=made.id).update(max_in_flight=3)
+    loader.run_once()
+    assert len(lane.claim().batches[0].ids) == 1
