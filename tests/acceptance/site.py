@@ -1,0 +1,70 @@
+"""A site for acceptance tests, and jobs on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from delayhub.engine.clock import SystemClock
+from delayhub.standalone.api_client import ApiClient
+from delayhub.standalone.demo import FINAL, create, rows_of
+from delayhub.standalone.receiver import Received, read_received
+from delayhub.standalone.scenario import PlannedJob
+from delayhub.standalone.site import Site, SiteOptions
+from delayhub.standalone.verdict import FollowedJob, follow
+from tests.acceptance.waiting import wait_until
+
+#: Short leases, so that what a killed worker held is back within seconds.
+SHORT_LEASES = {"DELAYHUB_LEASE_SECONDS": "3", "DELAYHUB_BROKER_LEASE_SECONDS": "3"}
+
+
+def site_in(folder: Path) -> Site:
+    """A site with short leases, not started yet."""
+    return Site(SiteOptions(data_dir=folder, settings=SHORT_LEASES))
+
+
+def now() -> datetime:
+    return datetime.fromtimestamp(SystemClock().now_ms() / 1000, UTC)
+
+
+def create_on(site: Site, planned: Sequence[PlannedJob]) -> dict[str, PlannedJob]:
+    """Creates the jobs, and changes those that are to be changed; by id."""
+
+    async def ask() -> dict[str, PlannedJob]:
+        async with ApiClient(site.url, key=site.api_key) as api:
+            return await create(api, planned)
+
+    return asyncio.run(ask())
+
+
+def rows_on(site: Site, created: Mapping[str, PlannedJob]) -> Mapping[str, dict[str, Any]]:
+    """The API's rows of the jobs, by id."""
+
+    async def ask() -> Mapping[str, dict[str, Any]]:
+        async with ApiClient(site.url, key=site.api_key) as api:
+            return await rows_of(api, created)
+
+    return asyncio.run(ask())
+
+
+def received_by(site: Site, created: Mapping[str, PlannedJob]) -> list[Received]:
+    """The callbacks of those jobs so far."""
+    return [callback for callback in read_received(site.folder.received) if callback.job_id in created]
+
+
+def wait_until_all_ended(site: Site, created: Mapping[str, PlannedJob], *, within_seconds: float) -> list[FollowedJob]:
+    """The jobs, once each has a final status."""
+
+    def unended() -> dict[str, str]:
+        rows = rows_on(site, created)
+        return {id_: row["status"] for id_, row in rows.items() if row["status"] not in FINAL}
+
+    wait_until(
+        lambda: not unended(),
+        within_seconds=within_seconds,
+        otherwise=lambda: f"not ended: {unended()}\n{site.worker.log_tail()}",
+    )
+    return follow(created, rows_on(site, created), received_by(site, created))
