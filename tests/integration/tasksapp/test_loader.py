@@ -170,7 +170,7 @@ def test_when_a_pause_ends_the_window_and_the_backlog_come_back(
     make_biz_type: MakeBizType, loader: Loader, lane: TimerLane
 ) -> None:
     make_biz_type("order.close", paused_until=UNTIL_RESUMED)
-    create_many([JobRequest(biz_type="order.close", due_at=timezone.now() - timedelta(minutes=1)) for _ in range(7)])
+    create_many([JobRequest(biz_type="order.close", due_at=timezone.now() - timedelta(minutes=1)) for _ in range(90)])
     create_many([JobRequest(biz_type="order.close", delay=600) for _ in range(3)])
     loader.run_once()
     lose_timers(lane)
@@ -179,9 +179,9 @@ def test_when_a_pause_ends_the_window_and_the_backlog_come_back(
     BizType.objects.update(paused_until=None, resumed_at=timezone.now())
     turn = loader.run_once()
 
-    assert (turn.entered, turn.overdue) == (3, 7)
-    # the ramp: a twentieth of the first rate's second at once, then 50 a second
-    assert 1 <= sum(len(batch.ids) for batch in lane.claim().batches) <= 6
+    assert (turn.entered, turn.overdue) == (3, 90)
+    # the ramp: five at once, then 50 a second
+    assert 5 <= sum(len(batch.ids) for batch in lane.claim().batches) < 50
 
 
 def test_a_backlog_is_walked_in_bounded_turns(
@@ -200,7 +200,8 @@ def test_a_backlog_is_walked_in_bounded_turns(
 
     turns = [loader.run_once().overdue for _ in range(4)]
 
-    assert turns[0] == turns[1] == 20
+    assert turns[0] == 20
+    assert max(turns) <= 20
     assert lane.count() == len(ids)
 
 
