@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,10 +13,12 @@ from tests.acceptance.site import create_on, now, received_by, site_in, wait_unt
 from tests.acceptance.waiting import wait_until
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    with site_in(tmp_path) as site:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One site for all of them: each leaves it as a survivor should be, up and running."""
+    with site_in(tmp_path_factory.mktemp("site")) as site:
         yield site
+        site.check()
 
 
 def assert_ended_as_planned(jobs: list[FollowedJob]) -> None:
