@@ -1,27 +1,32 @@
-"""The README's Celery example does what the README says, typed as it stands there."""
+"""The README's examples do what the README says, typed as they stand there."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from threading import Timer
 
 import pytest
+import requests
 
+from delayhub.standalone.receiver import read_received
 from delayhub.standalone.redis_server import RedisServer
+from tests.acceptance.site import site_in
+from tests.acceptance.waiting import wait_until
 
-ROOT = Path(__file__).parents[2]
+README = (Path(__file__).parents[2] / "README.md").read_text()
 DEADLINE_SECONDS = 60
 
 
 @pytest.mark.slow
 def test_the_celery_example_closes_one_order_and_not_the_revoked_one(tmp_path: Path, redis_server: RedisServer) -> None:
-    readme = (ROOT / "README.md").read_text()
-    [example] = re.findall(r"```python\n(# shop\.py\n.*?)```", readme, re.DOTALL)
-    [commands] = re.findall(r"```\n(python shop\.py\n.*?)```", readme, re.DOTALL)
+    [example] = re.findall(r"```python\n(# shop\.py\n.*?)```", README, re.DOTALL)
+    [commands] = re.findall(r"```\n(python shop\.py\n.*?)```", README, re.DOTALL)
     create, work = commands.splitlines()
     own = example.replace("127.0.0.1:6379/0", f"127.0.0.1:{redis_server.port}/0")
     assert own != example
@@ -32,6 +37,27 @@ def test_the_celery_example_closes_one_order_and_not_the_revoked_one(tmp_path: P
 
     assert "order-42 is closed" in heard
     assert "order-41" not in heard
+
+
+@pytest.mark.slow
+def test_the_curl_example_is_called_back_with_a_good_signature(tmp_path: Path) -> None:
+    [command] = re.findall(r"```\n(curl .*?)```", README, re.DOTALL)
+    words = shlex.split(command)
+    given = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
+    body = json.loads(words[words.index("-d") + 1])
+    assert given["Authorization"] == "Bearer $DELAYHUB_KEY"
+
+    with site_in(tmp_path) as site:
+        address = words[1].replace("http://127.0.0.1:8000", site.url)
+        headers = {**given, "Authorization": f"Bearer {site.api_key}"}
+        created = requests.post(address, json={**body, "delay": 1}, headers=headers, timeout=10)
+        assert created.status_code == 201, created.text
+        wait_until(lambda: any(read_received(site.folder.received)), within_seconds=30, otherwise=site.worker.log_tail)
+
+        [callback] = read_received(site.folder.received)
+        assert callback.job_id == created.json()["id"]
+        assert callback.biz_type == body["biz_type"]
+        assert callback.verified
 
 
 def environment() -> dict[str, str]:
