@@ -59,7 +59,11 @@ def _not_run(answer: ClaimAnswer, job_id: UUID, *, now: datetime, using: str) ->
     if answer.locked:
         _arm_again(job_id, now + LOCKED_WAIT, using=using)
         return NotRun("its row is locked at this moment")
-    return NotRun("its biz type is paused" if answer.shut else "it has ended, or another worker has it")
+    if answer.shut:
+        # Its message is not under way any more; the loader arms the row when the biz type goes on.
+        Job.objects.using(using).filter(id=job_id, status=Status.PENDING).update(lease_until=None)
+        return NotRun("its biz type is paused")
+    return NotRun("it has ended, or another worker has it")
 
 
 def _arm_again(job_id: UUID, moment: datetime, *, using: str) -> None:

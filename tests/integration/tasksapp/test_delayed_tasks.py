@@ -17,6 +17,7 @@ from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.errors import InvalidJob, WrongState
 from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.task_runs import lease_keeper
 from tests.integration.tasksapp.conftest import MakeBizType
 
@@ -219,6 +220,23 @@ def test_a_job_that_was_moved_while_its_message_waited_runs_at_its_new_time(lane
 
     assert closed == []
     assert lane.count("shop.close") == 1
+
+
+def test_a_job_that_is_under_way_when_its_biz_type_is_paused_waits_for_nothing_else(
+    make_biz_type: MakeBizType,
+) -> None:
+    biz_type = make_biz_type("shop.close", target="celery", task_name="tests.shop.close")
+    scheduled: Any = close_order.schedule(args=[1])
+    now = timezone.now()
+    claim_jobs([scheduled.id], now=now, lease_seconds=60, worker="w", using="default", forward_seconds=300)
+    assert scheduled.job.lease_until is not None
+    biz_type.paused_until = now + timedelta(hours=1)
+    biz_type.save()
+
+    with pytest.raises(Ignore):
+        work(close_order, scheduled.id)
+
+    assert (scheduled.job.status, scheduled.job.lease_until) == (Status.PENDING, None)
 
 
 def test_a_worker_whose_clock_is_behind_believes_the_message(lane: TimerLane) -> None:
