@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def install(app: Celery) -> Celery:
-    """The same app, with the schemes ``delayhub://``, ``delayhubs://`` and ``delayhub+sentinel://`` known to it.
+    """The same app, with the schemes ``delayhub://``, ``delayhubs://`` and ``delayhub-sentinel://`` known to it.
 
     Call it once, where the app is made. Its ``app.control`` gains durable ``revoke``, and ``reschedule``,
     ``scheduled``, ``counts``, ``dead`` and ``redrive``, which need no worker.

@@ -1,19 +1,24 @@
-"""The transports: ``delayhub://``, ``delayhubs://`` (TLS) and ``delayhub+sentinel://``."""
+"""The transports: ``delayhub://``, ``delayhubs://`` (TLS) and ``delayhub-sentinel://``."""
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
+import redis
 from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport import redis as kombu_redis
+from kombu.utils.url import url_to_parts
+from redis.sentinel import Sentinel
 
+from delayhub.errors import OptionError
 from delayhub.transport.channel import Channel, TimerQueue
 from delayhub.transport.poller import Poller
 
 ALIASES = {
     "delayhub": "delayhub.transport.transport:Transport",
     "delayhubs": "delayhub.transport.transport:SecureTransport",
-    "delayhub+sentinel": "delayhub.transport.transport:SentinelTransport",
+    "delayhub-sentinel": "delayhub.transport.transport:SentinelTransport",
 }
 
 
@@ -31,6 +36,9 @@ class Transport(kombu_redis.Transport):
     driver_name = "delayhub"
 
     def __init__(self, client: Any, **options: Any) -> None:
+        if (client.hostname or "").startswith("sentinel://"):
+            # kombu takes what is before a plus for the transport and never looks at the rest.
+            raise OptionError("the scheme of a broker behind Sentinel is delayhub-sentinel://")
         super().__init__(client, **options)
         self.cycle = Poller()
         self.timer_queues: dict[str, TimerQueue] = {}
@@ -42,10 +50,11 @@ class Transport(kombu_redis.Transport):
 
 
 class SecureTransport(Transport):
-    """The same over TLS."""
+    """The same over TLS. The server's certificate is checked, unless ``ssl_cert_reqs`` says otherwise."""
 
     def __init__(self, client: Any, **options: Any) -> None:
-        client.ssl = client.ssl or True
+        if not isinstance(client.ssl, dict):
+            client.ssl = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
         super().__init__(client, **options)
 
 
@@ -57,9 +66,27 @@ class SentinelChannel(Channel, kombu_redis.SentinelChannel):
         *kombu_redis.SentinelChannel.from_transport_options,
     )
 
+    def _sentinel_managed_pool(self, asynchronous: bool = False) -> Any:
+        # kombu's own asks only those sentinels whose URLs have its own scheme.
+        name = getattr(self, "master_name", None)
+        if name is None:
+            raise OptionError("a broker behind Sentinel needs the transport option master_name")
+        params = self._connparams(asynchronous)
+        first = (params.pop("host"), params.pop("port"))
+        urls = [url_to_parts(url) for url in self.connection.client.alt]
+        manager = Sentinel(  # type: ignore[no-untyped-call]  # redis-py has no types here
+            [(url.hostname, url.port or self.connection.default_port) for url in urls] or [first],
+            min_other_sentinels=getattr(self, "min_other_sentinels", 0),
+            sentinel_kwargs=getattr(self, "sentinel_kwargs", None),
+            **params,
+        )
+        # kombu closes the connections to the sentinels by these.
+        setattr(self, "_async_sentinel_manager" if asynchronous else "_sentinel_manager", manager)
+        return manager.master_for(name, redis.Redis).connection_pool  # type: ignore[no-untyped-call]  # nor here
+
 
 class SentinelTransport(Transport):
-    """The same behind Sentinel: ``delayhub+sentinel://host:26379`` with the transport option ``master_name``."""
+    """The same behind Sentinel: ``delayhub-sentinel://a:26379;delayhub-sentinel://b:26379``, option ``master_name``."""
 
     default_port = 26379
     Channel = SentinelChannel

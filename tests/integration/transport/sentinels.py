@@ -1,0 +1,109 @@
+"""A Redis master, its replicas and the sentinels that watch them, as processes of this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import redis
+from redis.sentinel import MasterNotFoundError, Sentinel
+
+from delayhub.standalone.redis_server import RedisServer, find_redis_server, free_port
+
+NAME = "clock"
+
+
+class Sentinels:
+    """Three servers and three sentinels; two of the sentinels must agree that the master is down.
+
+    Args:
+        folder: where their files go.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.servers: list[RedisServer] = []
+        self.ports: list[int] = []
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            master = stack.enter_context(RedisServer())
+            replica = {"replicaof": f"127.0.0.1 {master.port}", "repl-diskless-sync-delay": 0}
+            self.servers = [master, *(stack.enter_context(RedisServer(config=replica)) for _ in range(2))]
+            for number in range(3):
+                self._start_sentinel(stack, number, master.port)
+            self._wait_until_agreed()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def url(self) -> str:
+        """The broker's URL: all sentinels."""
+        return ";".join(f"delayhub-sentinel://127.0.0.1:{port}" for port in self.ports)
+
+    @property
+    def master(self) -> int:
+        """The port of the master that the first sentinel knows."""
+        with redis.Redis(port=self.ports[0], decode_responses=True) as sentinel:
+            host, port = sentinel.sentinel_get_master_addr_by_name(NAME)
+            assert host == "127.0.0.1"
+            return int(port)
+
+    def client(self) -> redis.Redis:
+        """A client of the master."""
+        return redis.Redis(port=self.master)
+
+    def kill_the_master(self) -> None:
+        """Power cut of the master; returns when there is another."""
+        fallen = self.master
+        next(server for server in self.servers if server.port == fallen).kill()
+        wait(lambda: self.master != fallen, seconds=30)
+
+    def _start_sentinel(self, stack: ExitStack, number: int, master: int) -> None:
+        port = free_port()
+        file = self.folder / f"sentinel-{number}.conf"
+        file.write_text(
+            f"port {port}\nbind 127.0.0.1\ndir {self.folder}\n"
+            f"sentinel monitor {NAME} 127.0.0.1 {master} 2\n"
+            f"sentinel down-after-milliseconds {NAME} 500\n"
+            f"sentinel failover-timeout {NAME} 3000\n"
+        )
+        with (self.folder / f"sentinel-{number}.log").open("wb") as log:
+            process = subprocess.Popen([find_redis_server(), str(file), "--sentinel"], stdout=log, stderr=log)
+        stack.callback(process.wait, 10)
+        stack.callback(process.kill)
+        self.ports.append(port)
+
+    def _wait_until_agreed(self) -> None:
+        def agreed() -> bool:
+            try:
+                for port in self.ports:
+                    with redis.Redis(port=port) as client:
+                        (state,) = client.sentinel_masters().values()
+                        if state["num-slaves"] < 2 or state["num-other-sentinels"] < 2:
+                            return False
+                Sentinel([("127.0.0.1", port) for port in self.ports]).discover_master(NAME)
+            except (redis.ConnectionError, MasterNotFoundError, ValueError):
+                return False
+            return True
+
+        wait(agreed, seconds=30)
+
+
+def wait(condition: Callable[[], bool], *, seconds: float) -> None:
+    """Returns once the condition holds; fails after the deadline."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"nothing came of it within {seconds} s"
+        time.sleep(0.05)  # between looks at other processes
