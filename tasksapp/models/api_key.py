@@ -25,8 +25,10 @@ class ApiKeyManager(models.Manager["ApiKey"]):
 
     def issue(self, name: str, *, key: str | None = None) -> IssuedKey:
         """A key for that caller: a new one, or the one given."""
-        key = key or MARK + secrets.token_urlsafe(32)
-        row = self.create(name=name, prefix=key[:PREFIX_LENGTH], hashed_key=hash_key(key))
+        key = key or new_key()
+        row = self.model(name=name)
+        row.set_key(key)
+        row.save(using=self.db)
         return IssuedKey(row, key)
 
     def owner_of(self, key: str) -> ApiKey | None:
@@ -56,6 +58,15 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    def set_key(self, key: str) -> None:
+        """Makes that the row's key, of which it keeps a hash."""
+        self.prefix, self.hashed_key = key[:PREFIX_LENGTH], hash_key(key)
+
+
+def new_key() -> str:
+    """A key that nobody can guess: 256 random bits."""
+    return MARK + secrets.token_urlsafe(32)
 
 
 def hash_key(key: str) -> str:

@@ -1,0 +1,44 @@
+"""API keys: made here, shown once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.utils.html import format_html
+
+from tasksapp.models import ApiKey
+from tasksapp.models.api_key import new_key
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+    """A key's name and whether it works; the key itself is nowhere."""
+
+    list_display = ["name", "prefix", "enabled", "created_at", "last_used_at"]
+    list_filter = ["enabled"]
+    search_fields = ["name", "prefix"]
+    fields = ["name", "enabled", "prefix", "created_at", "last_used_at"]
+    readonly_fields = ["prefix", "created_at", "last_used_at"]
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        """A new key has nothing to show yet."""
+        del request
+        return self.fields if obj else ["name", "enabled"]
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:
+        """Makes the key of a new row, and says it this once."""
+        if change:
+            super().save_model(request, obj, form, change)
+            return
+        key = new_key()
+        obj.set_key(key)
+        obj.save()
+        text = "The key of {} is <code>{}</code>. Copy it now: it is not kept and cannot be shown again."
+        self.message_user(request, format_html(text, obj.name, key), messages.WARNING)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """A new key works."""
+        return {"enabled": True}

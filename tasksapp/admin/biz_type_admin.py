@@ -1,0 +1,215 @@
+"""Biz types: defined, paused and resumed here."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from tasksapp.admin.badges import badge
+from tasksapp.biz_type_rules import complaints, secret_complaint
+from tasksapp.models import UNTIL_RESUMED, BizType, Status
+
+#: How long an old signing secret goes on to sign beside the new one, so that receivers can change over.
+ROTATION = timedelta(days=1)
+UNCHANGED = "Leave empty to keep what there is."
+
+
+class BizTypeForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argument at run time
+    """A biz type with its secrets, which can be written but never read."""
+
+    auth_secret = forms.CharField(
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=f"user:password, or the token. {UNCHANGED}",
+    )
+    signing_secret = forms.CharField(
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=f"whsec_ and base64. {UNCHANGED} The old one goes on to sign beside a new one for a day.",
+    )
+
+    class Meta:
+        model = BizType
+        fields = "__all__"
+
+    def clean_signing_secret(self) -> str:
+        """A secret that Standard Webhooks can sign with."""
+        secret: str = self.cleaned_data["signing_secret"].strip()
+        if secret and (complaint := secret_complaint(secret)):
+            raise forms.ValidationError(complaint)
+        return secret
+
+    def clean(self) -> dict[str, Any]:
+        """The biz type as a whole."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if not self.errors:
+            candidate = BizType(**{name: cleaned[name] for name in cleaned if name in _COLUMNS})
+            for field, message in complaints(candidate).items():
+                self.add_error(field, message)
+        return cleaned
+
+    def save(self, commit: bool = True) -> BizType:
+        """Stores new secrets, sealed; an old signing secret stays valid for a while."""
+        if secret := self.cleaned_data["auth_secret"]:
+            self.instance.auth_secret = secret
+        if secret := self.cleaned_data["signing_secret"]:
+            if self.instance.signing_secret_sealed:
+                self.instance.previous_signing_secret_sealed = self.instance.signing_secret_sealed
+                self.instance.previous_secret_until = timezone.now() + ROTATION
+            self.instance.signing_secret = secret
+        saved: BizType = super().save(commit)
+        return saved
+
+
+_COLUMNS = {field.name for field in BizType._meta.fields}
+
+
+@admin.register(BizType)
+class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+    """What kinds of job there are, how their jobs fare, and whether they may run."""
+
+    form = BizTypeForm
+    list_display = ["code", "name", "state", "goes_to", "pending_jobs", "dead_jobs", "max_attempts"]
+    list_filter = ["enabled", "target", "lane"]
+    search_fields = ["code", "name", "description"]
+    actions = ["pause", "resume"]
+    save_as = True
+    readonly_fields = ["secrets", "created_at", "updated_at"]
+    fieldsets = [
+        (None, {"fields": ["code", "name", "description", "enabled", "paused_until"]}),
+        (
+            "Target",
+            {
+                "fields": [
+                    "target",
+                    ("method", "url"),
+                    "headers",
+                    ("auth", "auth_secret"),
+                    ("task_name", "task_queue"),
+                    "timeout_seconds",
+                ]
+            },
+        ),
+        ("Signing", {"fields": ["secrets", "signing_secret"]}),
+        (
+            "Retries",
+            {
+                "fields": [
+                    ("max_attempts", "max_age"),
+                    ("backoff", "backoff_min_seconds", "backoff_max_seconds"),
+                    ("backoff_factor", "backoff_max_doublings", "jitter"),
+                    "backoff_list",
+                    "permanent_status_codes",
+                ]
+            },
+        ),
+        (
+            "Limits",
+            {
+                "fields": [
+                    ("insert_rate", "insert_burst"),
+                    ("delivery_rate", "delivery_burst"),
+                    ("max_in_flight", "weight", "priority"),
+                ]
+            },
+        ),
+        ("Guarantees", {"fields": ["guarantee", ("max_lateness", "when_late"), "retention", "lane"]}),
+        ("Record", {"fields": [("created_at", "updated_at")], "classes": ["collapse"]}),
+    ]
+
+    class Media:
+        css = {"all": ["tasksapp/admin.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[BizType]:
+        """Biz types with how many of their jobs are pending and dead."""
+        rows: QuerySet[BizType] = super().get_queryset(request)
+        return rows.annotate(
+            pending=Count("jobs", filter=Q(jobs__status=Status.PENDING)),
+            dead=Count("jobs", filter=Q(jobs__status=Status.DEAD)),
+        )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: BizType | None = None) -> list[str]:
+        """The code names a queue in Redis and is known to callers: it stays."""
+        return ["code", *self.readonly_fields] if obj else list(self.readonly_fields)
+
+    @admin.display(description="state")
+    def state(self, biz_type: BizType) -> SafeString:
+        """Whether its jobs may run."""
+        if not biz_type.enabled:
+            return badge("disabled", "disabled")
+        if biz_type.is_paused:
+            assert biz_type.paused_until is not None
+            if biz_type.paused_until >= UNTIL_RESUMED:
+                return badge("paused", "paused")
+            until = timezone.localtime(biz_type.paused_until)
+            return badge(f"paused until {until:%Y-%m-%d %H:%M}", "paused")
+        return badge("open", "open")
+
+    @admin.display(description="goes to")
+    def goes_to(self, biz_type: BizType) -> str:
+        """The address or the task."""
+        if biz_type.target == BizType.Target.CELERY:
+            return f"task {biz_type.task_name}"
+        return f"{biz_type.method} {biz_type.url}"
+
+    @admin.display(description="pending", ordering="pending")
+    def pending_jobs(self, biz_type: Any) -> SafeString:
+        """How many wait, with a link to them."""
+        return jobs_link(biz_type, Status.PENDING, biz_type.pending)
+
+    @admin.display(description="dead", ordering="dead")
+    def dead_jobs(self, biz_type: Any) -> SafeString:
+        """How many gave up, with a link to them."""
+        return jobs_link(biz_type, Status.DEAD, biz_type.dead)
+
+    @admin.display(description="secrets set")
+    def secrets(self, biz_type: BizType) -> str:
+        """Which secrets there are; none is ever shown."""
+        found = [
+            label
+            for label, sealed in (
+                ("auth", biz_type.auth_secret_sealed),
+                ("signing", biz_type.signing_secret_sealed),
+                ("previous signing", biz_type.previous_signing_secret_sealed),
+            )
+            if sealed
+        ]
+        return ", ".join(found) or "none"
+
+    @admin.action(description="Pause: jobs wait until somebody resumes", permissions=["change"])
+    def pause(self, request: HttpRequest, queryset: QuerySet[BizType]) -> None:
+        """Holds the jobs of the chosen biz types."""
+        for biz_type in queryset:
+            biz_type.paused_until = UNTIL_RESUMED
+            biz_type.save(update_fields=["paused_until", "updated_at"])
+        self.message_user(request, f"{queryset.count()} paused; their jobs wait.", messages.SUCCESS)
+
+    @admin.action(description="Resume", permissions=["change"])
+    def resume(self, request: HttpRequest, queryset: QuerySet[BizType]) -> None:
+        """Lets the jobs of the chosen biz types run again, slowly at first."""
+        resumed = 0
+        for biz_type in queryset:
+            if biz_type.paused_until is not None:
+                biz_type.paused_until, biz_type.resumed_at = None, timezone.now()
+                biz_type.save(update_fields=["paused_until", "resumed_at", "updated_at"])
+                resumed += 1
+        self.message_user(request, f"{resumed} resumed; the rate rises over time.", messages.SUCCESS)
+
+
+def jobs_link(biz_type: BizType, status: Status, count: int) -> SafeString:
+    """A number that leads to the jobs it counts."""
+    if not count:
+        return format_html('<span class="delayhub-quiet">{}</span>', 0)
+    url = reverse("admin:tasksapp_job_changelist")
+    return format_html(
+        '<a href="{}?biz_type__id__exact={}&amp;status__exact={}">{}</a>', url, biz_type.pk, status, count
+    )

@@ -1,0 +1,260 @@
+"""Jobs: found, understood and acted on here; changed only by the lifecycle's verbs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from tasksapp import lifecycle
+from tasksapp.admin.attempt_inline import AttemptInline
+from tasksapp.admin.badges import badge, document, moment
+from tasksapp.admin.job_actions import VERBS, RescheduleForm, Verb, act, move
+from tasksapp.admin.paginator import BoundedPaginator
+from tasksapp.models import Job, Status
+
+#: Field of the form that says which ids a reschedule page is about.
+IDS = "_selected_action"
+
+
+class JobChangeList(ChangeList):
+    """A list whose "all" is bounded like its pages."""
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Job]:
+        """Jobs without their bodies, which a list does not show."""
+        rows: QuerySet[Job] = super().get_queryset(request, exclude_parameters)
+        return rows.defer("body")
+
+
+@admin.register(Job)
+class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+    """What is pending, what is dead, what became of each."""
+
+    list_display = ["short_id", "biz_type", "biz_id", "state", "due", "next_run", "attempts", "last_error"]
+    list_display_links = ["short_id"]
+    list_filter = ["status", "biz_type", ("due_at", admin.DateFieldListFilter)]
+    list_select_related = ["biz_type"]
+    list_per_page = 50
+    list_max_show_all = 0
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    search_fields = ["id", "biz_id"]
+    search_help_text = "A job's id, or a whole biz id"
+    ordering = ["-id"]
+    inlines = [AttemptInline]
+    actions = ["run_now", "cancel", "reschedule", "redrive", "drop"]
+    change_form_template = "tasksapp/admin/job.html"
+    fieldsets = [
+        (None, {"fields": ["id", "biz_type", "biz_id", "state", "due", "next_run", "priority"]}),
+        ("Body", {"fields": ["shown_body"]}),
+        (
+            "How it goes",
+            {"fields": [("attempts", "budget"), "system_errors", "last_error", "worker", "lease_until", "finished"]},
+        ),
+        ("Record", {"fields": [("created_at", "updated_at"), "version", "traceparent"], "classes": ["collapse"]}),
+    ]
+
+    class Media:
+        css = {"all": ["tasksapp/admin.css"]}
+
+    # ------------------------------------------------------------ who may what
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Jobs come from callers."""
+        del request
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Job | None = None) -> bool:
+        """Retention deletes; a person cancels or drops."""
+        del request, obj
+        return False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Job | None = None) -> list[str]:
+        """All of them: a status changes by a verb alone."""
+        del request, obj
+        fields: list[str] = []
+        for _, options in self.fieldsets:
+            for entry in options["fields"]:
+                fields += [entry] if isinstance(entry, str) else entry
+        return fields
+
+    # ------------------------------------------------------------ finding
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Our list."""
+        del request, kwargs
+        return JobChangeList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Job], search_term: str
+    ) -> tuple[QuerySet[Job], bool]:
+        """By whole keys alone: a search by part would read the whole table."""
+        del request
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        try:
+            return queryset.filter(id=UUID(term)), False
+        except ValueError:
+            return queryset.filter(biz_id=term), False
+
+    # ------------------------------------------------------------ columns
+
+    @admin.display(description="job", ordering="id")
+    def short_id(self, job: Job) -> str:
+        """The id's end, which tells jobs of one moment apart."""
+        return f"…{str(job.id)[-12:]}"
+
+    @admin.display(description="status", ordering="status")
+    def state(self, job: Job) -> SafeString:
+        """The status as a badge."""
+        return badge(job.get_status_display(), job.status)
+
+    @admin.display(description="due", ordering="due_at")
+    def due(self, job: Job) -> SafeString:
+        """What the caller asked for."""
+        return moment(job.due_at)
+
+    @admin.display(description="next run", ordering="next_run_at")
+    def next_run(self, job: Job) -> SafeString:
+        """When it is tried next, where it is."""
+        return moment(job.next_run_at if job.status == Status.PENDING else None)
+
+    @admin.display(description="finished")
+    def finished(self, job: Job) -> SafeString:
+        """When it ended."""
+        return moment(job.finished_at)
+
+    @admin.display(description="body")
+    def shown_body(self, job: Job) -> SafeString:
+        """The body, indented."""
+        return document(job.body)
+
+    @admin.display(description="of")
+    def budget(self, job: Job) -> str:
+        """How many attempts it may have."""
+        most = job.max_attempts or job.biz_type.max_attempts
+        return f"{job.attempts_used} of {most} used" + (" since its redrive" if job.attempt_base else "")
+
+    # ------------------------------------------------------------ acting
+
+    @admin.action(description="Run now", permissions=["change"])
+    def run_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        """Makes pending jobs due at once."""
+        act(request, VERBS["run_now"], chosen(queryset))
+
+    @admin.action(description="Cancel", permissions=["change"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        """Calls pending jobs off."""
+        act(request, VERBS["cancel"], chosen(queryset))
+
+    @admin.action(description="Redrive: try dead jobs again", permissions=["change"])
+    def redrive(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        """Lets dead jobs try again."""
+        act(request, VERBS["redrive"], chosen(queryset))
+
+    @admin.action(description="Drop dead jobs for good", permissions=["change"])
+    def drop(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        """Gives dead jobs up."""
+        act(request, VERBS["drop"], chosen(queryset))
+
+    @admin.action(description="Reschedule …", permissions=["change"])
+    def reschedule(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse:
+        """Asks for the new time of pending jobs."""
+        return self._ask_for_time(request, chosen(queryset), back=request.get_full_path())
+
+    def get_urls(self) -> list[URLPattern]:
+        """The buttons of a job's page, and the page that asks for a time."""
+        own = [
+            path("reschedule/", self.admin_site.admin_view(self.reschedule_view), name="tasksapp_job_reschedule"),
+            *(
+                path(
+                    f"<uuid:job_id>/{name}/",
+                    self.admin_site.admin_view(partial(self.verb_view, verb=verb)),
+                    name=f"tasksapp_job_{name}",
+                )
+                for name, verb in VERBS.items()
+            ),
+        ]
+        return own + super().get_urls()
+
+    def verb_view(self, request: HttpRequest, job_id: UUID, verb: Verb) -> HttpResponse:
+        """A button was pressed on a job's page."""
+        self._require(request)
+        if request.method == "POST":
+            act(request, verb, [job_id])
+        return HttpResponseRedirect(reverse("admin:tasksapp_job_change", args=[job_id]))
+
+    def reschedule_view(self, request: HttpRequest) -> HttpResponse:
+        """The new time was given, or is asked for."""
+        self._require(request)
+        try:
+            ids = [UUID(found) for found in request.POST.getlist(IDS) or request.GET.getlist("id")]
+        except ValueError:
+            raise Http404("One of these is no job's id.") from None
+        back = reverse("admin:tasksapp_job_changelist")
+        if len(ids) == 1:
+            back = reverse("admin:tasksapp_job_change", args=ids)
+        if request.method == "POST":
+            form = RescheduleForm(request.POST)
+            if form.is_valid():
+                move(request, ids, due_at=form.cleaned_data["due_at"])
+                return HttpResponseRedirect(back)
+            return self._ask_for_time(request, ids, back=back, form=form)
+        return self._ask_for_time(request, ids, back=back)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """A job's page with the buttons that its status allows."""
+        job: Job | None = context.get("original")
+        if job is not None and self.has_change_permission(request, job):
+            context["verbs"] = [
+                (verb.label, reverse(f"admin:tasksapp_job_{name}", args=[job.id]))
+                for name, verb in VERBS.items()
+                if job.status in lifecycle.allowed(verb.name)
+            ]
+            if job.status in lifecycle.allowed("reschedule"):
+                context["reschedule_url"] = f"{reverse('admin:tasksapp_job_reschedule')}?id={job.id}"
+        context |= {"show_save": False, "show_save_and_continue": False, "show_close": True}
+        context["zone"] = timezone.get_current_timezone_name()
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The list, which says what its times are in."""
+        zone = timezone.get_current_timezone_name()
+        return super().changelist_view(request, {"title": f"Jobs (times in {zone})", **(extra_context or {})})
+
+    def _ask_for_time(
+        self, request: HttpRequest, ids: list[UUID], *, back: str, form: RescheduleForm | None = None
+    ) -> TemplateResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Reschedule {len(ids)} job{'' if len(ids) == 1 else 's'}",
+            "form": form or RescheduleForm(initial={"due_at": timezone.localtime()}),
+            "ids": ids,
+            "ids_name": IDS,
+            "back": back,
+            "zone": timezone.get_current_timezone_name(),
+            "opts": self.opts,
+            "media": self.media + RescheduleForm().media,
+        }
+        return TemplateResponse(request, "tasksapp/admin/reschedule.html", context)
+
+    def _require(self, request: HttpRequest) -> None:
+        if not self.has_change_permission(request):
+            raise Http404("You may not change jobs.")
+
+
+def chosen(queryset: QuerySet[Job]) -> list[UUID]:
+    """The ids of the chosen jobs."""
+    return list(queryset.order_by().values_list("id", flat=True)[:100_000])

@@ -1,0 +1,100 @@
+"""A person at work in the admin, in a real browser, in light and dark."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from tasksapp.models import Attempt, BizType, Job, Status
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def site(live_server: Any, django_user_model: Any, settings: Any) -> str:
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}  # the database decides
+    django_user_model.objects.create_superuser("ada", password="analytical")
+    return str(live_server.url)
+
+
+def log_in(page: Page, site: str) -> None:
+    page.goto(f"{site}/admin/")
+    page.fill("#id_username", "ada")
+    page.fill("#id_password", "analytical")
+    page.click("input[type=submit]")
+
+
+def job(biz_type: BizType, status: Status, **more: Any) -> Job:
+    now = timezone.now()
+    due = now + timedelta(minutes=30 if status == Status.PENDING else -30)
+    fields = {"due_at": due, "next_run_at": due, "body": '{"order": 42, "items": ["a", "b"]}'}
+    return Job.objects.create(biz_type=biz_type, status=status, created_at=now, updated_at=now, **{**fields, **more})
+
+
+def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str, shots: Path) -> None:
+    theme = (page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") and "dark") or "light"
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+
+    def shot(name: str) -> None:
+        page.screenshot(path=shots / f"{name}-{theme}.png", full_page=True)
+
+    log_in(page, site)
+    page.goto(f"{site}/admin/tasksapp/biztype/add/")
+    page.fill("#id_code", "order.close")
+    page.fill("#id_name", "Close unpaid orders")
+    page.fill("#id_url", "http://10.0.0.1/hook")
+    page.click("input[name=_save]")
+    expect(page.locator(".errorlist").last).to_contain_text("not a public address")
+    shot("biz-type-refused")
+    page.fill("#id_url", "https://receiver.example/hook")
+    page.click("input[name=_save]")
+    expect(page.locator(".messagelist")).to_contain_text("was added successfully")
+
+    biz_type = BizType.objects.get()
+    pending = job(biz_type, Status.PENDING, biz_id="order-41")
+    dead = job(biz_type, Status.DEAD, biz_id="order-42", attempts=2, last_error="the receiver answered 500")
+    job(biz_type, Status.SUCCEEDED, biz_id="order-40", attempts=1)
+    for number in (1, 2):
+        Attempt.objects.create(
+            job=dead, number=number, started_at=timezone.now(), duration_ms=12, lateness_ms=3, status_code=500,
+            error="the receiver answered 500", response_body="oops",
+        )  # fmt: skip
+
+    page.goto(f"{site}/admin/")
+    expect(page.locator(".delayhub-dashboard")).to_contain_text("order.close")
+    shot("dashboard")
+    page.goto(f"{site}/admin/tasksapp/biztype/")
+    shot("biz-types")
+    page.goto(f"{site}/admin/tasksapp/job/")
+    expect(page.locator("#result_list tbody tr")).to_have_count(3)
+    shot("jobs")
+
+    page.goto(f"{site}/admin/tasksapp/job/{dead.id}/change/")
+    expect(page.locator("#attempt_log-group")).to_contain_text("the receiver answered 500")
+    shot("dead-job")
+    page.get_by_role("button", name="Redrive").click()
+    expect(page.locator(".messagelist")).to_contain_text("1 job tried again")
+
+    page.goto(f"{site}/admin/tasksapp/job/{pending.id}/change/")
+    page.get_by_role("link", name="Reschedule").click()
+    page.fill("#id_due_at_0", "2030-01-01")
+    page.fill("#id_due_at_1", "12:00:00")
+    shot("reschedule")
+    page.click("input[value=Reschedule]")
+    expect(page.locator(".messagelist")).to_contain_text("moved to 2030-01-01 12:00:00")
+
+    page.goto(f"{site}/admin/tasksapp/job/?status__exact=pending")
+    page.check("#action-toggle")
+    page.select_option("select[name=action]", "cancel")
+    page.click("button[name=index]")
+    expect(page.locator(".messagelist")).to_contain_text("2 jobs cancelled")
+    shot("cancelled")
+
+    assert errors == []
+    assert set(Job.objects.values_list("status", flat=True)) == {"cancelled", "succeeded"}
