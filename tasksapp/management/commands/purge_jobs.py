@@ -1,0 +1,52 @@
+"""Deletes jobs that ended longer ago than their biz type wants them kept, with their attempts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import router
+from django.utils import timezone
+
+from tasksapp.management.progress import Progress
+from tasksapp.models import BizType, Job
+from tasksapp.purge import count_old, purge
+from tasksapp.sql.purge_rows import Purged
+
+
+class Command(BaseCommand):
+    help = "Delete jobs that ended longer ago than their biz type's retention, and expired idempotency keys."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """What may be purged, and where."""
+        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+        parser.add_argument("--biz-type", action="append", metavar="CODE", help="only this one's jobs; may be repeated")
+        parser.add_argument("--database", help="its alias in DATABASES")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Counts, and then deletes in batches unless it is a dry run."""
+        using = options["database"] or router.db_for_write(Job)
+        codes = options["biz_type"]
+        known = set(BizType.objects.using(using).values_list("code", flat=True))
+        if unknown := sorted(set(codes or ()) - known):
+            raise CommandError(f"there is no biz type {', '.join(unknown)}")
+        now = timezone.now()
+        counts = count_old(now=now, using=using, codes=codes)
+        total = sum(counts.values(), start=Purged())
+        if options["dry_run"]:
+            for code, count in counts.items():
+                if code:
+                    self.stdout.write(f"{code}: {count.jobs} jobs, {count.attempts} attempts")
+            self.stdout.write(f"would delete {_in_words(total)}")
+            return
+        progress = Progress(self.stderr, total=total.jobs + total.keys, what="rows")
+        gone = Purged()
+        for batch in purge(now=now, using=using, codes=codes):
+            gone += batch
+            progress.advance(batch.jobs + batch.keys)
+        progress.end()
+        self.stdout.write(f"deleted {_in_words(gone)}")
+
+
+def _in_words(count: Purged) -> str:
+    return f"{count.jobs} jobs, {count.attempts} attempts, {count.keys} idempotency keys"

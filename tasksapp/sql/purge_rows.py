@@ -1,0 +1,81 @@
+"""Finished jobs with their attempts, and idempotency keys, that have been kept long enough: a batch at a time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import connections, transaction
+
+from tasksapp.models import Attempt, IdempotencyKey, Job
+
+#: Rows that one transaction takes.
+BATCH_ROWS = 500
+
+
+class Purged(NamedTuple):
+    """How many rows went, or would go."""
+
+    jobs: int = 0
+    attempts: int = 0
+    keys: int = 0
+
+    def __add__(self, other: object) -> Purged:
+        if not isinstance(other, Purged):
+            return NotImplemented
+        return Purged(self.jobs + other.jobs, self.attempts + other.attempts, self.keys + other.keys)
+
+
+#: Found along the index (biz type, finished at), locked in the order that all others lock in; a row that somebody
+#: redrives at this moment is passed over.
+_PURGE = """
+WITH old AS (
+    SELECT id FROM delayhub_job
+    WHERE biz_type_id = %(biz_type_id)s AND finished_at IS NOT NULL AND finished_at < %(before)s
+    ORDER BY finished_at LIMIT %(limit)s
+), locked AS (
+    SELECT id FROM delayhub_job WHERE id = ANY(ARRAY(SELECT id FROM old)) AND finished_at < %(before)s
+    ORDER BY id FOR UPDATE SKIP LOCKED
+), attempts AS (
+    DELETE FROM delayhub_attempt WHERE job_id IN (SELECT id FROM locked) RETURNING 1
+), jobs AS (
+    DELETE FROM delayhub_job WHERE id IN (SELECT id FROM locked) RETURNING 1
+)
+SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM attempts)
+"""
+
+
+def purge_jobs(biz_type_id: int, *, before: datetime, using: str, limit: int = BATCH_ROWS) -> Purged:
+    """Deletes up to ``limit`` jobs of the biz type that ended before then, and their attempts, in one transaction."""
+    if connections[using].vendor == "postgresql":
+        with connections[using].cursor() as cursor:
+            cursor.execute(_PURGE, {"biz_type_id": biz_type_id, "before": before, "limit": limit})
+            jobs, attempts = cursor.fetchone()
+            return Purged(jobs, attempts)
+    with transaction.atomic(using=using):
+        old = Job.objects.using(using).filter(biz_type_id=biz_type_id, finished_at__lt=before)
+        ids = list(old.order_by("finished_at").values_list("id", flat=True)[:limit])
+        attempts, _ = Attempt.objects.using(using).filter(job_id__in=ids).delete()
+        jobs, _ = Job.objects.using(using).filter(id__in=ids).delete()
+    return Purged(jobs, attempts)
+
+
+def count_old_jobs(biz_type_id: int, *, before: datetime, using: str) -> Purged:
+    """How many jobs and attempts would go."""
+    old = Job.objects.using(using).filter(biz_type_id=biz_type_id, finished_at__lt=before)
+    attempts = Attempt.objects.using(using).filter(job__biz_type_id=biz_type_id, job__finished_at__lt=before)
+    return Purged(old.count(), attempts.count())
+
+
+def purge_keys(*, before: datetime, using: str, limit: int = BATCH_ROWS) -> Purged:
+    """Deletes up to ``limit`` idempotency keys that expired before then."""
+    with transaction.atomic(using=using):
+        old = IdempotencyKey.objects.using(using).filter(expires_at__lt=before).order_by("expires_at", "id")
+        ids = list(old.select_for_update(skip_locked=True).values_list("id", flat=True)[:limit])
+        gone, _ = IdempotencyKey.objects.using(using).filter(id__in=ids).delete()
+    return Purged(keys=gone)
+
+
+def count_old_keys(*, before: datetime, using: str) -> Purged:
+    """How many keys would go."""
+    return Purged(keys=IdempotencyKey.objects.using(using).filter(expires_at__lt=before).count())

@@ -1,0 +1,125 @@
+"""Retention: what goes, what stays, and how."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
+from tasksapp.purge import purge
+from tasksapp.sql.purge_rows import BATCH_ROWS, Purged
+from tests.integration.tasksapp.conftest import MakeBizType
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DAY = timedelta(days=1)
+
+
+def ended(biz_type: BizType, ago: timedelta, *, status: Status = Status.SUCCEEDED, attempts: int = 1) -> Job:
+    """A job that ended so long ago."""
+    now = timezone.now()
+    job = Job.objects.create(
+        biz_type=biz_type,
+        status=status,
+        due_at=now - ago,
+        next_run_at=now - ago,
+        body="{}",
+        created_at=now - ago,
+        updated_at=now - ago,
+        finished_at=None if status in (Status.PENDING, Status.RUNNING) else now - ago,
+    )
+    for number in range(1, attempts + 1):
+        Attempt.objects.create(job=job, number=number, started_at=now, duration_ms=1, lateness_ms=0)
+    return job
+
+
+def purge_all(now: datetime | None = None) -> Purged:
+    return sum(purge(now=now or timezone.now(), using="default"), start=Purged())
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command("purge_jobs", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_what_ended_goes_after_its_retention_with_its_attempts(make_biz_type: MakeBizType) -> None:
+    weekly = make_biz_type("weekly", retention=7 * DAY)
+    for status in Status:
+        ended(weekly, 8 * DAY, status=status, attempts=2)
+    recent = ended(weekly, 6 * DAY)
+
+    gone = purge_all()
+
+    assert gone == Purged(5, 10)
+    assert set(Job.objects.values_list("status", flat=True)) == {"pending", "running", "succeeded"}
+    assert Job.objects.get(status=Status.SUCCEEDED) == recent
+    assert Attempt.objects.count() == 5
+
+
+def test_each_biz_type_keeps_its_jobs_as_long_as_it_wants(make_biz_type: MakeBizType) -> None:
+    for code, retention in [("daily", DAY), ("monthly", 30 * DAY), ("for.ever", None)]:
+        ended(make_biz_type(code, retention=retention), 20 * DAY)
+
+    purge_all()
+
+    assert set(Job.objects.values_list("biz_type__code", flat=True)) == {"monthly", "for.ever"}
+
+
+def test_many_jobs_go_in_several_transactions(biz_type: BizType) -> None:
+    now = timezone.now()
+    old = now - 60 * DAY
+    times = {"due_at": old, "next_run_at": old, "created_at": old, "updated_at": old, "finished_at": old}
+    Job.objects.bulk_create([Job(biz_type=biz_type, status="dead", body="{}", **times) for _ in range(1_200)])
+
+    batches = [batch.jobs for batch in purge(now=now, using="default")]
+
+    assert batches == [BATCH_ROWS, BATCH_ROWS, 200, 0]
+    assert not Job.objects.exists()
+
+
+def test_keys_go_when_they_expire(biz_type: BizType) -> None:
+    now = timezone.now()
+    job = ended(biz_type, DAY)
+    for key, expires_at in [("old", now - DAY), ("new", now + DAY)]:
+        IdempotencyKey.objects.create(biz_type=biz_type, key=key, request_hash="", job_id=job.id, expires_at=expires_at)
+
+    assert purge_all() == Purged(keys=1)
+    assert IdempotencyKey.objects.get().key == "new"
+
+
+def test_the_command_says_what_it_did(make_biz_type: MakeBizType) -> None:
+    ended(make_biz_type("daily", retention=DAY), 2 * DAY, attempts=3)
+
+    assert run() == "deleted 1 jobs, 3 attempts, 0 idempotency keys\n"
+    assert run() == "deleted 0 jobs, 0 attempts, 0 idempotency keys\n"
+
+
+def test_a_dry_run_deletes_nothing(make_biz_type: MakeBizType) -> None:
+    ended(make_biz_type("daily", retention=DAY), 2 * DAY, attempts=3)
+    make_biz_type("hourly", retention=timedelta(hours=1))
+
+    said = run("--dry-run")
+
+    assert said.splitlines() == [
+        "daily: 1 jobs, 3 attempts",
+        "hourly: 0 jobs, 0 attempts",
+        "would delete 1 jobs, 3 attempts, 0 idempotency keys",
+    ]
+    assert Job.objects.count() == 1
+    assert Attempt.objects.count() == 3
+
+
+def test_one_biz_type_can_be_purged_alone(make_biz_type: MakeBizType) -> None:
+    for code in ("a", "b"):
+        ended(make_biz_type(code, retention=DAY), 2 * DAY)
+
+    run("--biz-type", "a")
+
+    assert Job.objects.get().biz_type.code == "b"
+    with pytest.raises(CommandError, match="there is no biz type nobody"):
+        run("--biz-type", "nobody")
