@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable
 
@@ -14,14 +15,19 @@ from tasksapp.conf import options
 from tasksapp.courier import Courier
 from tasksapp.delivery.addresses import AddressGuard
 from tasksapp.delivery.clerk import Clerk
-from tasksapp.delivery.dispatcher import Caps, Dispatcher
+from tasksapp.delivery.dispatcher import Dispatcher
 from tasksapp.delivery.sender import Sender
+from tasksapp.delivery.waiting_room import Caps
 from tasksapp.models import Job
 from tasksapp.redis_clock import RedisClock
 from tasksapp.timers import client
 
 #: How long open callbacks may go on when the worker stops; a supervisor's patience is often 10 s.
 DRAIN_SECONDS = 8.0
+
+
+#: How long a computing thread keeps the interpreter from one that wants it.
+SWITCH_SECONDS = 0.0005
 
 
 class PostOffice:
@@ -46,6 +52,9 @@ class PostOffice:
             caps=Caps(process=now.dispatcher_concurrency, biz_type=now.biz_type_concurrency, host=now.host_concurrency),
             clock=self.clock,
         )
+        # The loop computes while the task and the clerk mostly wait for the database. With Python's 5 ms each of their
+        # system calls waits so long for the interpreter, and a claim of 100 jobs takes 70 ms, not 10.
+        sys.setswitchinterval(SWITCH_SECONDS)
         self.dispatcher.start()
 
     def close(self, *, drain_seconds: float = DRAIN_SECONDS) -> None:

@@ -32,8 +32,10 @@ def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int,
         struck: whether a worker was lost with these ids before; they come one at a time then.
     """
     office = post_office()
-    # Celery keeps connections; one that broke is replaced here, or every batch from now on would fail.
-    connections[office.courier.using].close_if_unusable_or_obsolete()
+    connection = connections[office.courier.using]
+    if connection.errors_occurred:
+        # Celery keeps connections; one that broke is replaced here, or every batch from now on would fail.
+        connection.close_if_unusable_or_obsolete()
     claimed_at = office.clock.monotonic()
     try:
         answer = office.courier.claim([UUID(job_id) for job_id in ids], now_ms=now_ms)

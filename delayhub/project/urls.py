@@ -8,6 +8,10 @@ from django.views.generic import RedirectView
 
 from delayhub.project.health import healthz, readyz
 
+admin.site.site_header = "DelayHub"
+admin.site.site_title = "DelayHub"
+admin.site.index_title = "Timeout centre"
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),

@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tasksapp import lifecycle
@@ -39,7 +40,7 @@ class JobChangeList(ChangeList):
 class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
     """What is pending, what is dead, what became of each."""
 
-    list_display = ["short_id", "biz_type", "biz_id", "state", "due", "next_run", "attempts", "last_error"]
+    list_display = ["short_id", "biz_type", "biz_id", "state", "when", "attempts", "last_error"]
     list_display_links = ["short_id"]
     list_filter = ["status", "biz_type", ("due_at", admin.DateFieldListFilter)]
     list_select_related = ["biz_type"]
@@ -112,7 +113,7 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
     @admin.display(description="job", ordering="id")
     def short_id(self, job: Job) -> str:
         """The id's end, which tells jobs of one moment apart."""
-        return f"…{str(job.id)[-12:]}"
+        return str(job.id)[-12:]
 
     @admin.display(description="status", ordering="status")
     def state(self, job: Job) -> SafeString:
@@ -123,6 +124,14 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
     def due(self, job: Job) -> SafeString:
         """What the caller asked for."""
         return moment(job.due_at)
+
+    @admin.display(description="due", ordering="due_at")
+    def when(self, job: Job) -> SafeString:
+        """When it is due, and when it is tried again where that is another time."""
+        due = moment(job.due_at)
+        if job.status != Status.PENDING or job.next_run_at == job.due_at:
+            return due
+        return format_html('{}<br><span class="delayhub-quiet">next run</span> {}', due, moment(job.next_run_at))
 
     @admin.display(description="next run", ordering="next_run_at")
     def next_run(self, job: Job) -> SafeString:

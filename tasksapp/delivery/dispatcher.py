@@ -1,7 +1,7 @@
 """One dispatcher per process: takes callbacks over, sends them concurrently, and hands back what became of them.
 
-An event loop in a thread of its own sends; a second thread writes outcomes in small batches and renews leases, so that
-neither waits for the other, and the task that hands callbacks over waits for nobody while there is room.
+An event loop in a thread of its own sends; the clerk's thread writes outcomes in small batches and renews leases, so
+that neither waits for the other, and the task that hands callbacks over waits for nobody while there is room.
 """
 
 from __future__ import annotations
@@ -9,23 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.clerk import Clerk
 from tasksapp.delivery.outcomes import Finding, GiveUp, Returned
 from tasksapp.delivery.sender import Clock
+from tasksapp.delivery.waiting_room import Caps, WaitingRoom
 
 logger = logging.getLogger(__name__)
 
 #: A callback begins only if its lease outlives its timeout by so much.
 LEASE_MARGIN_SECONDS = 2.0
-#: Callbacks of one biz type that wait for each one that is open; more are given back, so that they fill nobody's room.
-WAITING_PER_OPEN = 2
 
 
 class Sends(Protocol):
@@ -36,28 +32,13 @@ class Sends(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Caps:
-    """How much may be open at once.
-
-    Args:
-        process: callbacks of this process.
-        biz_type: of one biz type.
-        host: to one host.
-    """
-
-    process: int = 2_000
-    biz_type: int = 1_000
-    host: int = 500
-
-
 class Dispatcher:
     """Sends callbacks and reports what became of each.
 
     Args:
         make_sender: makes the sender, inside the loop.
         clerk: writes outcomes and renews leases, in its own thread.
-        caps: see :class:`Caps`.
+        caps: how much may be open at once.
         clock: tells the time.
     """
 
@@ -68,6 +49,7 @@ class Dispatcher:
         self._clerk = clerk
         self._caps = caps or Caps()
         self._clock = clock
+        self._room = WaitingRoom(self._caps)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
         self._stopping = False
@@ -80,20 +62,19 @@ class Dispatcher:
         self._ready.wait()
 
     def hand_over(self, callbacks: Sequence[Callback]) -> None:
-        """Takes the callbacks over; waits while the process has as many as it may hold."""
-        self._clerk.take(callbacks, room=self._caps.process * 2)
+        """Takes the callbacks over; waits while the process holds as many as it may."""
         assert self._loop is not None
+        self._clerk.take(callbacks, room=self._caps.process * 2)
         self._loop.call_soon_threadsafe(self._begin, callbacks)
 
     def stop(self, *, drain_seconds: float) -> None:
-        """Lets what is open end for so long, gives back the rest, and writes every outcome."""
+        """Gives back what has not begun, lets what is open end for so long, and writes every outcome."""
         if self._loop is None or self._stopping:
             return
         self._stopping = True
-        # What has not begun goes back at once; what is open gets its time.
-        self._loop.call_soon_threadsafe(self._cancel_waiting)
+        self._loop.call_soon_threadsafe(self._empty_room)
         if not self._clerk.wait_until_idle(drain_seconds):
-            self._loop.call_soon_threadsafe(self._cancel_all)
+            self._loop.call_soon_threadsafe(self._cancel_open)
             self._clerk.wait_until_idle(5.0)
         self._loop.call_soon_threadsafe(self._finished.set)
         self._thread.join(10.0)
@@ -106,12 +87,7 @@ class Dispatcher:
     async def _serve(self) -> None:
         self._sender = self._make_sender()
         self._finished = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._waiting: set[asyncio.Task[None]] = set()
-        self._count: dict[str, int] = defaultdict(int)
-        self._biz_types: dict[str, asyncio.Semaphore] = {}
-        self._hosts: dict[str, asyncio.Semaphore] = {}
-        self._process = asyncio.Semaphore(self._caps.process)
+        self._open: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._ready.set()
         await self._finished.wait()
@@ -119,78 +95,48 @@ class Dispatcher:
 
     def _begin(self, callbacks: Sequence[Callback]) -> None:
         for callback in callbacks:
-            biz_type = callback.target.biz_type
             if self._stopping:
-                self._report(Finding(callback=callback, outcome=Returned("the worker is stopping")))
-            elif self._count[biz_type] >= self._caps.biz_type * (1 + WAITING_PER_OPEN):
-                outcome = Returned("too many of its biz type are open", after_seconds=1.0)
-                self._report(Finding(callback=callback, outcome=outcome))
-            else:
-                self._count[biz_type] += 1
-                self._spawn(self._deliver(callback))
+                self._give_back(callback, "the worker is stopping")
+            elif not self._room.enter(callback):
+                # So that a slow biz type fills nobody else's room.
+                self._give_back(callback, "too many of its biz type wait", after_seconds=1.0)
+        self._open_next()
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        self._waiting.add(task)
-        task.add_done_callback(self._forget)
-
-    def _forget(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._waiting.discard(task)
+    def _open_next(self) -> None:
+        assert self._loop is not None
+        for callback in self._room.leave():
+            task = self._loop.create_task(self._deliver(callback))
+            self._open.add(task)
+            task.add_done_callback(self._open.discard)
 
     async def _deliver(self, callback: Callback) -> None:
-        finding = Finding(callback=callback, outcome=Returned("the worker is stopping"))
-        begun = False
         try:
-            async with AsyncExitStack() as stack:
-                target = callback.target
-                # The narrowest first, so that who waits for a slow host holds no room of the others.
-                for cap in (self._host(target.host), self._biz_type(target.biz_type), self._process):
-                    await stack.enter_async_context(cap)
-                if self._lease_left(callback) < target.timeout_seconds + LEASE_MARGIN_SECONDS:
-                    finding = Finding(callback=callback, outcome=Returned("its lease was too short to begin"))
-                    return
-                self._waiting.discard(asyncio.current_task())
-                begun = True
+            if callback.lease_ends - self._clock.monotonic() < callback.target.timeout_seconds + LEASE_MARGIN_SECONDS:
+                finding = Finding(callback=callback, outcome=Returned("its lease was too short to begin"))
+            else:
                 finding = await self._sender.send(callback)
         except asyncio.CancelledError:
-            if begun:
-                # Bytes may have been sent: it comes back when its lease runs out, as from a worker that was killed.
-                finding = Finding(callback=callback, outcome=_unknown(callback))
+            finding = Finding(callback=callback, outcome=_cut_off(callback))
         except Exception:
             logger.exception("a callback could not be sent", extra={"action": "send", "job_id": callback.job_id})
             finding = Finding(callback=callback, outcome=Returned("system: the sender failed", after_seconds=10.0))
-        finally:
-            self._count[callback.target.biz_type] -= 1
-            self._report(finding)
-
-    def _lease_left(self, callback: Callback) -> float:
-        return callback.lease_ends - self._clock.monotonic()
-
-    def _report(self, finding: Finding) -> None:
+        self._room.done(callback)
         self._clerk.report(finding)
+        self._open_next()
 
-    def _host(self, host: str) -> asyncio.Semaphore:
-        return self._hosts.setdefault(host, asyncio.Semaphore(self._caps.host))
+    def _give_back(self, callback: Callback, reason: str, *, after_seconds: float = 0.0) -> None:
+        self._clerk.report(Finding(callback=callback, outcome=Returned(reason, after_seconds)))
 
-    def _biz_type(self, code: str) -> asyncio.Semaphore:
-        return self._biz_types.setdefault(code, asyncio.Semaphore(self._caps.biz_type))
+    def _empty_room(self) -> None:
+        for callback in self._room.empty():
+            self._give_back(callback, "the worker is stopping")
 
-    def _cancel_waiting(self) -> None:
+    def _cancel_open(self) -> None:
         # One turn later: a task that is cancelled before its first step would never report.
-        asyncio.get_running_loop().call_soon(_cancel, self._waiting)
-
-    def _cancel_all(self) -> None:
-        asyncio.get_running_loop().call_soon(_cancel, self._tasks)
+        asyncio.get_running_loop().call_soon(lambda: [task.cancel() for task in tuple(self._open)])
 
 
-def _cancel(tasks: set[asyncio.Task[None]]) -> None:
-    for task in tuple(tasks):
-        task.cancel()
-
-
-def _unknown(callback: Callback) -> GiveUp | Returned:
+def _cut_off(callback: Callback) -> GiveUp | Returned:
     if callback.target.at_most_once:
         return GiveUp("the worker stopped before the answer came: the outcome is unknown")
     return Returned("the worker stopped before the answer came")

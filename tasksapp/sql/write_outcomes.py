@@ -51,6 +51,7 @@ class Finished(NamedTuple):
     tried: Tried | None
 
 
+#: Rows travel as JSON: building it takes C a few µs a row, arrays take Python 60.
 _WRITE = """
 WITH done AS (
     UPDATE delayhub_job j SET
@@ -58,19 +59,20 @@ WITH done AS (
         system_errors = j.system_errors + o.system_errors, last_error = o.last_error, version = j.version + 1,
         lease_until = NULL, lease_token = NULL, updated_at = %(now)s,
         finished_at = CASE WHEN o.status = 'pending' THEN NULL ELSE %(now)s::timestamptz END
-    FROM unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(statuses)s::text[], %(moments)s::timestamptz[],
-        %(counted)s::int[], %(system_errors)s::int[], %(errors)s::text[]
-    ) AS o (id, token, status, next_run_at, counted, system_errors, last_error)
+    FROM json_to_recordset(%(outcomes)s::json) AS o (
+        id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text
+    )
     WHERE j.id = o.id AND j.status = 'running' AND j.lease_token = o.token
     RETURNING j.id
 ), logged AS (
     INSERT INTO delayhub_attempt (job_id, number, started_at, duration_ms, lateness_ms, status_code,
         response_headers, response_body, error, worker)
     SELECT a.job_id, a.number, a.started_at, a.duration_ms, a.lateness_ms, a.status_code,
-        a.response_headers::jsonb, a.response_body, a.error, %(worker)s
-    FROM unnest(%(tried)s::uuid[], %(numbers)s::int[], %(started)s::timestamptz[], %(durations)s::int[],
-        %(latenesses)s::bigint[], %(codes)s::smallint[], %(headers)s::text[], %(bodies)s::text[], %(reasons)s::text[]
-    ) AS a (job_id, number, started_at, duration_ms, lateness_ms, status_code, response_headers, response_body, error)
+        a.response_headers, a.response_body, a.error, %(worker)s
+    FROM json_to_recordset(%(tried)s::json) AS a (
+        job_id uuid, number int, started_at timestamptz, duration_ms int, lateness_ms bigint, status_code smallint,
+        response_headers jsonb, response_body text, error text
+    )
     JOIN done ON done.id = a.job_id
 )
 SELECT id FROM done
@@ -82,35 +84,42 @@ def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, 
     if not outcomes:
         return set()
     if connections[using].vendor == "postgresql":
+        parameters = {"outcomes": _json(outcomes), "tried": _json_of_tries(outcomes), "now": now, "worker": worker}
         with connections[using].cursor() as cursor:
-            cursor.execute(_WRITE, {**_columns(outcomes), "now": now, "worker": worker})
+            cursor.execute(_WRITE, parameters)
             return {row[0] for row in cursor.fetchall()}
     return _write_by_orm(outcomes, now=now, worker=worker, using=using)
 
 
-def _columns(outcomes: Sequence[Finished]) -> dict[str, list[Any]]:
-    ids, tokens, statuses, moments, counted, system_errors, errors, _ = map(list, zip(*outcomes, strict=True))
-    tries = [(outcome.job_id, *outcome.tried) for outcome in outcomes if outcome.tried is not None]
-    tried: list[list[Any]] = [list(column) for column in zip(*tries, strict=True)] or [[] for _ in range(9)]
-    jobs, numbers, started, durations, latenesses, codes, headers, bodies, reasons = tried
-    return {
-        "ids": ids,
-        "tokens": tokens,
-        "statuses": [str(status) for status in statuses],
-        "moments": moments,
-        "counted": counted,
-        "system_errors": system_errors,
-        "errors": errors,
-        "tried": jobs,
-        "numbers": numbers,
-        "started": started,
-        "durations": durations,
-        "latenesses": latenesses,
-        "codes": codes,
-        "headers": [json.dumps(found) for found in headers],
-        "bodies": bodies,
-        "reasons": reasons,
-    }
+def _json(outcomes: Sequence[Finished]) -> str:
+    return json.dumps(
+        [
+            {
+                "id": str(outcome.job_id),
+                "token": outcome.token,
+                "status": outcome.status,
+                "next_run_at": None if outcome.next_run_at is None else outcome.next_run_at.isoformat(),
+                "counted": outcome.counted,
+                "system_errors": outcome.system_errors,
+                "last_error": outcome.last_error,
+            }
+            for outcome in outcomes
+        ]
+    )
+
+
+def _json_of_tries(outcomes: Sequence[Finished]) -> str:
+    return json.dumps(
+        [
+            {
+                **outcome.tried._asdict(),
+                "job_id": str(outcome.job_id),
+                "started_at": outcome.tried.started_at.isoformat(),
+            }
+            for outcome in outcomes
+            if outcome.tried is not None
+        ]
+    )
 
 
 def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str) -> set[UUID]:
