@@ -9,7 +9,7 @@ Until = Callable[[int], None]
 def test_newcomers_get_in_up_to_the_burst_and_then_at_the_rate(lane: TimerLane, now_ms: Now, until: Until) -> None:
     first = lane.admit("close", count=12, rate_per_second=50, burst=10)
     second = lane.admit("close", count=1, rate_per_second=50, burst=10)
-    until(now_ms() + second.wait_ms)
+    until(now_ms() + second.wait_ms + 1)  # whole ms, rounded down
     third = lane.admit("close", count=5, rate_per_second=50, burst=10)
 
     assert first.count == 10
