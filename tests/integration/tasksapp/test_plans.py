@@ -1,0 +1,133 @@
+"""PostgreSQL finds rows by the indexes that were made for them, however many others there are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tasksapp import lifecycle
+from tasksapp.errors import JobNotFound
+from tasksapp.models import BizType, Job
+from tasksapp.sql.claim_jobs import claim_jobs
+from tasksapp.sql.purge_rows import purge_jobs
+from tasksapp.sql.renew_leases import return_lost_leases
+from tasksapp.sql.sweep import Place, pages
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
+
+#: Half have succeeded, a fifth is dead, a fifth is pending in the next month, the rest runs.
+_ROWS = """
+INSERT INTO delayhub_job (id, biz_type_id, biz_id, due_at, body, priority, max_attempts, traceparent, next_run_at,
+    status, attempts, attempt_base, system_errors, version, worker, last_error, created_at, updated_at,
+    finished_at, lease_until)
+SELECT gen_random_uuid(), %(biz_type)s, 'order-' || n, moment, '{}', 5, NULL, '', moment,
+    status, 0, 0, 0, 1, '', '', moment, moment,
+    CASE WHEN status IN ('succeeded', 'dead') THEN moment END, CASE WHEN status = 'running' THEN moment END
+FROM (
+    SELECT n, CASE WHEN n %% 10 < 5 THEN 'succeeded' WHEN n %% 10 < 7 THEN 'dead'
+            WHEN n %% 10 < 9 THEN 'pending' ELSE 'running' END AS status,
+        now() + (CASE WHEN n %% 10 IN (7, 8) THEN 1 ELSE -1 END) * n * interval '1 minute' AS moment
+    FROM generate_series(1, 20000) AS n
+) AS made
+"""
+
+
+@pytest.fixture
+def full_table(biz_type: BizType) -> BizType:
+    """20 000 jobs of a biz type, and their statistics."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ROWS, {"biz_type": biz_type.id})
+        cursor.execute("ANALYZE delayhub_job")
+    return biz_type
+
+
+def scans(act: Callable[[], Any], *, of: str = "delayhub_job") -> set[str]:
+    """The indexes by which the statements of the action read that table; 'Seq Scan' where they read all of it."""
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        act()
+    found: set[str] = set()
+    for query in queries:
+        if not re.match(r"\s*(SELECT|WITH|UPDATE|DELETE)", query["sql"]):
+            continue
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN (FORMAT JSON) " + query["sql"].replace("%", "%%"), [])
+            plan = cursor.fetchone()[0]
+        _collect((json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"], of, found)
+    return found
+
+
+def _collect(node: dict[str, Any], table: str, found: set[str]) -> None:
+    index = node.get("Index Name", "")
+    if index.startswith(table):
+        found.add(index)
+    elif node.get("Relation Name") == table and node["Node Type"] == "Seq Scan":
+        found.add("Seq Scan")
+    for child in node.get("Plans", []):
+        _collect(child, table, found)
+
+
+def some_ids(count: int) -> list[UUID]:
+    return list(Job.objects.values_list("id", flat=True)[:count])
+
+
+def test_a_claim_reads_the_rows_it_was_given(full_table: BizType) -> None:
+    ids = some_ids(100)
+
+    used = scans(lambda: claim_jobs(ids, now=timezone.now(), lease_seconds=9, worker="w", using="default"))
+
+    assert used == {"delayhub_job_pkey"}
+
+
+def test_a_sweep_begins_where_it_stopped(full_table: BizType) -> None:
+    now = timezone.now()
+    place = Place(now + timedelta(hours=1), UUID(int=0))
+
+    for after in (None, now, place):
+        used = scans(
+            lambda after=after: next(  # type: ignore[misc]
+                pages(full_table.id, after=after, until=now + timedelta(hours=3), using="default"), None
+            )
+        )
+        assert used == {"delayhub_job_pending"}
+
+
+def test_lost_leases_are_found_without_reading_the_others(full_table: BizType) -> None:
+    then = timezone.now() - timedelta(days=13)
+
+    used = scans(lambda: return_lost_leases(now=then, limit=10, max_system_errors=9, using="default"))
+
+    assert used <= {"delayhub_job_running", "delayhub_job_pkey"}
+    assert "delayhub_job_running" in used
+
+
+def test_a_purge_reads_the_oldest_only(full_table: BizType) -> None:
+    then = timezone.now() - timedelta(days=13)
+
+    used = scans(lambda: purge_jobs(full_table.id, before=then, using="default"))
+
+    assert used == {"delayhub_job_finished", "delayhub_job_pkey"}
+
+
+def test_a_job_is_found_by_its_business_key(full_table: BizType) -> None:
+    def look() -> None:
+        with pytest.raises(JobNotFound):
+            lifecycle.find_live("order.close", "order-nobody")
+
+    assert scans(look) == {"delayhub_job_biz_id"}
+
+
+def test_dead_jobs_are_listed_by_an_index_of_their_own(full_table: BizType) -> None:
+    used = scans(lambda: list(Job.objects.filter(status="dead").order_by("-id")[:50]))
+
+    assert used == {"delayhub_job_dead"}
