@@ -1,0 +1,82 @@
+"""Where callbacks wait for their turn: caps per process, biz type and host, and a fair order among those who wait."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tasksapp.delivery.callback import Callback
+
+#: Callbacks of one biz type that may wait for each one that may be open.
+WAITING_PER_OPEN = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caps:
+    """How much may be open at once.
+
+    Args:
+        process: callbacks of this process.
+        biz_type: of one biz type.
+        host: to one host.
+    """
+
+    process: int = 2_000
+    biz_type: int = 1_000
+    host: int = 500
+
+
+class WaitingRoom:
+    """Lines of callbacks, one for each pair of biz type and host; each takes its turn. For one thread."""
+
+    def __init__(self, caps: Caps) -> None:
+        self._caps = caps
+        self._lines: OrderedDict[tuple[str, str], deque[Callback]] = OrderedDict()
+        self._waiting: Counter[str] = Counter()
+        self._open_of_type: Counter[str] = Counter()
+        self._open_of_host: Counter[str] = Counter()
+        self._open = 0
+
+    def enter(self, callback: Callback) -> bool:
+        """Lets a callback in; False where too many of its biz type wait already."""
+        target = callback.target
+        if self._waiting[target.biz_type] >= self._caps.biz_type * WAITING_PER_OPEN:
+            return False
+        self._waiting[target.biz_type] += 1
+        self._lines.setdefault((target.biz_type, target.host), deque()).append(callback)
+        return True
+
+    def leave(self) -> Iterator[Callback]:
+        """The callbacks that may be opened now; they count as open from here on."""
+        stuck = 0
+        while self._lines and stuck < len(self._lines) and self._open < self._caps.process:
+            (biz_type, host), line = next(iter(self._lines.items()))
+            if self._open_of_type[biz_type] >= self._caps.biz_type or self._open_of_host[host] >= self._caps.host:
+                stuck += 1
+                self._lines.move_to_end((biz_type, host))
+                continue
+            stuck = 0
+            callback = line.popleft()
+            if line:
+                self._lines.move_to_end((biz_type, host))
+            else:
+                del self._lines[biz_type, host]
+            self._waiting[biz_type] -= 1
+            self._open_of_type[biz_type] += 1
+            self._open_of_host[host] += 1
+            self._open += 1
+            yield callback
+
+    def done(self, callback: Callback) -> None:
+        """Counts an open callback out."""
+        self._open_of_type[callback.target.biz_type] -= 1
+        self._open_of_host[callback.target.host] -= 1
+        self._open -= 1
+
+    def empty(self) -> list[Callback]:
+        """Everybody who waits; nobody does after that."""
+        waiting = [callback for line in self._lines.values() for callback in line]
+        self._lines.clear()
+        self._waiting.clear()
+        return waiting
