@@ -40,6 +40,13 @@ class BizTypeForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no arg
     class Meta:
         model = BizType
         fields = "__all__"
+        widgets = {
+            "description": forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}),
+            "url": forms.TextInput(attrs={"class": "vLargeTextField"}),
+            "headers": forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}),
+            "backoff_list": forms.Textarea(attrs={"rows": 1, "class": "vLargeTextField"}),
+            "permanent_status_codes": forms.Textarea(attrs={"rows": 1, "class": "vLargeTextField"}),
+        }
 
     def clean_signing_secret(self) -> str:
         """A secret that Standard Webhooks can sign with."""
@@ -91,7 +98,8 @@ class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
             {
                 "fields": [
                     "target",
-                    ("method", "url"),
+                    "method",
+                    "url",
                     "headers",
                     ("auth", "auth_secret"),
                     ("task_name", "task_queue"),
