@@ -84,7 +84,12 @@ def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, 
     if not outcomes:
         return set()
     if connections[using].vendor == "postgresql":
-        parameters = {"outcomes": _json(outcomes), "tried": _json_of_tries(outcomes), "now": now, "worker": worker}
+        parameters: dict[str, Any] = {
+            "outcomes": _json(outcomes),
+            "tried": _json_of_tries(outcomes),
+            "now": now,
+            "worker": worker,
+        }
         with connections[using].cursor() as cursor:
             cursor.execute(_WRITE, parameters)
             return {row[0] for row in cursor.fetchall()}
