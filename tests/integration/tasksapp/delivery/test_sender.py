@@ -1,0 +1,393 @@
+"""One callback at a time, against receivers that misbehave in every way we know."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delayhub.engine import SystemClock
+from tasksapp.delivery.addresses import AddressGuard
+from tasksapp.delivery.callback import Callback, Target
+from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry
+from tasksapp.delivery.sender import Sender
+
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+CLOCK = SystemClock()
+
+
+def callback(url: str, **fields: Any) -> Callback:
+    target = Target(biz_type="close", url=url, host="host", **{"timeout_seconds": 5.0, **fields})
+    now = CLOCK.now_ms()
+    return Callback(
+        job_id="job-1",
+        token=1,
+        target=target,
+        body=b'{"a":1}',
+        due_ms=now,
+        run_at_ms=now,
+        attempt=1,
+        max_attempts=3,
+        lease_ends=CLOCK.monotonic() + 60,
+    )
+
+
+@asynccontextmanager
+async def listening(handler: Handler, **options: Any) -> AsyncIterator[int]:
+    """A server that treats each connection as the handler does; its port."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        try:
+            await handler(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, **options)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for writer in writers:
+            writer.close()
+
+
+@asynccontextmanager
+async def sending(*, allowed: tuple[str, ...] = ("127.0.0.0/8",)) -> AsyncIterator[Sender]:
+    sender = Sender(guard=AddressGuard(allowed), clock=CLOCK, response_bytes=100)
+    try:
+        yield sender
+    finally:
+        await sender.close()
+
+
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+    return head + await reader.readexactly(length)
+
+
+def answering(response: bytes) -> Handler:
+    """Answers each request on a connection with those bytes, and then closes it."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(response)
+        await writer.drain()
+
+    return handle
+
+
+def outcome_of(handler: Handler, **fields: Any) -> Finding:
+    """What becomes of one callback to such a receiver."""
+
+    async def run() -> Finding:
+        async with listening(handler) as port, sending() as sender:
+            return await sender.send(callback(f"http://127.0.0.1:{port}/", **fields))
+
+    return asyncio.run(run())
+
+
+def failed(finding: Finding) -> Retry:
+    assert isinstance(finding.outcome, Retry), finding.outcome
+    return finding.outcome
+
+
+def test_a_receiver_that_never_answers_is_given_up_after_the_timeout() -> None:
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    finding = outcome_of(hang, timeout_seconds=0.2)
+
+    assert failed(finding).reason == "no whole answer within 0.2 s"
+    assert not failed(finding).unsent
+    assert 190 <= finding.duration_ms < 2_000
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"])
+def test_a_receiver_that_drips_is_given_up_after_the_timeout(head: bytes) -> None:
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(head)
+        while True:
+            writer.write(b"a")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    finding = outcome_of(drip, timeout_seconds=0.3)
+
+    assert failed(finding).reason == "no whole answer within 0.3 s"
+    assert finding.duration_ms < 2_000
+
+
+def test_an_endless_body_is_read_up_to_the_cap() -> None:
+    async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            writer.write(b"x" * 65_536)
+            await writer.drain()
+
+    finding = outcome_of(pour)
+
+    assert finding.outcome == Delivered()
+    assert finding.response is not None
+    assert finding.response.body == "x" * 100
+
+
+def test_a_gzip_bomb_is_not_unpacked() -> None:
+    bomb = gzip.compress(b"\0" * 50_000_000)
+    head = b"HTTP/1.1 500 No\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)
+
+    finding = outcome_of(answering(head + bomb))
+
+    assert failed(finding).reason == "status 500"
+    assert finding.response is not None
+    assert len(finding.response.body) <= 100
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        # no response at all
+        b"",
+        b"\r\n",
+        # not HTTP
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\x00\xff\x00\xff\r\n\r\n",
+        # cut off in the middle
+        b"HTTP/1.1 200",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort",
+        # headers that cannot be
+        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno colon here\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
+        b"HTTP/1.1 999999 What\r\n\r\n",
+        # a chunk that lies about its length
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZZ\r\nabc\r\n",
+    ],
+)
+def test_an_answer_that_is_none_is_a_failed_attempt(response: bytes) -> None:
+    assert not failed(outcome_of(answering(response))).unsent
+
+
+def test_informational_answers_are_passed_over() -> None:
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+
+    assert outcome_of(answering(early * 3 + b"HTTP/1.1 204 No Content\r\n\r\n")).outcome == Delivered()
+
+
+def test_informational_answers_without_end_are_given_up() -> None:
+    async def hint(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        while True:
+            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    assert failed(outcome_of(hint, timeout_seconds=0.3)).reason == "no whole answer within 0.3 s"
+
+
+def test_what_a_database_cannot_take_is_taken_out_of_an_answer() -> None:
+    response = b"HTTP/1.1 500 No\r\nX-Odd: \xff\xfe\r\nContent-Length: 5\r\n\r\na\x00b\xff!"
+
+    finding = outcome_of(answering(response))
+
+    assert finding.response is not None
+    assert "\x00" not in finding.response.body
+    finding.response.body.encode()
+    finding.response.headers["X-Odd"].encode()
+
+
+def test_a_refused_connection_is_proved_unsent() -> None:
+    async def run() -> Finding:
+        async with sending() as sender:
+            return await sender.send(callback(f"http://127.0.0.1:{free_port()}/"))
+
+    assert failed(asyncio.run(run())).unsent
+
+
+def test_a_name_that_does_not_resolve_is_proved_unsent() -> None:
+    async def run() -> Finding:
+        async with sending() as sender:
+            return await sender.send(callback("http://nobody.invalid/"))
+
+    assert failed(asyncio.run(run())).unsent
+
+
+def test_a_name_that_leads_to_a_private_address_is_not_dialled() -> None:
+    calls = 0
+
+    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal calls
+        calls += 1
+
+    async def run() -> list[Finding]:
+        async with listening(count) as port, sending(allowed=()) as sender:
+            # By name, by address, and in the spellings that get past a check of the URL alone.
+            hosts = ("localhost", "127.0.0.1", "127.1", "2130706433", "[::ffff:127.0.0.1]")
+            return [await sender.send(callback(f"http://{host}:{port}/")) for host in hosts]
+
+    findings = asyncio.run(run())
+
+    assert [type(finding.outcome) for finding in findings] == [GiveUp] * 5
+    assert calls == 0
+
+
+def test_a_name_that_is_rebound_after_it_was_checked_is_still_not_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["8.8.8.8", "127.0.0.1"])
+
+    def resolve(host: str, port: int, *_: object, **__: object) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), port))]
+
+    async def run() -> Finding:
+        # The first look-up, as a check of the form would do it, sees a public address.
+        AddressGuard().check(str(socket.getaddrinfo("rebind.example", 80)[0][4][0]))
+        async with sending(allowed=()) as sender:
+            return await sender.send(callback("http://rebind.example/"))
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    outcome = asyncio.run(run()).outcome
+
+    assert outcome == GiveUp("callbacks may not go to 127.0.0.1")
+
+
+def test_a_connection_that_its_server_had_closed_is_replaced_within_the_attempt() -> None:
+    seen: list[int] = []
+
+    async def once_each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = len(seen)
+        seen.append(0)
+        await read_request(reader)
+        seen[connection] += 1
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        # A server that drops a kept connection as soon as it is used again, without an answer.
+        await reader.readexactly(1)
+
+    async def run() -> list[Finding]:
+        async with listening(once_each) as port, sending() as sender:
+            one = callback(f"http://127.0.0.1:{port}/")
+            return [await sender.send(one), await sender.send(one)]
+
+    findings = asyncio.run(run())
+
+    assert [finding.outcome for finding in findings] == [Delivered(), Delivered()]
+    assert seen == [1, 1]
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+def test_a_request_that_fails_on_a_fresh_connection_is_sent_once(method: str) -> None:
+    seen = 0
+
+    async def drop(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal seen
+        await read_request(reader)
+        seen += 1
+
+    finding = outcome_of(drop, method=method)
+
+    assert not failed(finding).unsent
+    assert seen == 1
+
+
+def test_a_callback_that_may_be_sent_once_never_meets_a_kept_connection() -> None:
+    connections = 0
+
+    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        while True:
+            await read_request(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    async def run() -> None:
+        async with listening(count) as port, sending() as sender:
+            one = callback(f"http://127.0.0.1:{port}/", at_most_once=True)
+            await sender.send(one)
+            await sender.send(one)
+
+    asyncio.run(run())
+
+    assert connections == 2
+
+
+def test_cookies_redirects_and_proxies_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    heads: list[bytes] = []
+
+    async def tempt(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await read_request(reader))
+        writer.write(b"HTTP/1.1 307 Go\r\nLocation: /elsewhere\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n")
+
+    async def run() -> list[Finding]:
+        async with listening(tempt) as port, sending() as sender:
+            one = callback(f"http://127.0.0.1:{port}/")
+            return [await sender.send(one), await sender.send(one)]
+
+    findings = asyncio.run(run())
+
+    assert [failed(finding).reason for finding in findings] == ["status 307: redirects are not followed"] * 2
+    assert len(heads) == 2
+    assert not any(b"cookie" in head.lower() for head in heads)
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of another host, signed by nobody, and its key in one file."""
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    key = path.with_name("key.pem")
+    subject = ["-days", "2", "-subj", "/CN=other.example", "-keyout", str(key), "-out", str(path)]
+    subprocess.run([*command, *subject], check=True, capture_output=True)
+    path.write_text(path.read_text() + key.read_text())
+    return path
+
+
+def test_a_certificate_that_cannot_be_trusted_ends_it_before_a_byte_is_sent(certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    requests = 0
+
+    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        await read_request(reader)
+        requests += 1
+
+    async def run() -> Finding:
+        async with listening(count, ssl=context) as port, sending() as sender:
+            return await sender.send(callback(f"https://127.0.0.1:{port}/"))
+
+    retry = failed(asyncio.run(run()))
+
+    assert retry.unsent
+    assert "certificate" in retry.reason.lower()
+    assert requests == 0
+
+
+def test_a_receiver_that_speaks_no_tls_is_a_failed_attempt() -> None:
+    async def run() -> Finding:
+        async with listening(answering(b"HTTP/1.1 400 Bad\r\n\r\n")) as port, sending() as sender:
+            return await sender.send(callback(f"https://127.0.0.1:{port}/"))
+
+    assert failed(asyncio.run(run())).unsent
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
