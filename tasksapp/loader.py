@@ -8,7 +8,7 @@ Redis, it loads the whole window again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -104,13 +104,13 @@ class Loader:
         if lane.client.get(lane.keys.loader) == self._holder.encode():
             lane.client.delete(lane.keys.loader)
 
-    def reload(self) -> int:
-        """Loads the whole window, whoever has the seat; how many rows that was."""
+    def reload(self, *, advance: Callable[[int], object] = lambda _: None) -> int:
+        """Loads the whole window, whoever has the seat; how many rows that was. ``advance`` hears of each page."""
         self._clock.sync()
         now = self._now()
         biz_types = list(BizType.objects.using(self._using))
         self._write_gates(biz_types, now=now, all_of_them=True)
-        return self._load(biz_types, after=None, until=now + _window())
+        return self._load(biz_types, after=None, until=now + _window(), advance=advance)
 
     def _turn(self) -> Turn:
         self._clock.sync()
@@ -127,7 +127,14 @@ class Loader:
         overdue = 0 if reloaded else self._arm_overdue(biz_types, now=now)
         return Turn(held=True, entered=entered, overdue=overdue, returned=self._return_lost(now), reloaded=reloaded)
 
-    def _load(self, biz_types: Sequence[BizType], *, after: datetime | None, until: datetime) -> int:
+    def _load(
+        self,
+        biz_types: Sequence[BizType],
+        *,
+        after: datetime | None,
+        until: datetime,
+        advance: Callable[[int], object] = lambda _: None,
+    ) -> int:
         """Ensures timers of the window, but none of biz types that are shut: those need none until they open."""
         loaded, now = 0, self._now()
         open_now = {biz_type.id for biz_type in biz_types if not is_shut(biz_type, now=now)}
@@ -138,6 +145,7 @@ class Loader:
             begin = after if after is None or biz_type.id in self._open else now - OVERDUE
             for page in pages(biz_type.id, after=begin, until=until, using=self._using):
                 loaded += self._ensure(biz_type, page)
+                advance(len(page))
                 self._hold()
         self._open = open_now
         return loaded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
@@ -178,6 +178,29 @@ class TimerLane:
                 pipeline.zcard(self.keys.queue(name).waiting)
                 pipeline.zcard(self.keys.queue(name).leased)
             return sum(pipeline.execute())
+
+    def look(self, queue: str, ids: Sequence[str]) -> list[int | None]:
+        """When each timer fires, in Unix ms; 0 where a consumer has it, None where there is none."""
+        keys = self.keys.queue(queue)
+        found: list[int | None] = []
+        for chunk in chunks(ids):
+            with self.client.pipeline(transaction=False) as pipeline:
+                pipeline.zmscore(keys.waiting, list(chunk))
+                pipeline.zmscore(keys.leased, list(chunk))
+                waiting, leased = pipeline.execute()
+            for score, lease_end in zip(waiting, leased, strict=True):
+                found.append(0 if lease_end is not None else None if score is None else int(score) // 16)
+        return found
+
+    def waiting(self, queue: str) -> Iterator[list[str]]:
+        """The ids of all timers that wait, some at a time and in no order; those that come or go meanwhile may lack."""
+        cursor = 0
+        while True:
+            cursor, page = cast("tuple[int, list[Any]]", self.client.zscan(self.keys.queue(queue).waiting, cursor))
+            if page:
+                yield [text(member) for member, _ in page]
+            if cursor == 0:
+                return
 
     def _arm(self, verb: str, queue: str, timers: Sequence[tuple[str, int]], step: int) -> list[str]:
         if not queue or queue.startswith("@"):

@@ -1,0 +1,43 @@
+"""Compares the timers in Redis with the database, says what differs, and mends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import router
+
+from tasksapp.management.progress import Progress
+from tasksapp.models import BizType, Job
+from tasksapp.reconcile import Reconciler
+
+
+class Command(BaseCommand):
+    help = "Compare the timers in Redis with the rows of the near window, say what differs, and mend it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Whether to mend, and where."""
+        parser.add_argument(
+            "--dry-run", action="store_true", help="change nothing; exit code 1 where something differs"
+        )
+        parser.add_argument("--database", help="its alias in DATABASES")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """One line for each biz type, and how it all ended."""
+        using, dry_run = options["database"] or router.db_for_write(Job), options["dry_run"]
+        biz_types = list(BizType.objects.using(using))
+        reconciler = Reconciler(using=using, mend=not dry_run)
+        progress = Progress(self.stderr, total=reconciler.total(biz_types), what="rows and timers")
+        found = {biz_type.code: reconciler.compare(biz_type, advance=progress.advance) for biz_type in biz_types}
+        progress.end()
+        for code, one in found.items():
+            self.stdout.write(
+                f"{code}: {one.rows} rows, {one.timers} timers; "
+                f"{len(one.missing)} missing, {len(one.late)} late, {len(one.stray)} stray"
+            )
+        if all(one.is_none for one in found.values()):
+            self.stdout.write("Redis is in step with the database")
+        elif dry_run:
+            raise CommandError("Redis differs from the database; run it without --dry-run to mend that", returncode=1)
+        else:
+            self.stdout.write("mended")

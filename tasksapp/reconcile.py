@@ -1,0 +1,114 @@
+"""Compares the timers in Redis with the rows they stand for, and mends what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from delayhub.engine import TimerLane, due_ms
+from tasksapp.conf import options
+from tasksapp.courier import moment
+from tasksapp.gates import is_shut
+from tasksapp.models import BizType, Job, Status
+from tasksapp.redis_clock import RedisClock
+from tasksapp.sql.sweep import Row, count_pending, pages
+from tasksapp.timers import Timer, client, grouped, patient_lane
+
+#: Jobs that are due so soon may be on their way to a worker; what differs about them mends itself.
+MARGIN = timedelta(seconds=2)
+
+Advance = Callable[[int], object]
+
+
+@dataclass(slots=True)
+class Difference:
+    """How the timers of a biz type differ from its rows in the near window.
+
+    Args:
+        rows: pending rows that were looked at.
+        timers: timers that were looked at.
+        missing: rows without a timer.
+        late: rows whose timer fires after they should run.
+        stray: timers without a pending row.
+    """
+
+    rows: int = 0
+    timers: int = 0
+    missing: list[UUID] = field(default_factory=list)
+    late: list[UUID] = field(default_factory=list)
+    stray: list[UUID] = field(default_factory=list)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether Redis is in step."""
+        return not (self.missing or self.late or self.stray)
+
+
+class Reconciler:
+    """Looks at every timer and every row of the near window, whoever else is at work.
+
+    Args:
+        using: the database.
+        mend: whether what differs is put right: missing and late timers are ensured, stray ones taken away.
+    """
+
+    def __init__(self, *, using: str, mend: bool) -> None:
+        self._using = using
+        self._mend = mend
+        self._clock = RedisClock(client)
+        self._clock.sync()
+
+    def total(self, biz_types: Sequence[BizType]) -> int:
+        """How many rows and timers there are to look at."""
+        now = self._now()
+        rows = sum(
+            count_pending(biz_type.id, after=now + MARGIN, until=self._until(now), using=self._using)
+            for biz_type in biz_types
+            if not is_shut(biz_type, now=now)
+        )
+        return rows + sum(patient_lane(biz_type.lane).count(biz_type.code) for biz_type in biz_types)
+
+    def compare(self, biz_type: BizType, *, advance: Advance = lambda _: None) -> Difference:
+        """How the biz type's timers differ, or differed before they were mended; ``advance`` hears of each page."""
+        difference, now, lane = Difference(), self._now(), patient_lane(biz_type.lane)
+        # One that is shut needs no timers; those it has do no harm.
+        if not is_shut(biz_type, now=now):
+            for page in pages(biz_type.id, after=now + MARGIN, until=self._until(now), using=self._using):
+                self._compare_rows(lane, biz_type, page, difference)
+                advance(len(page))
+        for ids in lane.waiting(biz_type.code):
+            self._compare_timers(lane, biz_type, ids, difference)
+            advance(len(ids))
+        return difference
+
+    def _compare_rows(self, lane: TimerLane, biz_type: BizType, rows: Sequence[Row], difference: Difference) -> None:
+        wrong: list[Row] = []
+        for row, fires_ms in zip(rows, lane.look(biz_type.code, [str(row.id) for row in rows]), strict=True):
+            if fires_ms is None:
+                difference.missing.append(row.id)
+                wrong.append(row)
+            elif fires_ms > due_ms(row.next_run_at):
+                difference.late.append(row.id)
+                wrong.append(row)
+        difference.rows += len(rows)
+        if self._mend and wrong:
+            timers = [Timer(biz_type.lane, biz_type.code, row.id, row.next_run_at, row.priority) for row in wrong]
+            for (_, queue, step), group in grouped(timers).items():
+                lane.ensure(queue, group, step=step)
+
+    def _compare_timers(self, lane: TimerLane, biz_type: BizType, names: Sequence[str], difference: Difference) -> None:
+        ids = {UUID(name) for name in names}
+        rows = Job.objects.using(self._using).filter(id__in=ids, biz_type_id=biz_type.id, status=Status.PENDING)
+        stray = ids.difference(rows.values_list("id", flat=True))
+        difference.timers += len(ids)
+        difference.stray += sorted(stray)
+        if self._mend and stray:
+            lane.cancel(biz_type.code, [str(job_id) for job_id in stray])
+
+    def _until(self, now: datetime) -> datetime:
+        return now + timedelta(seconds=options().near_window_seconds)
+
+    def _now(self) -> datetime:
+        return moment(self._clock.now_ms())
