@@ -45,7 +45,12 @@ def _shut_until_ms(biz_type: BizType, *, now: datetime) -> int:
 
 def _ramp_per_second(biz_type: BizType, *, now: datetime) -> float | None:
     """What the ramp allows; None where it is over, or there was no pause."""
-    ends = [moment for moment in (biz_type.resumed_at, biz_type.paused_until) if moment is not None and moment <= now]
+    ends = []
+    if biz_type.resumed_at is not None:
+        # The clock of whoever resumed it may be ahead of ours; that is no reason to skip the ramp.
+        ends.append(min(biz_type.resumed_at, now))
+    if biz_type.paused_until is not None and biz_type.paused_until <= now:
+        ends.append(biz_type.paused_until)
     if not ends or now - max(ends) >= timedelta(seconds=RAMP_SECONDS):
         return None
     elapsed = (now - max(ends)).total_seconds()
