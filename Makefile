@@ -61,7 +61,7 @@ chaos: $(VENV)/.dev ## kill workers and Redis under 10 000 tasks and count what 
 	@$(BIN)/python benchmarks/chaos_transport.py
 
 chaos-jobs: $(VENV)/.dev ## the same for jobs and their callbacks (minutes)
-	@$(BIN)/python benchmarks/chaos_jobs.py
+	@$(BIN)/python -m benchmarks.chaos_jobs
 
 clean: ## remove what the commands made: the virtual environment, caches, ./var
 	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

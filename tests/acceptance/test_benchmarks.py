@@ -40,6 +40,15 @@ def test_nothing_is_lost_in_a_little_chaos() -> None:
 
 
 @pytest.mark.slow
+def test_every_job_of_a_little_chaos_ends_as_it_must() -> None:
+    found = figures("-m", "benchmarks.chaos_jobs", "--jobs=60", "--seconds=4", "--kills=1", "--wipes=1")
+
+    assert found["jobs"] == 60
+    assert found["lost"] == found["wrong status"] == found["delivered though cancelled"] == found["early"] == 0
+    assert found["worker killed"] == found["Redis killed"] == found["Redis wiped"] == 1
+
+
+@pytest.mark.slow
 def test_the_engine_can_be_measured() -> None:
     found = figures("benchmarks/engine.py", "--count=400", "--rounds=1")
 

@@ -36,6 +36,7 @@ def test_every_command_is_phony_and_explained() -> None:
 
 def test_every_script_that_a_command_runs_is_there() -> None:
     scripts = re.findall(r"python ([\w/]+\.py)", MAKEFILE)
+    scripts += [name.replace(".", "/") + ".py" for name in re.findall(r"python -m (benchmarks\.\w+)", MAKEFILE)]
 
     assert [script for script in scripts if not (ROOT / script).exists()] == []
 
