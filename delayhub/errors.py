@@ -35,7 +35,11 @@ class EntryError(DelayHubError, ValueError):
 
 
 class RedisUnfit(DelayHubError):
-    """The Redis server is too old, or is configured to throw data away."""
+    """The Redis server is too old, or is configured to throw data away; the message says what to change."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(f"this Redis server cannot be trusted with tasks: {'; '.join(faults)}")
 
 
 class RedisServerMissing(DelayHubError):

@@ -20,7 +20,13 @@ logger = logging.getLogger(__name__)
 
 
 @shared_task(
-    name="tasksapp.deliver", bind=True, acks_late=True, reject_on_worker_lost=True, ignore_result=True, max_retries=None
+    name="tasksapp.deliver",
+    bind=True,
+    acks_late=True,
+    acks_on_failure_or_timeout=False,
+    reject_on_worker_lost=True,
+    ignore_result=True,
+    max_retries=None,
 )
 def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int, struck: bool = False) -> None:
     """Claims the due jobs in one statement and hands them over; their callbacks go on when this has returned.

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from celery.app.control import Control as CeleryControl
 from celery.app.task import Context
+from kombu import Connection
 from kombu.exceptions import KombuError
 from kombu.log import get_logger
 from kombu.serialization import prepare_accept_content
 
 from delayhub.engine import Counts, DelayQueue, Listed, Place, due_ms
 from delayhub.engine.entry import text
+from delayhub.engine.fitness import Fitness, examine
 from delayhub.engine.keys import directory
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import Unreadable, from_payload
 from delayhub.transport.hooks import hooks
+from delayhub.transport.stock_queue import StockBroker, StockCounts
 
 logger = get_logger(__name__)
 
@@ -41,6 +44,14 @@ class TaskMessage:
     kwargs: str
     strikes: int
     reason: str | None
+
+
+class Imported(NamedTuple):
+    """What was found of kombu's own transport, and how many messages of it were moved."""
+
+    ready: int
+    unacked: int
+    moved: int
 
 
 class Control(CeleryControl):
@@ -107,6 +118,25 @@ class Control(CeleryControl):
         """How many tasks of each queue wait, are ready, are in workers' hands, are dead."""
         with self._channel(required=True) as channel:
             return {name: channel.queue(name).count() for name in self._queues(channel, queue)}
+
+    def examine(self) -> tuple[Fitness, StockCounts]:
+        """What can be said against the Redis server, and what kombu's own transport left in it."""
+        with self._channel(required=True) as channel:
+            return examine(channel.publisher), StockBroker(channel).count(self._queues(channel))
+
+    def import_redis(self, source: str | None = None, *, queues: Sequence[str] = (), dry_run: bool = False) -> Imported:
+        """Moves what kombu's own Redis transport keeps over to this broker; stop its workers and producers before.
+
+        Args:
+            source: the old broker's ``redis://`` URL; the Redis of this broker by default.
+            queues: those to move; the app's by default. What the old workers held is moved whatever its queue.
+            dry_run: only count.
+        """
+        with self._channel(required=True) as channel, Connection(source) if source else nullcontext() as old:
+            stock = StockBroker(old.default_channel if old else channel)
+            names = list(queues) or self._queues(channel)
+            found = stock.count(names)
+            return Imported(found.ready, found.unacked, 0 if dry_run else stock.move(names, channel))
 
     # ------------------------------------------------------------ inside
 

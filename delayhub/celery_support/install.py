@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from celery import signals
 from celery.worker import state
 
+from delayhub.celery_support.start_up import StartUpChecks
 from delayhub.transport import register
 from delayhub.transport.envelope import DUE_HEADER
 from delayhub.transport.hooks import hooks
@@ -25,6 +26,7 @@ def install(app: Celery) -> Celery:
     register()
     app.control_cls = "delayhub.celery_support.control:Control"
     app.__dict__.pop("control", None)
+    app.steps["consumer"].add(StartUpChecks)
 
     def zone() -> tzinfo:
         found: tzinfo = app.timezone

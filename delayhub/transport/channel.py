@@ -16,7 +16,7 @@ from delayhub.engine.keys import directory
 from delayhub.transport.consumer import Consumer
 from delayhub.transport.envelope import Unreadable, from_payload, to_entry
 from delayhub.transport.hooks import Hooks, hooks
-from delayhub.transport.options import TransportOptions
+from delayhub.transport.options import OWN_OPTIONS, TransportOptions
 from delayhub.transport.publish_batch import EntryBatch
 from delayhub.transport.unacked import LeaseBook, LeaseQoS, book_of
 
@@ -39,9 +39,7 @@ class Channel(kombu_redis.Channel):
     QoS = LeaseQoS
     from_transport_options = (
         *kombu_redis.Channel.from_transport_options,
-        "lease_seconds",
-        "max_strikes",
-        "max_hold_seconds",
+        *OWN_OPTIONS,
     )
 
     def __init__(self, connection: Any, **options: Any) -> None:

@@ -12,6 +12,9 @@ from delayhub.errors import OptionError
 #: Messages a consumer claims at once when its prefetch is unlimited.
 UNLIMITED_CLAIM = 100
 
+#: Names in ``transport_options`` that are ours.
+OWN_OPTIONS = ("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TransportOptions:
@@ -21,12 +24,14 @@ class TransportOptions:
         lease_seconds: how long a claimed message belongs to its consumer; renewed at a third while it is held.
         max_strikes: leases that may run out before a message is dead.
         max_hold_seconds: a message held longer is no longer renewed, for workers that hang; None for no limit.
+        check_redis: whether a worker refuses a Redis server that loses tasks (evicts keys, is too old, is a replica).
         key_prefix: put before every Redis key (kombu's ``global_keyprefix``).
     """
 
     lease_seconds: float = 30.0
     max_strikes: int = 16
     max_hold_seconds: float | None = None
+    check_redis: bool = True
     key_prefix: str = ""
 
     def __post_init__(self) -> None:
@@ -37,9 +42,7 @@ class TransportOptions:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> TransportOptions:
         """The options in kombu's ``transport_options``, of which most are kombu's own."""
-        known = {
-            name: options[name] for name in ("lease_seconds", "max_strikes", "max_hold_seconds") if name in options
-        }
+        known = {name: options[name] for name in OWN_OPTIONS if name in options}
         return cls(**known, key_prefix=options.get("global_keyprefix", ""))
 
     def engine(self) -> EngineOptions:

@@ -88,6 +88,17 @@ class LeaseBook:
             for bell in tuple(self.bells):
                 bell()
 
+    def abandon(self, tag: str) -> bool:
+        """Whether the tag held timers; their leases now run out, so that they come back later, and one by one."""
+        leases = self.tags.get(tag, ())
+        if not leases or leases[0] not in self.timers:
+            return False
+        del self.tags[tag]
+        for lease in leases:
+            self.held.pop(lease, None)
+        self.timers.difference_update(leases)
+        return True
+
     def release(self, tags: Iterable[str]) -> int:
         """How many entries went back to their places, in one call a queue, in their order."""
         leases = [lease for tag in tags for lease in self.tags.pop(tag, ())]
@@ -194,10 +205,10 @@ class LeaseQoS(virtual.QoS):
         super().ack(delivery_tag)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        """The message goes back to its place in line, or is dropped."""
+        """The message goes back to its place in line, or is dropped; a batch of timers is never dropped."""
         if requeue:
             self.channel.book.release([delivery_tag])
-        else:
+        elif not self.channel.book.abandon(delivery_tag):
             self.channel.book.acknowledge(delivery_tag)
         super().ack(delivery_tag)
 

@@ -284,3 +284,27 @@ def test_timers_not_worked_on_go_back_when_the_channel_closes(url: str, redis_cl
         drain(connection, lambda: bool(got))
 
     assert [batch.ids for batch in lane.claim().batches] == [["1", "2"]]
+
+
+def test_a_batch_of_timers_whose_task_failed_comes_back_one_by_one(connection: Any, redis_client: redis.Redis) -> None:
+    from delayhub.engine import TimerLane
+
+    lane = TimerLane(redis_client, "timers")
+    lane.ensure("close", [("1", 1), ("2", 1)])
+    connection.transport_options["lease_seconds"] = 0.3
+    got: list[Any] = []
+
+    def on_message(message: Any) -> None:
+        got.append(message)
+        if len(got) == 1:
+            message.reject()
+        else:
+            message.ack()
+
+    with connection.channel() as channel:
+        queue = Queue("timers", queue_arguments={"x-delayhub-task": "t.deliver"})
+        with Consumer(channel, [queue], on_message=on_message):
+            drain(connection, lambda: len(got) == 3)
+
+    assert [message.payload[0][0] for message in got] == [["1", "2"], ["1"], ["2"]]
+    assert [message.payload[1]["struck"] for message in got] == [False, True, True]

@@ -1,0 +1,153 @@
+"""``celery -A app delayhub …``: looks at what waits in Redis and acts on it; none of it needs a worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+import redis
+from kombu.exceptions import KombuError
+
+from delayhub.celery_support.control import Control
+from delayhub.errors import DelayHubError
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+Row = Mapping[str, Any]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
+queue_option = click.option("-Q", "--queue", help="One queue; all that are known by default.")
+
+
+@click.group(name="delayhub")
+def delayhub() -> None:
+    """Look at what waits in Redis, and act on it; no worker is needed."""
+
+
+def verb(**options: Any) -> Callable[[Verb], click.Command]:
+    """Makes a function a command that is given the app's control; what it returns is shown."""
+
+    def decorate(function: Verb) -> click.Command:
+        @wraps(function)
+        def run(*, as_json: bool, **arguments: Any) -> None:
+            try:
+                found = function(control_of(click.get_current_context().obj.app), **arguments)
+            except (DelayHubError, KombuError, redis.RedisError, OSError) as error:
+                raise click.ClickException(str(error)) from error
+            show(found, as_json=as_json)
+
+        return delayhub.command(**options)(json_option(run))
+
+    return decorate
+
+
+def control_of(app: Celery) -> Control:
+    """The app's control. Raises ClickException where the app does not have ours."""
+    if not isinstance(app.control, Control):
+        raise click.ClickException("this app does not use DelayHub; call delayhub.install(app) where it is made")
+    return app.control
+
+
+@verb()
+@queue_option
+def counts(control: Control, queue: str | None) -> list[Row]:
+    """How many tasks of each queue wait, are ready, are held by workers, are dead."""
+    return [{"queue": name, **found._asdict()} for name, found in control.counts(queue).items()]
+
+
+@verb()
+@queue_option
+@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True)
+@click.option("--offset", type=click.IntRange(0), default=0, show_default=True)
+def scheduled(control: Control, queue: str | None, limit: int, offset: int) -> list[Row]:
+    """Tasks that wait for their time, the soonest first."""
+    return [asdict(task) for task in control.scheduled(queue, limit=limit, offset=offset)]
+
+
+@verb()
+@queue_option
+@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True)
+@click.option("--offset", type=click.IntRange(0), default=0, show_default=True)
+def dead(control: Control, queue: str | None, limit: int, offset: int) -> list[Row]:
+    """Tasks that gave up, the oldest first, with the reason."""
+    return [asdict(task) for task in control.dead(queue, limit=limit, offset=offset)]
+
+
+@verb()
+@queue_option
+@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="Without ids: how many.")
+@click.argument("ids", nargs=-1)
+def redrive(control: Control, queue: str | None, limit: int, ids: Sequence[str]) -> Row:
+    """Put dead tasks back in line: those named, or the oldest."""
+    return {"redriven": control.redrive(queue, list(ids) or None, limit=limit)}
+
+
+@verb()
+@queue_option
+@click.option("--eta", type=click.DateTime(["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]), help="The new time.")
+@click.option("--countdown", type=float, help="Or the seconds from now.")
+@click.argument("task_id")
+def reschedule(control: Control, queue: str | None, eta: datetime | None, countdown: float | None, task_id: str) -> Row:
+    """Move a waiting task to another time."""
+    if (eta is None) == (countdown is None):
+        raise click.UsageError("give either --eta or --countdown")
+    return {"id": task_id, "moved": control.reschedule(task_id, eta=eta, countdown=countdown, queue=queue)}
+
+
+@verb()
+@click.argument("task_ids", nargs=-1, required=True)
+def revoke(control: Control, task_ids: Sequence[str]) -> Row:
+    """Revoke tasks for good: waiting ones never run, and workers that have one are told."""
+    control.revoke(list(task_ids))
+    return {"revoked": len(task_ids)}
+
+
+@verb()
+def check(control: Control) -> Sequence[Row]:
+    """Whether the Redis server can be trusted with tasks, and whether kombu's own transport left any in it."""
+    fitness, left = control.examine()
+    rows = [{"level": "fault", "about": fault} for fault in fitness.faults]
+    rows += [{"level": "warning", "about": warning} for warning in fitness.warnings]
+    if left.total:
+        rows.append({"level": "warning", "about": f"{left.total} messages of kombu's own transport: see import-redis"})
+    return rows or [{"level": "ok", "about": f"Redis {fitness.version}"}]
+
+
+@verb(name="import-redis")
+@click.option("--from", "source", help="redis:// URL of the old broker; by default the Redis of this one.")
+@click.option("-Q", "--queue", "queues", multiple=True, help="A queue to move, again for more; the app's by default.")
+@click.option("--dry-run", is_flag=True, help="Only count.")
+@click.confirmation_option(prompt="Have all workers and producers of the old broker been stopped?")
+def import_redis(control: Control, source: str | None, queues: Sequence[str], dry_run: bool) -> Row:
+    """Move what kombu's own Redis transport keeps over to DelayHub: its queues, and what its workers held."""
+    return control.import_redis(source, queues=queues, dry_run=dry_run)._asdict()
+
+
+def show(found: Row | Sequence[Row], *, as_json: bool) -> None:
+    """Prints rows as a table, or as JSON."""
+    if as_json:
+        click.echo(json.dumps(found, default=as_text))
+        return
+    rows = [found] if isinstance(found, Mapping) else found
+    if not rows:
+        click.echo("none")
+        return
+    lines = [list(rows[0]), *([as_text(value) for value in row.values()] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def as_text(value: Any) -> str:
+    """A value as people and machines read it."""
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds")
+    return "" if value is None else str(value)

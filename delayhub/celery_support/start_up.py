@@ -1,0 +1,75 @@
+"""What a worker checks before it takes tasks: the Redis server, the timer queues, what another transport left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import bootsteps
+from celery.exceptions import WorkerShutdown
+from celery.platforms import EX_FAILURE
+from kombu.log import get_logger
+
+from delayhub.engine.fitness import examine
+from delayhub.errors import RedisUnfit
+from delayhub.transport.channel import TASK_ARGUMENT, Channel
+from delayhub.transport.stock_queue import StockBroker
+
+logger = get_logger(__name__)
+
+
+class StartUpChecks(bootsteps.StartStopStep):
+    """Ends the worker with a sentence where tasks would be lost; warns where they might be."""
+
+    requires = ("celery.worker.consumer.connection:Connection",)
+
+    def start(self, parent: Any) -> None:
+        """Called at the start, and at every reconnect: the server may be another one then."""
+        channel = parent.connection.default_channel
+        if not isinstance(channel, Channel):
+            return
+        fitness = examine(channel.publisher)
+        for warning in fitness.warnings:
+            logger.warning("About this Redis server: %s", warning, extra={"action": "start_up"})
+        try:
+            fitness.require()
+        except RedisUnfit as unfit:
+            if channel.options.check_redis:
+                self._end(str(unfit))
+            logger.warning("%s", unfit, extra={"action": "start_up"})
+        for fault in timer_task_faults(parent.app):
+            self._end(fault)
+        left = StockBroker(channel).count(list(parent.app.amqp.queues))
+        if left.total:
+            logger.warning(
+                "%d messages (and %d held by workers) of kombu's own Redis transport wait here; move them over with: "
+                "celery -A ... delayhub import-redis",
+                left.ready,
+                left.unacked,
+                extra={"action": "start_up"},
+            )
+
+    def stop(self, parent: Any) -> None:
+        """There is nothing to stop."""
+
+    def _end(self, fault: str) -> None:
+        logger.critical("This worker does not start: %s", fault, extra={"action": "start_up"})
+        raise WorkerShutdown(EX_FAILURE)
+
+
+def timer_task_faults(app: Any) -> list[str]:
+    """What is wrong with the tasks that this worker's timer queues name: timers would be lost with a killed worker."""
+    faults = []
+    for queue in app.amqp.queues.consume_from.values():
+        name = (queue.queue_arguments or {}).get(TASK_ARGUMENT)
+        if name is None:
+            continue
+        task = app.tasks.get(name)
+        if task is None:
+            faults.append(f"the timer queue {queue.name} names the task {name}, which is not registered")
+            continue
+        if not task.acks_late or task.acks_on_failure_or_timeout:
+            needs = "acks_late=True and acks_on_failure_or_timeout=False"
+            faults.append(f"the task {name} of the timer queue {queue.name} needs {needs}")
+        if not {"json", "application/json"} & set(app.conf.accept_content):
+            faults.append(f"the timer queue {queue.name} needs json in accept_content")
+    return faults

@@ -1,0 +1,61 @@
+"""Whether a Redis server can be trusted with timers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from delayhub.errors import RedisUnfit
+
+#: The oldest version whose commands the scripts use.
+OLDEST = (6, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """What is wrong with a server.
+
+    ``faults``: it loses timers or cannot run our scripts. ``warnings``: it may lose them in an accident.
+    """
+
+    version: str
+    faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def require(self) -> None:
+        """Nothing, or RedisUnfit where there are faults."""
+        if self.faults:
+            raise RedisUnfit(self.faults)
+
+
+def examine(client: redis.Redis) -> Fitness:
+    """What can be said against the server; what it does not tell (managed ones hide CONFIG) is not held against it."""
+    info: dict[str, Any] = client.info("everything")
+    version = str(info.get("redis_version", "0"))
+    policy = info.get("maxmemory_policy", "noeviction")
+    faults, warnings = [], []
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+        faults.append(f"it is Redis {version}, and 6.2 is the oldest that will do")
+    if policy != "noeviction":
+        faults.append(f"maxmemory-policy is {policy}, which throws tasks away when memory is full: set noeviction")
+    if info.get("role") == "slave":
+        faults.append("it is a replica, which takes no writes: name the master, or its sentinels")
+    if not info.get("aof_enabled"):
+        saves = save_points(client)
+        if saves == "":
+            warnings.append("it keeps nothing on disk, so a restart loses every task: set appendonly yes")
+        elif saves:
+            warnings.append("it has snapshots but no append-only file: an accident loses the tasks since the last one")
+    return Fitness(version, tuple(faults), tuple(warnings))
+
+
+def save_points(client: redis.Redis) -> str | None:
+    """When the server takes snapshots, ``"3600 1"``; empty for never, None where it does not say."""
+    try:
+        answer: Any = client.config_get("save")
+    except redis.ResponseError:
+        return None
+    found = answer.get("save", answer.get(b"save"))
+    return found.decode() if isinstance(found, bytes) else found

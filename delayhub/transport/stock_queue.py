@@ -1,0 +1,103 @@
+"""Messages that kombu's own Redis transport left behind, and how they come over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import redis
+
+from delayhub.engine import Entry
+from delayhub.engine.keys import directory
+from delayhub.transport.envelope import to_entry
+
+#: Messages that are moved at a time.
+BATCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StockCounts:
+    """How many messages wait in kombu's lists, and how many its consumers hold (tasks with an eta among them)."""
+
+    ready: int
+    unacked: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.ready + self.unacked
+
+
+class StockBroker:
+    """What kombu's own Redis transport keeps in the Redis of a channel.
+
+    Args:
+        channel: a channel of either transport; both know the same exchanges.
+    """
+
+    def __init__(self, channel: Any) -> None:
+        self.channel = channel
+        self.prefix = channel.global_keyprefix or ""
+        # Not the channel's client: its prefix goes only before the keys of commands that kombu itself uses.
+        self.client: Any = redis.Redis(connection_pool=channel.pool)
+
+    def count(self, queues: Sequence[str]) -> StockCounts:
+        """How much there is of some queues; what consumers hold is not counted by queue."""
+        ready = sum(int(self.client.llen(key)) for _, key in self._lists(queues))
+        return StockCounts(ready, int(self.client.hlen(self.prefix + self.channel.unacked_key)))
+
+    def move(self, queues: Sequence[str], target: Any) -> int:
+        """How many messages were moved to a channel of ours: those of some queues, and all that consumers hold.
+
+        Stop kombu's workers before. A message is stored here first and removed there then; one that was stored by a
+        run that was cut short is not stored again.
+        """
+        moved = 0
+        for queue, key in self._lists(queues):
+            while raws := self.client.lrange(key, -BATCH, -1):
+                self._store(target, [(queue, raw) for raw in reversed(raws)])
+                with self.client.pipeline() as pipeline:
+                    for raw in reversed(raws):
+                        pipeline.lrem(key, -1, raw)
+                    pipeline.execute()
+                moved += len(raws)
+        for tag, raw in self.client.hscan_iter(self.prefix + self.channel.unacked_key):
+            self._store(target, list(self._destinations(raw)))
+            with self.client.pipeline() as pipeline:
+                pipeline.hdel(self.prefix + self.channel.unacked_key, tag)
+                pipeline.zrem(self.prefix + self.channel.unacked_index_key, tag)
+                pipeline.execute()
+            moved += 1
+        return moved
+
+    def _lists(self, queues: Sequence[str]) -> Iterator[tuple[str, str]]:
+        for queue in queues:
+            for step in self.channel.priority_steps:
+                yield queue, self.prefix + self.channel._q_for_pri(queue, step)
+
+    def _destinations(self, raw: bytes) -> Iterator[tuple[str, bytes]]:
+        message, exchange, routing_key = json.loads(raw)
+        for queue in self.channel._lookup(exchange, routing_key):
+            yield queue, json.dumps(message).encode()
+
+    def _store(self, target: Any, messages: Sequence[tuple[str, bytes]]) -> None:
+        by_queue: dict[str, list[Entry]] = {}
+        for queue, raw in messages:
+            by_queue.setdefault(queue, []).append(entry_of(raw, target))
+        for name, entries in by_queue.items():
+            queue = target.queue(name)
+            stored = queue.payloads([entry.id for entry in entries])
+            queue.schedule([entry for entry in entries if entry.payload not in stored[entry.id]])
+            target.publisher.sadd(directory(target.options.key_prefix), name)
+
+
+def entry_of(raw: bytes, target: Any) -> Entry:
+    """A stock message as an entry; one that cannot be read comes over as it is, and will be dead with the reason."""
+    try:
+        message = json.loads(raw)
+        return to_entry(message, priority_steps=target.priority_steps, naive_zone=target.hooks.naive_zone())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Entry(str(uuid4()), payload=raw)

@@ -1,0 +1,161 @@
+"""``celery -A app delayhub …``: what it prints, and what it does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery
+from celery.bin.base import CLIContext
+from click.testing import CliRunner, Result
+from kombu import Connection, Producer
+
+from delayhub.celery_support.command import delayhub as command
+from delayhub.engine import Counts, DelayQueue, Entry
+from delayhub.standalone.redis_server import RedisServer
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(app: Celery) -> Run:
+    """Runs the command as ``celery -A`` does."""
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(command, arguments, obj=CLIContext(app=app, no_color=True, workdir=None))
+
+    return run
+
+
+def document(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.output)
+
+
+def test_celery_finds_the_command() -> None:
+    assert "delayhub.celery_support.command:delayhub" in {
+        found.value for found in entry_points(group="celery.commands", name="delayhub")
+    }
+
+
+def test_counts_and_scheduled_show_what_waits(app: Celery, run: Run) -> None:
+    task = app.tasks["shop.close"].apply_async(["order-1"], countdown=100)
+
+    assert document(run("counts", "--json")) == [{"queue": "celery", "waiting": 1, "ready": 0, "leased": 0, "dead": 0}]
+    (shown,) = document(run("scheduled", "--json"))
+    assert (shown["id"], shown["task"], shown["args"]) == (task.id, "shop.close", "['order-1']")
+    table = run("scheduled").output.splitlines()
+    assert table[0].split()[:3] == ["id", "task", "at"]
+    assert task.id in table[1]
+
+
+def test_reschedule_moves_and_revoke_removes(app: Celery, run: Run, queue: DelayQueue) -> None:
+    task = app.tasks["shop.close"].apply_async(["order-1"], countdown=100)
+    (before,) = queue.list("waiting")
+
+    assert document(run("reschedule", task.id, "--countdown", "500", "--json")) == {"id": task.id, "moved": True}
+    (after,) = queue.list("waiting")
+    assert 399_000 < after.at_ms - before.at_ms < 401_000
+    assert document(run("reschedule", "unknown", "--eta", "2031-01-01T00:00:00", "--json"))["moved"] is False
+    assert run("reschedule", task.id).exit_code == 2
+    assert document(run("revoke", task.id, "--json")) == {"revoked": 1}
+    assert queue.count() == Counts(0, 0, 0, 0)
+
+
+def test_dead_tasks_are_shown_with_the_reason_and_redriven(run: Run, queue: DelayQueue) -> None:
+    queue.schedule([Entry("t1", payload=b"?")])
+    (claimed,) = queue.claim(1).entries
+    queue.bury([queue.lease(claimed.id, claimed.token)], reason="unreadable")
+
+    (dead,) = document(run("dead", "--json"))
+    assert (dead["id"], dead["reason"], dead["task"]) == ("t1", "unreadable", "(unreadable)")
+    assert document(run("redrive", "t1", "--json")) == {"redriven": 1}
+    assert run("dead").output == "none\n"
+    assert queue.count() == Counts(0, 1, 0, 0)
+
+
+def test_check_names_what_is_wrong(run: Run, redis_client: redis.Redis) -> None:
+    assert [row["level"] for row in document(run("check", "--json"))] == ["warning"]  # the test's server keeps nothing
+
+    redis_client.config_set("maxmemory-policy", "allkeys-lru")
+    try:
+        rows = document(run("check", "--json"))
+    finally:
+        redis_client.config_set("maxmemory-policy", "noeviction")
+
+    assert rows[0]["level"] == "fault"
+    assert "allkeys-lru" in rows[0]["about"]
+
+
+def test_an_app_without_delayhub_is_told_so() -> None:
+    other = Celery("other", broker="memory://", set_as_current=False)
+
+    result = CliRunner().invoke(command, ["counts"], obj=CLIContext(app=other, no_color=True, workdir=None))
+
+    assert result.exit_code == 1
+    assert "delayhub.install(app)" in result.output
+    other.close()
+
+
+def test_a_broker_that_is_not_there_is_one_sentence(run: Run, app: Celery) -> None:
+    app.conf.broker_url = "delayhub://127.0.0.1:1/0"
+    app.conf.broker_transport_options = {"max_retries": 1, "interval_start": 0}
+
+    result = run("counts")
+
+    assert result.exit_code == 1
+    assert "Connection refused" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_import_redis_moves_lists_and_what_workers_held(
+    run: Run, app: Celery, redis_server: RedisServer, redis_client: redis.Redis, queue: DelayQueue
+) -> None:
+    stock = Celery("old", broker=redis_server.url, set_as_current=False)
+    for number in range(3):
+        stock.send_task("shop.close", [f"order-{number}"], task_id=f"now-{number}", priority=number * 3)
+    stock.send_task("shop.close", ["order-9"], countdown=1000, task_id="later")
+    redis_client.lpush("celery", b"not json")
+    with Connection(redis_server.url) as connection:
+        # A worker of kombu's own transport holds tasks that are not due yet, in its hash of the unacknowledged.
+        channel = connection.channel()
+        channel.basic_get("celery")
+        channel.qos._delivered.clear()  # killed, it gives nothing back
+    assert redis_client.hlen("unacked") == 1
+
+    assert document(run("import-redis", "--dry-run", "--yes", "--json")) == {"ready": 4, "unacked": 1, "moved": 0}
+    assert document(run("import-redis", "--yes", "--json")) == {"ready": 4, "unacked": 1, "moved": 5}
+
+    assert queue.count() == Counts(1, 4, 0, 0)
+    assert [listed.id for listed in queue.list("waiting")] == ["later"]
+    assert {listed.id for listed in queue.list("ready")} > {"now-0", "now-1", "now-2"}
+    assert redis_client.llen("celery") == redis_client.hlen("unacked") == redis_client.zcard("unacked_index") == 0
+    assert document(run("import-redis", "--yes", "--json"))["moved"] == 0
+    stock.close()
+
+
+def test_an_import_that_was_cut_short_stores_nothing_twice(
+    run: Run, redis_server: RedisServer, redis_client: redis.Redis, queue: DelayQueue
+) -> None:
+    stock = Celery("old", broker=redis_server.url, set_as_current=False)
+    stock.send_task("shop.close", ["order-1"], task_id="once")
+    (raw,) = redis_client.lrange("celery", 0, -1)
+    run("import-redis", "--yes")
+    redis_client.lpush("celery", raw)  # as if it had ended before it could be removed there
+
+    run("import-redis", "--yes")
+
+    assert queue.count() == Counts(0, 1, 0, 0)
+    assert redis_client.llen("celery") == 0
+    stock.close()
+
+
+def test_publishing_through_kombu_does_not_count_as_left_behind(run: Run, app: Celery) -> None:
+    with app.connection_for_write() as connection, connection.channel() as channel:
+        Producer(channel).publish("x", routing_key="celery")
+
+    assert all("import-redis" not in row["about"] for row in document(run("check", "--json")))

@@ -1,0 +1,99 @@
+"""What a worker checks before it takes tasks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery
+from celery.exceptions import WorkerShutdown
+from kombu import Queue
+
+from delayhub.celery_support.start_up import StartUpChecks
+from delayhub.standalone.redis_server import RedisServer
+
+LOGGER = "delayhub.celery_support.start_up"
+
+
+@pytest.fixture
+def start(app: Celery, caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], str]]:
+    """Runs the checks as a worker does; what they logged."""
+    logging.getLogger(LOGGER).propagate = True
+    with app.connection_for_write() as connection:
+        parent: Any = SimpleNamespace(app=app, connection=connection)
+
+        def run() -> str:
+            caplog.clear()
+            with caplog.at_level(logging.WARNING, logger=LOGGER):
+                StartUpChecks(parent).start(parent)
+            return caplog.text
+
+        yield run
+
+
+@pytest.fixture
+def evicting(redis_client: redis.Redis) -> Iterator[None]:
+    """A server that throws keys away when its memory is full."""
+    redis_client.config_set("maxmemory-policy", "allkeys-lru")
+    yield
+    redis_client.config_set("maxmemory-policy", "noeviction")
+
+
+def test_the_checks_are_part_of_every_worker(app: Celery) -> None:
+    assert StartUpChecks in app.steps["consumer"]
+
+
+def test_a_server_that_keeps_nothing_on_disk_is_warned_of(start: Callable[[], str]) -> None:
+    assert "set appendonly yes" in start()
+
+
+def test_a_worker_refuses_a_server_that_evicts(
+    evicting: None, start: Callable[[], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(WorkerShutdown) as ended:
+        start()
+
+    assert ended.value.code
+    assert "maxmemory-policy is allkeys-lru" in caplog.text
+    assert "set noeviction" in caplog.text
+
+
+def test_the_refusal_can_be_overruled(evicting: None, app: Celery, caplog: pytest.LogCaptureFixture) -> None:
+    app.conf.broker_transport_options = {"check_redis": False}
+    with app.connection_for_write() as connection, caplog.at_level(logging.WARNING, logger=LOGGER):
+        parent: Any = SimpleNamespace(app=app, connection=connection)
+        StartUpChecks(parent).start(parent)
+
+    assert "maxmemory-policy is allkeys-lru" in caplog.text
+
+
+def test_messages_of_kombus_own_transport_are_pointed_out(start: Callable[[], str], redis_server: RedisServer) -> None:
+    stock = Celery("old", broker=redis_server.url, set_as_current=False)
+    stock.send_task("shop.close", ["order-1"])
+
+    assert "import-redis" in start()
+    stock.close()
+
+
+def test_a_timer_queue_needs_a_task_that_does_not_lose_timers(
+    app: Celery, start: Callable[[], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    app.conf.task_queues = [Queue("timers", queue_arguments={"x-delayhub-task": "shop.deliver"})]
+    with pytest.raises(WorkerShutdown):
+        start()
+    assert "shop.deliver, which is not registered" in caplog.text
+
+    @app.task(name="shop.deliver", shared=False, acks_late=True)
+    def deliver(ids: list[str]) -> None:
+        del ids
+
+    with pytest.raises(WorkerShutdown):
+        start()
+    assert "acks_on_failure_or_timeout=False" in caplog.text
+
+    deliver.acks_on_failure_or_timeout = False
+    assert "timer queue" not in start()
