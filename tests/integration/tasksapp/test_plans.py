@@ -95,7 +95,7 @@ def test_a_sweep_begins_where_it_stopped(full_table: BizType) -> None:
 
     for after in (None, now, place):
         used = scans(
-            lambda after=after: next(  # type: ignore[misc]
+            lambda after=after: next(  # type: ignore[misc]  # bound in this turn of the loop
                 pages(full_table.id, after=after, until=now + timedelta(hours=3), using="default"), None
             )
         )
