@@ -6,6 +6,7 @@ structlog renders what arrives, as JSON lines or for a console.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import structlog
@@ -46,4 +47,4 @@ def logging_config(*, format_name: str, level: str) -> dict[str, Any]:
 def _renderers(format_name: str) -> list[Any]:
     if format_name == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
-    return [structlog.dev.ConsoleRenderer(event_key="event", pad_event_to=0)]
+    return [structlog.dev.ConsoleRenderer(event_key="event", pad_event_to=0, colors=sys.stderr.isatty())]

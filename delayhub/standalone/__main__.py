@@ -83,11 +83,12 @@ def duration(text: str) -> float:
 
 
 def end_as_ctrl_c_does(signal_number: int, frame: FrameType | None) -> None:
-    """Turns a SIGTERM or SIGHUP into a KeyboardInterrupt, so that the services end in good order then too."""
+    """Raises KeyboardInterrupt, so that the services end in good order whatever ends this process."""
     raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, end_as_ctrl_c_does)
-    signal.signal(signal.SIGHUP, end_as_ctrl_c_does)
+    # Also SIGINT: a shell starts what it runs in the background with SIGINT ignored.
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, end_as_ctrl_c_does)
     sys.exit(main())

@@ -24,7 +24,7 @@ from delayhub.errors import PortTaken, ServiceDied
 from delayhub.standalone.data_folder import DataFolder
 from delayhub.standalone.receiver import SECRET_VARIABLE
 from delayhub.standalone.redis_server import RedisServer, free_port
-from delayhub.standalone.service import Service
+from delayhub.standalone.service import LOG_TAIL_LINES, Service
 
 ADMIN_NAME = "admin"
 PREPARE_SECONDS = 120
@@ -207,7 +207,8 @@ class Site:
             check=False,
         )
         if done.returncode != 0:
-            raise ServiceDied("preparation of the database", done.returncode, done.stderr.strip())
+            tail = "\n".join(done.stderr.splitlines()[-LOG_TAIL_LINES:])
+            raise ServiceDied("preparation of the database", done.returncode, tail)
 
     def _service(self, name: str, command: list[str], *, address: str) -> Service:
         def answers() -> bool:
