@@ -1,0 +1,28 @@
+from collections.abc import Callable
+
+from delayhub.engine import TimerLane
+
+Now = Callable[[], int]
+
+
+def test_a_look_at_timers_tells_waiting_leased_and_absent(lane: TimerLane, now_ms: Now) -> None:
+    later = now_ms() + 60_000
+    lane.ensure("close", [("waits", later)], step=3)
+    lane.ensure("close", [("goes", 1)])
+    lane.claim()
+
+    assert lane.look("close", ["waits", "goes", "nobody"]) == [later, 0, None]
+    assert lane.look("close", []) == []
+
+
+def test_all_waiting_timers_are_listed_however_many(lane: TimerLane, now_ms: Now) -> None:
+    later = now_ms() + 60_000
+    names = [f"job-{number}" for number in range(3_000)]
+    lane.ensure("close", [(name, later) for name in names])
+    lane.ensure("other", [("not-this-one", later)])
+
+    pages = list(lane.waiting("close"))
+
+    assert sorted(name for page in pages for name in page) == sorted(names)
+    assert len(pages) > 1
+    assert list(lane.waiting("nobody")) == []
