@@ -163,7 +163,8 @@ class Consumer:
 
     def _listen(self, now: float) -> None:
         lanes = self.channel.active_queues
-        if lanes:
+        # Who has work at hand, or knows of more, needs no waking; each answered pop would cost a round trip.
+        if lanes and not self.more and not self.buffer:
             self.bell.listen(lanes, at=now)
             self.channel.poller.watch(self.channel, self.bell.wire, "BELL")
 
