@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from delayhub.errors import DataFolderInUse
@@ -36,32 +37,62 @@ def test_every_job_of_the_demo_ends_as_it_must(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_ctrl_c_ends_everything_and_leaves_nothing_running(how: signal.Signals, tmp_path: Path) -> None:
-    output = tmp_path / "output"
-    with output.open("w") as into:
-        up = subprocess.Popen(
-            [sys.executable, "-m", "delayhub.standalone", "up", "--data", str(tmp_path / "var")],
-            stdout=into,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-    try:
+class Up:
+    """A site that ``up`` started, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "var"
+        self._output = folder / "output"
+        with self._output.open("w") as output:
+            command = [sys.executable, "-m", "delayhub.standalone", "up", "--data", str(self.data)]
+            self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+
+    def said(self) -> str:
+        return self._output.read_text()
+
+    def wait_until_up(self) -> None:
         wait_until(
-            lambda: "Ctrl-C stops everything" in output.read_text() or up.poll() is not None,
+            lambda: "Ctrl-C stops everything" in self.said() or self.process.poll() is not None,
             within_seconds=60,
-            otherwise=output.read_text,
+            otherwise=self.said,
         )
-        assert up.poll() is None, output.read_text()
-        with pytest.raises(DataFolderInUse):
-            DataFolder(tmp_path / "var").__enter__()
+        assert self.process.poll() is None, self.said()
 
-        up.send_signal(how)
+    def worker(self) -> psutil.Process:
+        [worker] = [child for child in psutil.Process(self.process.pid).children() if "celery" in child.cmdline()]
+        return worker
 
-        assert up.wait(30) == 0
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Up]:
+    site = Up(tmp_path)
+    try:
+        site.wait_until_up()
+        yield site
     finally:
-        up.kill()
-        up.wait()
-    assert output.read_text().endswith("stopped\n")
-    with DataFolder(tmp_path / "var"):
+        if site.process.poll() is None:
+            site.process.terminate()
+            site.process.wait(30)
+
+
+def test_a_ctrl_c_ends_everything_and_leaves_nothing_running(up: Up) -> None:
+    with pytest.raises(DataFolderInUse):
+        DataFolder(up.data).__enter__()
+
+    up.process.send_signal(signal.SIGINT)
+
+    assert up.process.wait(30) == 0
+    assert up.said().endswith("stopped\n")
+    with DataFolder(up.data):  # nobody holds it any more
+        pass
+
+
+def test_a_service_that_dies_ends_the_site_with_a_sentence_and_its_log(up: Up) -> None:
+    up.worker().kill()
+
+    assert up.process.wait(30) == 1
+    assert "the worker ended with exit code -9; its log ends:" in up.said()
+    assert up.said().rpartition("its log ends:")[2].strip()
+    assert "Traceback" not in up.said()
+    with DataFolder(up.data):
         pass
