@@ -51,6 +51,24 @@ def run_task(job_id: UUID, call: Call, *, worker: str, now_ms: int, using: str) 
         return _run(job, biz_type, call, token=answer.token, worker=worker, using=using)
 
 
+def arguments_of(body: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """A job's body as the arguments of its task.
+
+    ``{"args": […], "kwargs": {…}}`` (or one of them) is what it says; any other object holds keyword arguments, a list
+    positional ones; null is none, and any other value is the only one.
+    """
+    match json.loads(body):
+        case dict() as value:
+            args, kwargs = value.get("args", []), value.get("kwargs", {})
+            if value and value.keys() <= {"args", "kwargs"} and isinstance(args, list) and isinstance(kwargs, dict):
+                return args, kwargs
+            return (), value
+        case list() as value:
+            return value, {}
+        case value:
+            return () if value is None else (value,), {}
+
+
 def _not_run(answer: ClaimAnswer, job_id: UUID, *, now: datetime, using: str) -> NotRun:
     """Its timer was spent on the message, so one that is to run later needs another."""
     if answer.not_due:
@@ -76,8 +94,7 @@ def _run(job: ClaimedJob, biz_type: BizType, call: Call, *, token: int, worker: 
     error: Exception | None = None
     result: Any = None
     try:
-        arguments = json.loads(job.body)
-        result = call(arguments["args"], arguments["kwargs"])
+        result = call(*arguments_of(job.body))
     except Ignore:
         pass  # the task says that there is nothing to tell of it
     except Exception as raised:  # whatever the task raises is its attempt's outcome

@@ -10,7 +10,8 @@ from uuid import UUID
 from celery import Celery, Task, shared_task
 from django.db import InterfaceError, OperationalError, connections
 
-from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
+from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, DelayedTask, run_job
+from delayhub.errors import UnknownTask
 from tasksapp import worker  # noqa: F401  connects the loader and the post office to the worker's life
 from tasksapp.catalogue import catalogue
 from tasksapp.post_office import post_office
@@ -54,12 +55,38 @@ def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int,
         _forward(self.app, job, now_ms=now_ms, using=office.courier.using)
 
 
+@shared_task(
+    name="tasksapp.run_task",
+    bind=True,
+    acks_late=True,
+    reject_on_worker_lost=True,
+    ignore_result=True,
+    max_retries=None,
+)
+def run_task(self: Task[..., Any], task_name: str) -> None:
+    """Runs the job that the message names with a task that knows nothing of jobs."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        task = self.app.tasks.get(task_name)
+        if task is None:
+            raise UnknownTask(
+                f"no task is registered as {task_name!r} in this worker: import the module that defines it"
+            )
+        return task(*args, **kwargs)
+
+    run_job(self.request, call)
+
+
 def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
     """Sends the message of a job whose target is a Celery task; its own worker claims the row."""
     biz_type = catalogue.exact(job.biz_type_id, job.biz_type_updated_at, using=using)
+    task = app.tasks.get(biz_type.task_name)
+    # A delayed task, or one that only other workers know, is sent by its name; a plain one is run by ours.
+    plain = task is not None and not isinstance(task, DelayedTask)
     app.send_task(
-        biz_type.task_name,
+        run_task.name if plain else biz_type.task_name,
+        args=[biz_type.task_name] if plain else (),
         task_id=f"{job.id}:{job.attempts + 1}",
-        queue=biz_type.task_queue or None,
+        queue=biz_type.task_queue or getattr(task, "queue", None),
         headers={JOB_HEADER: str(job.id), NOW_HEADER: now_ms},
     )

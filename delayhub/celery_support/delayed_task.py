@@ -179,25 +179,9 @@ class DelayedTask(_Task[P, R]):
             return super().__call__(*args, **kwargs)
         # From here a task that calls itself makes a plain call.
         request.update({_RUNNING: True})
-        job_id = job_of(request)
-        if job_id is None:
+        if job_of(request) is None:
             return self.run(*args, **kwargs)
-        outcome = job_store().run(
-            job_id,
-            lambda args, kwargs: self.run(*args, **kwargs),
-            worker=request.hostname or "",
-            now_ms=(request.headers or {}).get(NOW_HEADER, 0),
-        )
-        match outcome:
-            case Done(result):
-                return cast("R", result)
-            case Again(at, error):
-                # Tells Celery that it is retried; nothing is published, since the store does that.
-                raise Retry(exc=error, when=at)
-            case Failed(error):
-                raise error
-            case NotRun():
-                raise Ignore
+        return cast("R", run_job(request, self.run))
 
     def retry(self, *args: Any, **options: Any) -> Any:
         """In a job, says when to run again and leaves the rest to the job's policy; else Celery's own retry."""
@@ -217,6 +201,30 @@ _RUNNING = "delayhub_running"
 def job_of(request: Context) -> str | None:
     """The id of the job that a message runs; None for a plain call."""
     return (request.headers or {}).get(JOB_HEADER)
+
+
+def run_job(request: Context, function: Callable[..., Any]) -> Any:
+    """What the function gives back, called with the arguments of the job that the request's message names.
+
+    Raises what tells Celery how it went: Retry (nothing is published, since the store sees to that), Ignore where the
+    job did not run, or the function's own error where that was its last.
+    """
+    headers = request.headers or {}
+    outcome = job_store().run(
+        headers[JOB_HEADER],
+        lambda args, kwargs: function(*args, **kwargs),
+        worker=request.hostname or "",
+        now_ms=headers.get(NOW_HEADER, 0),
+    )
+    match outcome:
+        case Done(result):
+            return result
+        case Again(at, error):
+            raise Retry(exc=error, when=at)
+        case Failed(error):
+            raise error
+        case NotRun():
+            raise Ignore
 
 
 def delayed_task(
