@@ -1,0 +1,107 @@
+"""What becomes of jobs that wait while their biz type is edited, paused, disabled or deleted: docs/jobs.md has it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.db.models import ProtectedError
+from django.utils import timezone
+
+from delayhub.engine import TimerLane
+from tasksapp import lifecycle
+from tasksapp.catalogue import catalogue
+from tasksapp.errors import InvalidJob
+from tasksapp.loader import Loader
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
+from tasksapp.purge import purge
+from tasksapp.retry_policy import RetryPolicy
+from tasksapp.scheduling import create
+from tasksapp.sql.claim_jobs import ClaimAnswer, claim_jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def claim(job_id: UUID) -> ClaimAnswer:
+    now = timezone.now() + timedelta(seconds=1)
+    return claim_jobs([job_id], now=now, lease_seconds=60, worker="w", using="default")
+
+
+def test_an_edit_counts_from_the_next_attempt_on(biz_type: BizType) -> None:
+    job_id = create("order.close").job_id
+    before = catalogue.exact(biz_type.id, biz_type.updated_at, using="default")
+
+    biz_type.url, biz_type.max_attempts = "https://shop.example/new", 2
+    biz_type.save()
+    (job,) = claim(job_id).claimed
+    after = catalogue.exact(job.biz_type_id, job.biz_type_updated_at, using="default")
+
+    assert before.url == "https://shop.example/hooks/close"
+    assert after.url == "https://shop.example/new"
+    assert job.max_attempts == RetryPolicy.of(after, max_attempts=job.max_attempts).max_attempts == 2
+
+
+def test_jobs_of_a_paused_biz_type_wait_and_new_ones_are_taken(biz_type: BizType) -> None:
+    biz_type.paused_until = UNTIL_RESUMED
+    biz_type.save()
+
+    job_id = create("order.close").job_id
+    lifecycle.run_now(job_id)
+    assert claim(job_id).shut == [job_id]
+
+    biz_type.paused_until = None
+    biz_type.save()
+    assert len(claim(job_id).claimed) == 1
+
+
+def test_a_pause_ends_by_itself(biz_type: BizType) -> None:
+    biz_type.paused_until = timezone.now() - timedelta(seconds=1)
+    biz_type.save()
+
+    assert len(claim(create("order.close").job_id).claimed) == 1
+
+
+def test_jobs_of_a_disabled_biz_type_wait_and_new_ones_are_refused(biz_type: BizType) -> None:
+    job_id = create("order.close").job_id
+    biz_type.enabled = False
+    biz_type.save()
+
+    assert claim(job_id).shut == [job_id]
+    with pytest.raises(InvalidJob, match="disabled"):
+        create("order.close")
+    assert lifecycle.cancel(job_id).status == Status.CANCELLED
+
+
+def test_a_biz_type_with_jobs_cannot_be_deleted(biz_type: BizType) -> None:
+    create("order.close")
+    with pytest.raises(ProtectedError):
+        biz_type.delete()
+
+    Job.objects.update(status=Status.SUCCEEDED, finished_at=timezone.now() - timedelta(days=60))
+    list(purge(now=timezone.now(), using="default"))
+    biz_type.delete()
+    with pytest.raises(InvalidJob, match="there is no biz type"):
+        create("order.close")
+
+
+def test_jobs_of_a_biz_type_that_moves_to_another_lane_fire_once(biz_type: BizType, lane: TimerLane) -> None:
+    job_id = create("order.close").job_id
+    biz_type.lane = "delayhub.other"
+    biz_type.save()
+    Loader(using="default").run_once()
+    other = TimerLane(lane.client, "delayhub.other")
+
+    # Both lanes have a timer for a while; the row goes to whoever claims it first.
+    assert lane.claim().batches[0].ids == other.claim().batches[0].ids == [str(job_id)]
+    assert len(claim(job_id).claimed) == 1
+    assert claim(job_id).gone == [job_id]
+
+
+def test_a_biz_type_that_gets_another_code_keeps_its_jobs(biz_type: BizType) -> None:
+    job_id = create("order.close", biz_id="order-42").job_id
+    biz_type.code = "order.expire"
+    biz_type.save()
+
+    assert lifecycle.find_live("order.expire", "order-42").id == job_id
+    assert len(claim(job_id).claimed) == 1
