@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import celery._state
 import pytest
 import redis
 from celery import chain, chord, group
@@ -38,6 +39,8 @@ def proj(env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["proj"] = module
+    # Celery remembers each app's tasks for apps to come, those of other tests too.
+    monkeypatch.setattr(celery._state, "_on_app_finalizers", set(celery._state._on_app_finalizers))
     spec.loader.exec_module(module)
     yield module
     gc.collect()  # results unsubscribe when they are collected, which wants a live server

@@ -23,7 +23,7 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # and no longer: while it is open, no other test of this process can run asyncio
 def browser() -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:

@@ -6,7 +6,7 @@
 -- Uses: now
 local interval, burst, asked = 1000000 / ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local arrival = math.max(tonumber(redis.call('GET', KEYS[1] .. ADMITTED) or 0), now_us - burst * interval)
-local count = math.max(math.min(math.floor((now_us - arrival) / interval + 1e-9), asked), 0)
+local count = math.max(math.min(math.floor((now_us - arrival + 0.5) / interval), asked), 0)
 if count > 0 then
   arrival = arrival + count * interval
   -- Once all permits are back, there is nothing to remember.

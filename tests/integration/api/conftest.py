@@ -28,7 +28,8 @@ def biz_type(db: None) -> BizType:
 def ask(key: str, client: Client, redis_client: redis.Redis, settings: Any) -> Ask:
     """Asks the API: method, path below /api/v1, JSON body; gives the response."""
     url = redis_client.connection_pool.connection_kwargs
-    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": f"redis://127.0.0.1:{url['port']}/0"}
+    address = f"redis://127.0.0.1:{url['port']}/0"
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": address, "ARM_TIMEOUT_SECONDS": 5.0}
 
     def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
         options: dict[str, Any] = {"headers": {"authorization": f"Bearer {key}", **headers}}

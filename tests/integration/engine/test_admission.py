@@ -1,5 +1,7 @@
 from collections.abc import Callable
 
+import pytest
+
 from delayhub.engine import TimerLane
 
 Now = Callable[[], int]
@@ -31,3 +33,11 @@ def test_what_admission_remembers_ends_by_itself(lane: TimerLane) -> None:
     remaining = lane.client.pttl(lane.keys.queue("close").admitted)
 
     assert 0 < remaining <= 6_000
+
+
+@pytest.mark.parametrize("rate", [3, 7, 0.3, 700])
+def test_the_first_is_let_in_at_once_whatever_the_rate(lane: TimerLane, rate: float) -> None:
+    # An interval that is no whole number of µs must not round the one permit away.
+    let_in = [lane.admit(f"q{n}", count=1, rate_per_second=rate, burst=1).count for n in range(50)]
+
+    assert let_in == [1] * 50

@@ -17,7 +17,11 @@ from tasksapp.models import BizType
 
 @pytest.fixture(autouse=True)
 def _private_redis(settings: Any, redis_server: RedisServer, redis_client: redis.Redis) -> Iterator[None]:
-    settings.DELAYHUB = {"REDIS_URL": redis_server.url, "ALLOWED_NETWORKS": ["127.0.0.0/8"]}
+    settings.DELAYHUB = {
+        "REDIS_URL": redis_server.url,
+        "ALLOWED_NETWORKS": ["127.0.0.0/8"],
+        "ARM_TIMEOUT_SECONDS": 5.0,  # a machine busy with tests is no reason to leave a timer to the loader
+    }
     timers._rest.until = 0.0
     catalogue.forget()
     yield

@@ -19,7 +19,7 @@ local function open_gate(q, want)
   if rate then
     local interval, room = 1000000 / rate, tonumber(burst or 1)
     local arrival = math.max(tonumber(tat or 0), now_us - room * interval)
-    local permits = math.floor((now_us - arrival) / interval + 1e-9)
+    local permits = math.floor((now_us - arrival + 0.5) / interval)
     if permits < allowed then
       allowed = math.max(permits, 0)
       reopens = math.ceil((arrival + (allowed + 1) * interval) / 1000)
