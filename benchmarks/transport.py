@@ -1,25 +1,29 @@
-"""Is ``delayhub://`` faster than kombu's own ``redis://``, and on time?
+"""What does the transport cost, beside kombu's own Redis transport?
 
-Question: ready throughput by pool, a burst due at one instant, lateness, publishing, idle commands, worker memory and
-    Redis bytes, for both transports in one run: same worker, same pool, no-op tasks, taking turns.
-Machine: whatever runs it; the broker and the producer share it. Compare the two within one run, not runs.
+Question: tasks a second by pool, how long a burst of tasks due at one instant takes, lateness, publishes a second (one
+    by one, with an eta, in batches), requests of an idle worker, memory of the worker and of Redis for waiting tasks.
+Machine: whatever runs it; the worker on one core, Redis and the producer on the others where there are several.
+    Compare ratios within one run, not figures between runs.
 Command: make bench-transport
-Result: one JSON line with the median of the rounds for each transport, and the ratio of the two.
-Caveat: no persistence, no result backend, remote control and events off.
+Result: a table and one JSON line; medians of the rounds, in which both transports take turns so that the machine's
+    drift meets both.
+Caveat: tasks that do nothing, Redis without persistence, one worker, Celery's default of early acknowledgement.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import json
 import os
 import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,213 +32,224 @@ import redis
 
 from delayhub.standalone.redis_server import RedisServer
 
-HERE = Path(__file__).parent / "celery_app"
-SCHEMES = ("redis", "delayhub")
-
-
-def now() -> float:
-    return time.time_ns() / 1e9
-
-
-def moment(at: float) -> datetime:
-    return datetime.fromtimestamp(at, UTC)
-
-
-def percentile(values: list[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+ROOT = Path(__file__).parents[1]
+TRANSPORTS = ("redis", "delayhub")
+PATIENCE_SECONDS = 180.0
+#: Tasks with an eta that kombu's worker fetches in a second, cautiously: so long before the instant it is started.
+FETCHED_PER_SECOND = 900
 
 
 class TransportBench:
-    """The measurements of one transport on an empty broker."""
+    """One round of one transport, on an empty server.
 
-    def __init__(self, server: RedisServer, scheme: str, options: argparse.Namespace) -> None:
-        self.options = options
-        base = server.url.rsplit("/", 1)[0]
-        self.client = redis.Redis.from_url(f"{base}/0")
-        self.ledger = redis.Redis.from_url(f"{base}/1", socket_timeout=None)
-        self.env = {
-            **os.environ,
-            "BENCH_BROKER": base.replace("redis://", f"{scheme}://") + "/0",
-            "BENCH_LEDGER": f"{base}/1",
+    Args:
+        scheme: ``redis`` or ``delayhub``.
+        server: the Redis server.
+        count: tasks of a throughput measurement.
+        seconds: how long lateness and idleness are measured.
+    """
+
+    def __init__(self, scheme: str, server: RedisServer, *, count: int, seconds: float, log: Path) -> None:
+        self.server = server
+        self.count = count
+        self.seconds = seconds
+        self.log = log
+        url = server.url.rsplit("/", 1)[0]
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"},
+            "BENCH_BROKER": f"{url.replace('redis', scheme)}/0",
+            "BENCH_LEDGER": f"{url}/1",
         }
+        self.ledger = redis.Redis.from_url(f"{url}/1", socket_timeout=None)
+        self.figures: dict[str, float] = {}
 
-    # ------------------------------------------------------------ the other processes
+    def run(self) -> dict[str, float]:
+        """All figures of the round."""
+        with self._producer() as shop:
+            self._publish_rates(shop)
+            for pool in ("solo", "threads"):
+                self._ready(shop, pool)
+            self._burst(shop)
+            for rate in (200, 2000):
+                self._lateness(shop, rate)
+            self._idle()
+        self.ledger.close()
+        return self.figures
+
+    # ------------------------------------------------------------ measurements
+
+    def _publish_rates(self, shop: Any) -> None:
+        count = self.count // 4
+        far = datetime.fromtimestamp(now() + 86_400, UTC)
+        self._flush()
+        with shop.app.pool.acquire(block=True) as connection, connection.Producer() as producer:
+            self.figures["publish_per_second"] = rate(
+                lambda: [shop.nothing.apply_async(producer=producer) for _ in range(count)], count
+            )
+            self._flush()
+            before = self._used_memory()
+            self.figures["publish_eta_per_second"] = rate(
+                lambda: [shop.nothing.apply_async(eta=far, producer=producer) for _ in range(count)], count
+            )
+            self.figures["redis_bytes_per_waiting_task"] = (self._used_memory() - before) / count
+            self._flush()
+
+            def batch() -> None:
+                with producer.batch(max_size=100):
+                    for _ in range(count):
+                        shop.nothing.apply_async(producer=producer)
+
+            self.figures["publish_batched_per_second"] = rate(batch, count)
+
+    def _ready(self, shop: Any, pool: str) -> None:
+        self._flush()
+        self._publish(shop, [{} for _ in range(self.count)])
+        with self._worker(pool, self.count):
+            found = self._result()
+        self.figures[f"{pool}_tasks_per_second"] = found["count"] / found["seconds"]
+        self.figures[f"{pool}_worker_cpu_us_per_task"] = found["cpu_seconds"] / found["count"] * 1e6
+
+    def _burst(self, shop: Any) -> None:
+        self._flush()
+        with self._worker("threads", self.count) as process:
+            rss = resident_bytes(process.pid)
+            due = now() + 2 * self.count / FETCHED_PER_SECOND + 3
+            self._publish(shop, [due_at(due)] * self.count)
+            time.sleep(max(0.0, due - now() - 0.5))
+            self.figures["worker_rss_mb_for_waiting_tasks"] = (resident_bytes(process.pid) - rss) / 1e6
+            found = self._result()
+        self.figures["burst_seconds"] = found["ended"] - due
+        self.figures["earliest_ms"] = found["late_ms"][0]
+
+    def _lateness(self, shop: Any, per_second: int) -> None:
+        self._flush()
+        count = int(per_second * self.seconds)
+        with self._worker("threads", count):
+            start = now() + count / FETCHED_PER_SECOND + 1
+            self._publish(shop, [due_at(start + n / per_second) for n in range(count)])
+            late = self._result()["late_ms"]
+        self.figures[f"late_p50_ms_at_{per_second}"] = late[len(late) // 2]
+        self.figures[f"late_p99_ms_at_{per_second}"] = late[int(len(late) * 0.99)]
+        self.figures["earliest_ms"] = min(self.figures["earliest_ms"], late[0])
+
+    def _idle(self) -> None:
+        self._flush()
+        with self._worker("solo", 1), self.server.client() as client:
+            time.sleep(1.0)  # it has settled
+            requests = 0
+            with client.monitor() as monitor:
+                until = time.monotonic() + self.seconds
+                with contextlib.suppress(redis.TimeoutError):
+                    monitor.connection._sock.settimeout(self.seconds)
+                    while time.monotonic() < until:
+                        requests += monitor.next_command()["client_type"] != "lua"
+        self.figures["idle_requests_per_second"] = requests / self.seconds
+
+    # ------------------------------------------------------------ parts
+
+    def _publish(self, shop: Any, options: list[dict[str, Any]]) -> None:
+        with shop.app.pool.acquire(block=True) as connection, connection.Producer() as producer, producer.batch(100):
+            for option in options:
+                shop.nothing.apply_async(producer=producer, **option)
 
     @contextlib.contextmanager
-    def worker(self, pool: str, *, concurrency: int, prefetch: int) -> Iterator[subprocess.Popen[bytes]]:
-        command = [sys.executable, "-m", "celery", "-A", "bench_app", "worker", "-P", pool, "-c", str(concurrency)]
-        command += ["-l", "WARNING", "--without-mingle", "--without-gossip", "--without-heartbeat"]
-        env = {**self.env, "BENCH_PREFETCH": str(prefetch // concurrency)}
-        process = subprocess.Popen(
-            command, cwd=HERE, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+    def _producer(self) -> Iterator[Any]:
+        os.environ.update(self.environment)
+        shop = importlib.reload(importlib.import_module("benchmarks.bench_shop"))
+        yield shop
+        shop.app.close()
+
+    @contextlib.contextmanager
+    def _worker(self, pool: str, target: int) -> Iterator[subprocess.Popen[bytes]]:
+        threads = 1 if pool == "solo" else 4
+        environment = {**self.environment, "BENCH_TARGET": str(target), "BENCH_PREFETCH": str(100 // threads)}
+        quiet = ["--without-mingle", "--without-gossip", "--without-heartbeat", "--loglevel", "ERROR"]
+        command = ["-m", "celery", "-A", "benchmarks.bench_shop", "worker", "-P", pool, "-c", str(threads), *quiet]
+        with self.log.open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, *command],
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         try:
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
+            if self.ledger.blpop(["ready"], timeout=30) is None:
+                raise RuntimeError(f"the worker did not start:\n{self.log.read_text(errors='replace')[-3000:]}")
             yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(10)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
-    def publish(self, code: str) -> Any:
-        """Runs a piece of producer code in a process of its own; what it prints is the answer."""
-        script = "import json, time\nfrom datetime import datetime, UTC\nfrom bench_app import *\n" + code
-        done = subprocess.run([sys.executable, "-c", script], cwd=HERE, env=self.env, capture_output=True, check=False)
-        if done.returncode:
-            raise RuntimeError(done.stderr.decode()[-2000:])
-        return json.loads(done.stdout or b"null")
+    def _result(self) -> dict[str, Any]:
+        answer: Any = self.ledger.blpop(["figures"], timeout=PATIENCE_SECONDS)
+        if answer is None:
+            raise TimeoutError(f"the worker did not finish within {PATIENCE_SECONDS:.0f} s")
+        found: dict[str, Any] = json.loads(answer[1])
+        return found
 
-    def report(self, *, seconds: float) -> list[float]:
-        """What the worker measured."""
-        reply: Any = self.ledger.blpop(["bench"], timeout=seconds)
-        if reply is None:
-            raise TimeoutError(f"the worker did not finish within {seconds} s")
-        values: list[float] = json.loads(reply[1])["values"]
-        return values
+    def _flush(self) -> None:
+        with self.server.client() as client:
+            client.flushall()
 
-    def wait_until_claimed(self) -> None:
-        """Until a worker has connected and listens: its blocking command shows."""
-        deadline = time.monotonic() + 30
-        while not any(client["cmd"] in ("brpop", "blpop") for client in self.client.client_list()):
-            if time.monotonic() > deadline:
-                raise TimeoutError("no worker came")
-            time.sleep(0.05)
-
-    # ------------------------------------------------------------ the measurements
-
-    def ready_per_second(self, pool: str) -> float:
-        count = self.options.count
-        self.publish(f"publish(noop, {count}, args=lambda n: [{count}])")
-        with self.worker(pool, concurrency=1 if pool == "solo" else 4, prefetch=100):
-            first, last = self.report(seconds=120)
-        return count / (last - first)
-
-    def burst_seconds(self) -> float:
-        """From the instant at which all tasks are due to the end of the last one."""
-        count = self.options.count
-        due = now() + self.options.burst_lead
-        with self.worker("threads", concurrency=4, prefetch=100):
-            eta = f"lambda n: datetime.fromtimestamp({due!r}, UTC)"
-            self.publish(f"publish(noop, {count}, args=lambda n: [{count}], eta={eta})")
-            if now() > due:
-                raise TimeoutError("publishing took longer than the lead; give --burst-lead more")
-            _, last = self.report(seconds=120)
-        return last - due
-
-    def lateness_ms(self, per_second: int) -> dict[str, float]:
-        count = int(per_second * self.options.seconds)
-        with self.worker("threads", concurrency=4, prefetch=100):
-            self.wait_until_claimed()
-            start = now() + 2 + count / 1500
-            due = f"{start!r} + n / {per_second}"
-            self.publish(
-                f"publish(stamp, {count}, args=lambda n: [{due}, {count}],"
-                f" eta=lambda n: datetime.fromtimestamp({due}, UTC))"
-            )
-            late = [value * 1000 for value in self.report(seconds=120)]
-        return {"min": min(late), "p50": percentile(late, 0.5), "p99": percentile(late, 0.99)}
-
-    def publishes_per_second(self, kind: str) -> float:
-        count = max(500, self.options.count // 8)
-        work = {
-            "plain": "[noop.apply_async(args=[0]) for _ in range(N)]",
-            "eta": "[noop.apply_async(args=[0], eta=datetime(2040, 1, 1, tzinfo=UTC)) for _ in range(N)]",
-            "batch": "publish(noop, N, args=lambda n: [0])",
-        }[kind]
-        seconds: float = self.publish(
-            f"N = {count}\nnoop.apply_async(args=[0])\nbegin = time.perf_counter()\n{work}\n"
-            "print(json.dumps(time.perf_counter() - begin))"
-        )
-        return count / seconds
-
-    def idle_commands_per_second(self) -> float:
-        with self.worker("solo", concurrency=1, prefetch=100):
-            self.wait_until_claimed()
-            time.sleep(2)  # the worker settles
-            before = self._client_commands()
-            time.sleep(self.options.seconds)
-            return (self._client_commands() - before - 1) / self.options.seconds
-
-    def worker_megabytes(self) -> float:
-        """What a worker grows by while tasks wait for their time."""
-        count = self.options.count
-        with self.worker("solo", concurrency=1, prefetch=100) as process:
-            self.wait_until_claimed()
-            before = rss_megabytes(process.pid)
-            self.publish(f"publish(noop, {count}, args=lambda n: [0], eta=lambda n: datetime(2040, 1, 1, tzinfo=UTC))")
-            time.sleep(8)  # kombu's own transport hands all of them over in this time
-            return rss_megabytes(process.pid) - before
-
-    def bytes_per_message(self) -> float:
-        count = self.options.count
-        before = int(self.client.info("memory")["used_memory"])
-        self.publish(f"publish(noop, {count}, args=lambda n: [0], eta=lambda n: datetime(2040, 1, 1, tzinfo=UTC))")
-        return (int(self.client.info("memory")["used_memory"]) - before) / count
-
-    def _client_commands(self) -> int:
-        """Commands that clients sent; those that scripts ran are not counted."""
-        stats = self.client.info("commandstats")
-        return sum(
-            value["calls"]
-            for name, value in stats.items()
-            if name.removeprefix("cmdstat_")
-            in ("evalsha", "eval", "blpop", "brpop", "ping", "llen", "publish", "lpush")
-        )
+    def _used_memory(self) -> int:
+        with self.server.client() as client:
+            return int(client.info("memory")["used_memory"])
 
 
-def rss_megabytes(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+def now() -> float:
+    """Unix time in seconds; the worker compares on the same machine."""
+    return time.time_ns() / 1e9
 
 
-MEASUREMENTS: dict[str, Callable[[TransportBench], Any]] = {
-    "ready_solo_per_second": lambda bench: bench.ready_per_second("solo"),
-    "ready_threads_per_second": lambda bench: bench.ready_per_second("threads"),
-    "burst_seconds": lambda bench: bench.burst_seconds(),
-    "lateness_ms_at_200_per_second": lambda bench: bench.lateness_ms(200),
-    "lateness_ms_at_2000_per_second": lambda bench: bench.lateness_ms(2000),
-    "publish_per_second": lambda bench: bench.publishes_per_second("plain"),
-    "publish_eta_per_second": lambda bench: bench.publishes_per_second("eta"),
-    "publish_batch_per_second": lambda bench: bench.publishes_per_second("batch"),
-    "idle_commands_per_second": lambda bench: bench.idle_commands_per_second(),
-    "worker_megabytes": lambda bench: bench.worker_megabytes(),
-    "bytes_per_message": lambda bench: bench.bytes_per_message(),
-}
+def due_at(moment: float) -> dict[str, Any]:
+    """The options of a call that is due at a moment, which the task is told too; transports keep ms."""
+    moment = round(moment, 3)
+    return {"eta": datetime.fromtimestamp(moment, UTC), "args": [moment]}
 
 
-def median(values: list[Any]) -> Any:
-    if isinstance(values[0], dict):
-        return {name: round(statistics.median(value[name] for value in values), 2) for name in values[0]}
-    return round(statistics.median(values), 2)
+def rate(work: Any, count: int) -> float:
+    """How often a second, where the work does it ``count`` times."""
+    start = time.perf_counter()
+    work()
+    return count / (time.perf_counter() - start)
+
+
+def resident_bytes(pid: int) -> int:
+    """The memory of a process."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=20_000, help="tasks a measurement (default: 20000)")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of lateness and idleness (default: 5)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds, of which the median counts (default: 5)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="length of timed measurements (default: 5)")
-    parser.add_argument(
-        "--burst-lead", type=float, default=25.0, help="seconds from publishing to the burst (default: 25)"
-    )
-    parser.add_argument("--only", nargs="*", choices=MEASUREMENTS, default=list(MEASUREMENTS), metavar="NAME")
-    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     options = parser.parse_args()
-    figures: dict[str, dict[str, list[Any]]] = {name: {scheme: [] for scheme in SCHEMES} for name in options.only}
-    with RedisServer(config={"databases": 2}) as server:
-        for number in range(options.rounds):
-            for name in options.only:
-                for scheme in SCHEMES if number % 2 else SCHEMES[::-1]:
-                    with server.client() as client:
-                        client.flushall()
-                    value = MEASUREMENTS[name](TransportBench(server, scheme, options))
-                    figures[name][scheme].append(value)
-                    if not options.quiet:
-                        print(f"{number + 1}/{options.rounds} {name} {scheme}: {value}", file=sys.stderr, flush=True)
-    result: dict[str, Any] = {"benchmark": "transport", "count": options.count, "rounds": options.rounds}
-    for name, by_scheme in figures.items():
-        medians = {scheme: median(values) for scheme, values in by_scheme.items()}
-        result[name] = medians
-        if not isinstance(medians["redis"], dict) and medians["redis"]:
-            result[name]["ratio"] = round(medians["delayhub"] / medians["redis"], 3)
-    print(json.dumps(result))
+    rounds: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in TRANSPORTS}
+    with RedisServer() as server, tempfile.TemporaryDirectory(prefix="delayhub-bench-") as folder:
+        for _ in range(options.rounds):
+            for scheme in TRANSPORTS:
+                log = Path(folder) / "worker.log"
+                bench = TransportBench(scheme, server, count=options.count, seconds=options.seconds, log=log)
+                rounds[scheme].append(bench.run())
+        with server.client() as client:
+            version = client.info("server")["redis_version"]
+    medians = {
+        scheme: {name: round(statistics.median(figures[name] for figures in found), 3) for name in found[0]}
+        for scheme, found in rounds.items()
+    }
+    print(f"{'':36}{'redis':>14}{'delayhub':>14}{'ratio':>10}")
+    for name, ours in medians["delayhub"].items():
+        theirs = medians["redis"][name]
+        print(f"{name:36}{theirs:14.2f}{ours:14.2f}{ours / theirs if theirs else float('nan'):10.2f}")
+    result = {"benchmark": "transport", "redis_version": version, "count": options.count, "rounds": options.rounds}
+    print(json.dumps({**result, **medians}))
 
 
 if __name__ == "__main__":

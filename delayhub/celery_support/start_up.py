@@ -36,6 +36,8 @@ class StartUpChecks(bootsteps.StartStopStep):
             if channel.options.check_redis:
                 self._end(str(unfit))
             logger.warning("%s", unfit, extra={"action": "start_up"})
+        if parent.app.conf.task_protocol != 2:
+            self._end("task_protocol is 1, whose messages hide their eta from the broker: set it to 2")
         for fault in timer_task_faults(parent.app):
             self._end(fault)
         left = StockBroker(channel).count(list(parent.app.amqp.queues))

@@ -54,3 +54,12 @@ def test_the_engine_can_be_measured() -> None:
 
     assert found["create_one"] > 0
     assert found["lateness_ms_at_25_per_second"]["min"] >= 0
+
+
+@pytest.mark.slow
+def test_the_transport_can_be_measured_beside_kombus() -> None:
+    found = figures("benchmarks/transport.py", "--count=60", "--seconds=0.2", "--rounds=1")
+
+    assert found["redis"].keys() == found["delayhub"].keys()
+    assert found["delayhub"]["earliest_ms"] >= 0
+    assert found["delayhub"]["solo_tasks_per_second"] > 0

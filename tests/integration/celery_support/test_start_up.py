@@ -71,6 +71,17 @@ def test_the_refusal_can_be_overruled(evicting: None, app: Celery, caplog: pytes
     assert "maxmemory-policy is allkeys-lru" in caplog.text
 
 
+def test_messages_that_hide_their_eta_are_refused(
+    app: Celery, start: Callable[[], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    app.conf.task_protocol = 1
+
+    with pytest.raises(WorkerShutdown):
+        start()
+
+    assert "task_protocol is 1" in caplog.text
+
+
 def test_messages_of_kombus_own_transport_are_pointed_out(start: Callable[[], str], redis_server: RedisServer) -> None:
     stock = Celery("old", broker=redis_server.url, set_as_current=False)
     stock.send_task("shop.close", ["order-1"])
