@@ -11,7 +11,7 @@ TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt cover bench-engine bench-transport bench-jobs chaos chaos-jobs clean
+.PHONY: help demo up test check fmt cover bench-engine bench-transport bench-jobs chaos chaos-jobs chaos-site clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,8 +60,11 @@ bench-jobs: $(VENV)/.dev ## measure jobs from row to callback
 chaos: $(VENV)/.dev ## kill workers and Redis under 10 000 tasks and count what was lost (minutes)
 	@$(BIN)/python benchmarks/chaos_transport.py
 
-chaos-jobs: $(VENV)/.dev ## the same for jobs and their callbacks (minutes)
-	@$(BIN)/python -m benchmarks.chaos_jobs
+chaos-jobs: $(VENV)/.dev ## the same for jobs and their callbacks, on PostgreSQL, which crashes too (minutes)
+	@$(BIN)/python benchmarks/chaos_jobs.py
+
+chaos-site: $(VENV)/.dev ## the same for a whole site: REST, SQLite, retries (minutes)
+	@$(BIN)/python -m benchmarks.chaos_site
 
 clean: ## remove what the commands made: the virtual environment, caches, ./var
 	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

@@ -41,11 +41,34 @@ def test_nothing_is_lost_in_a_little_chaos() -> None:
 
 @pytest.mark.slow
 def test_every_job_of_a_little_chaos_ends_as_it_must() -> None:
-    found = figures("-m", "benchmarks.chaos_jobs", "--jobs=60", "--seconds=4", "--kills=1", "--wipes=1")
+    found = figures("-m", "benchmarks.chaos_site", "--jobs=60", "--seconds=4", "--kills=1", "--wipes=1")
 
     assert found["jobs"] == 60
     assert found["lost"] == found["wrong status"] == found["delivered though cancelled"] == found["early"] == 0
     assert found["worker killed"] == found["Redis killed"] == found["Redis wiped"] == 1
+
+
+@pytest.mark.slow
+def test_no_job_is_lost_when_everything_it_stands_on_dies_once() -> None:
+    found = figures("benchmarks/chaos_jobs.py", "--jobs=200", "--seconds=8", "--deeds=5", "--redis-away=1", "--seed=3")
+
+    assert found["jobs"] == 200
+    assert [
+        found[deed] for deed in ("crash database", "flush redis", "freeze worker", "kill redis", "kill worker")
+    ] == [1] * 5
+    assert found["missing"] == found["not succeeded"] == found["rows lost"] == 0
+    assert found["came after cancel"] == found["cancel undone"] == found["early"] == 0
+
+
+@pytest.mark.slow
+def test_jobs_can_be_measured_beside_plain_tasks() -> None:
+    found = figures(
+        "benchmarks/jobs.py", "--jobs=200", "--seconds=0.5", "--only", "create", "bursts", "steady", "baseline"
+    )
+
+    assert found["callbacks/s"] > 0
+    assert found["plain task/s"] > 0
+    assert found["lateness ms, 200/s, early"] == 0
 
 
 @pytest.mark.slow
