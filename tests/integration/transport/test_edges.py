@@ -1,0 +1,155 @@
+"""Odd but legal use: prefixes, ids, times, queues that end by themselves, workers that differ."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+import redis
+from kombu import Connection, Consumer, Producer, Queue
+
+from delayhub.engine import Counts, DelayQueue, EngineOptions
+from delayhub.transport.hooks import hooks
+
+Stored = Callable[[str], DelayQueue]
+
+
+def publish(connection: Any, body: Any = None, *, queue: str = "q", **headers: Any) -> None:
+    with connection.channel() as channel:
+        Producer(channel).publish(body, routing_key=queue, headers={"task": "t", **headers})
+
+
+def take(connection: Any, queue: str = "q") -> list[Any]:
+    """The bodies that are due, acknowledged."""
+    bodies = []
+    with connection.channel() as channel:
+        while message := channel.basic_get(queue):
+            bodies.append(message.payload)
+            message.ack()
+    return bodies
+
+
+def test_apps_with_different_prefixes_do_not_see_each_other(url: str, redis_client: redis.Redis) -> None:
+    first, second = (Connection(url, transport_options={"global_keyprefix": prefix}) for prefix in ("a:", "b:"))
+    with first, second:
+        publish(first, "first")
+        publish(second, "second")
+
+        assert all(key[:2] in (b"a:", b"b:") for key in redis_client.keys())
+        assert (take(first), take(second)) == (["first"], ["second"])
+    assert DelayQueue(redis_client, "q", options=EngineOptions(key_prefix="a:")).count() == Counts(0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("odd", ["a b", "{brace}", "x#1", "☃" * 30, "1e3", "-0", "n:q", "%", "x" * 200, "\x00"])
+def test_ids_may_have_any_characters(odd: str, connection: Any, stored: Stored) -> None:
+    publish(connection, 1, id=odd)
+    publish(connection, 2, id=odd)
+
+    assert take(connection) == [1, 2]
+    with connection.channel() as channel:
+        channel.book.keep()
+    assert stored("q").count() == Counts(0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["with space", "a:b", "{x}", "ünï", "q:waiting"])
+def test_queues_may_have_any_name(name: str, connection: Any) -> None:
+    publish(connection, "here", queue=name)
+
+    assert take(connection, name) == ["here"]
+
+
+@pytest.mark.parametrize(
+    "delay",
+    [
+        timedelta(days=25),  # beyond 2^31 ms
+        timedelta(days=365 * 20),  # beyond 2038
+        timedelta(days=365 * 900),
+    ],
+)
+def test_delays_may_be_years(delay: timedelta, connection: Any, stored: Stored) -> None:
+    due = datetime(2026, 11, 21, 12, 0, 0, 123_000, UTC) + delay
+
+    publish(connection, id="far", eta=due.isoformat())
+
+    (listed,) = stored("q").list("waiting")
+    assert listed.at_ms == int(due.timestamp() * 1000)
+
+
+@pytest.mark.parametrize("eta", ["1969-07-20T20:17:40+00:00", "2000-01-01T00:00:00+00:00"])
+def test_a_time_in_the_past_is_now(eta: str, connection: Any) -> None:
+    publish(connection, "late", id="t", eta=eta)
+
+    assert take(connection) == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("eta", "offset"),
+    [
+        ("2030-01-15T12:00:00", "+01:00"),  # winter
+        ("2030-07-15T12:00:00", "+02:00"),  # summer
+        ("2030-10-27T02:30:00", "+02:00"),  # twice that night: the first
+    ],
+)
+def test_an_eta_without_a_time_zone_is_in_the_apps(
+    eta: str, offset: str, connection: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "naive_zone", lambda: ZoneInfo("Europe/Berlin"))
+
+    publish(connection, id="t", eta=eta)
+
+    (listed,) = stored("q").list("waiting")
+    assert listed.at_ms == int(datetime.fromisoformat(eta + offset).timestamp() * 1000)
+
+
+def test_a_queue_that_expires_leaves_no_key(connection: Any, redis_client: redis.Redis) -> None:
+    with connection.channel() as channel:
+        Queue("reply", expires=0.2, auto_delete=True, durable=False)(channel).declare()
+        Producer(channel).publish("x", routing_key="reply")
+        kept = [key for key in redis_client.keys("delayhub:*") if redis_client.pttl(key) == -1]
+
+    assert kept == []
+    deadline = time.monotonic() + 5
+    while redis_client.keys("delayhub:*"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)  # the server's clock
+
+
+def test_each_consumer_has_the_lease_it_asked_for(url: str, stored: Stored) -> None:
+    short = Connection(url, transport_options={"lease_seconds": 5})
+    long = Connection(url, transport_options={"lease_seconds": 500})
+    with short, long:
+        publish(short, id="one")
+        publish(short, id="two")
+        with short.channel() as first, long.channel() as second:
+            held = [first.basic_get("q"), second.basic_get("q")]
+            ends = {listed.id: listed.at_ms for listed in stored("q").list("leased")}
+            for message in held:
+                message.ack()
+
+    assert ends["two"] - ends["one"] > 400_000
+
+
+def test_two_queues_take_turns(connection: Any) -> None:
+    for number in range(10):
+        publish(connection, ("a", number), queue="a")
+        publish(connection, ("b", number), queue="b")
+    got: list[Any] = []
+    with connection.channel() as channel:
+        consumer = Consumer(
+            channel, [Queue("a"), Queue("b")], on_message=lambda message: (got.append(message.payload), message.ack())
+        )
+        consumer.qos(prefetch_count=2)
+        with consumer:
+            deadline = time.monotonic() + 5
+            while len(got) < 20 and time.monotonic() < deadline:
+                try:
+                    connection.drain_events(timeout=0.2)
+                except TimeoutError:
+                    continue
+
+    assert sorted(map(tuple, got)) == sorted((name, number) for name in "ab" for number in range(10))
+    assert {name for name, _ in got[:8]} == {"a", "b"}
