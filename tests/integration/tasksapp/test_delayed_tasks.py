@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from celery import Celery, current_app, shared_task
+from celery import Celery, current_app
 from celery.exceptions import Ignore, Reject, Retry
 from django.db import transaction
 from django.utils import timezone
@@ -17,10 +17,8 @@ from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.errors import InvalidJob, WrongState
 from tasksapp.models import Attempt, BizType, Job, Status
-from tasksapp.scheduling import create
 from tasksapp.sql.claim_jobs import claim_jobs
-from tasksapp.task_runs import arguments_of, lease_keeper
-from tasksapp.tasks import _forward, run_task
+from tasksapp.task_runs import lease_keeper
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,13 +41,6 @@ def other_task(self: Any) -> None:
     raise self.retry(countdown=3)
 
 
-@shared_task(name="tests.shop.plain")
-def plain_task(order_id: int) -> None:
-    if trouble:
-        trouble.pop()()
-    closed.append((order_id, "plain"))
-
-
 @pytest.fixture(autouse=True)
 def app() -> Iterator[Celery]:
     before = current_app._get_current_object()
@@ -69,12 +60,12 @@ def raising(error: Exception) -> Callable[[], None]:
     return fail
 
 
-def work(task: Any, job_id: object, *args: object, now_ms: int | None = None) -> Any:
+def work(task: Any, job_id: object, *, now_ms: int | None = None) -> Any:
     """Runs the task for the job, as a worker that got its message does."""
     headers = {JOB_HEADER: str(job_id), NOW_HEADER: now_ms or due_ms(timezone.now())}
     task.push_request(headers=headers, hostname="w1@here", called_directly=False)
     try:
-        return task(*args)
+        return task()
     finally:
         task.pop_request()
 
@@ -314,92 +305,3 @@ def test_a_task_that_may_run_once_is_not_tried_again(make_biz_type: MakeBizType,
     job = scheduled.job
     assert (job.status, job.attempts) == (Status.DEAD if error else Status.SUCCEEDED, 1)
     assert Attempt.objects.get(job=job).number == 1
-
-
-def call_run_task(job_id: object, task_name: str) -> None:
-    """Runs the bridge as a worker does."""
-    headers = {JOB_HEADER: str(job_id), NOW_HEADER: due_ms(timezone.now())}
-    run_task.push_request(headers=headers, hostname="w1@here", called_directly=False)  # type: ignore[attr-defined]
-    try:
-        run_task.run(task_name)
-    finally:
-        run_task.pop_request()  # type: ignore[attr-defined]
-
-
-def test_a_task_that_knows_nothing_of_jobs_runs_as_one_too(make_biz_type: MakeBizType) -> None:
-    make_biz_type("shop.plain", target="celery", task_name="tests.shop.plain", max_attempts=2)
-    job_id = create("shop.plain", body={"order_id": 7}).job_id
-    trouble.append(raising(ValueError("no such order")))
-
-    with pytest.raises(Retry):
-        call_run_task(job_id, "tests.shop.plain")
-    assert Job.objects.get().last_error == "ValueError: no such order"
-
-    Job.objects.update(next_run_at=timezone.now())
-    call_run_task(job_id, "tests.shop.plain")
-    assert closed == [(7, "plain")]
-    assert (Job.objects.get().status, Job.objects.get().attempts) == (Status.SUCCEEDED, 2)
-
-
-def test_a_task_that_nobody_registered_is_a_failed_attempt(make_biz_type: MakeBizType) -> None:
-    make_biz_type("shop.plain", target="celery", task_name="tests.shop.nobody")
-    job_id = create("shop.plain").job_id
-
-    with pytest.raises(Retry):
-        call_run_task(job_id, "tests.shop.nobody")
-
-    assert "no task is registered as 'tests.shop.nobody'" in Job.objects.get().last_error
-
-
-@pytest.mark.parametrize(
-    ("body", "args", "kwargs"),
-    [
-        # as delayed tasks write it
-        ('{"args":[1],"kwargs":{"a":2}}', [1], {"a": 2}),
-        ('{"args":[1]}', [1], {}),
-        ('{"kwargs":{"a":2}}', [], {"a": 2}),
-        # as people write it
-        ('{"order_id":7}', (), {"order_id": 7}),
-        ('{"args":[1],"order_id":7}', (), {"args": [1], "order_id": 7}),
-        ('{"args":7}', (), {"args": 7}),
-        ("[1,2]", [1, 2], {}),
-        ("{}", (), {}),
-        ("null", (), {}),
-        ('"order-7"', ("order-7",), {}),
-    ],
-)
-def test_a_body_becomes_arguments(body: str, args: object, kwargs: object) -> None:
-    assert arguments_of(body) == (args, kwargs)
-
-
-@pytest.mark.parametrize(
-    ("task_name", "task_queue", "sent"),
-    [
-        # a delayed task understands the header
-        ("tests.shop.close", "", ("tests.shop.close", (), None)),
-        ("tests.shop.close", "slow", ("tests.shop.close", (), "slow")),
-        # a plain one is run by ours
-        ("tests.shop.plain", "slow", ("tasksapp.run_task", ["tests.shop.plain"], "slow")),
-        # one that only other workers know is sent as it is
-        ("elsewhere.close", "", ("elsewhere.close", (), None)),
-    ],
-)
-def test_a_due_job_is_sent_to_its_task(
-    make_biz_type: MakeBizType,
-    app: Celery,
-    monkeypatch: pytest.MonkeyPatch,
-    task_name: str,
-    task_queue: str,
-    sent: tuple[object, ...],
-) -> None:
-    make_biz_type("shop.sent", target="celery", task_name=task_name, task_queue=task_queue)
-    job_id, now = create("shop.sent").job_id, timezone.now() + timedelta(seconds=1)
-    (job,) = claim_jobs([job_id], now=now, lease_seconds=60, worker="w", using="default", forward_seconds=300).forwarded
-    calls: list[dict[str, Any]] = []
-    monkeypatch.setattr(app, "send_task", lambda name, **options: calls.append({"name": name, **options}))
-
-    _forward(app, job, now_ms=5, using="default")
-
-    (call,) = calls
-    assert (call["name"], call["args"], call["queue"]) == sent
-    assert call["headers"] == {JOB_HEADER: str(job_id), NOW_HEADER: 5}

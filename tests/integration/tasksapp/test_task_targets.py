@@ -1,0 +1,141 @@
+"""Jobs whose target is a Celery task of any kind: how they get there, and with which arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery import Celery, current_app, shared_task
+from celery.exceptions import Retry
+from django.utils import timezone
+
+from delayhub import delayed_task
+from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
+from delayhub.engine import due_ms
+from tasksapp.models import Job, Status
+from tasksapp.scheduling import create
+from tasksapp.sql.claim_jobs import claim_jobs
+from tasksapp.task_runs import arguments_of
+from tasksapp.tasks import _forward, run_task
+from tests.integration.tasksapp.conftest import MakeBizType
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+closed: list[int] = []
+trouble: list[Exception] = []
+
+
+@shared_task(name="tests.target.plain")
+def plain_task(order_id: int) -> None:
+    if trouble:
+        raise trouble.pop()
+    closed.append(order_id)
+
+
+@delayed_task(biz_type="shop.sent", name="tests.target.delayed")
+def delayed(order_id: int) -> None:
+    closed.append(order_id)
+
+
+@pytest.fixture(autouse=True)
+def app() -> Iterator[Celery]:
+    before = current_app._get_current_object()
+    made = Celery("task_targets", set_as_current=False)
+    made.set_current()
+    closed.clear()
+    trouble.clear()
+    yield made
+    made.close()
+    before.set_current()
+
+
+def call_run_task(job_id: object, task_name: str) -> None:
+    """Runs the bridge as a worker does."""
+    headers = {JOB_HEADER: str(job_id), NOW_HEADER: due_ms(timezone.now())}
+    bridge: Any = run_task
+    bridge.push_request(headers=headers, hostname="w1@here", called_directly=False)
+    try:
+        bridge.run(task_name)
+    finally:
+        bridge.pop_request()
+
+
+def test_a_task_that_knows_nothing_of_jobs_runs_as_one_too(make_biz_type: MakeBizType) -> None:
+    make_biz_type("shop.plain", target="celery", task_name="tests.target.plain", max_attempts=2)
+    job_id = create("shop.plain", body={"order_id": 7}).job_id
+    trouble.append(ValueError("no such order"))
+
+    with pytest.raises(Retry):
+        call_run_task(job_id, "tests.target.plain")
+    assert Job.objects.get().last_error == "ValueError: no such order"
+
+    Job.objects.update(next_run_at=timezone.now())
+    call_run_task(job_id, "tests.target.plain")
+    assert closed == [7]
+    assert (Job.objects.get().status, Job.objects.get().attempts) == (Status.SUCCEEDED, 2)
+
+
+def test_a_task_that_nobody_registered_is_a_failed_attempt(make_biz_type: MakeBizType) -> None:
+    make_biz_type("shop.plain", target="celery", task_name="tests.target.nobody")
+    job_id = create("shop.plain").job_id
+
+    with pytest.raises(Retry):
+        call_run_task(job_id, "tests.target.nobody")
+
+    assert "no task is registered as 'tests.target.nobody'" in Job.objects.get().last_error
+
+
+@pytest.mark.parametrize(
+    ("body", "args", "kwargs"),
+    [
+        # as delayed tasks write it
+        ('{"args":[1],"kwargs":{"a":2}}', [1], {"a": 2}),
+        ('{"args":[1]}', [1], {}),
+        ('{"kwargs":{"a":2}}', [], {"a": 2}),
+        # as people write it
+        ('{"order_id":7}', (), {"order_id": 7}),
+        ('{"args":[1],"order_id":7}', (), {"args": [1], "order_id": 7}),
+        ('{"args":7}', (), {"args": 7}),
+        ("[1,2]", [1, 2], {}),
+        ("{}", (), {}),
+        ("null", (), {}),
+        ('"order-7"', ("order-7",), {}),
+    ],
+)
+def test_a_body_becomes_arguments(body: str, args: object, kwargs: object) -> None:
+    assert arguments_of(body) == (args, kwargs)
+
+
+@pytest.mark.parametrize(
+    ("task_name", "task_queue", "sent"),
+    [
+        # a delayed task understands the header
+        ("tests.target.delayed", "", ("tests.target.delayed", (), None)),
+        ("tests.target.delayed", "slow", ("tests.target.delayed", (), "slow")),
+        # a plain one is run by ours
+        ("tests.target.plain", "slow", ("tasksapp.run_task", ["tests.target.plain"], "slow")),
+        # one that only other workers know is sent as it is
+        ("elsewhere.close", "", ("elsewhere.close", (), None)),
+    ],
+)
+def test_a_due_job_is_sent_to_its_task(
+    make_biz_type: MakeBizType,
+    app: Celery,
+    monkeypatch: pytest.MonkeyPatch,
+    task_name: str,
+    task_queue: str,
+    sent: tuple[object, ...],
+) -> None:
+    make_biz_type("shop.sent", target="celery", task_name=task_name, task_queue=task_queue)
+    job_id, now = create("shop.sent").job_id, timezone.now() + timedelta(seconds=1)
+    (job,) = claim_jobs([job_id], now=now, lease_seconds=60, worker="w", using="default", forward_seconds=300).forwarded
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr(app, "send_task", lambda name, **options: calls.append({"name": name, **options}))
+
+    _forward(app, job, now_ms=5, using="default")
+
+    (call,) = calls
+    assert (call["name"], call["args"], call["queue"]) == sent
+    assert call["headers"] == {JOB_HEADER: str(job_id), NOW_HEADER: 5}
