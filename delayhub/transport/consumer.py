@@ -171,6 +171,7 @@ class Consumer:
     # ------------------------------------------------------------ claiming
 
     def _claim(self, credit: int, now: float) -> None:
+        self._unsend()
         self.claims.connect()
         self.channel.poller.watch(self.channel, self.claims, "CLAIM")
         self.channel.poller.watch_nudges(self.channel, self.eventfd)
@@ -357,7 +358,7 @@ class Consumer:
                 self._read_last()
         except Exception as error:
             logger.warning("the last claim's reply was lost, its leases will run out: %s", error)
-            self._unsend()
+        self._unsend()
         self._give_back(list(self.buffer))
         self.buffer.clear()
         self.claims.close()
