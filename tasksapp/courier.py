@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -13,11 +13,13 @@ from django.db import connections
 
 from delayhub.engine import due_ms
 from tasksapp import lifecycle, verdicts
+from tasksapp.breaker import Failures
 from tasksapp.catalogue import catalogue
 from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.dispatcher import Dispatcher
 from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry, Returned
+from tasksapp.gates import gate_of
 from tasksapp.models import LIVE, BizType, Job, Status
 from tasksapp.models.sealed import SecretUnreadable
 from tasksapp.redis_clock import RedisClock
@@ -58,6 +60,9 @@ class Courier:
         self.clock = clock
         self.worker = worker
         self.using = using
+        #: Told the code of a biz type whose breaker is open: what waits in this process is better given back.
+        self.on_broken: Callable[[str], None] = lambda code: None
+        self._failures = Failures()
 
     def claim(self, ids: Sequence[UUID], *, now_ms: int) -> ClaimAnswer:
         """Claims the jobs; those that are not to go now get a timer for later."""
@@ -110,7 +115,8 @@ class Courier:
         for finding in findings:
             claimed = _claimed(finding)
             outcome = finished[finding.callback.job_id]
-            if claimed.biz_type.max_in_flight is not None:
+            # Not only where the row says so: an open breaker lets one job through at a time.
+            if claimed.biz_type.max_in_flight is not None or not isinstance(finding.outcome, Delivered):
                 slots[claimed.biz_type.lane, claimed.biz_type.code].append(claimed.job.id)
             if claimed.job.id not in written:
                 logger.warning(
@@ -120,6 +126,7 @@ class Courier:
                 )
             elif outcome.status == Status.PENDING:
                 again.append(_timer(claimed.biz_type, claimed.job, outcome.next_run_at or claimed.job.next_run_at))
+        self._note_failures(findings, now=now)
         for (lane, code), ids in slots.items():
             settle(lane, code, ids)
         if again:
@@ -186,6 +193,19 @@ class Courier:
             case Returned(reason, after_seconds):
                 at = now + timedelta(seconds=after_seconds) if after_seconds else None
                 return verdicts.given_back(job, biz_type, token=token, reason=reason, at=at)
+
+    def _note_failures(self, findings: Sequence[Finding], *, now: datetime) -> None:
+        """Opens the breakers of biz types whose receivers are down, and heals those whose are up again."""
+        by_biz_type: dict[int, list[Finding]] = defaultdict(list)
+        for finding in findings:
+            if not isinstance(finding.outcome, Returned):
+                by_biz_type[_claimed(finding).biz_type.id].append(finding)
+        for group in by_biz_type.values():
+            biz_type = _claimed(group[0]).biz_type
+            failed = sum(finding.receiver_is_down for finding in group)
+            gate, now_ms = gate_of(biz_type, now=now), self.clock.now_ms()
+            if self._failures.note(biz_type, gate, failed=failed, succeeded=failed < len(group), now_ms=now_ms):
+                self.on_broken(biz_type.code)
 
     def _settle_unsent(self, ids: Sequence[UUID]) -> None:
         """Frees the slots of timers that let no job go; which queue each came from is not known any more."""

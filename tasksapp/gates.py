@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from delayhub.engine import Gate, due_ms
+from tasksapp.breaker import CLOSED, Breaker
 from tasksapp.models import UNTIL_RESUMED, BizType
 
 #: After a pause the rate begins here and doubles every other second, so that a backlog is no flood.
@@ -14,20 +15,21 @@ RAMP_DOUBLING_SECONDS = 2.0
 RAMP_SECONDS = 20.0
 
 
-def gate_of(biz_type: BizType, *, now: datetime) -> Gate:
+def gate_of(biz_type: BizType, *, now: datetime, breaker: Breaker = CLOSED) -> Gate:
     """The gate as it should be now."""
     rate, burst = biz_type.delivery_rate, biz_type.delivery_burst
-    ramp = _ramp_per_second(biz_type, now=now)
+    ramp = _ramp_per_second(biz_type, now=now, breaker=breaker)
     if ramp is not None and (rate is None or ramp < rate):
         # A tenth of a second's worth, or a claim would get one job at a time.
         rate, burst = ramp, max(1, int(ramp / 10))
-    return Gate(
+    gate = Gate(
         rate_per_second=rate,
         burst=burst,
         max_in_flight=biz_type.max_in_flight,
         shut_until_ms=_shut_until_ms(biz_type, now=now),
         weight=biz_type.weight,
     )
+    return breaker.restrict(gate)
 
 
 def is_shut(biz_type: BizType, *, now: datetime) -> bool:
@@ -43,9 +45,11 @@ def _shut_until_ms(biz_type: BizType, *, now: datetime) -> int:
     return 0
 
 
-def _ramp_per_second(biz_type: BizType, *, now: datetime) -> float | None:
-    """What the ramp allows; None where it is over, or there was no pause."""
+def _ramp_per_second(biz_type: BizType, *, now: datetime, breaker: Breaker) -> float | None:
+    """What the ramp allows; None where it is over, or nothing was held back lately."""
     ends = []
+    if breaker.healed_ms is not None:
+        ends.append(datetime.fromtimestamp(breaker.healed_ms / 1000, UTC))
     if biz_type.resumed_at is not None:
         # The clock of whoever resumed it may be ahead of ours; that is no reason to skip the ramp.
         ends.append(min(biz_type.resumed_at, now))

@@ -17,6 +17,7 @@ from uuid import uuid4
 from django.db import Error
 
 from delayhub.engine import Gate, TimerLane
+from tasksapp.breaker import CLOSED, Breaker, read_breakers
 from tasksapp.conf import options
 from tasksapp.courier import moment
 from tasksapp.gates import gate_of, is_shut
@@ -207,9 +208,13 @@ class Loader:
                 break
         return returned
 
-    def _write_gates(self, biz_types: Iterable[BizType], *, now: datetime, all_of_them: bool) -> None:
+    def _write_gates(self, biz_types: Sequence[BizType], *, now: datetime, all_of_them: bool) -> None:
+        breakers: dict[tuple[str, str], Breaker] = {}
+        for lane in {biz_type.lane for biz_type in biz_types}:
+            codes = [biz_type.code for biz_type in biz_types if biz_type.lane == lane]
+            breakers |= {(lane, code): state for code, state in read_breakers(patient_lane(lane), codes).items()}
         for biz_type in biz_types:
-            gate = gate_of(biz_type, now=now)
+            gate = gate_of(biz_type, now=now, breaker=breakers.get((biz_type.lane, biz_type.code), CLOSED))
             if all_of_them or self._gates.get((biz_type.lane, biz_type.code), Gate()) != gate:
                 patient_lane(biz_type.lane).set_gate(biz_type.code, gate)
                 self._gates[biz_type.lane, biz_type.code] = gate

@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from django.db import router
 
@@ -52,6 +53,7 @@ class PostOffice:
             caps=Caps(process=now.dispatcher_concurrency, biz_type=now.biz_type_concurrency, host=now.host_concurrency),
             clock=self.clock,
         )
+        self.courier.on_broken = partial(self.dispatcher.give_back, reason="the receiver is down")
         # The loop computes while the task and the clerk mostly wait for the database. With Python's 5 ms each of their
         # system calls waits so long for the interpreter, and a claim of 100 jobs takes 70 ms, not 10.
         sys.setswitchinterval(SWITCH_SECONDS)

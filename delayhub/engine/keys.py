@@ -24,6 +24,7 @@ QUEUE_PARTS = {
     "GATE": ":gate",
     "IN_FLIGHT": ":in_flight",
     "ADMITTED": ":admitted",
+    "BREAKER": ":breaker",
 }
 
 #: Suffixes of the keys that a whole lane shares. A queue's name never begins with ``@``.
@@ -188,6 +189,11 @@ class QueueKeys:
     def admitted(self) -> str:
         """STRING, timer queues with an insert rate: arrival time, in µs, of the permit after the last."""
         return self.base + QUEUE_PARTS["ADMITTED"]
+
+    @cached_property
+    def breaker(self) -> str:
+        """STRING ``"open:<until ms>"`` or ``"healed:<since ms>"``, timer queues whose receivers failed. Ends by itself."""
+        return self.base + QUEUE_PARTS["BREAKER"]
 
     @property
     def every(self) -> tuple[str, ...]:

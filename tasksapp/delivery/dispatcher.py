@@ -67,12 +67,17 @@ class Dispatcher:
         self._clerk.take(callbacks, room=self._caps.process * 2)
         self._loop.call_soon_threadsafe(self._begin, callbacks)
 
+    def give_back(self, biz_type: str, reason: str) -> None:
+        """Gives back what waits of one biz type; what is open goes on."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._empty_room, biz_type, reason)
+
     def stop(self, *, drain_seconds: float) -> None:
         """Gives back what has not begun, lets what is open end for so long, and writes every outcome."""
         if self._loop is None or self._stopping:
             return
         self._stopping = True
-        self._loop.call_soon_threadsafe(self._empty_room)
+        self._loop.call_soon_threadsafe(self._empty_room, None, "the worker is stopping")
         if not self._clerk.wait_until_idle(drain_seconds):
             self._loop.call_soon_threadsafe(self._cancel_open)
             self._clerk.wait_until_idle(5.0)
@@ -127,9 +132,9 @@ class Dispatcher:
     def _give_back(self, callback: Callback, reason: str, *, after_seconds: float = 0.0) -> None:
         self._clerk.report(Finding(callback=callback, outcome=Returned(reason, after_seconds)))
 
-    def _empty_room(self) -> None:
-        for callback in self._room.empty():
-            self._give_back(callback, "the worker is stopping")
+    def _empty_room(self, biz_type: str | None, reason: str) -> None:
+        for callback in self._room.empty(biz_type):
+            self._give_back(callback, reason)
 
     def _cancel_open(self) -> None:
         # One turn later: a task that is cancelled before its first step would never report.

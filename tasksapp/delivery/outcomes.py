@@ -76,6 +76,12 @@ class Finding:
     response: Response | None = field(default=None)
 
     @property
+    def receiver_is_down(self) -> bool:
+        """Whether it failed in a way that others to the same receiver will share."""
+        down = self.response is None or self.response.status_code >= 500
+        return down and isinstance(self.outcome, Retry)
+
+    @property
     def lateness_ms(self) -> int:
         """From when the attempt should have begun to when it did."""
         return self.started_ms - self.callback.run_at_ms

@@ -74,9 +74,9 @@ class WaitingRoom:
         self._open_of_host[callback.target.host] -= 1
         self._open -= 1
 
-    def empty(self) -> list[Callback]:
-        """Everybody who waits; nobody does after that."""
-        waiting = [callback for line in self._lines.values() for callback in line]
-        self._lines.clear()
-        self._waiting.clear()
+    def empty(self, biz_type: str | None = None) -> list[Callback]:
+        """Everybody who waits, or those of one biz type; they do not after that."""
+        emptied = [line for line in self._lines if biz_type in (None, line[0])]
+        waiting = [callback for line in emptied for callback in self._lines.pop(line)]
+        self._waiting.subtract(callback.target.biz_type for callback in waiting)
         return waiting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -14,9 +15,10 @@ from django.db import connections
 from django.utils import timezone
 from standardwebhooks import Webhook
 
-from delayhub.engine import Gate, Lease, TimerLane, due_ms
+from delayhub.engine import Gate, Lease, SystemClock, TimerLane, due_ms
 from tasksapp import lifecycle
 from tasksapp.delivery.signature import new_secret
+from tasksapp.loader import Loader
 from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
 from tasksapp.post_office import close_post_office, post_office
 from tasksapp.scheduling import create
@@ -313,3 +315,75 @@ def test_a_job_frees_its_slot_of_max_in_flight(
 
     assert batches == [2, 2, 1, 0]
     assert redis_client.zcard(lane.keys.queue("close").in_flight) == 0
+
+
+def test_while_secrets_rotate_a_receiver_may_have_either(
+    make_biz_type: MakeBizType, receiver: Receiver, fire: Fire
+) -> None:
+    old, new = new_secret(), new_secret()
+    until = timezone.now() + timedelta(days=1)
+    make_biz_type(
+        "close",
+        url=receiver.url(),
+        signing_secret=new,
+        previous_signing_secret=old,
+        previous_secret_until=until,
+    )
+    make_biz_type(
+        "over",
+        url=receiver.url(),
+        signing_secret=new,
+        previous_signing_secret=old,
+        previous_secret_until=timezone.now() - timedelta(seconds=1),
+    )
+    create("close", body=1)
+    create("over", body=2)
+
+    fire()
+
+    rotating, over = sorted(receiver.received, key=lambda request: request.body)
+    for secret in (old, new):
+        assert Webhook(secret).verify(rotating.body, rotating.headers) == 1
+    assert len(over.headers["webhook-signature"].split(" ")) == 1
+    assert Webhook(new).verify(over.body, over.headers) == 2
+
+
+def test_a_breaker_opens_for_a_receiver_that_is_down_probes_with_one_job_and_heals(
+    make_biz_type: MakeBizType, receiver: Receiver, fire: Fire, lane: TimerLane, settings: Any
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "BREAKER_FAILURES": 3, "BREAKER_SECONDS": 1}
+    make_biz_type("down", url=receiver.url(), backoff_min_seconds=0, jitter=0)
+    receiver.answer = answering(503)
+    for _ in range(3):
+        create("down")
+    assert len(fire()) == 3
+
+    # open: nothing passes, no attempt is used
+    create("down")
+    assert fire() == []
+    assert Job.objects.order_by("id").last().attempts == 0  # type: ignore[union-attr]  # there are four
+
+    # its time is over: one job at a time, and a failure opens it again
+    until_gate_opens(lane)
+    assert len(fire()) == 1
+    assert fire() == []
+
+    # a success heals it
+    receiver.answer = answering(200)
+    until_gate_opens(lane)
+    assert len(fire()) == 1
+    assert len(fire()) == 3
+    assert set(Job.objects.values_list("status", flat=True)) == {Status.SUCCEEDED}
+    assert Loader(using="default").run_once().held
+    assert lane.client.get(lane.keys.queue("down").breaker).startswith(b"healed:")  # type: ignore[union-attr]  # sync
+
+
+def until_gate_opens(lane: TimerLane) -> None:
+    """Returns when the breaker's pause is over."""
+    state = lane.client.get(lane.keys.queue("down").breaker)
+    assert isinstance(state, bytes)
+    until = int(state.removeprefix(b"open:"))
+    deadline = SystemClock().monotonic() + 10
+    while post_office().clock.now_ms() <= until:
+        assert SystemClock().monotonic() < deadline
+        threading.Event().wait(0.02)
