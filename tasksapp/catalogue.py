@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from datetime import datetime, timedelta
 from typing import Any
@@ -55,6 +56,11 @@ class Catalogue:
                 self._versions[using, biz_type_id] = row
         return row
 
+    def start_anew(self) -> None:
+        """Forgets everything, and the lock too."""
+        self._lock = threading.Lock()
+        self._known, self._versions = {}, {}
+
     def forget(self) -> None:
         """Reads everything again."""
         with self._lock:
@@ -68,6 +74,8 @@ def _lasts(row: BizType, using: str) -> bool:
 
 
 catalogue = Catalogue()
+# A thread of the parent may hold the lock when a child is forked.
+os.register_at_fork(after_in_child=catalogue.start_anew)
 
 
 @receiver([post_save, post_delete], sender=BizType, dispatch_uid="tasksapp.catalogue")

@@ -48,8 +48,9 @@ def _compose(ms: int, counter: int, noise: int) -> UUID:
 
 
 def _forget() -> None:
-    global _last_ms  # noqa: PLW0603  # a forked child must not go on with its parent's counter
-    _last_ms = 0
+    global _last_ms, _lock  # a forked child must not go on with its parent's counter
+    # Nor with a lock that another thread of the parent held at that moment.
+    _last_ms, _lock = 0, threading.Lock()
 
 
 os.register_at_fork(after_in_child=_forget)
