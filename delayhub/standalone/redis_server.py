@@ -223,13 +223,18 @@ class RedisServer:
         process, self._process = self._process, None
         if process is None:
             return
-        if process.poll() is None:
-            process.send_signal(how)
         try:
+            if process.poll() is None:
+                process.send_signal(how)
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        except KeyboardInterrupt:
+            # A second Ctrl-C means at once; what it interrupts must not be left running.
+            process.kill()
+            process.wait()
+            raise
 
 
 def find_redis_server() -> Path:

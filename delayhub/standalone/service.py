@@ -116,12 +116,17 @@ class Service:
         if process is None:
             return
         if process.poll() is None:
-            self._send(process, how)
             try:
+                self._send(process, how)
                 process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 self._send(process, signal.SIGKILL)
                 process.wait()
+            except KeyboardInterrupt:
+                # A second Ctrl-C means at once; what it interrupts must not be left running.
+                self._send(process, signal.SIGKILL)
+                process.wait()
+                raise
 
     def _send(self, process: subprocess.Popen[bytes], how: signal.Signals) -> None:
         if how == signal.SIGKILL:

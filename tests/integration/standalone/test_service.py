@@ -113,6 +113,24 @@ def test_a_service_that_does_not_hear_sigterm_is_killed(
     assert not is_alive(pid)
 
 
+def test_a_second_ctrl_c_ends_a_service_that_takes_its_time(make: Callable[[str], Service]) -> None:
+    # Told to end, it does not, and the person at the terminal grows impatient.
+    service = make(
+        "import os, signal;"
+        " signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getppid(), signal.SIGINT));"
+        " print('ready', flush=True); signal.pause(); signal.pause()"
+    )
+    service.launch()
+    service.wait_until_ready()
+    pid = service.pid
+    assert pid is not None
+
+    with pytest.raises(KeyboardInterrupt):
+        service.stop()
+
+    assert not is_alive(pid)
+
+
 def test_a_kill_spares_no_child(make: Callable[[str], Service], tmp_path: Path) -> None:
     child_pid = tmp_path / "child"
     start_child = (
