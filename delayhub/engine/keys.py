@@ -192,7 +192,7 @@ class QueueKeys:
 
     @cached_property
     def breaker(self) -> str:
-        """STRING ``"open:<until ms>"`` or ``"healed:<since ms>"``, timer queues whose receivers failed. Ends by itself."""
+        """STRING ``"open:<until ms>"`` or ``"healed:<since ms>"``: timer queues whose receivers failed. It expires."""
         return self.base + QUEUE_PARTS["BREAKER"]
 
     @property
