@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,12 +33,16 @@ def renew_leases(held: Sequence[tuple[UUID, int, datetime]], *, using: str) -> s
         with connections[using].cursor() as cursor:
             cursor.execute(_RENEW, [list(column) for column in zip(*held, strict=True)])
             return {row[0] for row in cursor.fetchall()}
-    renewed = set()
+    alike: dict[tuple[int, datetime], list[UUID]] = defaultdict(list)
+    for job_id, token, until in held:
+        alike[token, until].append(job_id)
+    renewed: set[UUID] = set()
     with transaction.atomic(using=using):
-        for job_id, token, until in held:
-            rows = Job.objects.using(using).filter(id=job_id, status=Status.RUNNING, lease_token=token)
-            if rows.update(lease_until=until):
-                renewed.add(job_id)
+        for (token, until), ids in alike.items():
+            rows = Job.objects.using(using).filter(id__in=ids, status=Status.RUNNING, lease_token=token)
+            ours = list(rows.values_list("id", flat=True))
+            Job.objects.using(using).filter(id__in=ours).update(lease_until=until)
+            renewed.update(ours)
     return renewed
 
 
