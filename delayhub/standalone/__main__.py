@@ -1,94 +1,12 @@
-"""``python -m delayhub.standalone up | demo``: everything on this machine, started by one command."""
+"""``python -m delayhub.standalone up | demo``; see ``command_line``."""
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from types import FrameType
-
-from delayhub.errors import DelayHubError
-from delayhub.standalone import demo, up
-from delayhub.standalone.site import SiteOptions
-
-#: What shells report of a program that a Ctrl-C ended.
-INTERRUPTED = 130
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code of the command."""
-    given = parser().parse_args(arguments)
-    options = SiteOptions(
-        data_dir=given.data,
-        web_port=given.port,
-        redis_port=given.redis_port,
-        receiver_port=given.receiver_port,
-    )
-    try:
-        if given.command == "up":
-            return up.run(options)
-        return demo.run(options, jobs=given.jobs, seconds=given.seconds)
-    except DelayHubError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
-
-
-def parser() -> argparse.ArgumentParser:
-    """What the command line may hold."""
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--data", type=Path, default=Path("var"), help="the data folder (default: ./var)")
-    shared.add_argument("--redis-port", type=port, metavar="PORT", help="a free one by default")
-    shared.add_argument("--receiver-port", type=port, metavar="PORT", help="a free one by default")
-
-    whole = argparse.ArgumentParser(
-        prog="python -m delayhub.standalone",
-        description="Runs Redis, web server, worker and a receiver of callbacks on this machine.",
-    )
-    commands = whole.add_subparsers(dest="command", required=True, metavar="up | demo")
-    stay = commands.add_parser("up", parents=[shared], help="start everything and stay up until Ctrl-C")
-    stay.add_argument("--port", type=port, help="of admin and API (default: 8000, or a free one when that is taken)")
-    show = commands.add_parser("demo", parents=[shared], help="create a few hundred jobs, watch them fire, check")
-    show.add_argument("--port", type=port, help="of admin and API (default: a free one)")
-    show.add_argument("--jobs", type=count, default=300, help="how many (default: 300)")
-    show.add_argument("--seconds", type=duration, default=15.0, help="over which they are due (default: 15)")
-    return whole
-
-
-def port(text: str) -> int:
-    """A number that a port can have."""
-    number = int(text)
-    if not 0 < number < 65_536:
-        raise argparse.ArgumentTypeError(f"a port is 1 to 65535, got {number}")
-    return number
-
-
-def count(text: str) -> int:
-    """How many jobs the demo may have: enough for each kind to be there, few enough for one page of answers."""
-    number = int(text)
-    if not 20 <= number <= 20_000:
-        raise argparse.ArgumentTypeError(f"the demo has 20 to 20000 jobs, got {number}")
-    return number
-
-
-def duration(text: str) -> float:
-    """How long the jobs of the demo may be spread."""
-    seconds = float(text)
-    if not 1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"the demo takes 1 to 3600 seconds, got {text}")
-    return seconds
-
-
-def end_as_ctrl_c_does(signal_number: int, frame: FrameType | None) -> None:
-    """Raises KeyboardInterrupt, so that the services end in good order whatever ends this process."""
-    raise KeyboardInterrupt
-
+from importlib import import_module
 
 if __name__ == "__main__":
-    # Also SIGINT: a shell starts what it runs in the background with SIGINT ignored.
-    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, end_as_ctrl_c_does)
-    sys.exit(main())
+    # Importing takes a moment, in which nothing runs yet: a Ctrl-C may end it there and then.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(import_module("delayhub.standalone.command_line").start())

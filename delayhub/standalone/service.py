@@ -10,6 +10,7 @@ from pathlib import Path
 
 from delayhub.engine.clock import SystemClock
 from delayhub.errors import ServiceDied
+from delayhub.standalone.tether import tethered
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
@@ -21,7 +22,8 @@ LOG_TAIL_BYTES = 20_000
 class Service:
     """A program that runs until it is stopped, in a process group of its own.
 
-    So a Ctrl-C in the terminal reaches the site alone, and the site ends its services in an order of its own.
+    So a Ctrl-C in the terminal reaches the site alone, and the site ends its services in an order of its own. Should
+    the site be killed, the service is told to end by the system.
 
     Args:
         name: what people call it.
@@ -55,7 +57,7 @@ class Service:
         """Starts the process, and does not wait until it is ready."""
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                self._command,
+                tethered(self._command),
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -73,8 +73,8 @@ class Site:
             undo.enter_context(self.redis)
             self.prepare()
             for service in self.services:
+                undo.callback(service.stop)  # first, lest a Ctrl-C comes between the two
                 service.launch()
-                undo.callback(service.stop)
             for service in self.services:
                 service.wait_until_ready()
             self._undo = undo.pop_all()
@@ -96,7 +96,7 @@ class Site:
     @cached_property
     def redis(self) -> RedisServer:
         """The clock."""
-        return RedisServer(data_dir=self.folder.redis, port=self.options.redis_port, append_only=True)
+        return RedisServer(data_dir=self.folder.redis, port=self.options.redis_port, append_only=True, is_tethered=True)
 
     @cached_property
     def receiver(self) -> Service:

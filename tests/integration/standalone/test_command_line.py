@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from delayhub.standalone.__main__ import main
+from delayhub.standalone.command_line import main
 from delayhub.standalone.data_folder import DataFolder
 
 

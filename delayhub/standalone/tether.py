@@ -1,0 +1,35 @@
+"""Runs a program that ends when the process that started it is gone, even by SIGKILL.
+
+``python -m delayhub.standalone.tether PARENT PROGRAM [ARGUMENT ...]``, PARENT the process id of who starts it. On other
+systems than Linux the program runs all the same, and may outlive its parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+#: From linux/prctl.h. What it asks for survives the exec.
+PR_SET_PDEATHSIG = 1
+
+
+def tethered(program: Sequence[str]) -> list[str]:
+    """The command that runs the program for as long as this process lives."""
+    return [sys.executable, "-m", "delayhub.standalone.tether", str(os.getpid()), *program]
+
+
+def main() -> None:
+    """Becomes the program."""
+    parent, *program = sys.argv[1:]
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != int(parent):  # it was gone before we asked
+            sys.exit(f"the process {parent} that started this one is gone")
+    os.execvp(program[0], program)  # noqa: S606  no shell is wanted: the arguments are the program's own
+
+
+if __name__ == "__main__":
+    main()
