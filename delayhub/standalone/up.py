@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
+import time
 from dataclasses import replace
 
 from rich.console import Console
@@ -38,8 +38,9 @@ def run(options: SiteOptions, *, console: Console | None = None) -> int:
 
 def stay(site: Site) -> None:
     """Never returns; raises ServiceDied or RedisServerDied when a service dies, and KeyboardInterrupt on Ctrl-C."""
-    never = threading.Event()
-    while not never.wait(LOOK_SECONDS):
+    while True:
+        # Not an Event's wait: a second Ctrl-C inside its lock would end in a traceback.
+        time.sleep(LOOK_SECONDS)
         site.check()
 
 
