@@ -87,6 +87,18 @@ def test_a_ctrl_c_ends_everything_and_leaves_nothing_running(up: Up) -> None:
         pass
 
 
+def test_a_kill_leaves_nothing_running(up: Up) -> None:
+    services = psutil.Process(up.process.pid).children(recursive=True)
+    assert len(services) >= 4
+
+    up.process.kill()
+
+    _, alive = psutil.wait_procs(services, timeout=30)
+    assert alive == []
+    with DataFolder(up.data):
+        pass
+
+
 def test_a_service_that_dies_ends_the_site_with_a_sentence_and_its_log(up: Up) -> None:
     up.worker().kill()
 
