@@ -1,0 +1,90 @@
+"""A process that dies in the middle of a task, and a task that outlasts its lease."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from delayhub.standalone.redis_server import RedisServer
+from delayhub.standalone.service import Service
+from tests.acceptance.waiting import wait_until
+
+PROJECT = Path(__file__).parent / "task_project"
+#: Makes the biz type with the shortest lease there can be, and a job for each name.
+SCHEDULE = """
+import sys
+import django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from patience.tasks import wait_for
+from tasksapp.models import BizType
+BizType.objects.create(code="patience.wait", target="celery", task_name=wait_for.name, timeout_seconds=1)
+for name in sys.argv[1:]:
+    wait_for.schedule(args=[name], biz_id=name)
+"""
+
+
+@pytest.fixture
+def environment(redis_server: RedisServer, redis_client: redis.Redis, tmp_path: Path) -> dict[str, str]:
+    own = {
+        "PATIENCE_BROKER": redis_server.url.replace("redis://", "delayhub://"),
+        "PATIENCE_DATABASE": str(tmp_path / "patience.sqlite3"),
+        "DJANGO_SETTINGS_MODULE": "patience.settings",
+        "PYTHONPATH": str(PROJECT),
+    }
+    return {**os.environ, **own}
+
+
+@pytest.fixture
+def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[Service]:
+    schedule = [sys.executable, "-c", SCHEDULE, "long", "killed"]
+    subprocess.run(schedule, env=environment, check=True, timeout=60)
+    log = tmp_path / "worker.log"
+    command = [sys.executable, "-m", "celery", "-A", "patience", "worker", "--concurrency", "2", "--loglevel", "INFO"]
+    service = Service(
+        "worker", command=command, environment=environment, log=log, is_ready=lambda: " ready." in log.read_text()
+    )
+    service.launch()
+    try:
+        service.wait_until_ready()
+        yield service
+    finally:
+        service.stop()
+
+
+@pytest.mark.slow
+def test_a_lost_task_runs_again_and_a_long_one_keeps_its_lease(worker: Service, tmp_path: Path) -> None:
+    def began(name: str) -> list[int]:
+        return [int(path.suffix[1:]) for path in tmp_path.glob(f"{name}.began.*")]
+
+    def job(name: str) -> tuple[str, int, int]:
+        with sqlite3.connect(tmp_path / "patience.sqlite3", timeout=20) as database:
+            query = "SELECT status, attempts, system_errors FROM delayhub_job WHERE biz_id = ?"
+            row: tuple[str, int, int] = database.execute(query, [name]).fetchone()
+        database.close()
+        return row
+
+    wait_until(lambda: bool(began("long") and began("killed")), within_seconds=30, otherwise=worker.log.read_text)
+    os.kill(began("killed")[0], signal.SIGKILL)
+    # The lease of two seconds runs out, the loader returns the row, another process takes it.
+    wait_until(lambda: len(began("killed")) == 2, within_seconds=30, otherwise=worker.log.read_text)
+    (tmp_path / "killed").touch()
+    (tmp_path / "long").touch()
+    wait_until(
+        lambda: job("long")[0] == job("killed")[0] == "succeeded", within_seconds=30, otherwise=worker.log.read_text
+    )
+
+    # A process that died is no attempt of the task's.
+    assert job("killed") == ("succeeded", 1, 1)
+    # The other ran all that time, and nobody took it for lost.
+    assert job("long") == ("succeeded", 1, 0)
+    assert len(began("long")) == 1
