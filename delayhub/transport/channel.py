@@ -24,6 +24,9 @@ from delayhub.transport.unacked import LeaseBook, LeaseQoS, book_of
 TASK_ARGUMENT = "x-delayhub-task"
 BATCH_ARGUMENT = "x-delayhub-batch"
 
+#: Queues that a channel remembers; making one costs a tenth of a publish.
+KEPT_QUEUES = 100
+
 
 @dataclass(frozen=True, slots=True)
 class TimerQueue:
@@ -48,6 +51,7 @@ class Channel(kombu_redis.Channel):
         self.no_ack_queues: set[str] = set()
         self._consumer: Consumer | None = None
         self._publisher: redis.Redis | None = None
+        self._queues: dict[str, DelayQueue] = {}
         super().__init__(connection, **options)
         broker = f"{connection.client.as_uri(include_password=True)} {self.options}"
         #: The process' leases on this broker; tasks that outlive the channel acknowledge through it all the same.
@@ -96,7 +100,12 @@ class Channel(kombu_redis.Channel):
 
     def queue(self, name: str) -> DelayQueue:
         """The engine's queue of that name. Never through kombu's prefixing client: our key map has the prefix."""
-        return DelayQueue(self.publisher, name, options=self.options.engine())
+        found = self._queues.get(name)
+        if found is None:
+            if len(self._queues) >= KEPT_QUEUES:  # each client has a reply queue of its own
+                self._queues.clear()
+            found = self._queues[name] = DelayQueue(self.publisher, name, options=self.options.engine())
+        return found
 
     def keys(self, lane: str, queue: str) -> QueueKeys:
         """The keys of a queue in a lane."""
@@ -114,6 +123,7 @@ class Channel(kombu_redis.Channel):
 
     def _after_fork(self) -> None:
         self._publisher = None
+        self._queues.clear()
         super()._after_fork()
 
     # ------------------------------------------------------------ publishing
