@@ -49,7 +49,7 @@ class Dispatcher:
         self._clerk = clerk
         self._caps = caps or Caps()
         self._clock = clock
-        self._room = WaitingRoom(self._caps)
+        self._room = WaitingRoom(self._caps, clock.monotonic)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
         self._stopping = False

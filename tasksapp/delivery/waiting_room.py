@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tasksapp.delivery.callback import Callback
 
-#: Callbacks of one biz type that may wait for each one that may be open.
+#: Callbacks of one biz type that may wait, however slow it is, for each one that may be open.
 WAITING_PER_OPEN = 2
+#: More may wait where their turn comes within this time, as fast as their biz type went lately.
+PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,8 +32,12 @@ class Caps:
 class WaitingRoom:
     """Lines of callbacks, one for each pair of biz type and host; each takes its turn. For one thread."""
 
-    def __init__(self, caps: Caps) -> None:
+    def __init__(self, caps: Caps, monotonic: Callable[[], float]) -> None:
         self._caps = caps
+        self._monotonic = monotonic
+        self._second = 0
+        self._done_now: Counter[str] = Counter()
+        self._done_before: Counter[str] = Counter()
         self._lines: OrderedDict[tuple[str, str], deque[Callback]] = OrderedDict()
         self._waiting: Counter[str] = Counter()
         self._open_of_type: Counter[str] = Counter()
@@ -39,9 +45,10 @@ class WaitingRoom:
         self._open = 0
 
     def enter(self, callback: Callback) -> bool:
-        """Lets a callback in; False where too many of its biz type wait already."""
+        """Lets a callback in; False where too many of its biz type wait already, and too slowly."""
         target = callback.target
-        if self._waiting[target.biz_type] >= self._caps.biz_type * WAITING_PER_OPEN:
+        waiting = self._waiting[target.biz_type]
+        if waiting >= max(self._caps.biz_type * WAITING_PER_OPEN, PATIENCE_SECONDS * self._rate(target.biz_type)):
             return False
         self._waiting[target.biz_type] += 1
         self._lines.setdefault((target.biz_type, target.host), deque()).append(callback)
@@ -70,9 +77,22 @@ class WaitingRoom:
 
     def done(self, callback: Callback) -> None:
         """Counts an open callback out."""
+        self._turn_second()
+        self._done_now[callback.target.biz_type] += 1
         self._open_of_type[callback.target.biz_type] -= 1
         self._open_of_host[callback.target.host] -= 1
         self._open -= 1
+
+    def _rate(self, biz_type: str) -> int:
+        """How many of the biz type ended in the last full second, or in this one if those are more already."""
+        self._turn_second()
+        return max(self._done_now[biz_type], self._done_before[biz_type])
+
+    def _turn_second(self) -> None:
+        second = int(self._monotonic())
+        if second != self._second:
+            self._done_before = self._done_now if second == self._second + 1 else Counter()
+            self._done_now, self._second = Counter(), second
 
     def empty(self, biz_type: str | None = None) -> list[Callback]:
         """Everybody who waits, or those of one biz type; they do not after that."""

@@ -1,0 +1,262 @@
+"""The dispatcher with a sender that does as the test says: caps, fairness, leases, shutdown."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from delayhub.engine import SystemClock
+from tasksapp.delivery.callback import Callback, Target
+from tasksapp.delivery.clerk import Clerk
+from tasksapp.delivery.dispatcher import Dispatcher
+from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Returned
+from tasksapp.delivery.waiting_room import Caps, WaitingRoom
+
+CLOCK = SystemClock()
+
+
+def callback(
+    number: int, biz_type: str = "close", *, host: str = "", lease: float = 60.0, once: bool = False
+) -> Callback:
+    target = Target(biz_type=biz_type, url="http://x/", host=host or biz_type, timeout_seconds=1.0, at_most_once=once)
+    return Callback(
+        job_id=f"{biz_type}-{number}",
+        token=1,
+        target=target,
+        body=b"{}",
+        due_ms=0,
+        run_at_ms=0,
+        attempt=1,
+        max_attempts=1,
+        lease_ends=CLOCK.monotonic() + lease,
+    )
+
+
+@dataclass
+class Obedient:
+    """Sends nothing; an attempt ends when the test lets it."""
+
+    open: list[str] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+    most_open: int = 0
+    hold: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.changed = threading.Condition()
+        self._released = asyncio.Event()
+
+    async def send(self, one: Callback) -> Finding:
+        with self.changed:
+            self.open.append(one.job_id)
+            self.most_open = max(self.most_open, len(self.open))
+            self.changed.notify_all()
+        try:
+            if one.target.biz_type in self.hold:
+                await self._released.wait()
+            else:
+                await asyncio.sleep(0)
+        finally:
+            self.open.remove(one.job_id)
+        with self.changed:
+            self.sent.append(one.job_id)
+            self.changed.notify_all()
+        return Finding(callback=one, outcome=Delivered(), started_ms=1)
+
+    async def close(self) -> None:
+        self._released.set()
+
+    def wait_until(self, done: Callable[[], bool]) -> None:
+        with self.changed:
+            assert self.changed.wait_for(done, 20)
+
+
+@dataclass
+class Books:
+    """What the clerk wrote."""
+
+    findings: list[Finding] = field(default_factory=list)
+    renewals: int = 0
+    refusals: int = 0
+
+    def write(self, findings: Sequence[Finding]) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise RuntimeError("the database is away")
+        self.findings += findings
+
+    def renew(self, callbacks: Sequence[Callback]) -> None:
+        self.renewals += len(callbacks)
+
+    def outcome_of(self, one: Callback) -> object:
+        return next(finding.outcome for finding in self.findings if finding.callback is one)
+
+
+@contextmanager
+def running(sender: Obedient, books: Books, caps: Caps | None = None) -> Iterator[tuple[Dispatcher, Clerk]]:
+    clerk = Clerk(
+        write=books.write,
+        renew=books.renew,
+        close=lambda: None,
+        clock=CLOCK,
+        flush_size=10,
+        flush_seconds=0.001,
+        lease_seconds=60,
+    )
+    dispatcher = Dispatcher(lambda: sender, clerk=clerk, caps=caps, clock=CLOCK)
+    dispatcher.start()
+    try:
+        yield dispatcher, clerk
+    finally:
+        dispatcher.stop(drain_seconds=0.1)
+
+
+def test_every_callback_is_sent_and_written_once() -> None:
+    sender, books = Obedient(), Books()
+    jobs = [callback(n) for n in range(55)]
+
+    with running(sender, books) as (dispatcher, clerk):
+        dispatcher.hand_over(jobs)
+        assert clerk.wait_until_idle(20)
+
+    assert sorted(sender.sent) == sorted(job.job_id for job in jobs)
+    assert len(books.findings) == 55
+    assert clerk.held == 0
+
+
+def test_no_more_are_open_than_the_cap_says() -> None:
+    sender, books = Obedient(), Books()
+
+    with running(sender, books, Caps(process=3)) as (dispatcher, clerk):
+        dispatcher.hand_over([callback(n) for n in range(6)])
+        dispatcher.hand_over([callback(n) for n in range(6, 12)])
+        assert clerk.wait_until_idle(20)
+
+    assert sender.most_open == 3
+    assert len(sender.sent) == 12
+
+
+def test_a_slow_biz_type_holds_up_nothing_but_itself() -> None:
+    sender, books = Obedient(hold={"slow"}), Books()
+    fast = [callback(n, "fast") for n in range(20)]
+
+    with running(sender, books, Caps(process=100, biz_type=10, host=10)) as (dispatcher, _):
+        dispatcher.hand_over([callback(n, "slow") for n in range(40)])
+        dispatcher.hand_over(fast)
+        sender.wait_until(lambda: len(sender.sent) == len(fast))
+        assert len(sender.open) == 10
+
+    # beyond twice the cap the slow ones were given back at once, the waiting ones at the end
+    given_back = [finding for finding in books.findings if isinstance(finding.outcome, Returned)]
+    assert len(given_back) == 40
+    assert sum(finding.outcome == Returned("too many of its biz type wait", 1.0) for finding in given_back) == 20
+
+
+def test_a_callback_whose_lease_is_too_short_is_not_begun() -> None:
+    sender, books = Obedient(), Books()
+    late = callback(1, lease=2.5)
+
+    with running(sender, books) as (dispatcher, clerk):
+        dispatcher.hand_over([late])
+        assert clerk.wait_until_idle(20)
+
+    assert sender.sent == []
+    assert books.outcome_of(late) == Returned("its lease was too short to begin")
+
+
+@pytest.mark.parametrize(
+    ("once", "outcome"),
+    [
+        (False, Returned("the worker stopped before the answer came")),
+        # nobody knows whether it was taken
+        (True, GiveUp("the worker stopped before the answer came: the outcome is unknown")),
+    ],
+)
+def test_at_shutdown_what_is_open_too_long_is_cut_off(*, once: bool, outcome: object) -> None:
+    sender, books = Obedient(hold={"slow"}), Books()
+    one = callback(1, "slow", once=once)
+
+    with running(sender, books) as (dispatcher, _):
+        dispatcher.hand_over([one])
+        sender.wait_until(lambda: bool(sender.open))
+
+    assert books.outcome_of(one) == outcome
+
+
+def test_outcomes_that_the_database_refused_are_written_later() -> None:
+    sender, books = Obedient(), Books(refusals=1)
+    jobs = [callback(n) for n in range(3)]
+
+    with running(sender, books) as (dispatcher, clerk):
+        dispatcher.hand_over(jobs)
+        assert clerk.wait_until_idle(20)
+
+    assert {finding.callback.job_id for finding in books.findings} == {job.job_id for job in jobs}
+
+
+def test_leases_are_renewed_until_the_outcome_is_written() -> None:
+    books = Books()
+    clerk = Clerk(
+        write=books.write,
+        renew=books.renew,
+        close=lambda: None,
+        clock=CLOCK,
+        flush_size=10,
+        flush_seconds=0.001,
+        lease_seconds=0.0,
+    )
+    one = callback(1)
+    clerk.take([one], room=10)
+
+    assert clerk.run_once()
+    clerk.report(Finding(callback=one, outcome=Delivered()))
+    assert clerk.run_once()
+    assert clerk.run_once()
+
+    assert books.renewals == 1
+
+
+def test_those_who_wait_are_let_out_in_turn() -> None:
+    room = WaitingRoom(Caps(process=4, biz_type=4, host=4), CLOCK.monotonic)
+    for n in range(3):
+        for biz_type in ("a", "b"):
+            assert room.enter(callback(n, biz_type))
+
+    first = [one.job_id for one in room.leave()]
+
+    assert first == ["a-0", "b-0", "a-1", "b-1"]
+    assert list(room.leave()) == []
+
+
+def test_more_may_wait_where_their_turn_comes_soon() -> None:
+    seconds = [100.0]
+    room = WaitingRoom(Caps(process=1, biz_type=1, host=1), lambda: seconds[0])
+    for n in range(4):
+        entered = [room.enter(callback(n)), room.enter(callback(n, "other"))]
+        for one in room.leave():
+            room.done(one)
+        assert entered == [True, True]
+
+    # four ended in this second, so twenty may wait, and also in the next one
+    seconds[0] = 101.0
+    fast = [room.enter(callback(n)) for n in range(30)]
+    seconds[0] = 103.0
+    after = room.enter(callback(99))
+
+    assert 5 <= sum(fast) < 30
+    assert not after
+
+
+def test_a_full_host_lets_other_hosts_pass() -> None:
+    room = WaitingRoom(Caps(process=10, biz_type=10, host=1), CLOCK.monotonic)
+    for n in range(3):
+        room.enter(callback(n, "a", host="one"))
+    room.enter(callback(9, "b", host="two"))
+
+    assert [one.job_id for one in room.leave()] == ["a-0", "b-9"]
+    assert [one.job_id for one in room.empty("a")] == ["a-1", "a-2"]
+    assert room.empty() == []
