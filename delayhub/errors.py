@@ -6,6 +6,7 @@
     ├── OptionError          an option has a value that cannot work
     ├── EntryError           an entry cannot be stored as it is
     ├── RedisUnfit           the Redis server cannot be trusted with timers
+    ├── NotReplicated        too few replicas have what was published
     ├── RedisServerMissing   this machine has no program of a Redis server
     ├── RedisServerDied      a Redis server that was started here ended by itself
     ├── DataFolderInUse      another server uses the data folder
@@ -40,6 +41,15 @@ class RedisUnfit(DelayHubError):
     def __init__(self, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
         super().__init__(f"this Redis server cannot be trusted with tasks: {'; '.join(faults)}")
+
+
+class NotReplicated(DelayHubError):
+    """A message is stored, but too few replicas said in time that they have it: a failover now would lose it."""
+
+    def __init__(self, reached: int, wanted: int) -> None:
+        self.reached = reached
+        self.wanted = wanted
+        super().__init__(f"the message is stored, but {reached} of {wanted} replicas have it; a failover may lose it")
 
 
 class RedisServerMissing(DelayHubError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty
@@ -11,13 +11,14 @@ from typing import Any
 import redis
 from kombu.transport import redis as kombu_redis
 
-from delayhub.engine import Counts, DelayQueue, LaneKeys, Lease, QueueKeys
+from delayhub.engine import Counts, DelayQueue, Entry, LaneKeys, Lease, QueueKeys
 from delayhub.engine.keys import directory
 from delayhub.transport.consumer import Consumer
 from delayhub.transport.envelope import Unreadable, from_payload, to_entry
 from delayhub.transport.hooks import Hooks, hooks
 from delayhub.transport.options import OWN_OPTIONS, TransportOptions
 from delayhub.transport.publish_batch import EntryBatch
+from delayhub.transport.replication import ReplicatedClient
 from delayhub.transport.unacked import LeaseBook, LeaseQoS, book_of
 
 #: Queue arguments that make a queue a timer lane: the task its timers are handed to, and how many at a time.
@@ -141,8 +142,17 @@ class Channel(kombu_redis.Channel):
         if batch is not None:
             batch.add_entry(queue, entry)
             return
-        self.queue(queue).schedule([entry])
+        self.store(queue, [entry])
         self._maybe_update_queues_expire(self.publisher, queue)
+
+    def store(self, queue: str, entries: Sequence[Entry]) -> None:
+        """Stores new messages of a queue, on replicas too where that is wanted."""
+        found = self.queue(queue)
+        if self.options.wait_replicas:
+            milliseconds = max(1, int(self.options.wait_seconds * 1000))
+            client = ReplicatedClient(self.pool, replicas=self.options.wait_replicas, milliseconds=milliseconds)
+            found = DelayQueue(client, queue, options=found.options)
+        found.schedule(entries)
 
     def create_publish_batch(self, max_size: int) -> EntryBatch:
         """A batch of publishes: one script call for all entries of a queue."""

@@ -13,7 +13,7 @@ from delayhub.errors import OptionError
 UNLIMITED_CLAIM = 100
 
 #: Names in ``transport_options`` that are ours.
-OWN_OPTIONS = ("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis")
+OWN_OPTIONS = ("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis", "wait_replicas", "wait_seconds")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +25,8 @@ class TransportOptions:
         max_strikes: leases that may run out before a message is dead.
         max_hold_seconds: a message held longer is no longer renewed, for workers that hang; None for no limit.
         check_redis: whether a worker refuses a Redis server that loses tasks (evicts keys, is too old, is a replica).
+        wait_replicas: how many replicas must have a message before its publish returns.
+        wait_seconds: how long a publish waits for them.
         key_prefix: put before every Redis key (kombu's ``global_keyprefix``).
     """
 
@@ -32,11 +34,17 @@ class TransportOptions:
     max_strikes: int = 16
     max_hold_seconds: float | None = None
     check_redis: bool = True
+    wait_replicas: int = 0
+    wait_seconds: float = 1.0
     key_prefix: str = ""
 
     def __post_init__(self) -> None:
         if self.max_hold_seconds is not None and not self.max_hold_seconds > 0:
             raise OptionError(f"max_hold_seconds must be positive, got {self.max_hold_seconds!r}")
+        if self.wait_replicas < 0:
+            raise OptionError(f"wait_replicas must not be negative, got {self.wait_replicas!r}")
+        if not self.wait_seconds > 0:  # 0 would be for ever
+            raise OptionError(f"wait_seconds must be positive, got {self.wait_seconds!r}")
         self.engine()  # which checks the rest
 
     @classmethod

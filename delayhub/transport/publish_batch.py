@@ -38,7 +38,7 @@ class _Entries:
 
     def execute(self) -> None:
         for queue, entries in self.entries.items():
-            self.channel.queue(queue).schedule(entries)
+            self.channel.store(queue, entries)
             self.channel._maybe_update_queues_expire(None, queue)
         self.entries.clear()
         self.pipeline.execute()

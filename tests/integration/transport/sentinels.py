@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 import redis
-from redis.sentinel import MasterNotFoundError, Sentinel
+from redis.sentinel import Sentinel
 
 from delayhub.standalone.redis_server import RedisServer, find_redis_server, free_port
 
@@ -68,7 +68,19 @@ class Sentinels:
         """Power cut of the master; returns when there is another."""
         fallen = self.master
         next(server for server in self.servers if server.port == fallen).kill()
-        wait(lambda: self.master != fallen, seconds=30)
+        wait(lambda: self._takes_writes() not in (None, fallen), seconds=30)
+
+    def _takes_writes(self) -> int | None:
+        """The port of a master that every sentinel names and that says so itself."""
+        found = set()
+        try:
+            for port in self.ports:
+                found.add(Sentinel([("127.0.0.1", port)]).discover_master(NAME)[1])
+            (master,) = found
+            with redis.Redis(port=master) as client:
+                return master if client.info("replication")["role"] == "master" else None
+        except (redis.ConnectionError, ValueError):
+            return None
 
     def _start_sentinel(self, stack: ExitStack, number: int, master: int) -> None:
         port = free_port()
@@ -93,10 +105,9 @@ class Sentinels:
                         (state,) = client.sentinel_masters().values()
                         if state["num-slaves"] < 2 or state["num-other-sentinels"] < 2:
                             return False
-                Sentinel([("127.0.0.1", port) for port in self.ports]).discover_master(NAME)
-            except (redis.ConnectionError, MasterNotFoundError, ValueError):
+            except (redis.ConnectionError, ValueError):
                 return False
-            return True
+            return self._takes_writes() is not None
 
         wait(agreed, seconds=30)
 

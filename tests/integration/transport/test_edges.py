@@ -13,6 +13,7 @@ import redis
 from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts, DelayQueue, EngineOptions
+from delayhub.errors import NotReplicated
 from delayhub.transport.hooks import hooks
 
 Stored = Callable[[str], DelayQueue]
@@ -153,3 +154,11 @@ def test_two_queues_take_turns(connection: Any) -> None:
 
     assert sorted(map(tuple, got)) == sorted((name, number) for name in "ab" for number in range(10))
     assert {name for name, _ in got[:8]} == {"a", "b"}
+
+
+def test_a_publish_that_too_few_replicas_have_says_so_and_is_stored(url: str, stored: Stored) -> None:
+    lonely = Connection(url, transport_options={"wait_replicas": 1, "wait_seconds": 0.05})
+    with lonely, pytest.raises(NotReplicated, match="0 of 1 replicas"):
+        publish(lonely, id="t")
+
+    assert stored("q").count() == Counts(0, 1, 0, 0)
