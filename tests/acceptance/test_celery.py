@@ -211,3 +211,40 @@ def test_control_needs_no_worker(proj: Any) -> None:
     assert [task.id for task in control.scheduled(limit=1, offset=1)] == [first.id]
     assert control.counts()["celery"] == Counts(2, 0, 0, 0)
     assert control.dead() == []
+
+
+@pytest.mark.slow
+def test_an_expired_task_is_announced_and_does_not_run(proj: Any, worker: Callable[..., CeleryWorker]) -> None:
+    late = proj.run.apply_async(expires=0.1)
+    later = proj.run.apply_async(countdown=0.5, expires=0.2)
+    with worker("threads"):
+        for expired in (late, later):
+            with pytest.raises(TaskRevokedError):
+                expired.get(timeout=10)
+
+    assert runs(proj) == []
+
+
+@pytest.mark.slow
+def test_a_worker_without_prefetch_takes_only_what_it_runs(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    ids = [proj.run.delay(0.2).id for _ in range(8)]
+    with worker("prefork", DISABLE_PREFETCH="1", ACKS_LATE="1"):
+        wait_for(lambda: len(runs(proj)) >= 2, "two starts")
+        assert counts(redis_client).leased <= 2
+        wait_for(lambda: len(runs(proj, "end")) >= 8, "eight ends")
+
+    assert sorted(runs(proj)) == sorted(ids)
+
+
+@pytest.mark.slow
+def test_remote_control_leaves_no_keys_behind(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    with worker("threads"):
+        assert proj.app.control.ping(timeout=1)
+        assert proj.app.control.inspect(timeout=1).active()
+        kept = [key for key in redis_client.scan_iter("delayhub:*pidbox*", count=1000) if redis_client.pttl(key) == -1]
+
+    assert kept == []

@@ -17,6 +17,7 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     worker_prefetch_multiplier=int(os.environ.get("PREFETCH", "4")),
     task_acks_late=bool(os.environ.get("ACKS_LATE")),
+    worker_disable_prefetch=bool(os.environ.get("DISABLE_PREFETCH")),
     worker_cancel_long_running_tasks_on_connection_loss=False,
 )
 delayhub.install(app)
