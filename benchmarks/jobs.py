@@ -82,10 +82,10 @@ class Bench:
             late = self.steady("steady", 200)
         return {f"lateness ms, 200/s, {name}": value for name, value in late.items()}
 
-    def biz_type(self, code: str, path: str, **fields: Any) -> str:
+    def biz_type(self, code: str, path: str, *, port: int = 0, **fields: Any) -> str:
         from tasksapp.models import BizType
 
-        url = f"http://127.0.0.1:{self.port}/{path}"
+        url = f"http://127.0.0.1:{port or self.port}/{path}"
         secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
         BizType.objects.create(code=code, url=url, signing_secret=secret, **fields)
         return code
@@ -180,7 +180,7 @@ class Bench:
         """The fast one's lateness alone, and beside jobs at 50/s whose receiver takes ten seconds."""
         with self.rig.worker():
             alone = self.steady("alone", 100)
-            slow = self.biz_type("slow", "slow/one", timeout_seconds=30)
+            slow = self.biz_type("slow", "slow/one", port=self.rig.start_receiver(), timeout_seconds=30)
             self.create_due(slow, int(50 * (self.seconds + 4)), timezone.now(), spread_seconds=self.seconds + 4)
             beside = self.steady("beside", 100)
             self.wait_until_ended(slow)

@@ -53,12 +53,12 @@ class Receiver(asyncio.Protocol):
             self.transport.write(response)
 
 
-async def serve(port: int) -> None:
-    server = await asyncio.get_running_loop().create_server(Receiver, "127.0.0.1", port, backlog=4096)
+async def serve() -> None:
+    server = await asyncio.get_running_loop().create_server(Receiver, "127.0.0.1", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
     Receiver.log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    uvloop.run(serve(int(sys.argv[2]) if len(sys.argv) > 2 else 0))
+    uvloop.run(serve())

@@ -56,6 +56,7 @@ class Rig:
     database: Database
     extra: dict[str, str] = field(default_factory=dict)
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    receivers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -83,18 +84,14 @@ class Rig:
         call_command("migrate", verbosity=0)
         call_command("flush", verbosity=0, interactive=False)
 
-    def start_receiver(self, port: int = 0) -> int:
-        """Its port."""
-        command = [
-            sys.executable,
-            str(ROOT / "benchmarks/jobs_receiver.py"),
-            str(self.folder / "receiver.log"),
-            str(port),
-        ]
-        self.receiver = subprocess.Popen(command, stdout=subprocess.PIPE)
-        os.sched_setaffinity(self.receiver.pid, {OTHER_CORE})
-        assert self.receiver.stdout is not None
-        return int(self.receiver.stdout.readline())
+    def start_receiver(self) -> int:
+        """The port of another one; all write the same log."""
+        command = [sys.executable, str(ROOT / "benchmarks/jobs_receiver.py"), str(self.folder / "receiver.log")]
+        receiver = subprocess.Popen(command, stdout=subprocess.PIPE)
+        os.sched_setaffinity(receiver.pid, {OTHER_CORE})
+        self.receivers.append(receiver)
+        assert receiver.stdout is not None
+        return int(receiver.stdout.readline())
 
     def start_worker(
         self, *, pool: str = "solo", app: str = "delayhub.project", queues: str = ""
@@ -177,13 +174,13 @@ def rig(**extra: str) -> Iterator[Rig]:
         try:
             yield made
         finally:
-            for worker in made.workers:
-                if worker.poll() is None:
-                    worker.send_signal(signal.SIGCONT)
-                    worker.kill()
-                    worker.wait()
-            made.receiver.kill()
-            made.receiver.wait()
+            for process in [*made.workers, *made.receivers]:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGCONT)
+                    process.kill()
+                process.wait()
+                if process.stdout is not None:
+                    process.stdout.close()
 
 
 class Database:
