@@ -32,7 +32,10 @@ class Fitness:
 
 def examine(client: redis.Redis) -> Fitness:
     """What can be said against the server; what it does not tell (managed ones hide CONFIG) is not held against it."""
-    info: dict[str, Any] = client.info("everything")
+    try:
+        info: dict[str, Any] = client.info("everything")
+    except redis.ResponseError:  # ACLs count INFO among the dangerous commands
+        return Fitness("unknown", warnings=("its user may not call INFO, so nothing could be checked: +info",))
     version = str(info.get("redis_version", "0"))
     policy = info.get("maxmemory_policy", "noeviction")
     faults, warnings = [], []

@@ -14,6 +14,7 @@ from celery.exceptions import WorkerShutdown
 from kombu import Queue
 
 from delayhub.celery_support.start_up import StartUpChecks
+from delayhub.engine import DelayQueue
 from delayhub.standalone.redis_server import RedisServer
 
 LOGGER = "delayhub.celery_support.start_up"
@@ -108,3 +109,22 @@ def test_a_timer_queue_needs_a_task_that_does_not_lose_timers(
 
     deliver.acks_on_failure_or_timeout = False
     assert "timer queue" not in start()
+
+
+def test_a_user_who_may_see_little_can_work(
+    app: Celery, redis_server: RedisServer, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    redis_client.acl_setuser(
+        "clerk", enabled=True, passwords=["+x"], keys=["delayhub:*", "_kombu*"], categories=["+@all", "-@dangerous"]
+    )
+    app.conf.broker_url = redis_server.url.replace("redis://", "delayhub://clerk:x@")
+    try:
+        with app.connection_for_write() as connection, caplog.at_level(logging.WARNING, logger=LOGGER):
+            parent: Any = SimpleNamespace(app=app, connection=connection)
+            StartUpChecks(parent).start(parent)
+            app.tasks["shop.close"].apply_async(["order-1"])
+    finally:
+        redis_client.acl_deluser("clerk")
+
+    assert "may not call INFO" in caplog.text
+    assert DelayQueue(redis_client, "celery").count().ready == 1

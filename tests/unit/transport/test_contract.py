@@ -12,6 +12,7 @@ CHANNEL = [
     "_has_queue", "_maybe_update_queues_expire", "_new_queue", "_purge", "_put", "_receive", "_size",
     "_active_queues", "_tag_to_queue", "active_fanout_queues", "active_queues", "async_pool", "pool", "priority_steps",
     "create_publish_batch", "encode_body", "from_transport_options", "maybe_refresh_binding_expiry",
+    "_lookup", "_q_for_pri", "global_keyprefix", "unacked_key", "unacked_index_key",
 ]  # fmt: skip
 POLLER = [
     "_channels", "_chan_to_sock", "_fd_to_chan", "_in_protected_read", "_register_LISTEN", "after_read", "eventflags",
@@ -19,6 +20,7 @@ POLLER = [
     "get", "handle_event", "maybe_check_brpop_health", "maybe_refresh_binding_expiry", "maybe_restore_messages",
     "on_poll_init", "on_poll_start", "on_readable", "poller",
 ]  # fmt: skip
+SENTINEL = ["_sentinel_managed_pool", "_sentinel_manager", "_async_sentinel_manager", "connection_class_ssl"]
 QOS = ["_delivered", "_dirty", "_flush", "can_consume", "can_consume_max_estimate", "prefetch_count", "restore_unacked"]
 BATCH = ["add", "publish", "flush", "discard", "close", "pipeline"]
 
@@ -32,6 +34,7 @@ def mentions(owner: type, name: str) -> bool:
     ("owner", "name"),
     [(redis.Channel, name) for name in CHANNEL]
     + [(redis.MultiChannelPoller, name) for name in POLLER]
+    + [(redis.SentinelChannel, name) for name in SENTINEL]
     + [(virtual.QoS, name) for name in QOS]
     + [(redis.PublishBatch, name) for name in BATCH]
     + [(virtual.Transport, name) for name in ("_callbacks", "_deliver", "cycle")]
