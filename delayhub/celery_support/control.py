@@ -29,6 +29,9 @@ logger = get_logger(__name__)
 #: How long a revoked id stays revoked for messages published later (a retry under way), as long as workers remember it.
 TOMBSTONE = timedelta(hours=3)
 
+#: Entries that are listed in one call.
+PAGE = 500
+
 
 @dataclass(frozen=True, slots=True)
 class TaskMessage:
@@ -159,9 +162,13 @@ class Control(CeleryControl):
 
     def _page(self, place: Place, queue: str | None, limit: int, offset: int) -> list[TaskMessage]:
         with self._channel(required=True) as channel:
-            found: list[Listed] = []
-            for name in self._queues(channel, queue):
-                found += channel.queue(name).list(place, limit=offset + limit, payloads=True)
+            if queue is not None:
+                return [task_message(listed) for listed in stretch(channel.queue(queue), place, offset, limit)]
+            found = [
+                listed
+                for name in self._queues(channel)
+                for listed in stretch(channel.queue(name), place, 0, offset + limit)
+            ]
         found.sort(key=lambda listed: listed.at_ms)
         return [task_message(listed) for listed in found[offset : offset + limit]]
 
@@ -186,6 +193,15 @@ class Control(CeleryControl):
         self.app.backend.mark_as_revoked(
             task_id, "revoked", request=request, store_result=not headers.get("ignore_result")
         )
+
+
+def stretch(queue: DelayQueue, place: Place, offset: int, limit: int) -> Iterator[Listed]:
+    """So many entries of a queue from an offset on, asked for in pages, with their payloads."""
+    for start in range(offset, offset + limit, PAGE):
+        page = queue.list(place, offset=start, limit=min(PAGE, offset + limit - start), payloads=True)
+        yield from page
+        if len(page) < PAGE:
+            return
 
 
 def task_message(listed: Listed) -> TaskMessage:
