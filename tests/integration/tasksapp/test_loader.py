@@ -214,3 +214,18 @@ def test_a_limit_of_a_biz_type_reaches_the_gate(make_biz_type: MakeBizType, load
     BizType.objects.filter(id=made.id).update(max_in_flight=3)
     loader.run_once()
     assert len(lane.claim().batches[0].ids) == 1
+
+
+def test_a_redis_that_hides_info_is_no_obstacle(
+    biz_type: BizType, loader: Loader, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise redis.ResponseError("unknown command 'INFO'")
+
+    monkeypatch.setattr(redis.Redis, "info", refuse)
+    assert loader.run_once().reloaded
+    assert not loader.run_once().reloaded
+
+    redis_client.flushall()
+
+    assert loader.run_once().reloaded
