@@ -178,6 +178,8 @@ class Site:
             **os.environ,
             "DELAYHUB_LOG_FORMAT": "console",
             "PYTHONUNBUFFERED": "1",
+            # One sample's receiver fails every time, for people to see jobs die; a breaker would rightly let it rest.
+            "DELAYHUB_BREAKER_FAILURES": "100000",
             **(self.options.settings or {}),
             "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
             "DELAYHUB_DATA_DIR": str(self.folder.path),

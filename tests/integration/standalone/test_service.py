@@ -113,6 +113,15 @@ def test_a_service_that_does_not_hear_sigterm_is_killed(
     assert not is_alive(pid)
 
 
+@pytest.fixture
+def ctrl_c_is_heard() -> Iterator[None]:
+    """What a shell starts in the background ignores SIGINT, and the tests may be that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_a_second_ctrl_c_ends_a_service_that_takes_its_time(make: Callable[[str], Service]) -> None:
     # Told to end, it does not, and the person at the terminal grows impatient.
     service = make(
