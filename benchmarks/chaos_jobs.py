@@ -152,6 +152,7 @@ class Chaos:
             **{name.replace("_", " "): count for name, count in sorted(self.done.items())},
             "missing": sum(job_id not in first for job_id, status in statuses.items() if status == "succeeded"),
             "not succeeded": sum(status not in ("succeeded", "cancelled") for status in statuses.values()),
+            "not created": max(0, self.jobs // 20 * 20 - len(self.created)),
             "rows lost": len(set(map(str, self.created)) - statuses.keys()),
             "cancelled": len(self.cancelled),
             "came after cancel": sum(last.get(job_id, 0) > at_us for job_id, at_us in self.cancelled.items()),
@@ -181,7 +182,7 @@ def main() -> int:
         )
         found = {"seed": asked.seed, **chaos.run()}
     print(json.dumps(found))
-    wrong = ("missing", "not succeeded", "rows lost", "came after cancel", "cancel undone", "early")
+    wrong = ("missing", "not succeeded", "not created", "rows lost", "came after cancel", "cancel undone", "early")
     return int(any(found[name] for name in wrong))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -25,10 +24,6 @@ from tasksapp.timers import client
 
 #: How long open callbacks may go on when the worker stops; a supervisor's patience is often 10 s.
 DRAIN_SECONDS = 8.0
-
-
-#: How long a computing thread keeps the interpreter from one that wants it.
-SWITCH_SECONDS = 0.0005
 
 
 class PostOffice:
@@ -54,9 +49,6 @@ class PostOffice:
             clock=self.clock,
         )
         self.courier.on_broken = partial(self.dispatcher.give_back, reason="the receiver is down")
-        # The loop computes while the task and the clerk mostly wait for the database. With Python's 5 ms each of their
-        # system calls waits so long for the interpreter, and a claim of 100 jobs takes 70 ms, not 10.
-        sys.setswitchinterval(SWITCH_SECONDS)
         self.dispatcher.start()
 
     def close(self, *, drain_seconds: float = DRAIN_SECONDS) -> None:

@@ -53,7 +53,7 @@ def insert_jobs(rows: Sequence[NewJob], *, now: datetime, using: str) -> None:
             values = [value for row in rows for value in (*row, row.due_at, now, now)]
             cursor.execute(_INSERT + ", ".join([_VALUES] * len(rows)), values)
             return
-        with cursor.copy(_COPY) as copy:
+        with connection.wrap_database_errors, cursor.copy(_COPY) as copy:
             for start in range(0, len(rows), 500):
                 copy.write(_copy_text(rows[start : start + 500], now))
 

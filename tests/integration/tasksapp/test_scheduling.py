@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import redis
-from django.db import transaction
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
+from tasksapp.catalogue import catalogue
 from tasksapp.errors import InvalidJob, KeyTaken, TooManyInserts
 from tasksapp.models import BizType, IdempotencyKey, Job, Status
 from tasksapp.scheduling import Created, JobRequest, Rejected, create, create_many
@@ -282,3 +283,21 @@ def test_a_timer_fits_in_160_bytes(biz_type: BizType, redis_client: redis.Redis,
 
     assert lane.count() == 5_000
     assert used / 5_000 <= 160
+
+
+@pytest.mark.postgresql_only
+def test_a_bulk_on_a_broken_connection_fails_as_all_of_djangos_statements_do(biz_type: BizType) -> None:
+    import psycopg
+
+    requests = [JobRequest(biz_type="order.close", delay=60) for _ in range(200)]
+    catalogue.find({"order.close"}, using="default")
+    connection.ensure_connection()
+    with psycopg.connect(connection.connection.info.dsn, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [connection.connection.info.backend_pid])
+
+    with pytest.raises(OperationalError):
+        create_many(requests)
+
+    assert connection.errors_occurred
+    connection.close()
+    assert len(create_many(requests)) == 200
