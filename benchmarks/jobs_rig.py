@@ -69,6 +69,8 @@ class Rig:
             "DELAYHUB_DATABASE_URL": self.database.url,
             "DELAYHUB_BROKER_URL": self.redis.url.replace("redis://", "delayhub://"),
             "DELAYHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
+            # The bursts that all fail would open it after a moment, and then measure its pauses.
+            "DELAYHUB_BREAKER_FAILURES": "100000",
             "DELAYHUB_LOG_LEVEL": "WARNING",
             "PYTHONWARNINGS": "ignore",
             **self.extra,
