@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 from tasksapp.conf import options
@@ -19,6 +20,8 @@ RESERVED_HEADERS = frozenset(
     }
 )  # fmt: skip
 RESERVED_PREFIXES = ("webhook-", "delayhub-")
+#: No wait between attempts is longer than a year, nor does a job live longer than ten.
+LONGEST_BACKOFF_SECONDS, LONGEST_AGE = 31_536_000, timedelta(days=3_652)
 
 
 def complaints(biz_type: BizType) -> dict[str, str]:
@@ -37,6 +40,12 @@ def complaints(biz_type: BizType) -> dict[str, str]:
         found["permanent_status_codes"] = "This must be a list of HTTP status codes, such as [400, 404]."
     if biz_type.backoff_max_seconds < biz_type.backoff_min_seconds:
         found["backoff_max_seconds"] = "This may not be less than the shortest backoff."
+    elif biz_type.backoff_max_seconds > LONGEST_BACKOFF_SECONDS:
+        found["backoff_max_seconds"] = f"This may be at most a year, {LONGEST_BACKOFF_SECONDS} seconds."
+    for name in ("max_age", "max_lateness", "retention"):
+        value = getattr(biz_type, name)
+        if value is not None and not timedelta(0) <= value <= LONGEST_AGE:
+            found[name] = f"This must be from 0 to {LONGEST_AGE.days} days."
     if biz_type.lane not in options().lanes:
         lanes = ", ".join(options().lanes)
         found["lane"] = f"No worker serves this lane; DELAYHUB['LANES'] has {lanes}."
@@ -75,7 +84,7 @@ def _about_headers(headers: Any) -> str | None:
 def _about_backoff_list(biz_type: BizType) -> str | None:
     seconds = biz_type.backoff_list
     fits = isinstance(seconds, list) and all(
-        isinstance(entry, (int, float)) and not isinstance(entry, bool) and 0 <= entry <= 31_536_000
+        isinstance(entry, (int, float)) and not isinstance(entry, bool) and 0 <= entry <= LONGEST_BACKOFF_SECONDS
         for entry in seconds
     )
     if not fits:

@@ -90,6 +90,9 @@ class LeaseKeeper:
                 self.run_once()
             except Error as error:
                 logger.warning("leases were not renewed, trying again: %s", error, extra={"action": "renew"})
+            except Exception:
+                # Tasks go on, so their leases must: no fault of one turn may end this thread.
+                logger.exception("leases were not renewed, trying again", extra={"action": "renew"})
             finally:
                 connections.close_all()
             with self._lock:

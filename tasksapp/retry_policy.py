@@ -9,8 +9,8 @@ from tasksapp.models import BizType
 
 #: The longest wait a receiver may ask for where no ``max_age`` bounds it.
 LONGEST_RETRY_AFTER = timedelta(days=7)
-#: The longest wait a task may choose for itself.
-LONGEST_OWN_WAIT = timedelta(days=3_652)
+#: The longest wait of all, whoever asks for it, and the longest age that counts: dates have an end.
+LONGEST_WAIT = timedelta(days=3_652)
 #: A wait that a receiver asks for ends so much before the age is used up, or the last attempt could not begin.
 LAST_CHANCE = timedelta(seconds=1)
 
@@ -107,9 +107,9 @@ class RetryPolicy:
             return Exhausted(f"all {self.max_attempts} attempts failed")
         wait_seconds = self.wait_seconds(failures) * (1 + self.jitter * draw)
         if own_wait_seconds is not None:
-            wait_seconds = min(LONGEST_OWN_WAIT.total_seconds(), max(0.0, own_wait_seconds))
-        wait = timedelta(seconds=wait_seconds)
-        deadline = None if self.max_age is None else counted_from + self.max_age
+            wait_seconds = max(0.0, own_wait_seconds)
+        wait = timedelta(seconds=min(LONGEST_WAIT.total_seconds(), wait_seconds))
+        deadline = None if self.max_age is None else counted_from + min(self.max_age, LONGEST_WAIT)
         if retry_after_seconds is not None:
             longest = LONGEST_RETRY_AFTER if deadline is None else deadline - LAST_CHANCE - now
             # As seconds, and this way round: a receiver may ask for more than a timedelta holds, or for NaN.
@@ -130,4 +130,4 @@ class RetryPolicy:
 
 def age_used_up(*, now: datetime, counted_from: datetime, max_age: timedelta | None) -> bool:
     """Whether no attempt may begin any more."""
-    return max_age is not None and now > counted_from + max_age
+    return max_age is not None and now - counted_from > max_age

@@ -49,9 +49,13 @@ class LoaderThread:
                 self._loader.run_once()
             except (Error, redis.RedisError, OSError) as error:
                 logger.warning("the loader's turn failed, trying again: %s", error, extra={"action": "load"})
-                connections[self._using].close()
-                return False
-        return True
+            except Exception:
+                # Without the loader nothing is mended any more, so no fault of one turn may end it.
+                logger.exception("the loader's turn failed, trying again", extra={"action": "load"})
+            else:
+                return True
+            connections[self._using].close()
+            return False
 
     def _run(self) -> None:
         wait = 0.0

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 Network = IPv4Network | IPv6Network
 
-#: IANA's special-purpose addresses, and multicast and reserved space.
+#: IANA's special-purpose addresses, multicast and reserved space, and the one public address that is none: Azure's
+#: host, which answers each virtual machine of its own.
 _DENIED_V4 = tuple(
     IPv4Network(network)
     for network in (
@@ -23,6 +24,7 @@ _DENIED_V4 = tuple(
         "10.0.0.0/8",
         "100.64.0.0/10",
         "127.0.0.0/8",
+        "168.63.129.16/32",
         "169.254.0.0/16",
         "172.16.0.0/12",
         "192.0.0.0/24",

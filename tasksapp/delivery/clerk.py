@@ -21,7 +21,7 @@ class Clerk:
     """Counts the callbacks that a process holds, from hand-over until their outcome is written.
 
     Args:
-        write: writes outcomes; whatever it raises is logged and the batch is kept.
+        write: writes outcomes; whatever it raises is logged, and the batch is kept and tried again one by one.
         renew: renews the leases of the callbacks given and sets their new ends; gives back those that are lost.
         close: called in the thread before it ends or rests, to close what it holds.
         clock: tells the time.
@@ -50,6 +50,8 @@ class Clerk:
         self._renew_seconds = lease_seconds / 3
         self._held: dict[tuple[str, int], Callback] = {}
         self._findings: deque[Finding] = deque()
+        #: So many are written one by one, after a batch was refused: perhaps for the fault of one of them.
+        self._alone = 0
         self._changed = threading.Condition()
         self._stopping = False
         self._next_renewal = 0.0
@@ -109,7 +111,7 @@ class Clerk:
                 if self._stopping and not self._findings:
                     break
             done = self.run_once()
-            if not done and self._stopping:
+            if not done and self._stopping and not self._alone:
                 break
             if not done:
                 self._close()
@@ -128,15 +130,21 @@ class Clerk:
 
     def _flush(self) -> bool:
         with self._changed:
-            batch = [self._findings.popleft() for _ in range(min(len(self._findings), self._flush_size))]
+            size = 1 if self._alone else self._flush_size
+            batch = [self._findings.popleft() for _ in range(min(len(self._findings), size))]
         if not batch:
             return True
+        self._alone = max(0, self._alone - 1)
         try:
             self._write(batch)
         except Exception:
             logger.exception("outcomes were not written, trying again", extra={"action": "write", "jobs": len(batch)})
             with self._changed:
-                self._findings.extendleft(reversed(batch))
+                if len(batch) > 1:
+                    self._findings.extendleft(reversed(batch))
+                    self._alone = len(batch)
+                else:
+                    self._findings.append(batch[0])  # behind those that it must not hold up
             return False
         with self._changed:
             for finding in batch:

@@ -88,9 +88,9 @@ WITH seen AS (
         NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
         j.status = 'pending' AND coalesce(j.lease_until > %(now)s, false) AND %(forward)s > 0 AS under_way,
         CASE
-            WHEN coalesce(j.redriven_at, j.due_at) + b.max_age < %(now)s THEN 'old'
+            WHEN %(now)s - coalesce(j.redriven_at, j.due_at) > b.max_age THEN 'old'
             WHEN j.attempts = j.attempt_base AND j.redriven_at IS NULL AND b.when_late <> 'fire'
-                AND j.due_at + b.max_lateness < %(now)s THEN b.when_late
+                AND %(now)s - j.due_at > b.max_lateness THEN b.when_late
             WHEN b.target = 'celery' AND %(forward)s > 0 THEN 'forward'
             ELSE 'run'
         END AS verdict
@@ -238,14 +238,15 @@ def _claim_by_orm(
 
 
 def _verdict(job: Job, biz_type: BizType, now: datetime, *, forwarding: bool) -> str:
-    if biz_type.max_age is not None and (job.redriven_at or job.due_at) + biz_type.max_age < now:
+    # Differences, here and in SQL: a sum may lie beyond the end of time.
+    if biz_type.max_age is not None and now - (job.redriven_at or job.due_at) > biz_type.max_age:
         return "old"
     if (
         biz_type.when_late != BizType.WhenLate.FIRE
         and biz_type.max_lateness is not None
         and not job.attempts_used
         and job.redriven_at is None
-        and job.due_at + biz_type.max_lateness < now
+        and now - job.due_at > biz_type.max_lateness
     ):
         return biz_type.when_late
     return "forward" if forwarding and biz_type.target == BizType.Target.CELERY else "run"

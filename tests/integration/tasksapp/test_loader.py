@@ -17,6 +17,7 @@ from tasksapp.loader import Loader, Turn
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
 from tasksapp.scheduling import JobRequest, create, create_many
 from tasksapp.sql.claim_jobs import claim_jobs
+from tasksapp.worker import LoaderThread
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -229,3 +230,12 @@ def test_a_redis_that_hides_info_is_no_obstacle(
     redis_client.flushall()
 
     assert loader.run_once().reloaded
+
+
+def test_no_fault_of_one_turn_ends_the_loader(monkeypatch: pytest.MonkeyPatch, loader: Loader, db: None) -> None:
+    thread = LoaderThread(loader, using="default")
+    with monkeypatch.context() as broken:
+        broken.setattr(loader, "_turn", lambda: 1 / 0)
+        assert thread.run_once() is False
+
+    assert thread.run_once() is True

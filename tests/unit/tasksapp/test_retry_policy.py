@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasksapp.models import BizType
-from tasksapp.retry_policy import LAST_CHANCE, LONGEST_RETRY_AFTER, Exhausted, RetryPolicy, TryAgain, age_used_up
+from tasksapp.retry_policy import (
+    LAST_CHANCE,
+    LONGEST_RETRY_AFTER,
+    LONGEST_WAIT,
+    Exhausted,
+    RetryPolicy,
+    TryAgain,
+    age_used_up,
+)
 
 DUE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -161,3 +169,12 @@ def test_a_job_may_bring_its_own_number_of_attempts() -> None:
     assert RetryPolicy.of(biz_type).max_attempts == 4
     assert RetryPolicy.of(biz_type, max_attempts=9).max_attempts == 9
     assert RetryPolicy.of(biz_type).wait_seconds(2) == 2
+
+
+def test_no_wait_and_no_age_reaches_beyond_the_end_of_time() -> None:
+    endless = RetryPolicy(backoff="fixed", min_seconds=1e300, max_seconds=1e300, max_age=timedelta.max)
+
+    step = endless.next_attempt(failures=1, now=DUE, counted_from=DUE)
+
+    assert step == TryAgain(DUE + LONGEST_WAIT)
+    assert age_used_up(now=DUE, counted_from=DUE, max_age=timedelta.max) is False

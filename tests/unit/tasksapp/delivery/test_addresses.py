@@ -38,6 +38,9 @@ def test_public_addresses_are_dialled(address: str) -> None:
         "fd00:ec2::254",
         # Alibaba's metadata lies in carrier-grade NAT space
         "100.100.100.200",
+        # Azure's is a public address
+        "168.63.129.16",
+        "::ffff:168.63.129.16",
         # documentation, benchmarks, multicast, reserved, broadcast
         "192.0.2.1",
         "198.18.0.1",

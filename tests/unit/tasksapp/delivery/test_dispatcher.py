@@ -82,8 +82,11 @@ class Books:
     findings: list[Finding] = field(default_factory=list)
     renewals: int = 0
     refusals: int = 0
+    poison: str = ""
 
     def write(self, findings: Sequence[Finding]) -> None:
+        if any(finding.callback.job_id == self.poison for finding in findings):
+            raise OverflowError("this outcome cannot be written")
         if self.refusals:
             self.refusals -= 1
             raise RuntimeError("the database is away")
@@ -196,6 +199,18 @@ def test_outcomes_that_the_database_refused_are_written_later() -> None:
         assert clerk.wait_until_idle(20)
 
     assert {finding.callback.job_id for finding in books.findings} == {job.job_id for job in jobs}
+
+
+def test_an_outcome_that_cannot_be_written_holds_up_no_other() -> None:
+    sender, books = Obedient(), Books(poison="close-3")
+
+    with running(sender, books) as (dispatcher, clerk):
+        dispatcher.hand_over([callback(n) for n in range(8)])
+        with clerk._changed:
+            assert clerk._changed.wait_for(lambda: clerk.held == 1, 20)
+
+    written = [finding.callback.job_id for finding in books.findings]
+    assert sorted(written) == [f"close-{n}" for n in range(8) if n != 3]
 
 
 def test_leases_are_renewed_until_the_outcome_is_written() -> None:
