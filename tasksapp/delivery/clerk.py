@@ -68,11 +68,11 @@ class Clerk:
         self._thread.start()
 
     def take(self, callbacks: Sequence[Callback], *, room: int) -> None:
-        """Counts callbacks in, once there is room for them."""
+        """Counts callbacks in, and waits until there is room for them; their leases are renewed meanwhile."""
         with self._changed:
-            self._changed.wait_for(lambda: len(self._held) < room or self._stopping)
             for callback in callbacks:
                 self._held[callback.job_id, callback.token] = callback
+            self._changed.wait_for(lambda: len(self._held) - len(callbacks) < room or self._stopping)
 
     def report(self, finding: Finding) -> None:
         """Takes an outcome, to be written soon."""

@@ -102,10 +102,16 @@ class Dispatcher:
         for callback in callbacks:
             if self._stopping:
                 self._give_back(callback, "the worker is stopping")
-            elif not self._room.enter(callback):
+            elif not self._enter(callback):
                 # So that a slow biz type fills nobody else's room.
                 self._give_back(callback, "too many of its biz type wait", after_seconds=1.0)
         self._open_next()
+
+    def _enter(self, callback: Callback) -> bool:
+        if self._room.enter(callback):
+            return True
+        self._open_next()  # those who came with it may leave already
+        return self._room.enter(callback)
 
     def _open_next(self) -> None:
         assert self._loop is not None

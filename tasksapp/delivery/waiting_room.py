@@ -10,6 +10,8 @@ from tasksapp.delivery.callback import Callback
 
 #: Callbacks of one biz type that may wait, however slow it is, for each one that may be open.
 WAITING_PER_OPEN = 2
+#: So many of a biz type may wait in any case.
+FEW = 10
 #: More may wait where their turn comes within this time, as fast as their biz type went lately.
 PATIENCE_SECONDS = 5.0
 
@@ -48,7 +50,12 @@ class WaitingRoom:
         """Lets a callback in; False where too many of its biz type wait already, and too slowly."""
         target = callback.target
         waiting = self._waiting[target.biz_type]
-        if waiting >= max(self._caps.biz_type * WAITING_PER_OPEN, PATIENCE_SECONDS * self._rate(target.biz_type)):
+        allowed = self._caps.biz_type * WAITING_PER_OPEN
+        half = self._caps.process // 2
+        if self._waiting.total() >= half:
+            # The other half is shared: a few slow biz types must not fill it, or hand-overs of all others would wait.
+            allowed = min(allowed, half // (len(self._waiting) + (not waiting)))
+        if waiting >= max(allowed, PATIENCE_SECONDS * self._rate(target.biz_type), FEW):
             return False
         self._waiting[target.biz_type] += 1
         self._lines.setdefault((target.biz_type, target.host), deque()).append(callback)
@@ -70,6 +77,8 @@ class WaitingRoom:
             else:
                 del self._lines[biz_type, host]
             self._waiting[biz_type] -= 1
+            if not self._waiting[biz_type]:
+                del self._waiting[biz_type]
             self._open_of_type[biz_type] += 1
             self._open_of_host[host] += 1
             self._open += 1
@@ -99,4 +108,5 @@ class WaitingRoom:
         emptied = [line for line in self._lines if biz_type in (None, line[0])]
         waiting = [callback for line in emptied for callback in self._lines.pop(line)]
         self._waiting.subtract(callback.target.biz_type for callback in waiting)
+        self._waiting = +self._waiting
         return waiting

@@ -153,10 +153,39 @@ def test_a_slow_biz_type_holds_up_nothing_but_itself() -> None:
         sender.wait_until(lambda: len(sender.sent) == len(fast))
         assert len(sender.open) == 10
 
-    # beyond twice the cap the slow ones were given back at once, the waiting ones at the end
+    # beyond the cap and the twice as many that may wait, the slow ones were given back at once; the others at the end
     given_back = [finding for finding in books.findings if isinstance(finding.outcome, Returned)]
     assert len(given_back) == 40
-    assert sum(finding.outcome == Returned("too many of its biz type wait", 1.0) for finding in given_back) == 20
+    assert sum(finding.outcome == Returned("too many of its biz type wait", 1.0) for finding in given_back) == 10
+
+
+def test_several_slow_biz_types_hold_up_nothing_but_themselves() -> None:
+    sender, books = Obedient(hold={"slow-1", "slow-2", "slow-3"}), Books()
+    fast = [callback(n, "fast") for n in range(20)]
+
+    with running(sender, books, Caps(process=100, biz_type=50, host=25)) as (dispatcher, _):
+        for start in range(0, 200, 20):
+            for slow in sorted(sender.hold):
+                dispatcher.hand_over([callback(start + n, slow) for n in range(20)])
+        dispatcher.hand_over(fast)
+        sender.wait_until(lambda: len(sender.sent) == len(fast))
+        assert len(sender.open) == 75
+
+
+def test_while_a_full_process_makes_callbacks_wait_their_leases_are_renewed() -> None:
+    books, waiting = Books(), [callback(n) for n in range(3)]
+    with running(Obedient(), books) as (_, clerk):
+        clerk.take(waiting[:2], room=1)
+        hand_over = threading.Thread(target=clerk.take, args=[waiting[2:]], kwargs={"room": 1})
+        hand_over.start()
+        with clerk._changed:
+            assert clerk._changed.wait_for(lambda: clerk.held == 3, 20)
+        clerk._renew_held()
+        assert books.renewals == 3
+        for one in waiting:
+            clerk.report(Finding(callback=one, outcome=Delivered()))
+        hand_over.join(20)
+        assert not hand_over.is_alive()
 
 
 def test_a_callback_whose_lease_is_too_short_is_not_begun() -> None:
