@@ -57,6 +57,8 @@ def retry_after_seconds(value: str, *, now_ms: int) -> float | None:
 
 
 def _seconds(value: str) -> float | None:
+    if not value:
+        return None
     try:
         seconds = float(value)
     except ValueError:

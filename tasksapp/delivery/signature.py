@@ -14,6 +14,10 @@ PREFIX = "whsec_"
 KEY_BYTES = (24, 64)
 
 
+class BadSecret(ValueError):
+    """A signing secret must be base64 of 24 to 64 bytes, perhaps after ``whsec_``."""
+
+
 def new_secret() -> str:
     """A fresh signing secret."""
     return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
@@ -28,15 +32,15 @@ def sign(secrets_in_use: Iterable[str], *, message_id: str, timestamp: int, body
 def key_of(secret: str) -> bytes:
     """The key in a secret: base64 with or without ``whsec_``.
 
-    Raises ValueError where it is none, or not of 24 to 64 bytes.
+    Raises BadSecret where it is none, or not of 24 to 64 bytes.
     """
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except ValueError as error:
-        raise ValueError(f"a signing secret must be base64 after {PREFIX!r}") from error
+        raise BadSecret(f"a signing secret must be base64 after {PREFIX!r}") from error
     least, most = KEY_BYTES
     if not least <= len(key) <= most:
-        raise ValueError(f"a signing secret must have {least} to {most} bytes, got {len(key)}")
+        raise BadSecret(f"a signing secret must have {least} to {most} bytes, got {len(key)}")
     return key
 
 
