@@ -16,7 +16,7 @@ from tasksapp import lifecycle, verdicts
 from tasksapp.breaker import Failures
 from tasksapp.catalogue import catalogue
 from tasksapp.conf import options
-from tasksapp.delivery.callback import Callback
+from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.dispatcher import Dispatcher
 from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry, Returned
 from tasksapp.gates import gate_of
@@ -89,20 +89,26 @@ class Courier:
         """Gives the claimed jobs to the dispatcher. ``claimed_at``: monotonic seconds from before the claim."""
         callbacks: list[Callback] = []
         unsent: list[Finished] = []
+        now = moment(self.clock.now_ms())
+        # Most jobs of a batch are of one biz type.
+        groups: dict[tuple[int, datetime], list[ClaimedJob]] = defaultdict(list)
         for job in answer.claimed:
-            biz_type = catalogue.exact(job.biz_type_id, job.biz_type_updated_at, using=self.using)
+            groups[job.biz_type_id, job.biz_type_updated_at].append(job)
+        for (biz_type_id, updated_at), jobs in groups.items():
+            biz_type = catalogue.exact(biz_type_id, updated_at, using=self.using)
             try:
-                callbacks.append(self._callback(job, biz_type, token=answer.token, claimed_at=claimed_at))
+                target = target_of(biz_type, now=now)
             except SecretUnreadable:
-                at = moment(self.clock.now_ms()) + UNREADABLE_WAIT
                 logger.exception(
-                    "job %s waits for its biz type's secret", job.id, extra={"action": "claim", "job_id": str(job.id)}
+                    "%d jobs wait for the secret of %s", len(jobs), biz_type.code, extra={"action": "claim"}
                 )
-                unsent.append(
-                    verdicts.given_back(job, biz_type, token=answer.token, reason="system: secrets unreadable", at=at)
-                )
+                reason, at = "system: secrets unreadable", now + UNREADABLE_WAIT
+                unsent += [verdicts.given_back(job, biz_type, token=answer.token, reason=reason, at=at) for job in jobs]
+                continue
+            lease_ends = claimed_at + options().lease_seconds + target.timeout_seconds
+            callbacks += [_callback(job, biz_type, target, token=answer.token, lease_ends=lease_ends) for job in jobs]
         if unsent:
-            write_outcomes(unsent, now=moment(self.clock.now_ms()), worker=self.worker, using=self.using)
+            write_outcomes(unsent, now=now, worker=self.worker, using=self.using)
         dispatcher.hand_over(callbacks)
 
     def write(self, findings: Sequence[Finding]) -> None:
@@ -156,22 +162,6 @@ class Courier:
     def close(self) -> None:
         """Closes this thread's connection."""
         connections[self.using].close()
-
-    def _callback(self, job: ClaimedJob, biz_type: BizType, *, token: int, claimed_at: float) -> Callback:
-        target = target_of(biz_type, now=moment(self.clock.now_ms()))
-        return Callback(
-            job_id=str(job.id),
-            token=token,
-            target=target,
-            body=job.body.encode(),
-            due_ms=due_ms(job.due_at),
-            run_at_ms=due_ms(job.next_run_at),
-            attempt=verdicts.attempt_number(job, biz_type) - job.attempt_base,
-            max_attempts=job.max_attempts,
-            traceparent=job.traceparent,
-            lease_ends=claimed_at + options().lease_seconds + target.timeout_seconds,
-            context=Claimed(job, biz_type),
-        )
 
     def _finished(self, finding: Finding, *, now: datetime) -> Finished:
         job, biz_type, token = _claimed(finding).job, _claimed(finding).biz_type, finding.callback.token
@@ -227,6 +217,22 @@ class Courier:
 def moment(unix_ms: int) -> datetime:
     """Unix ms as a datetime."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=unix_ms)
+
+
+def _callback(job: ClaimedJob, biz_type: BizType, target: Target, *, token: int, lease_ends: float) -> Callback:
+    return Callback(
+        job_id=str(job.id),
+        token=token,
+        target=target,
+        body=job.body.encode(),
+        due_ms=due_ms(job.due_at),
+        run_at_ms=due_ms(job.next_run_at),
+        attempt=verdicts.attempt_number(job, biz_type) - job.attempt_base,
+        max_attempts=job.max_attempts,
+        traceparent=job.traceparent,
+        lease_ends=lease_ends,
+        context=Claimed(job, biz_type),
+    )
 
 
 def _capped(using: str) -> Iterable[tuple[str, str]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 #: No due time may lie further ahead: 100 years, in ms.
 MAX_DELAY_MS = 100 * 366 * 86_400_000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):
@@ -38,5 +39,5 @@ def due_ms(moment: datetime) -> int:
     """
     if moment.tzinfo is None:
         raise ValueError(f"a due time needs a time zone, got {moment.isoformat()}")
-    whole = int(moment.replace(microsecond=0).timestamp()) * 1000
-    return whole + math.ceil(moment.microsecond / 1000)
+    since = moment - _EPOCH
+    return since.days * 86_400_000 + since.seconds * 1000 - (-since.microseconds // 1000)

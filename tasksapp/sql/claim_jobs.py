@@ -61,11 +61,6 @@ class ClaimAnswer:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: Which of a claimed job's columns are moments.
-_MOMENTS = tuple(
-    ClaimedJob._fields.index(name)
-    for name in ("biz_type_updated_at", "due_at", "next_run_at", "redriven_at", "lease_until")
-)
 
 #: Reasons of jobs that a claim ends.
 TOO_OLD = "max_age is used up"
@@ -77,7 +72,7 @@ os.register_at_fork(after_in_child=_tokens.seed)
 
 
 def _us(column: str) -> str:
-    """A moment as µs since 1970: parsing it as text would cost a tenth of what a job costs."""
+    """A moment as µs since 1970: reading it as text takes Python 8 µs, as much as claiming the row."""
     return f"(extract(epoch FROM {column}) * 1000000)::bigint"
 
 
@@ -95,7 +90,7 @@ WITH seen AS (
             ELSE 'run'
         END AS verdict
     FROM delayhub_job j JOIN delayhub_biz_type b ON b.id = j.biz_type_id
-    WHERE j.id = ANY(%(ids)s)
+    WHERE j.id = ANY(%(ids)s::uuid[])
 ), free AS (
     SELECT j.id FROM delayhub_job j
     WHERE j.id IN (SELECT id FROM seen WHERE NOT shut AND NOT under_way)
@@ -121,10 +116,10 @@ WITH seen AS (
     WHERE j.id = free.id
     RETURNING j.*, seen.biz_type_updated_at, coalesce(seen.own_attempts, seen.usual_attempts) AS budget
 )
-SELECT seen.id, seen.status, seen.next_run_at, seen.shut, seen.under_way, taken.status,
-    taken.id, taken.biz_type_id, {_us("taken.biz_type_updated_at")}, taken.biz_id, taken.body, {_us("taken.due_at")},
-    {_us("taken.next_run_at")}, {_us("taken.redriven_at")}, taken.priority, taken.attempts, taken.attempt_base,
-    taken.budget, taken.traceparent, {_us("taken.lease_until")}
+SELECT seen.id, seen.status, {_us("coalesce(taken.next_run_at, seen.next_run_at)")}, seen.shut, seen.under_way,
+    taken.status, taken.biz_type_id, {_us("taken.biz_type_updated_at")}, taken.biz_id, taken.body,
+    {_us("taken.due_at")}, {_us("taken.redriven_at")}, taken.priority, taken.attempts, taken.attempt_base, taken.budget,
+    taken.traceparent, {_us("taken.lease_until")}
 FROM seen LEFT JOIN taken ON taken.id = seen.id
 """  # noqa: S608  the reasons are our own constants
 
@@ -144,11 +139,13 @@ def claim_jobs(
     """
     answer = ClaimAnswer(token=_tokens.getrandbits(63))
     if connections[using].vendor == "postgresql":
-        parameters: dict[str, Any] = {"ids": list(ids), "now": now, "worker": worker, "token": answer.token}
+        parameters: dict[str, Any] = {"now": now, "worker": worker, "token": answer.token, "lease": lease_seconds}
         with connections[using].cursor() as cursor:
-            cursor.execute(_CLAIM, {**parameters, "lease": lease_seconds, "forward": forward_seconds})
+            # The array as text: a list would take Python 3 µs for each id.
+            array = f"{{{','.join(map(str, ids))}}}"
+            cursor.execute(_CLAIM, {**parameters, "ids": array, "forward": forward_seconds})
             for row in cursor.fetchall():
-                _sort(answer, row if row[5] is None else (*row[:6], *_with_moments(row[6:])), now)
+                _sort_row(answer, row, now)
     else:
         _claim_by_orm(
             answer,
@@ -178,19 +175,37 @@ def _sort(answer: ClaimAnswer, row: Sequence[Any], now: datetime) -> None:
         answer.locked.append(job_id)
 
 
-def _with_moments(columns: Sequence[Any]) -> list[Any]:
-    taken = list(columns)
-    for index in _MOMENTS:
-        if taken[index] is not None:
-            taken[index] = _EPOCH + timedelta(microseconds=taken[index])
-    return taken
+def _sort_row(answer: ClaimAnswer, row: Sequence[Any], now: datetime) -> None:
+    """A row of the statement, whose moments are µs."""
+    if row[5] is None:
+        _sort(answer, (*row[:2], _moment(row[2]), *row[3:]), now)
+        return
+    job_id, _, run_us, _, _, became, biz_type_id, edited_us, biz_id, body, due_us, redriven_us, *numbers, until_us = row
+    run_at = _moment(run_us)
+    columns = (
+        job_id,
+        biz_type_id,
+        _moment(edited_us),
+        biz_id,
+        body,
+        run_at if due_us == run_us else _moment(due_us),
+        run_at,
+        None if redriven_us is None else _moment(redriven_us),
+        *numbers,
+        None if until_us is None else _moment(until_us),
+    )
+    _sort_taken(answer, job_id, became, columns)
+
+
+def _moment(unix_us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=unix_us)
 
 
 def _sort_taken(answer: ClaimAnswer, job_id: UUID, became: str, columns: Sequence[Any]) -> None:
     if became == Status.RUNNING:
-        answer.claimed.append(ClaimedJob(*columns))
+        answer.claimed.append(ClaimedJob._make(columns))
     elif became == Status.PENDING:
-        answer.forwarded.append(ClaimedJob(*columns))
+        answer.forwarded.append(ClaimedJob._make(columns))
     else:
         answer.ended.append(job_id)
 

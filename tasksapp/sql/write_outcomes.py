@@ -76,7 +76,7 @@ WITH done AS (
     )
     JOIN done ON done.id = a.job_id
 )
-SELECT id FROM done
+SELECT o.id FROM json_to_recordset(%(outcomes)s::json) AS o (id uuid) WHERE o.id NOT IN (SELECT id FROM done)
 """
 
 
@@ -93,7 +93,8 @@ def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, 
         }
         with connections[using].cursor() as cursor:
             cursor.execute(_WRITE, parameters)
-            return {row[0] for row in cursor.fetchall()}
+            lost = {row[0] for row in cursor.fetchall()}
+        return {outcome.job_id for outcome in outcomes} - lost
     return _write_by_orm(outcomes, now=now, worker=worker, using=using)
 
 
@@ -118,12 +119,18 @@ def _json_of_tries(outcomes: Sequence[Finished]) -> str:
     return json.dumps(
         [
             {
-                **outcome.tried._asdict(),
                 "job_id": str(outcome.job_id),
-                "started_at": outcome.tried.started_at.isoformat(),
+                "number": tried.number,
+                "started_at": tried.started_at.isoformat(),
+                "duration_ms": tried.duration_ms,
+                "lateness_ms": tried.lateness_ms,
+                "status_code": tried.status_code,
+                "response_headers": tried.response_headers,
+                "response_body": tried.response_body,
+                "error": tried.error,
             }
             for outcome in outcomes
-            if outcome.tried is not None
+            if (tried := outcome.tried) is not None
         ]
     )
 
