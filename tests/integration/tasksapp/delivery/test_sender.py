@@ -7,102 +7,22 @@ import gzip
 import socket
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from delayhub.engine import SystemClock
 from tasksapp.delivery.addresses import AddressGuard
-from tasksapp.delivery.callback import Callback, Target
-from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry
-from tasksapp.delivery.sender import Sender
-
-Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-CLOCK = SystemClock()
-
-
-def callback(url: str, **fields: Any) -> Callback:
-    target = Target(biz_type="close", url=url, host="host", **{"timeout_seconds": 5.0, **fields})
-    now = CLOCK.now_ms()
-    return Callback(
-        job_id="job-1",
-        token=1,
-        target=target,
-        body=b'{"a":1}',
-        due_ms=now,
-        run_at_ms=now,
-        attempt=1,
-        max_attempts=3,
-        lease_ends=CLOCK.monotonic() + 60,
-    )
-
-
-@asynccontextmanager
-async def listening(handler: Handler, **options: Any) -> AsyncIterator[int]:
-    """A server that treats each connection as the handler does; its port."""
-    writers: list[asyncio.StreamWriter] = []
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
-        try:
-            await handler(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, **options)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for writer in writers:
-            writer.close()
-
-
-@asynccontextmanager
-async def sending(*, allowed: tuple[str, ...] = ("127.0.0.0/8",)) -> AsyncIterator[Sender]:
-    sender = Sender(guard=AddressGuard(allowed), clock=CLOCK, response_bytes=100)
-    try:
-        yield sender
-    finally:
-        await sender.close()
-
-
-async def read_request(reader: asyncio.StreamReader) -> bytes:
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-    return head + await reader.readexactly(length)
-
-
-def answering(response: bytes) -> Handler:
-    """Answers each request on a connection with those bytes, and then closes it."""
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await read_request(reader)
-        writer.write(response)
-        await writer.drain()
-
-    return handle
-
-
-def outcome_of(handler: Handler, **fields: Any) -> Finding:
-    """What becomes of one callback to such a receiver."""
-
-    async def run() -> Finding:
-        async with listening(handler) as port, sending() as sender:
-            return await sender.send(callback(f"http://127.0.0.1:{port}/", **fields))
-
-    return asyncio.run(run())
-
-
-def failed(finding: Finding) -> Retry:
-    assert isinstance(finding.outcome, Retry), finding.outcome
-    return finding.outcome
+from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp
+from tests.integration.tasksapp.delivery.raw_receiver import (
+    answering,
+    callback,
+    failed,
+    listening,
+    outcome_of,
+    read_request,
+    sending,
+)
 
 
 def test_a_receiver_that_never_answers_is_given_up_after_the_timeout() -> None:
@@ -262,66 +182,6 @@ def test_a_name_that_is_rebound_after_it_was_checked_is_still_not_dialled(monkey
     outcome = asyncio.run(run()).outcome
 
     assert outcome == GiveUp("callbacks may not go to 127.0.0.1")
-
-
-def test_a_connection_that_its_server_had_closed_is_replaced_within_the_attempt() -> None:
-    seen: list[int] = []
-
-    async def once_each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = len(seen)
-        seen.append(0)
-        await read_request(reader)
-        seen[connection] += 1
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-        await writer.drain()
-        # A server that drops a kept connection as soon as it is used again, without an answer.
-        await reader.readexactly(1)
-
-    async def run() -> list[Finding]:
-        async with listening(once_each) as port, sending() as sender:
-            one = callback(f"http://127.0.0.1:{port}/")
-            return [await sender.send(one), await sender.send(one)]
-
-    findings = asyncio.run(run())
-
-    assert [finding.outcome for finding in findings] == [Delivered(), Delivered()]
-    assert seen == [1, 1]
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_a_request_that_fails_on_a_fresh_connection_is_sent_once(method: str) -> None:
-    seen = 0
-
-    async def drop(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal seen
-        await read_request(reader)
-        seen += 1
-
-    finding = outcome_of(drop, method=method)
-
-    assert not failed(finding).unsent
-    assert seen == 1
-
-
-def test_a_callback_that_may_be_sent_once_never_meets_a_kept_connection() -> None:
-    connections = 0
-
-    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal connections
-        connections += 1
-        while True:
-            await read_request(reader)
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-
-    async def run() -> None:
-        async with listening(count) as port, sending() as sender:
-            one = callback(f"http://127.0.0.1:{port}/", at_most_once=True)
-            await sender.send(one)
-            await sender.send(one)
-
-    asyncio.run(run())
-
-    assert connections == 2
 
 
 def test_cookies_redirects_and_proxies_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,98 @@
+"""Receivers that answer with whatever bytes a test gives them, and callbacks to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from delayhub.engine import SystemClock
+from tasksapp.delivery.addresses import AddressGuard
+from tasksapp.delivery.callback import Callback, Target
+from tasksapp.delivery.outcomes import Finding, Retry
+from tasksapp.delivery.sender import Sender
+
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+CLOCK = SystemClock()
+
+
+def callback(url: str, **fields: Any) -> Callback:
+    target = Target(biz_type="close", url=url, host="host", **{"timeout_seconds": 5.0, **fields})
+    now = CLOCK.now_ms()
+    return Callback(
+        job_id="job-1",
+        token=1,
+        target=target,
+        body=b'{"a":1}',
+        due_ms=now,
+        run_at_ms=now,
+        attempt=1,
+        max_attempts=3,
+        lease_ends=CLOCK.monotonic() + 60,
+    )
+
+
+@asynccontextmanager
+async def listening(handler: Handler, **options: Any) -> AsyncIterator[int]:
+    """A server that treats each connection as the handler does; its port."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        try:
+            await handler(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, **options)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for writer in writers:
+            writer.close()
+
+
+@asynccontextmanager
+async def sending(*, allowed: tuple[str, ...] = ("127.0.0.0/8",)) -> AsyncIterator[Sender]:
+    sender = Sender(guard=AddressGuard(allowed), clock=CLOCK, response_bytes=100)
+    try:
+        yield sender
+    finally:
+        await sender.close()
+
+
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+    return head + await reader.readexactly(length)
+
+
+def answering(response: bytes) -> Handler:
+    """Answers each request on a connection with those bytes, and then closes it."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(response)
+        await writer.drain()
+
+    return handle
+
+
+def outcome_of(handler: Handler, **fields: Any) -> Finding:
+    """What becomes of one callback to such a receiver."""
+
+    async def run() -> Finding:
+        async with listening(handler) as port, sending() as sender:
+            return await sender.send(callback(f"http://127.0.0.1:{port}/", **fields))
+
+    return asyncio.run(run())
+
+
+def failed(finding: Finding) -> Retry:
+    assert isinstance(finding.outcome, Retry), finding.outcome
+    return finding.outcome

@@ -1,0 +1,124 @@
+"""Which connection a callback goes over, and what goes over it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tasksapp.delivery.outcomes import Delivered, Finding
+from tests.integration.tasksapp.delivery.raw_receiver import (
+    answering,
+    callback,
+    failed,
+    listening,
+    outcome_of,
+    read_request,
+    sending,
+)
+
+
+def test_a_connection_that_its_server_had_closed_is_replaced_within_the_attempt() -> None:
+    seen: list[int] = []
+
+    async def once_each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = len(seen)
+        seen.append(0)
+        await read_request(reader)
+        seen[connection] += 1
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        # A server that drops a kept connection as soon as it is used again, without an answer.
+        await reader.readexactly(1)
+
+    async def run() -> list[Finding]:
+        async with listening(once_each) as port, sending() as sender:
+            one = callback(f"http://127.0.0.1:{port}/")
+            return [await sender.send(one), await sender.send(one)]
+
+    findings = asyncio.run(run())
+
+    assert [finding.outcome for finding in findings] == [Delivered(), Delivered()]
+    assert seen == [1, 1]
+
+
+def test_an_answer_that_nobody_asked_for_answers_nothing() -> None:
+    seen = 0
+
+    async def chatter(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal seen
+        while True:
+            await read_request(reader)
+            seen += 1
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            await answered.wait()
+            # One more, for whoever takes this connection next.
+            writer.write(b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
+            await writer.drain()
+            answered.clear()
+            chattered.set()
+
+    async def run() -> list[Finding]:
+        findings = []
+        async with listening(chatter) as port, sending() as sender:
+            for _ in range(3):
+                findings.append(await sender.send(callback(f"http://127.0.0.1:{port}/")))
+                answered.set()
+                await chattered.wait()
+                chattered.clear()
+                # It is in the socket; the loop reads it in one of its next turns.
+                for _ in range(5):
+                    await asyncio.sleep(0)
+        return findings
+
+    answered, chattered = asyncio.Event(), asyncio.Event()
+
+    assert [finding.outcome for finding in asyncio.run(run())] == [Delivered()] * 3
+    assert seen == 3
+
+
+def test_a_header_that_would_be_two_is_never_sent() -> None:
+    async def run() -> Finding:
+        async with listening(answering(b"")) as port, sending() as sender:
+            return await sender.send(callback(f"http://127.0.0.1:{port}/", headers=(("X-Team", "a\r\nX-Evil: b"),)))
+
+    retry = failed(asyncio.run(run()))
+
+    assert "line break" in retry.reason
+    assert retry.unsent
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+def test_a_request_that_fails_on_a_fresh_connection_is_sent_once(method: str) -> None:
+    seen = 0
+
+    async def drop(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal seen
+        await read_request(reader)
+        seen += 1
+
+    finding = outcome_of(drop, method=method)
+
+    assert not failed(finding).unsent
+    assert seen == 1
+
+
+def test_a_callback_that_may_be_sent_once_never_meets_a_kept_connection() -> None:
+    connections = 0
+
+    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        while True:
+            await read_request(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    async def run() -> None:
+        async with listening(count) as port, sending() as sender:
+            one = callback(f"http://127.0.0.1:{port}/", at_most_once=True)
+            await sender.send(one)
+            await sender.send(one)
+
+    asyncio.run(run())
+
+    assert connections == 2
