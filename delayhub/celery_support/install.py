@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from celery import signals
 from celery.worker import state
 
+from delayhub.celery_support.lost_child import BlameLostChildren
 from delayhub.celery_support.start_up import StartUpChecks
 from delayhub.transport import register
 from delayhub.transport.envelope import DUE_HEADER
@@ -26,7 +27,7 @@ def install(app: Celery) -> Celery:
     register()
     app.control_cls = "delayhub.celery_support.control:Control"
     app.__dict__.pop("control", None)
-    app.steps["consumer"].add(StartUpChecks)
+    app.steps["consumer"].update({StartUpChecks, BlameLostChildren})
 
     def zone() -> tzinfo:
         found: tzinfo = app.timezone

@@ -115,6 +115,14 @@ class DelayQueue:
         """How many of the leases still held; their entries are dead, for the reason given."""
         return sum(self._run("bury", [reason, *flat]) for flat in flat_leases(leases))
 
+    def strike(self, leases: Sequence[Lease], *, why: str) -> Reaped:
+        """How many entries went back to their place with a strike, and how many died of it, with the reason ``why``."""
+        returned = died = 0
+        for flat in flat_leases(leases):
+            answer = self._run("strike", [self.options.max_strikes, why, *flat], lane=True)
+            returned, died = returned + answer[0], died + answer[1]
+        return Reaped(returned, died)
+
     # ------------------------------------------------------------ tending
 
     def reap(self, *, limit: int = 100) -> Reaped:

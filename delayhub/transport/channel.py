@@ -223,6 +223,11 @@ class Channel(kombu_redis.Channel):
             return message
         raise Empty
 
+    def blame(self, delivery_tag: str) -> None:
+        """Says that a message took the process down that ran it: to requeue it costs a strike."""
+        if delivery_tag in self.book.tags:
+            self.book.blamed.add(delivery_tag)
+
     # ------------------------------------------------------------ queues
 
     def _new_queue(self, queue: str, auto_delete: bool = False, **kwargs: Any) -> None:

@@ -55,6 +55,8 @@ class LeaseBook:
         self.held: dict[Lease, float] = {}
         self.timers: set[Lease] = set()
         self.tags: dict[str, tuple[Lease, ...]] = {}
+        #: Tags whose task took its process down: to give one back costs a strike.
+        self.blamed: set[str] = set()
         self.done: deque[Lease] = deque()
         #: Called when an acknowledgement is waiting, from whatever thread made it.
         self.bells: set[Callable[[], None]] = set()
@@ -98,6 +100,20 @@ class LeaseBook:
             self.held.pop(lease, None)
         self.timers.difference_update(leases)
         return True
+
+    def strike(self, tag: str) -> None:
+        """Gives a message back with a strike, so that one that no process survives comes to an end."""
+        leases = self.tags.pop(tag, ())
+        for lease in leases:
+            self.held.pop(lease, None)
+        for lane, queue, group, _ in self._groups(leases):
+            if self.queue(lane, queue).strike(group, why="its process was lost").died:
+                logger.error(
+                    "the message %s on %s is dead: no process survives it",
+                    group[0].id,
+                    queue,
+                    extra={"action": "bury", "queue": queue},
+                )
 
     def release(self, tags: Iterable[str]) -> int:
         """How many entries went back to their places, in one call a queue, in their order."""
@@ -206,10 +222,16 @@ class LeaseQoS(virtual.QoS):
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         """The message goes back to its place in line, or is dropped; a batch of timers is never dropped."""
-        if requeue:
-            self.channel.book.release([delivery_tag])
-        elif not self.channel.book.abandon(delivery_tag):
-            self.channel.book.acknowledge(delivery_tag)
+        book = self.channel.book
+        blamed = delivery_tag in book.blamed
+        book.blamed.discard(delivery_tag)
+        if requeue and not blamed:
+            book.release([delivery_tag])
+        elif not book.abandon(delivery_tag):
+            if requeue:
+                book.strike(delivery_tag)
+            else:
+                book.acknowledge(delivery_tag)
         super().ack(delivery_tag)
 
     def restore_unacked(self) -> list[object]:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-import importlib.util
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import celery._state
 import pytest
 import redis
 from celery import chain, chord, group
@@ -19,44 +14,8 @@ from celery.exceptions import TaskRevokedError
 
 from delayhub.engine import Counts, DelayQueue
 from delayhub.standalone.redis_server import RedisServer
-from tests.acceptance.celery_worker import PROJECT, CeleryWorker, wait_for
+from tests.acceptance.celery_worker import CeleryWorker, wait_for
 from tests.acceptance.tcp_proxy import TcpProxy
-
-
-@pytest.fixture
-def env(redis_server: RedisServer, redis_client: redis.Redis) -> dict[str, str]:
-    url = redis_server.url.rsplit("/", 1)[0]
-    return {"BROKER_URL": url.replace("redis://", "delayhub://") + "/0", "RESULT_URL": url + "/1", "LEASE_SECONDS": "2"}
-
-
-@pytest.fixture
-def proj(env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The test project, as a producer in this process."""
-    for name, value in env.items():
-        monkeypatch.setenv(name, value)
-    spec = importlib.util.spec_from_file_location("proj", PROJECT / "proj.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["proj"] = module
-    # Celery remembers each app's tasks for apps to come, those of other tests too.
-    monkeypatch.setattr(celery._state, "_on_app_finalizers", set(celery._state._on_app_finalizers))
-    spec.loader.exec_module(module)
-    yield module
-    gc.collect()  # results unsubscribe when they are collected, which wants a live server
-    module.app.close()
-    del sys.modules["proj"]
-
-
-@pytest.fixture
-def worker(env: dict[str, str], tmp_path: Path) -> Callable[..., CeleryWorker]:
-    def make(pool: str = "threads", *, broker_port: int | None = None, **more: str) -> CeleryWorker:
-        own = {**env, **more}
-        if broker_port:
-            own["BROKER_URL"] = f"delayhub://127.0.0.1:{broker_port}/0"
-        return CeleryWorker(own, pool=pool, folder=tmp_path)
-
-    return make
 
 
 def runs(proj: Any, event: str = "start") -> list[str]:

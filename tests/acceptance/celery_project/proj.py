@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from typing import Any
 
@@ -13,7 +14,10 @@ import delayhub
 
 app = Celery("proj", broker=os.environ["BROKER_URL"], backend=os.environ["RESULT_URL"])
 app.conf.update(
-    broker_transport_options={"lease_seconds": float(os.environ.get("LEASE_SECONDS", "30"))},
+    broker_transport_options={
+        "lease_seconds": float(os.environ.get("LEASE_SECONDS", "30")),
+        "max_strikes": int(os.environ.get("MAX_STRIKES", "16")),
+    },
     broker_connection_retry_on_startup=True,
     worker_prefetch_multiplier=int(os.environ.get("PREFETCH", "4")),
     task_acks_late=bool(os.environ.get("ACKS_LATE")),
@@ -63,3 +67,11 @@ def total(numbers: list[int]) -> int:
 @app.task
 def note_error(*args: Any) -> None:
     ledger.rpush("ledger:error", "1")
+
+
+@app.task(bind=True, acks_late=True, reject_on_worker_lost=True, acks_on_failure_or_timeout=False)
+def die(self: Any, *, slowly: bool = False) -> None:
+    note("start", self)
+    if slowly:
+        time.sleep(60)  # until the hard time limit
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -120,7 +120,7 @@ class Conservation(RuleBasedStateMachine):
             assert (entry.payload, entry.strikes) == (held.payload, held.strikes)
             held.place, held.token, held.expired = Place.LEASED, entry.token, lost
 
-    @rule(data=st.data(), verb=st.sampled_from(["acknowledge", "release", "delay", "extend", "bury"]))
+    @rule(data=st.data(), verb=st.sampled_from(["acknowledge", "release", "delay", "extend", "bury", "strike"]))
     def finish(self, data: Any, verb: str) -> None:
         held = [
             Lease("q", "q", name, entry.token)
@@ -153,6 +153,13 @@ class Conservation(RuleBasedStateMachine):
                 if valid and entry:
                     self.void.append(lease)
                     entry.place = Place.DEAD
+            case "strike":
+                assert sum(self.queue.strike([lease], why="because")) == valid
+                if valid and entry:
+                    self.void.append(lease)
+                    entry.strikes += 1
+                    dies = entry.strikes >= self.queue.options.max_strikes
+                    entry.place = Place.DEAD if dies else Place.READY
 
     @rule()
     def reap(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 import redis
 from kombu import Connection, Consumer, Producer, Queue
 
-from delayhub.engine import Counts, DelayQueue, EngineOptions
+from delayhub.engine import Counts, DelayQueue, EngineOptions, TimerLane
 from delayhub.errors import NotReplicated
 from delayhub.transport.hooks import hooks
 
@@ -162,3 +162,45 @@ def test_a_publish_that_too_few_replicas_have_says_so_and_is_stored(url: str, st
         publish(lonely, id="t")
 
     assert stored("q").count() == Counts(0, 1, 0, 0)
+
+
+def test_a_requeue_costs_a_strike_only_where_the_message_is_blamed(connection: Any, stored: Stored) -> None:
+    publish(connection, id="t")
+    with connection.channel() as channel:
+        for blamed, strikes in ((False, 0), (True, 1), (False, 1), (True, 2)):
+            message = channel.basic_get("q")
+            if blamed:
+                channel.blame(message.delivery_tag)
+            message.requeue()
+            assert [listed.strikes for listed in stored("q").list("ready")] == [strikes]
+
+        again = channel.basic_get("q")
+        assert again.delivery_info["redelivered"] is True
+        again.ack()
+
+
+def test_blamed_timers_come_back_one_by_one(connection: Any, redis_client: redis.Redis) -> None:
+    lane = TimerLane(redis_client, "timers")
+    lane.ensure("close", [("1", 1), ("2", 1)])
+    connection.transport_options["lease_seconds"] = 0.3
+    got: list[Any] = []
+
+    def on_message(message: Any) -> None:
+        got.append(message.payload[0][0])
+        if len(got) == 1:
+            message.channel.blame(message.delivery_tag)
+            message.requeue()
+        else:
+            message.ack()
+
+    with connection.channel() as channel:
+        queue = Queue("timers", queue_arguments={"x-delayhub-task": "t.deliver"})
+        with Consumer(channel, [queue], on_message=on_message):
+            deadline = time.monotonic() + 5
+            while len(got) < 3 and time.monotonic() < deadline:
+                try:
+                    connection.drain_events(timeout=0.2)
+                except TimeoutError:
+                    continue
+
+    assert got == [["1", "2"], ["1"], ["2"]]

@@ -1,6 +1,6 @@
--- reap(q, limit, max_strikes): leases that ran out cost a strike; the entry goes back to its place in line, or dies
--- at max_strikes. Returns how many went back and how many died.
-local function reap(q, limit, max_strikes)
+-- reap(q, limit, max_strikes, why): leases that ran out cost a strike; the entry goes back to its place in line, or dies
+-- at max_strikes, with the last reason. Returns how many went back and how many died.
+local function reap(q, limit, max_strikes, why)
   local returned, died = 0, 0
   local ids = redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit)
   for _, id in ipairs(ids) do
@@ -10,7 +10,7 @@ local function reap(q, limit, max_strikes)
     redis.call('HDEL', q .. HOLDER, id)
     if strikes >= max_strikes then
       redis.call('ZADD', q .. DEAD, now, id)
-      redis.call('HSET', q .. REASON, id, 'lease ran out ' .. strikes .. ' times')
+      redis.call('HSET', q .. REASON, id, (why or 'lease ran out') .. ' ' .. strikes .. ' times')
       died = died + 1
     else
       redis.call('ZADD', q .. READY .. (step or 0), score or now_us, id)

@@ -1,0 +1,33 @@
+"""A task that kills the process it runs in, with a worker that lives on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+
+from delayhub.engine import Counts, DelayQueue
+from tests.acceptance.celery_worker import CeleryWorker, wait_for
+
+
+@pytest.mark.slow
+def test_a_task_that_no_process_survives_dies_after_its_strikes_and_the_others_run(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    with worker("prefork", ACKS_LATE="1", MAX_STRIKES="3") as running:
+        deadly = proj.die.delay()
+        endless = proj.die.apply_async(kwargs={"slowly": True}, time_limit=1)
+        good = [proj.run.delay().id for _ in range(10)]
+
+        queue = DelayQueue(redis_client, "celery")
+        wait_for(lambda: queue.count() == Counts(0, 0, 0, 2), f"two dead and nothing else: {running.log}")
+
+    starts = [entry.decode().split()[0] for entry in proj.ledger.lrange("ledger:start", 0, -1)]
+    assert sorted(task_id for task_id in starts if task_id in good) == sorted(good)
+    assert (starts.count(deadly.id), starts.count(endless.id)) == (3, 3)
+    assert {task.id: task.reason for task in proj.app.control.dead()} == {
+        deadly.id: "its process was lost 3 times",
+        endless.id: "its process was lost 3 times",
+    }
