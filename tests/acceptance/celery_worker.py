@@ -28,7 +28,7 @@ class CeleryWorker:
 
     Args:
         env: BROKER_URL, RESULT_URL and what else the project reads.
-        pool: solo, threads, prefork or gevent.
+        pool: solo, threads, prefork, gevent or eventlet.
         folder: where its log goes.
         options: more of the worker's command line.
     """
@@ -36,7 +36,8 @@ class CeleryWorker:
     def __init__(self, env: dict[str, str], *, pool: str, folder: Path, options: tuple[str, ...] = ()) -> None:
         self.log_path = folder / f"worker-{pool}-{time.monotonic_ns()}.log"
         self.command = [sys.executable, "-m", "celery", "-A", "proj", "worker", "-P", pool, "-l", "INFO", "-c", "2"]
-        self.command += [f"--hostname=w{time.monotonic_ns()}@%h", "--without-mingle", *options]
+        self.name = f"w{time.monotonic_ns()}"
+        self.command += [f"--hostname={self.name}@%h", "--without-mingle", *options]
         self.env = {**os.environ, **env}
         self.env.pop("DJANGO_SETTINGS_MODULE", None)  # it is a project without Django
         self.process: subprocess.Popen[bytes] | None = None

@@ -33,7 +33,7 @@ def counts(redis_client: redis.Redis) -> Counts:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pool", ["solo", "threads", "prefork", "gevent"])
+@pytest.mark.parametrize("pool", ["solo", "threads", "prefork", "gevent", "eventlet"])
 def test_every_pool_runs_what_celery_users_write(pool: str, proj: Any, worker: Callable[..., CeleryWorker]) -> None:
     with worker(pool) as running:
         later = time.time() + 0.6  # noqa: TID251  compared on one machine

@@ -1,0 +1,43 @@
+"""A real beat process, whose tasks come at once, with a countdown, or too late."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from delayhub.engine import DelayQueue
+from tests.acceptance.celery_worker import PROJECT, CeleryWorker, wait_for
+
+
+@pytest.mark.slow
+def test_beat_sends_tasks_that_run_on_time_and_those_that_expire_do_not(
+    proj: Any, env: dict[str, str], worker: Callable[..., CeleryWorker], redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "celery", "-A", "proj", "beat", "--schedule", str(tmp_path / "schedule")]
+    with worker("threads") as running, (tmp_path / "beat.log").open("wb") as log:
+        beat = subprocess.Popen(
+            [*command, "--pidfile", "", "--max-interval", "1"],
+            cwd=PROJECT,
+            env={**os.environ, **env},
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            for name in ("often", "later"):
+                wait_for(lambda name=name: proj.ledger.llen(f"ledger:{name}") >= 3, f"{name}: {running.log}")
+        finally:
+            beat.terminate()
+            beat.wait(20)
+        wait_for(lambda: not any(DelayQueue(redis_client, "celery").count()), "an empty queue")
+
+    late = [float(seconds) for seconds in proj.ledger.lrange("ledger:later", 0, -1)]
+    assert 0 <= min(late) <= max(late) < 0.5
+    assert proj.ledger.llen("ledger:stale") == 0
+    assert "Discarding revoked task: proj.tick" in running.log
