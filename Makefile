@@ -57,8 +57,8 @@ bench-transport: $(VENV)/.dev ## measure the transport beside kombu's own Redis 
 bench-jobs: $(VENV)/.dev ## measure jobs from row to callback
 	@$(BIN)/python benchmarks/jobs.py
 
-chaos: $(VENV)/.dev ## kill workers and Redis under 10 000 tasks and count what was lost (minutes)
-	@$(BIN)/python benchmarks/chaos_transport.py
+chaos: $(VENV)/.dev ## kill workers and Redis, fail over and cut lines under 10 000 tasks; count what was lost (minutes)
+	@$(BIN)/python -m benchmarks.chaos_transport
 
 chaos-jobs: $(VENV)/.dev ## the same for jobs and their callbacks, on PostgreSQL, which crashes too (minutes)
 	@$(BIN)/python benchmarks/chaos_jobs.py

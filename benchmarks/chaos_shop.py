@@ -5,6 +5,7 @@ Everything it writes down is one short line appended by one system call: a kill 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import uuid
@@ -15,6 +16,7 @@ from celery.exceptions import OperationalError
 
 import delayhub
 from delayhub.engine import SystemClock
+from delayhub.errors import NotReplicated
 
 FOLDER = Path(os.environ["CHAOS_FOLDER"])
 CLOCK = SystemClock()
@@ -30,7 +32,7 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     worker_cancel_long_running_tasks_on_connection_loss=False,
-    broker_transport_options={"lease_seconds": 3, "socket_timeout": 10},
+    broker_transport_options={"lease_seconds": 3, "socket_timeout": 10, **json.loads(os.environ["CHAOS_OPTIONS"])},
 )
 
 
@@ -63,7 +65,7 @@ def produce(count: int) -> None:
         due_ms = CLOCK.now_ms() + wait_ms
         try:
             mark.apply_async([number, due_ms], countdown=wait_ms / 1000 or None, retry=False)
-        except OperationalError:
+        except (OperationalError, NotReplicated):
             continue
         note("published", number)
         so_far += 1

@@ -1,222 +1,172 @@
-"""What is lost, and what runs twice, when processes are killed, Redis is restarted and connections are cut?
+"""What is lost, and what runs twice, when processes are killed, Redis falls and connections fail?
 
 Question: of 10 000 tasks, half of them with a countdown of up to 20 s, how many never run, and how many more than once,
-    while producers and workers are killed with -9, Redis is killed and restarted (``appendfsync always``), connections
-    are cut and scripts flushed?
-Machine: whatever runs it; two workers (threads, prefork), one producer, one Redis.
+    kills: while producers and workers are killed with -9, Redis is killed and restarted (``appendfsync always``),
+        connections are cut, slowed down and left half-open by a TCP proxy, and scripts flushed;
+    failover: while the master falls of three Redis that three Sentinels watch, cut off from them 0.3 s before;
+    failover, WAIT: the same where publishers wait until one replica has their task?
+Machine: whatever runs it; two workers (threads, prefork), one producer.
 Command: make chaos
-Result: a table and one JSON line; exit code 0 only if nothing was lost, and no more ran twice than was leased when
-    something was done to it.
+Result: a table and one JSON line; exit code 0 only if nothing was lost but what replicas never had, nothing came early,
+    and in the first run no more ran twice than was leased when something was done to it.
 Caveat: tasks are acknowledged late. A task acknowledged early, Celery's default, is lost with the worker it runs in.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import os
-import random
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import ExitStack
 from pathlib import Path
 
+from benchmarks.chaos_crowd import POLL_SECONDS, Crowd
 from delayhub.engine import Counts, DelayQueue
 from delayhub.standalone.redis_server import RedisServer
+from tests.acceptance.tcp_proxy import TcpProxy
+from tests.integration.transport.sentinels import NAME, Sentinels
 
-ROOT = Path(__file__).parents[1]
-POOLS = ("threads", "prefork")
-DRAIN_SECONDS = 120.0
-POLL_SECONDS = 0.2
+#: Seconds that a slow connection is slow, and by how much.
+SLOW_SECONDS, SLOW_BY = 3.0, 0.3
 
-
-@dataclass
-class Deeds:
-    """What was done, and how much was leased each time: that much may run again."""
-
-    done: Counter[str] = field(default_factory=Counter)
-    leased: int = 0
+Deed = Callable[[], None]
 
 
-class Chaos:
-    """One run: processes, the server between them, and what is done to both."""
+class Kills:
+    """One server, whose clients come through proxies, and all that is done to them."""
 
-    def __init__(
-        self,
-        server: RedisServer,
-        folder: Path,
-        *,
-        tasks: int,
-        countdown: int,
-        kills: int,
-        restarts: int,
-        seed: int,
-    ) -> None:
+    def __init__(self, server: RedisServer, proxies: list[TcpProxy], crowd: Crowd) -> None:
         self.server = server
-        self.folder = folder
-        self.tasks = tasks
-        self.chance = random.Random(seed)
-        self.deeds = Deeds()
-        self.plan = self._plan(kills, restarts)
-        self.environment = {
-            **{name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"},
-            "CHAOS_FOLDER": str(folder),
-            "CHAOS_COUNTDOWN_MS": str(countdown * 1000),
-            "CHAOS_BROKER": server.url.replace("redis://", "delayhub://"),
-        }
-        self.workers = [self._worker(pool) for pool in POOLS]
-        self.producer = self._producer()
+        self.proxies = proxies
+        self.crowd = crowd
 
-    def run(self) -> None:
-        """Does all that is planned while tasks are published, then waits until nothing is left."""
-        while self.plan or self.producer.poll() is None:
-            # The plan keeps pace with the producer, and ends with it.
-            share = min(1.0, self.published() / self.tasks)
-            while self.plan and self.plan[0][0] <= share:
-                self.plan.pop(0)[1]()
-            self._replace_the_fallen()
-            if self.producer.poll() is not None and self.published() < self.tasks:
-                self.producer = self._producer()
-            time.sleep(POLL_SECONDS)
-        self._wait_until_empty()
-
-    def published(self) -> int:
-        """Tasks that the broker said yes to."""
-        return len(self.lines("published"))
-
-    def lines(self, name: str) -> list[str]:
-        """The lines of a file of the run."""
-        path = self.folder / name
-        return path.read_text().splitlines() if path.exists() else []
-
-    def counts(self) -> Counts:
-        """How many messages are where."""
-        with self.server.client() as client:
-            return DelayQueue(client, "celery").count()
-
-    def stop(self) -> None:
-        """Ends every process that was started."""
-        for process in [*self.workers, self.producer]:
-            kill_group(process)
-
-    # ------------------------------------------------------------ what is done
-
-    def _plan(self, kills: int, restarts: int) -> list[tuple[float, Callable[[], None]]]:
-        deeds: list[Callable[[], None]] = []
-        deeds += [self.kill_a_worker] * (kills - kills // 4) + [self.kill_the_producer] * (kills // 4)
-        deeds += [self.restart_redis] * restarts
-        deeds += [self.cut_connections] * restarts + [self.flush_scripts] * restarts
-        self.chance.shuffle(deeds)
-        return [((n + 1) / (len(deeds) + 1), deed) for n, deed in enumerate(deeds)]
-
-    def kill_a_worker(self) -> None:
-        """kill -9 to a worker with all its processes; another takes its place."""
-        self._note("worker killed")
-        which = self.chance.randrange(len(self.workers))
-        kill_group(self.workers[which])
-        self.workers[which] = self._worker(POOLS[which])
-
-    def kill_the_producer(self) -> None:
-        """kill -9 in the middle of a publish, perhaps."""
-        self._note("producer killed")
-        kill_group(self.producer)
+    def plan(self, kills: int, restarts: int) -> list[Deed]:
+        """Everything that will be done, in a random order."""
+        deeds = [self.crowd.kill_a_worker] * (kills - kills // 4) + [self.crowd.kill_the_producer] * (kills // 4)
+        for deed in (self.restart_redis, self.cut, self.slow_down, self.half_open, self.flush_scripts):
+            deeds += [deed] * restarts
+        self.crowd.chance.shuffle(deeds)
+        return deeds
 
     def restart_redis(self) -> None:
         """A power cut of Redis."""
-        self._note("Redis killed")
+        self.crowd.note("Redis killed", strands=True)
         self.server.kill()
         self.server.start()
 
-    def cut_connections(self) -> None:
+    def cut(self) -> None:
         """All clients lose their connections, also those in the middle of a reply."""
-        self._note("connections cut")
-        with self.server.client() as client:
-            client.client_kill_filter(_type="normal", skipme=True)
-            client.client_kill_filter(_type="pubsub", skipme=True)
+        self.crowd.note("connections cut", strands=True)
+        for proxy in self.proxies:
+            proxy.cut()
+
+    def slow_down(self) -> None:
+        """What all clients send and get comes later, for a while."""
+        self.crowd.note("connections slowed")
+        for proxy in self.proxies:
+            proxy.slow_down(SLOW_BY, seconds=SLOW_SECONDS)
+
+    def half_open(self) -> None:
+        """The connections of one worker stay open, and nothing ever comes over them again."""
+        self.crowd.chance.choice(self.proxies[:-1]).mute()
+        self.crowd.note("connections half-open", strands=True)
 
     def flush_scripts(self) -> None:
         """Redis forgets every script."""
-        self._note("scripts flushed")
+        self.crowd.note("scripts flushed")
         with self.server.client() as client:
             client.script_flush()
 
-    # ------------------------------------------------------------ private
 
-    def _note(self, deed: str) -> None:
-        self.deeds.done[deed] += 1
-        if deed in {"worker killed", "Redis killed", "connections cut"}:
-            self.deeds.leased += self.counts().leased
+def carry_out(crowd: Crowd, deeds: list[Deed]) -> None:
+    """Does all of it while tasks are published, then waits until nothing is left."""
+    plan = [((number + 1) / (len(deeds) + 1), deed) for number, deed in enumerate(deeds)]
+    while plan or crowd.is_publishing:
+        # The plan keeps pace with the producer, and ends with it.
+        share = min(1.0, crowd.published() / crowd.tasks)
+        while plan and plan[0][0] <= share:
+            plan.pop(0)[1]()
+        crowd.tend()
+        time.sleep(POLL_SECONDS)
+    crowd.wait_until_empty()
 
-    def _replace_the_fallen(self) -> None:
-        for which, worker in enumerate(self.workers):
-            if worker.poll() is not None:
-                self._note("worker ended by itself")
-                self.workers[which] = self._worker(POOLS[which])
 
-    def _wait_until_empty(self) -> None:
-        deadline = time.monotonic() + DRAIN_SECONDS
-        while time.monotonic() < deadline:
-            self._replace_the_fallen()
-            counts = self.counts()
-            if not counts.waiting + counts.ready + counts.leased:
-                return
-            time.sleep(POLL_SECONDS)
+def kills(folder: Path, options: argparse.Namespace) -> tuple[dict[str, int], bool]:
+    """The figures of the first run, and whether they are as they must be."""
+    with RedisServer(append_only=True, config={"appendfsync": "always"}) as server, ExitStack() as stack:
 
-    def _worker(self, pool: str) -> subprocess.Popen[bytes]:
-        arguments = ["-A", "benchmarks.chaos_shop", "worker", "--pool", pool, "--concurrency", "2"]
-        quiet = ["--without-mingle", "--without-gossip", "--loglevel", "WARNING"]
-        return self._start("-m", "celery", *arguments, *quiet)
+        def count() -> Counts:
+            with server.client() as client:
+                return DelayQueue(client, "celery").count()
 
-    def _producer(self) -> subprocess.Popen[bytes]:
-        return self._start("-m", "benchmarks.chaos_shop", str(self.tasks))
-
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        with (self.folder / "log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, *arguments],
-                cwd=ROOT,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+        proxies = [stack.enter_context(TcpProxy(server.port)) for _ in range(3)]
+        brokers = [f"delayhub://127.0.0.1:{proxy.port}/0" for proxy in proxies]
+        crowd = stack.enter_context(
+            Crowd(
+                folder,
+                tasks=options.tasks,
+                countdown=options.countdown,
+                brokers=brokers,
+                options={},
+                count=count,
+                seed=options.seed,
             )
+        )
+        carry_out(crowd, Kills(server, proxies, crowd).plan(options.kills, options.restarts))
+        found = crowd.figures()
+        good = found["lost"] == 0 and found["run more than once"] <= found["leased at the deeds"] and is_clean(found)
+        return found, good or complain(crowd)
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """kill -9 to a process and its children."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def failover(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[dict[str, int], bool]:
+    """The figures of a run in which the master falls, and whether they are as they must be."""
+    with ExitStack() as stack:
+        sentinels = stack.enter_context(Sentinels(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+        own: dict[str, object] = {"master_name": NAME}
+        if wait:
+            own |= {"wait_replicas": 1, "wait_seconds": 1}
+
+        def count() -> Counts:
+            with sentinels.client() as client:
+                return DelayQueue(client, "celery").count()
+
+        def fall() -> None:
+            crowd.note("master fell", strands=True)
+            with sentinels.client() as client:
+                if options.alone:
+                    client.client_kill_filter(_type="replica")
+            time.sleep(options.alone)  # it stands for a network that fails before the master does
+            sentinels.kill_the_master()
+
+        tasks = max(options.tasks // 4, 100)
+        crowd = stack.enter_context(
+            Crowd(
+                folder,
+                tasks=tasks,
+                countdown=options.countdown,
+                brokers=[sentinels.url] * 3,
+                options=own,
+                count=count,
+                seed=options.seed,
+            )
+        )
+        carry_out(crowd, [fall])
+        found = crowd.figures()
+        # What no replica had is lost without WAIT, and nothing can help it; how much it was is what is measured.
+        return found, (is_clean(found) and (not wait or found["lost"] == 0)) or complain(crowd)
 
 
-def judge(chaos: Chaos) -> dict[str, object]:
-    """The figures of a run."""
-    published = set(chaos.lines("published"))
-    ran = [line.split() for line in chaos.lines("ran")]
-    times = Counter(number for number, _, _ in ran)
-    first: dict[str, int] = {}
-    for number, due, at in ran:
-        first[number] = min(first.get(number, sys.maxsize), int(at) - int(due))
-    left = chaos.counts()
-    return {
-        "benchmark": "chaos_transport",
-        "tasks": len(published),
-        "lost": len(published - set(times)),
-        "dead": left.dead,
-        "still there": left.waiting + left.ready + left.leased,
-        "run more than once": sum(1 for count in times.values() if count > 1),
-        "may run again": chaos.deeds.leased,
-        "earliest ms": min(first.values(), default=0),
-        "latest ms": max(first.values(), default=0),
-        **chaos.deeds.done,
-    }
+def is_clean(found: dict[str, int]) -> bool:
+    """Whether nothing is left, nobody gave up and nothing came early."""
+    return found["dead"] == found["still there"] == found.get("worker ended by itself", 0) == 0 <= found["earliest ms"]
+
+
+def complain(crowd: Crowd) -> bool:
+    print(crowd.log, file=sys.stderr)
+    return False
 
 
 def main() -> int:
@@ -224,38 +174,24 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=10_000, help="tasks published (default: 10000)")
     parser.add_argument("--countdown", type=int, default=20, help="longest countdown in seconds (default: 20)")
     parser.add_argument("--kills", type=int, default=20, help="processes killed with -9 (default: 20)")
-    parser.add_argument("--restarts", type=int, default=3, help="times Redis is killed and restarted (default: 3)")
+    parser.add_argument("--restarts", type=int, default=3, help="how often each other thing is done (default: 3)")
+    parser.add_argument(
+        "--alone", type=float, default=0.3, help="seconds that a master is cut off before it falls (default: 0.3)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="which order things are done in (default: 1)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as folder:
-        server = RedisServer(append_only=True, config={"appendfsync": "always"})
-        with server:
-            chaos = Chaos(
-                server,
-                Path(folder),
-                tasks=options.tasks,
-                countdown=options.countdown,
-                kills=options.kills,
-                restarts=options.restarts,
-                seed=options.seed,
-            )
-            try:
-                chaos.run()
-                figures = judge(chaos)
-            finally:
-                chaos.stop()
-            good = (
-                figures["lost"] == figures["dead"] == figures["still there"] == 0
-                and chaos.deeds.done["worker ended by itself"] == 0
-                and chaos.deeds.leased >= int(str(figures["run more than once"]))
-                and int(str(figures["earliest ms"])) >= 0
-            )
-            if not good:
-                print((Path(folder) / "log").read_text(errors="replace")[-40000:], file=sys.stderr)
-    for name, figure in figures.items():
-        print(f"{name:24}{figure!s:>16}")
-    print(json.dumps(figures))
-    return 0 if good else 1
+        runs = {
+            "kills": kills(Path(folder) / "kills", options),
+            "failover": failover(Path(folder) / "failover", options, wait=False),
+            "failover, WAIT": failover(Path(folder) / "wait", options, wait=True),
+        }
+    rows = dict.fromkeys(name for found, _ in runs.values() for name in found)
+    print(" " * 24 + "".join(f"{name:>18}" for name in runs))
+    for row in rows:
+        print(f"{row:24}" + "".join(f"{found.get(row, '')!s:>18}" for found, _ in runs.values()))
+    print(json.dumps({"benchmark": "chaos_transport", **{name: found for name, (found, _) in runs.items()}}))
+    return 0 if all(good for _, good in runs.values()) else 1
 
 
 if __name__ == "__main__":

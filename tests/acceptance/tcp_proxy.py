@@ -1,10 +1,11 @@
-"""A TCP proxy in this process whose connections can be cut, or kept open without passing anything on."""
+"""A TCP proxy in this process whose connections can be cut, slowed down, or left open with nothing coming over them."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import threading
+import time
 from types import TracebackType
 from typing import Self
 
@@ -19,7 +20,10 @@ class TcpProxy:
     def __init__(self, target: int) -> None:
         self.target = target
         self.stalled = threading.Event()
-        self._pairs: set[socket.socket] = set()
+        self._ends: set[socket.socket] = set()
+        self._mute: set[socket.socket] = set()
+        self._slow_by = 0.0
+        self._slow_until = 0.0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._closed = False
@@ -37,21 +41,35 @@ class TcpProxy:
 
     def cut(self) -> int:
         """How many connections were cut; new ones are passed on again."""
-        cut, self._pairs = self._pairs, set()
+        cut, self._ends = self._ends, set()
+        self._mute = set()
         for end in cut:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
         return len(cut) // 2
 
+    def mute(self) -> int:
+        """How many connections are half-open from now on: nothing comes over them, nobody says so. New ones work."""
+        self._mute = set(self._ends)
+        return len(self._mute) // 2
+
+    def slow_down(self, delay: float, *, seconds: float) -> None:
+        """Whatever is sent comes so much later, for so long."""
+        self._slow_by, self._slow_until = delay, time.monotonic() + seconds
+
     def _accept(self) -> None:
         while not self._closed:
             try:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(("127.0.0.1", self.target))
             except OSError:
                 continue
-            self._pairs |= {near, far}
+            try:
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                near.close()
+                continue
+            self._ends |= {near, far}
             for source, sink in ((near, far), (far, near)):
                 source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
@@ -61,7 +79,10 @@ class TcpProxy:
             while data := source.recv(65536):
                 while self.stalled.is_set() and not self._closed:
                     threading.Event().wait(0.01)
-                sink.sendall(data)
+                if time.monotonic() < self._slow_until:
+                    time.sleep(self._slow_by)  # it stands for a slow network
+                if source not in self._mute:
+                    sink.sendall(data)
         for end in (source, sink):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)

@@ -31,12 +31,16 @@ def figures(*command: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_nothing_is_lost_in_a_little_chaos() -> None:
-    found = figures("benchmarks/chaos_transport.py", "--tasks=300", "--countdown=4", "--kills=4", "--restarts=1")
+    found = figures("-m", "benchmarks.chaos_transport", "--tasks=300", "--countdown=4", "--kills=4", "--restarts=1")
 
-    assert found["tasks"] >= 300
-    assert found["lost"] == found["dead"] == found["still there"] == 0
-    assert found["worker killed"] == 3
-    assert found["Redis killed"] == 1
+    kills, safe = found["kills"], found["failover, WAIT"]
+    assert kills["tasks"] >= 300
+    assert kills["lost"] == kills["dead"] == kills["still there"] == 0
+    assert kills["worker killed"] == 3
+    others = ["Redis killed", "connections cut", "connections slowed", "connections half-open", "scripts flushed"]
+    assert [kills[deed] for deed in others] == [1] * 5
+    assert found["failover"]["master fell"] == safe["master fell"] == 1
+    assert safe["lost"] == 0
 
 
 @pytest.mark.slow
