@@ -130,6 +130,16 @@ def import_redis(control: Control, source: str | None, queues: Sequence[str], dr
     return control.import_redis(source, queues=queues, dry_run=dry_run)._asdict()
 
 
+@verb(name="export-redis")
+@click.option("--to", "target", help="redis:// URL of the other broker; by default the Redis of this one.")
+@click.option("-Q", "--queue", "queues", multiple=True, help="A queue to move, again for more; all by default.")
+@click.option("--dry-run", is_flag=True, help="Only count.")
+@click.confirmation_option(prompt="Have all workers and producers been stopped?")
+def export_redis(control: Control, target: str | None, queues: Sequence[str], dry_run: bool) -> Row:
+    """Move what waits and what is ready back to kombu's own Redis transport, with its etas."""
+    return control.export_redis(target, queues=queues, dry_run=dry_run)._asdict()
+
+
 def show(found: Row | Sequence[Row], *, as_json: bool) -> None:
     """Prints rows as a table, or as JSON."""
     if as_json:

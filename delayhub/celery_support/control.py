@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from celery.app.control import Control as CeleryControl
 from celery.app.task import Context
@@ -55,6 +55,16 @@ class Imported(NamedTuple):
     ready: int
     unacked: int
     moved: int
+
+
+class Exported(NamedTuple):
+    """What was found of ours, how many messages were moved to kombu's own transport, and what stays here."""
+
+    waiting: int
+    ready: int
+    moved: int
+    in_hands: int
+    dead: int
 
 
 class Control(CeleryControl):
@@ -135,13 +145,35 @@ class Control(CeleryControl):
             queues: those to move; the app's by default. What the old workers held is moved whatever its queue.
             dry_run: only count.
         """
-        with self._channel(required=True) as channel, Connection(source) if source else nullcontext() as old:
+        with self._channel(required=True) as channel, self._stock(source) as old:
             stock = StockBroker(old.default_channel if old else channel)
             names = list(queues) or self._queues(channel)
             found = stock.count(names)
             return Imported(found.ready, found.unacked, 0 if dry_run else stock.move(names, channel))
 
+    def export_redis(self, target: str | None = None, *, queues: Sequence[str] = (), dry_run: bool = False) -> Exported:
+        """Moves what waits and what is ready to kombu's own Redis transport; stop workers and producers before.
+
+        Args:
+            target: the other broker's ``redis://`` URL; the Redis of this broker by default.
+            queues: those to move; all that are known by default.
+            dry_run: only count.
+        """
+        with self._channel(required=True) as channel, self._stock(target) as other:
+            names = list(queues) or self._queues(channel)
+            before = Counts(*map(sum, zip(*(channel.count(name) for name in names), strict=True)))
+            stock = StockBroker(other.default_channel if other else channel)
+            moved = 0 if dry_run else stock.take_back(names, channel)
+            return Exported(before.waiting, before.ready, moved, before.leased, before.dead)
+
     # ------------------------------------------------------------ inside
+
+    def _stock(self, url: str | None) -> AbstractContextManager[Any]:
+        """A connection to a broker of kombu's own transport, None for this one's Redis. It has the app's prefix."""
+        if url is None:
+            return nullcontext()
+        connection: Any = Connection(url, transport_options=self.app.conf.broker_transport_options)
+        return cast("AbstractContextManager[Any]", connection)
 
     @contextmanager
     def _channel(self, *, required: bool = False) -> Iterator[Any]:

@@ -69,6 +69,10 @@ class DelayQueue:
         replies = (self._run("cancel", [tombstone_ms, *chunk]) for chunk in chunks(ids))
         return [int(answer) for reply in replies for answer in reply]
 
+    def discard(self, ids: Sequence[str]) -> int:
+        """How many entries were removed: exactly these, not their copies, where no consumer holds them."""
+        return sum(self._run("discard", chunk) for chunk in chunks(ids))
+
     # ------------------------------------------------------------ consuming
 
     def claim(

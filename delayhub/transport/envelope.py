@@ -56,6 +56,14 @@ def moment_of(eta: str | datetime, naive_zone: tzinfo) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=naive_zone)
 
 
+def to_stock(message: Message, *, due: datetime | None) -> Message:
+    """The message as kombu's own transports keep it: its due time is an eta, for the worker to wait for."""
+    headers = {name: value for name, value in message.get("headers", {}).items() if name != DUE_HEADER}
+    if due is not None:
+        headers["eta"] = due.isoformat()
+    return {**message, "headers": headers}
+
+
 def from_payload(payload: bytes, *, strikes: int) -> Message:
     """The message in a payload, marked as redelivered where a lease on it ran out before.
 

@@ -1,18 +1,20 @@
-"""Messages that kombu's own Redis transport left behind, and how they come over."""
+"""Messages that kombu's own Redis transport left behind, and how they come over; and how ours go back."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import redis
+from kombu.utils.json import dumps
 
-from delayhub.engine import Entry
+from delayhub.engine import Entry, Listed, Place
 from delayhub.engine.keys import directory
-from delayhub.transport.envelope import to_entry
+from delayhub.transport.envelope import Unreadable, from_payload, to_entry, to_stock
 
 #: Messages that are moved at a time.
 BATCH = 100
@@ -73,6 +75,34 @@ class StockBroker:
             moved += 1
         return moved
 
+    def take_back(self, queues: Sequence[str], source: Any) -> int:
+        """How many messages were moved here from a channel of ours: those that wait or are ready, in their order.
+
+        Stop our workers and producers before. What is in workers' hands, dead, or unreadable stays. A message is
+        stored here first and removed there then; one that was stored by a run that was cut short is not stored again.
+        """
+        return sum(self._take_back(queue, place, source) for queue in queues for place in (Place.READY, Place.WAITING))
+
+    def _take_back(self, name: str, place: Place, source: Any) -> int:
+        queue, moved, unreadable = source.queue(name), 0, 0
+        while page := queue.list(place, offset=unreadable, limit=BATCH, payloads=True):
+            stored = {raw for _, key in self._lists([name]) for raw in self.client.lrange(key, 0, BATCH - 1)}
+            with self.client.pipeline() as pipeline:
+                done = []
+                for listed in page:
+                    try:
+                        raw = raw_of(listed, place)
+                    except Unreadable:
+                        unreadable += 1
+                        continue
+                    done.append(listed.id)
+                    if raw not in stored:
+                        step = self.channel.priority_steps[min(listed.step, len(self.channel.priority_steps) - 1)]
+                        pipeline.lpush(self.prefix + self.channel._q_for_pri(name, step), raw)
+                pipeline.execute()
+            moved += queue.discard(done)
+        return moved
+
     def _lists(self, queues: Sequence[str]) -> Iterator[tuple[str, str]]:
         for queue in queues:
             for step in self.channel.priority_steps:
@@ -101,3 +131,10 @@ def entry_of(raw: bytes, target: Any) -> Entry:
         return to_entry(message, priority_steps=target.priority_steps, naive_zone=target.hooks.naive_zone())
     except (ValueError, KeyError, TypeError, AttributeError):
         return Entry(str(uuid4()), payload=raw)
+
+
+def raw_of(listed: Listed, place: Place) -> bytes:
+    """A message of ours as a stock one. Raises Unreadable where it is none."""
+    message = from_payload(listed.payload or b"", strikes=0)
+    due = datetime.fromtimestamp(listed.at_ms / 1000, UTC) if place is Place.WAITING else None
+    return dumps(to_stock(message, due=due)).encode()

@@ -159,3 +159,12 @@ def test_publishing_through_kombu_does_not_count_as_left_behind(run: Run, app: C
         Producer(channel).publish("x", routing_key="celery")
 
     assert all("import-redis" not in row["about"] for row in document(run("check", "--json")))
+
+
+def test_export_redis_says_what_it_found_and_moved(run: Run, app: Celery) -> None:
+    app.tasks["shop.close"].delay("order-1")
+
+    found = document(run("export-redis", "--yes", "--json"))
+
+    assert found == {"waiting": 0, "ready": 1, "moved": 1, "in_hands": 0, "dead": 0}
+    assert run("export-redis").exit_code == 1  # asked whether all were stopped, nobody said yes
