@@ -94,3 +94,11 @@ def tick(self: Any, name: str) -> None:
     eta = self.request.eta
     late = time.time() - datetime.fromisoformat(eta).timestamp() if eta else 0.0  # noqa: TID251  one machine's clock
     ledger.rpush(f"ledger:{name}", late)
+
+
+@app.task(bind=True)
+def clock(self: Any, seconds: float) -> None:
+    right, micros = ledger.time()
+    skew = time.time() - right - micros / 1e6  # noqa: TID251  the clock under test
+    ledger.rpush("ledger:clock", f"{self.request.id} {right * 1000 + micros / 1000} {skew * 1000}")
+    time.sleep(seconds)  # it stands for work

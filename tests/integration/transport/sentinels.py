@@ -33,8 +33,9 @@ class Sentinels:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            master = stack.enter_context(RedisServer())
-            replica = {"replicaof": f"127.0.0.1 {master.port}", "repl-diskless-sync-delay": 0}
+            quick = {"repl-diskless-sync-delay": 0}
+            master = stack.enter_context(RedisServer(config=quick))
+            replica = {"replicaof": f"127.0.0.1 {master.port}", **quick}
             self.servers = [master, *(stack.enter_context(RedisServer(config=replica)) for _ in range(2))]
             for number in range(3):
                 self._start_sentinel(stack, number, master.port)
@@ -82,6 +83,11 @@ class Sentinels:
         except (redis.ConnectionError, ValueError):
             return None
 
+    def _follows(self, server: RedisServer) -> bool:
+        """Whether a replica has everything and hears of what is new."""
+        with server.client() as client:
+            return bool(client.info("replication")["master_link_status"] == "up")
+
     def _start_sentinel(self, stack: ExitStack, number: int, master: int) -> None:
         port = free_port()
         file = self.folder / f"sentinel-{number}.conf"
@@ -107,7 +113,7 @@ class Sentinels:
                             return False
             except (redis.ConnectionError, ValueError):
                 return False
-            return self._takes_writes() is not None
+            return self._takes_writes() is not None and all(self._follows(server) for server in self.servers[1:])
 
         wait(agreed, seconds=30)
 
