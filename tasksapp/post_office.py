@@ -1,14 +1,15 @@
-"""What a worker process needs to deliver: its clock, its courier and its dispatcher, made with the first due job."""
+"""What a worker process needs to deliver: its clock, its courier and its dispatcher, made when the worker is ready."""
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
 from collections.abc import Callable
 from functools import partial
 
-from django.db import router
+from django.db import Error, router
 
 import delayhub
 from tasksapp.conf import options
@@ -21,6 +22,8 @@ from tasksapp.delivery.waiting_room import Caps
 from tasksapp.models import Job
 from tasksapp.redis_clock import RedisClock
 from tasksapp.timers import client
+
+logger = logging.getLogger(__name__)
 
 #: How long open callbacks may go on when the worker stops; a supervisor's patience is often 10 s.
 DRAIN_SECONDS = 8.0
@@ -90,6 +93,15 @@ def post_office(make: Callable[[], PostOffice] = PostOffice) -> PostOffice:
         if _here.office is None:
             _here.office = make()
         return _here.office
+
+
+def warm_up() -> None:
+    """Opens it before the first job comes, and claims nothing once: else that job would be late by all this."""
+    office = post_office()
+    try:
+        office.courier.claim([], now_ms=office.clock.now_ms())
+    except Error as error:
+        logger.warning("the database is not there yet: %s", error, extra={"action": "warm_up"})
 
 
 def close_post_office() -> None:

@@ -8,13 +8,22 @@ import threading
 from typing import Any
 
 import redis
-from celery.signals import worker_process_shutdown, worker_ready, worker_shutdown, worker_shutting_down
+from celery import current_app
+from celery.concurrency.prefork import TaskPool
+from celery.exceptions import WorkerShutdown
+from celery.signals import (
+    worker_process_init,
+    worker_process_shutdown,
+    worker_ready,
+    worker_shutdown,
+    worker_shutting_down,
+)
 from django.db import Error, connections, router
 
 from tasksapp.conf import options
 from tasksapp.loader import Loader
 from tasksapp.models import Job
-from tasksapp.post_office import close_post_office
+from tasksapp.post_office import close_post_office, warm_up
 
 logger = logging.getLogger(__name__)
 
@@ -85,10 +94,33 @@ class _Running:
 @worker_ready.connect(dispatch_uid="tasksapp.worker")
 def start_loader(sender: Any = None, **_: Any) -> None:
     """Starts the loader in a worker that consumes a timer lane."""
-    if _Running.thread is None and set(options().lanes) & set(sender.app.amqp.queues.consume_from):
+    if _Running.thread is None and _serves_timers(sender.app):
         using = router.db_for_write(Job)
         _Running.thread = LoaderThread(Loader(using=using), using=using)
         _Running.thread.start()
+
+
+@worker_ready.connect(dispatch_uid="tasksapp.worker.warm_up")
+def open_early(sender: Any = None, **_: Any) -> None:
+    """Opens the post office where its tasks will run; not in the parent of a prefork pool, whose children do.
+
+    A pool of greenlets is refused: it has one thread, which the dispatcher's loop would keep for itself.
+    """
+    if not _serves_timers(sender.app):
+        return
+    if sender.pool.is_green:
+        lanes = ", ".join(options().lanes)
+        logger.critical("gevent and eventlet pools cannot deliver jobs: use another, or leave %s out of -Q", lanes)
+        raise WorkerShutdown(1)
+    if not isinstance(sender.pool, TaskPool):
+        warm_up()
+
+
+@worker_process_init.connect(dispatch_uid="tasksapp.worker.warm_up")
+def open_early_in_child(**_: Any) -> None:
+    """The same in a child, right after the fork."""
+    if _serves_timers(current_app):
+        warm_up()
 
 
 @worker_shutting_down.connect(dispatch_uid="tasksapp.worker")
@@ -105,3 +137,7 @@ def stop_loader(**_: Any) -> None:
 def finish_deliveries(**_: Any) -> None:
     """Lets open callbacks end, and writes every outcome, before the process does."""
     close_post_office()
+
+
+def _serves_timers(app: Any) -> bool:
+    return bool(set(options().lanes) & set(app.amqp.queues.consume_from))

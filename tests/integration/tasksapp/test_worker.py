@@ -1,0 +1,69 @@
+"""What happens in a worker when it is ready, before its first job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery.concurrency import get_implementation
+from celery.exceptions import WorkerShutdown
+from django.db import connections
+
+from delayhub.engine import TimerLane
+from tasksapp import post_office
+from tasksapp.worker import open_early
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _office() -> Iterator[None]:
+    yield
+    post_office.close_post_office()
+    connections.close_all()
+
+
+def consumer(pool: str, *queues: str) -> Any:
+    """A worker's consumer, as far as the signal's receivers look at it."""
+    app = SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=queues)))
+    kind = get_implementation(pool)
+    # Not started: a solo pool would say at once that its process is there.
+    return SimpleNamespace(app=app, pool=kind.__new__(kind))
+
+
+def is_open() -> bool:
+    return post_office._here.office is not None
+
+
+@pytest.mark.parametrize("pool", ["solo", "threads"])
+def test_a_worker_that_is_ready_can_deliver_at_once(pool: str, lane: TimerLane) -> None:
+    open_early(sender=consumer(pool, lane.name, "celery"))
+
+    assert is_open()
+
+
+def test_a_parent_opens_nothing_that_its_children_would_share(lane: TimerLane) -> None:
+    open_early(sender=consumer("prefork", lane.name))
+
+    assert not is_open()
+
+
+def test_a_worker_without_timers_opens_nothing(lane: TimerLane) -> None:
+    open_early(sender=consumer("solo", "celery"))
+
+    assert not is_open()
+
+
+def test_a_pool_of_greenlets_is_refused_where_it_would_have_to_deliver(
+    lane: TimerLane, caplog: pytest.LogCaptureFixture
+) -> None:
+    sender = consumer("solo", lane.name)
+    sender.pool = SimpleNamespace(is_green=True)
+
+    with pytest.raises(WorkerShutdown) as stop:
+        open_early(sender=sender)
+
+    assert stop.value.code == 1
+    assert f"leave {lane.name} out of -Q" in caplog.text
