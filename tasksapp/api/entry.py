@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from django.db import transaction
-from django.http import HttpRequest
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import JSONParser
 from rest_framework.permissions import IsAuthenticated
@@ -14,15 +13,10 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
+from tasksapp.api import json_body
 from tasksapp.api.authentication import ApiKeyAuthentication
-from tasksapp.api.json_body import read_object
 from tasksapp.api.refusals import handle
 from tasksapp.api.schema import ProblemSchema
-from tasksapp.conf import options
-
-#: A job's body may be as large as the options say; the rest of the request is small, and JSON escapes may triple it.
-ENVELOPE_BYTES = 4_096
-ESCAPES = 3
 
 
 class JsonAlone(BaseContentNegotiation):
@@ -68,9 +62,6 @@ class Entry(GenericViewSet[Any]):
         return handle
 
 
-def fields_of(request: Request, *, jobs: int = 1) -> dict[str, Any]:
+def fields_of(request: Request) -> dict[str, Any]:
     """The JSON object a request carries; {} where it carries nothing."""
-    raw: HttpRequest = request._request
-    if not raw.META.get("CONTENT_LENGTH") or raw.META["CONTENT_LENGTH"] == "0":
-        return {}
-    return read_object(raw, max_bytes=jobs * ESCAPES * options().body_bytes + ENVELOPE_BYTES)
+    return json_body.fields_of(request._request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
 from rest_framework import serializers
@@ -13,33 +13,27 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasksapp import lifecycle, scheduling
+from tasksapp import lifecycle
+from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.entry import Entry, fields_of
 from tasksapp.api.filters import JobFilters, RefusingFilters
 from tasksapp.api.paging import NewestFirst
-from tasksapp.api.problems import Refused
-from tasksapp.api.refusals import problem_of
 from tasksapp.api.representation import (
     AttemptSerializer,
     CreatedJobSerializer,
     JobSerializer,
     attempt_json,
-    created_json,
     job_json,
 )
 from tasksapp.api.requests import (
-    MAX_BULK,
     MOVE_FIELDS,
     VERB_FIELDS,
     BulkRequestSerializer,
     JobRequestSerializer,
     MoveRequestSerializer,
     VerbRequestSerializer,
-    job_request,
     only_known,
-    refused,
 )
-from tasksapp.errors import InvalidJob, JobError
 from tasksapp.models import Attempt, Job
 
 IDEMPOTENCY_HEADER = OpenApiParameter(
@@ -75,45 +69,17 @@ class JobViews(Entry):
         parameters=[IDEMPOTENCY_HEADER],
         responses={201: CreatedJobSerializer, 200: OpenApiResponse(CreatedJobSerializer, "The key made it before.")},
     )
-    def create(self, request: Request) -> Response:
+    def create(self, request: Request) -> HttpResponse:
         """Creates a job; a due time that has passed fires at once and says so."""
-        asked = job_request(
-            fields_of(request),
-            key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
-            traceparent=request.META.get("HTTP_TRACEPARENT", ""),
-        )
-        (outcome,) = scheduling.create_many([asked])
-        if isinstance(outcome, scheduling.Rejected):
-            raise outcome.error
-        answer = created_json(outcome, biz_type=asked.biz_type)
-        headers = {"Location": f"/api/v1/jobs/{outcome.job_id}"}
-        return Response(answer, status=201 if outcome.created else 200, headers=headers)
+        return create_job(request._request)
 
     @extend_schema(
         summary="Create many jobs", request=BulkRequestSerializer, responses={201: BULK_ANSWER, 207: BULK_ANSWER}
     )
     @action(detail=False, methods=["post"])
-    def bulk(self, request: Request) -> Response:
+    def bulk(self, request: Request) -> HttpResponse:
         """Creates up to 1 000 jobs together; each good one is created whatever becomes of the others."""
-        fields = fields_of(request, jobs=MAX_BULK)
-        only_known(fields, {"jobs"})
-        jobs = fields.get("jobs")
-        if not isinstance(jobs, list) or not 1 <= len(jobs) <= MAX_BULK:
-            raise refused("jobs", "invalid", f"jobs must be a list of 1 to {MAX_BULK} jobs")
-        traceparent = request.META.get("HTTP_TRACEPARENT", "")
-        results: list[dict[str, Any]] = [{} for _ in jobs]
-        asked: list[tuple[int, scheduling.JobRequest]] = []
-        for number, job in enumerate(jobs):
-            try:
-                asked.append((number, job_request(job, traceparent=traceparent)))
-            except Refused as error:
-                results[number] = {"error": error.problem.as_json()}
-        outcomes = scheduling.create_many([job for _, job in asked])
-        for (number, _), outcome in zip(asked, outcomes, strict=True):
-            results[number] = bulk_result(outcome)
-        refusals = sum("error" in result for result in results)
-        answer = {"created": len(results) - refusals, "refused": refusals, "results": results}
-        return Response(answer, status=207 if refusals else 201)
+        return create_jobs(request._request)
 
     # ------------------------------------------------------------ looking
 
@@ -194,13 +160,3 @@ def version_of(request: Request) -> dict[str, Any]:
     fields = fields_of(request)
     only_known(fields, VERB_FIELDS)
     return fields
-
-
-def bulk_result(outcome: scheduling.Created | scheduling.Rejected) -> dict[str, Any]:
-    """What a bulk's caller is told of one of its jobs."""
-    if isinstance(outcome, scheduling.Created):
-        return {"id": str(outcome.job_id), "created": outcome.created, "past_due": outcome.was_past}
-    error: JobError = outcome.error
-    problem = problem_of(error) or problem_of(InvalidJob(None, "invalid", str(error)))
-    assert problem is not None
-    return {"error": problem.as_json()}

@@ -6,6 +6,11 @@ import json
 from typing import Any, NoReturn, Protocol
 
 from tasksapp.api.problems import FieldError, Problem, Refused
+from tasksapp.conf import options
+
+#: A job's body may be as large as the options say; the rest of the request is small, and JSON escapes may triple it.
+ENVELOPE_BYTES = 4_096
+ESCAPES = 3
 
 
 class Readable(Protocol):
@@ -14,6 +19,13 @@ class Readable(Protocol):
     META: dict[str, Any]
 
     def read(self, size: int = ..., /) -> bytes: ...
+
+
+def fields_of(request: Readable, *, jobs: int = 1) -> dict[str, Any]:
+    """The JSON object that a request for so many jobs carries; {} where it carries nothing."""
+    if not request.META.get("CONTENT_LENGTH") or request.META["CONTENT_LENGTH"] == "0":
+        return {}
+    return read_object(request, max_bytes=jobs * ESCAPES * options().body_bytes + ENVELOPE_BYTES)
 
 
 def read_object(request: Readable, *, max_bytes: int) -> dict[str, Any]:

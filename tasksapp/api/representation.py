@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from tasksapp.models import Attempt, BizType, Job, Status
 from tasksapp.scheduling import Created
+from tasksapp.sql.insert_jobs import NewJob
 
 
 def moment(value: datetime | None) -> str | None:
@@ -41,11 +42,38 @@ def job_json(job: Job, *, biz_type: str) -> dict[str, Any]:
 
 def created_json(created: Created, *, biz_type: str) -> dict[str, Any]:
     """A job that was just asked for, as :class:`CreatedJobSerializer` describes it."""
+    if created.row is None or created.now is None:
+        shown = job_json(created.job, biz_type=biz_type)
+    else:
+        shown = _new_job_json(created.row, created.now, biz_type)
     return {
-        **job_json(created.job, biz_type=biz_type),
+        **shown,
         "created": created.created,
         "armed": created.armed,
         "past_due": created.was_past,
+    }
+
+
+def _new_job_json(row: NewJob, now: datetime, biz_type: str) -> dict[str, Any]:
+    """What ``job_json`` says of a job that was inserted just now, without making a model instance of it."""
+    due, created = moment(row.due_at), moment(now)
+    return {
+        "id": str(row.id),
+        "biz_type": biz_type,
+        "biz_id": row.biz_id,
+        "status": "pending",
+        "due_at": due,
+        "next_run_at": due,
+        "body": json.loads(row.body),
+        "priority": row.priority,
+        "attempts": 0,
+        "max_attempts": row.max_attempts,
+        "system_errors": 0,
+        "version": 1,
+        "last_error": "",
+        "created_at": created,
+        "updated_at": created,
+        "finished_at": None,
     }
 
 

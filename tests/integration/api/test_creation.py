@@ -1,0 +1,186 @@
+"""The short way of creating jobs: what it answers is what REST framework's way answers, and it trusts no dead line."""
+
+from __future__ import annotations
+
+import json
+import select
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+from django.test import RequestFactory
+from django.urls import resolve
+from rest_framework.throttling import BaseThrottle
+
+from tasksapp import rules, scheduling
+from tasksapp.api.creation import create_job, create_jobs, short_way
+from tasksapp.api.job_views import JobViews
+from tasksapp.api.requests import JobRequestSerializer
+from tasksapp.models import BizType, Job
+from tasksapp.sql import quiet_connection
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG_WAY = {
+    "/api/v1/jobs": JobViews.as_view({"post": "create"}),
+    "/api/v1/jobs/bulk": JobViews.as_view({"post": "bulk"}),
+}
+GOOD = {"biz_type": "order.close", "biz_id": "42", "delay": 60, "body": {"order": [1, "ä"]}}
+#: What differs from one job to the next.
+FLEETING = {"id", "job_id", "due_at", "next_run_at", "created_at", "updated_at", "detail", "errors"}
+
+
+def both(path: str, raw: bytes, **headers: str) -> tuple[HttpResponse, HttpResponse]:
+    """The answers of the short way and of the long one."""
+    request = RequestFactory().post(path, raw, content_type=headers.pop("type", "application/json"), headers=headers)
+    short = resolve(path).func(request)
+    request = RequestFactory().post(path, raw, content_type=request.content_type, headers=headers)
+    return short, LONG_WAY[path](request)
+
+
+def told(response: HttpResponse, *, leave_out: set[str] = frozenset()) -> tuple[Any, ...]:  # type: ignore[assignment]  # frozen
+    """What a caller gets to know."""
+    answer = json.loads(response.content)
+    kept = {name: value for name, value in answer.items() if name not in leave_out}
+    headers = [response.get(name) for name in ("Content-Type", "WWW-Authenticate", "Retry-After")]
+    return response.status_code, headers, kept, sorted(answer)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"biz_type": "unknown"},
+        {"biz_type": None},
+        {"biz_type": ["order.close"]},
+        {**GOOD, "biz_id": 7},
+        {**GOOD, "biz_id": "x" * 201},
+        {**GOOD, "biz_id": "\x07"},
+        {**GOOD, "delay": -1},
+        {**GOOD, "delay": "soon"},
+        {**GOOD, "delay": 10**400},
+        {**GOOD, "due_at": "2027-01-01T00:00:00Z"},
+        {**GOOD, "delay": None, "due_at": "2027-01-01T00:00:00"},
+        {**GOOD, "delay": None, "due_at": 5},
+        {**GOOD, "body": "\x00"},
+        {**GOOD, "body": 2**64},
+        {**GOOD, "body": "x" * 70_000},
+        {**GOOD, "priority": True},
+        {**GOOD, "priority": 10},
+        {**GOOD, "max_attempts": 0.5},
+        {**GOOD, "idempotency_key": ""},
+        {**GOOD, "colour": "red", "x" * 200: 1},
+    ],
+)
+def test_a_bad_field_is_refused_in_the_same_words_either_way(key: str, biz_type: BizType, fields: Any) -> None:
+    one = both("/api/v1/jobs", json.dumps(fields).encode(), authorization=f"Bearer {key}")
+    many = both("/api/v1/jobs/bulk", json.dumps({"jobs": [fields]}).encode(), authorization=f"Bearer {key}")
+
+    assert one[0].status_code == 400
+    assert told(one[0]) == told(one[1])
+    assert many[0].status_code == 207
+    assert told(many[0]) == told(many[1])
+    assert json.loads(many[0].content)["results"][0]["error"] == json.loads(one[0].content)
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("raw", "headers", "status"),
+    [
+        (b"{}", {"authorization": ""}, 401),
+        (b"{}", {"authorization": "Bearer dh_wrong"}, 401),
+        (b"{}", {"type": "text/plain"}, 415),
+        (b"{", {}, 400),
+        (b"[]", {}, 400),
+        (b'{"a": 1, "a": 1}', {}, 400),
+        (b" " * 300_000, {}, 413),
+    ],
+)
+def test_a_bad_request_is_refused_in_the_same_words_either_way(
+    key: str, raw: bytes, headers: dict[str, str], status: int
+) -> None:
+    short, long = both("/api/v1/jobs", raw, **{"authorization": f"Bearer {key}", **headers})
+
+    assert short.status_code == status
+    assert told(short) == told(long)
+
+
+def test_a_good_request_is_answered_in_the_same_way_either_way(key: str, ask: Any, biz_type: BizType) -> None:
+    raw = json.dumps(GOOD).encode()
+    short, long = both("/api/v1/jobs", raw, authorization=f"Bearer {key}")
+    made, again = both("/api/v1/jobs", raw, authorization=f"Bearer {key}", **{"idempotency-key": "k"})
+
+    assert (short.status_code, made.status_code, again.status_code) == (201, 201, 200)
+    assert told(short, leave_out=FLEETING) == told(long, leave_out=FLEETING)
+    # What was made is told without a look at the row; the second answer does look.
+    assert {**json.loads(made.content), "created": False} == json.loads(again.content)
+
+
+def test_a_used_up_insert_rate_says_when_to_come_back_either_way(key: str, ask: Any, biz_type: BizType) -> None:
+    BizType.objects.update(insert_rate=0.001, insert_burst=1)
+
+    assert ask("POST", "/jobs", GOOD).status_code == 201
+    refusals = both("/api/v1/jobs", json.dumps(GOOD).encode(), authorization=f"Bearer {key}")
+
+    assert [refusal.status_code for refusal in refusals] == [429, 429]
+    assert [int(refusal["Retry-After"]) > 900 for refusal in refusals] == [True, True]
+    assert told(refusals[0], leave_out=FLEETING)[2:] == told(refusals[1], leave_out=FLEETING)[2:]
+
+
+def test_the_serializer_that_describes_a_job_has_the_fields_that_the_rules_judge() -> None:
+    assert set(JobRequestSerializer().fields) == set(rules.RULES)
+
+
+def test_other_methods_and_throttled_projects_go_the_long_way() -> None:
+    def short(request: Any) -> HttpResponse:
+        raise AssertionError(request)
+
+    class NoMore(BaseThrottle):
+        def allow_request(self, request: Any, view: Any) -> bool:
+            return False
+
+    throttled = JobViews.as_view({"post": "create"}, throttle_classes=[NoMore])
+    throttled.cls = type("Throttled", (JobViews,), {"throttle_classes": [NoMore]})
+
+    assert short_way(short, LONG_WAY["/api/v1/jobs"])(RequestFactory().put("/api/v1/jobs")).status_code == 401
+    assert short_way(short, throttled)(RequestFactory().post("/api/v1/jobs")).status_code == 401
+    assert {create_job, create_jobs}.isdisjoint(LONG_WAY.values())
+
+
+def test_a_failure_of_ours_is_logged_and_tells_nothing(
+    ask: Any, biz_type: BizType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(scheduling, "create_many", broken)
+    response = ask("POST", "/jobs", GOOD)
+
+    assert response.status_code == 500
+    assert b"secret" not in response.content
+    assert "a secret" in caplog.text
+
+
+@pytest.mark.postgresql_only
+def test_a_connection_that_answered_lately_is_not_asked_again_unless_the_server_closed_it(biz_type: BizType) -> None:
+    Job.objects.count()
+    connection.health_check_done = False
+    quiet_connection.trust("default")
+    assert not connection.health_check_done  # nobody said that it works
+
+    quiet_connection.answered("default")
+    quiet_connection.trust("default")
+    assert connection.health_check_done
+
+    connection.health_check_done = False
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [connection.connection.info.backend_pid])
+    finally:
+        other.close()
+    select.select([connection.connection.fileno()], [], [], 10)  # until it has heard of it
+    quiet_connection.trust("default")
+    assert not connection.health_check_done
+    connection.close()
