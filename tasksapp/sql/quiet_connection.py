@@ -17,7 +17,7 @@ class _Answered(threading.local):
     """When each of this thread's connections last answered, by database: the connection itself and the moment."""
 
     def __init__(self) -> None:
-        self.last: dict[str, tuple[object, float]] = {}
+        self.last: dict[str, tuple[Any, float]] = {}
 
 
 _answered = _Answered()
