@@ -81,8 +81,7 @@ def parse_scheduled(entry_id: str, answer: int | bytes | str) -> Scheduled:
     return Scheduled("copied", text(answer))
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """Temporary ownership of an entry. ``token`` is the fence: only the latest owner's is honoured."""
 
     lane: str

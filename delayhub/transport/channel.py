@@ -181,7 +181,7 @@ class Channel(kombu_redis.Channel):
                 leases = self.book.tags.pop(tag, ())
                 for lease in leases:
                     self.book.held.pop(lease, None)
-                return self.consumer.bury(queue, leases, reason=f"unreadable: {type(error).__name__}: {error}")
+                return self.consumer.buffer.bury(queue, leases, reason=f"unreadable: {type(error).__name__}: {error}")
             if not no_ack:
                 self.qos.append(message, tag)
             return callback(message)
@@ -194,7 +194,7 @@ class Channel(kombu_redis.Channel):
         if queue is not None and queue not in self._active_queues:
             self.no_ack_queues.discard(queue)
             if self._consumer is not None:
-                self._consumer.drop(queue)
+                self._consumer.buffer.drop(queue)
         return answer
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:

@@ -6,14 +6,8 @@ passed. The bell is an optimisation; the periodic claim is enough for correctnes
 
 from __future__ import annotations
 
-import os
 import random
-import threading
 import time
-from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -22,7 +16,6 @@ from redis.exceptions import ResponseError
 
 from delayhub.engine import (
     ClaimedQueue,
-    Entry,
     Lease,
     TimerClaim,
     claim_command,
@@ -32,8 +25,10 @@ from delayhub.engine import (
 )
 from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS, Claim
 from delayhub.engine.scripts import script
+from delayhub.transport.alarm import Alarm
 from delayhub.transport.bell import Bell
-from delayhub.transport.envelope import Message, Unreadable, from_payload, timer_message
+from delayhub.transport.buffer import Buffer
+from delayhub.transport.nudge import Nudge
 from delayhub.transport.options import UNLIMITED_CLAIM
 from delayhub.transport.wire import Command, Wire
 
@@ -42,24 +37,11 @@ logger = get_logger(__name__)
 #: Seconds between claims when nothing else asks for one.
 PERIOD = 1.0
 #: Seconds that messages are handed over before the event loop gets its turn.
-SLICE = 0.002
-#: Seconds that acknowledgements wait for company before they travel by themselves.
-ACK_DELAY = 0.005
+SLICE = 0.005
+#: Seconds that acknowledgements wait for a claim to travel with before they travel by themselves.
+ACK_DELAY = 0.010
 #: Acknowledgements that don't wait any longer.
 ACK_BATCH = 100
-
-
-@dataclass(slots=True)
-class Delivery:
-    """Something claimed and not yet handed over: a message, or a batch of timers."""
-
-    queue: str
-    leases: tuple[Lease, ...]
-    id: str = ""
-    payload: bytes = b""
-    strikes: int = 0
-    revoked: bool = False
-    timers: Message | None = None
 
 
 class Consumer:
@@ -72,8 +54,9 @@ class Consumer:
         pool = channel.async_pool
         self.claims = Wire(pool)
         self.bell = Bell(pool, self.options.key_prefix)
-        self.buffer: deque[Delivery] = deque()
-        self.eventfd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.buffer = Buffer(channel)
+        self.nudge = Nudge()
+        self.alarm = Alarm(self.turn)
         self.sending: list[Lease] = []
         self.wanted = True
         self.more = False
@@ -83,10 +66,8 @@ class Consumer:
         self._plain = 0
         self._lanes: list[str] = []
         self._turn = 0
-        self._alarm: Any = None
         self._closed = False
-        self._nudging = threading.Lock()
-        channel.book.bells.add(self.nudge)
+        channel.book.bells.add(self.nudge.give)
 
     # ------------------------------------------------------------ when to claim
 
@@ -110,26 +91,15 @@ class Consumer:
         self._listen(now)
         if self.claims.sent:
             return
-        acks = len(self.channel.book.done)
         credit = self.credit()
-        hungry = self.more and credit >= max(1, (credit + self._busy()) // 4)
-        if self.buffer and not (hungry and credit >= len(self.buffer)):
-            hungry = False
-        wanted = credit and (self.wanted or hungry or now >= self.next_claim_at)
-        if wanted or (acks and self._acks_are_due(acks, now)):
+        wanted = credit and (self.wanted or self._is_hungry(credit) or now >= self.next_claim_at)
+        if wanted or self._acks_are_due(now):
             self._claim(credit, now)
 
     def idle(self) -> None:
         """Called at every turn while nothing is consumed: acknowledgements travel all the same."""
         if self.channel.book.done and not self._closed and not self.claims.sent:
             self._claim(0, time.monotonic())
-
-    def nudge(self) -> None:
-        """Wakes the loop, from any thread."""
-        with self._nudging:
-            # After close the number may be another connection's, and these bytes would be read as a command.
-            if not self._closed:
-                os.eventfd_write(self.eventfd, 1)
 
     def on_bell(self) -> bool:
         """The bell's connection has something to read."""
@@ -140,31 +110,39 @@ class Consumer:
 
     def on_nudge(self) -> bool:
         """Somebody nudged: acknowledgements wait, or the buffer does."""
-        with suppress(BlockingIOError):  # somebody else's nudge was read with an earlier one
-            os.eventfd_read(self.eventfd)
+        self.nudge.take()
         delivered = self.deliver()
         self.turn()
         return delivered
 
-    def _busy(self) -> int:
+    def _is_hungry(self, credit: int) -> bool:
+        """Whether more is ready than this consumer has, and half of what it may have is used up."""
+        if not self.more or credit < len(self.buffer):
+            return False
         qos = self.channel.qos
-        return len(qos._delivered) - len(qos._dirty) + len(self.buffer)
+        busy = len(qos._delivered) - len(qos._dirty) + len(self.buffer)
+        return credit >= max(1, (credit + busy) // 2)
 
-    def _acks_are_due(self, acks: int, now: float) -> bool:
+    def _acks_are_due(self, now: float) -> bool:
+        acks = len(self.channel.book.done)
+        if not acks:
+            return False
         if self.channel.poller.hub is None or acks >= ACK_BATCH:
             return True
         if self.acks_since is None:
             self.acks_since = now
-        wait = self.acks_since + ACK_DELAY - now
-        if wait <= 0:
+        due = self.acks_since + ACK_DELAY
+        if now >= due:
             return True
-        self.channel.poller.hub.call_later(wait, self.nudge)
+        self.alarm.pull(due)
         return False
 
     def _listen(self, now: float) -> None:
-        lanes = self.channel.active_queues
         # Who has work at hand, or knows of more, needs no waking; each answered pop would cost a round trip.
-        if lanes and not self.more and not self.buffer:
+        if self.more or self.buffer:
+            return
+        lanes = self.channel.active_queues
+        if lanes:
             self.bell.listen(lanes, at=now)
             self.channel.poller.watch(self.channel, self.bell.wire, "BELL")
 
@@ -174,7 +152,7 @@ class Consumer:
         self._unsend()
         self.claims.connect()
         self.channel.poller.watch(self.channel, self.claims, "CLAIM")
-        self.channel.poller.watch_nudges(self.channel, self.eventfd)
+        self.channel.poller.watch_nudges(self.channel, self.nudge)
         self.wanted = False
         self.acks_since = None
         self.next_claim_at = now + PERIOD
@@ -247,32 +225,14 @@ class Consumer:
 
     def _take_messages(self, claim: Claim) -> float:
         for given in claim.queues:
-            queue = self.asked[given.position]
-            for entry in given.entries:
-                leases = (Lease(queue, queue, entry.id, entry.token),) if entry.token else ()
-                self.buffer.append(Delivery(queue, leases, entry.id, entry.payload, entry.strikes, entry.revoked))
+            self.buffer.add_entries(self.asked[given.position], given.entries)
         self.more = claim.more
         return self._pause(claim)
 
     def _take_timers(self, lane: str, claim: TimerClaim) -> float:
-        declared = self.channel.timer_queues[lane]
-        sound: list[Lease] = []
-        for batch in claim.batches:
-            for found in batch.ids:
-                lease = Lease(lane, batch.queue, found, batch.token)
-                if found in batch.strikes:
-                    # What struck comes alone, so that one poison job cannot take its neighbours along.
-                    self._add_timers(declared.task, lane, [lease], claim.now_ms, struck=True)
-                else:
-                    sound.append(lease)
-        for start in range(0, len(sound), declared.batch):
-            self._add_timers(declared.task, lane, sound[start : start + declared.batch], claim.now_ms, struck=False)
+        self.buffer.add_timers(lane, claim)
         self.more = self.more or claim.more
         return self._pause(claim)
-
-    def _add_timers(self, task: str, lane: str, leases: Sequence[Lease], now_ms: int, *, struck: bool) -> None:
-        message = timer_message(task, [lease.id for lease in leases], lane=lane, now_ms=now_ms, struck=struck)
-        self.buffer.append(Delivery(lane, tuple(leases), timers=message))
 
     def _pause(self, claim: Claim | TimerClaim) -> float:
         """Seconds until the next claim makes sense."""
@@ -284,74 +244,30 @@ class Consumer:
 
     def _sleep(self, seconds: float) -> None:
         self.next_claim_at = self.claims.sent_at + seconds
-        hub = self.channel.poller.hub
-        if hub is None:
-            return
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm = hub.call_later(max(0.0, self.next_claim_at - time.monotonic()), self._wake)
-
-    def _wake(self) -> None:
-        self._alarm = None
-        self.turn()
+        if self.channel.poller.hub is not None:
+            self.alarm.attach(self.channel.poller.hub)
+            self.alarm.set(self.next_claim_at)
 
     # ------------------------------------------------------------ handing over
 
     def deliver(self) -> bool:
         """Hands messages over for a slice of time (without a loop: one); whether it was any."""
-        until = time.monotonic() + SLICE
-        delivered = False
-        while self.buffer and not self._closed:
-            delivered = self._hand_over(self.buffer.popleft()) or delivered
-            if delivered and (self.channel.poller.hub is None or time.monotonic() >= until):
-                break
+        if self._closed:
+            return False
+        delivered = self.buffer.hand_over(seconds=SLICE if self.channel.poller.hub is not None else 0.0)
         if self.buffer:
-            self.nudge()
+            self.nudge.give()
         return delivered
 
-    def _hand_over(self, delivery: Delivery) -> bool:
-        book = self.channel.book
-        if delivery.queue not in self.channel.connection._callbacks:
-            self._give_back([delivery])
-            return False
-        try:
-            message = delivery.timers or from_payload(delivery.payload, strikes=delivery.strikes)
-        except Unreadable as error:
-            self.bury(delivery.queue, delivery.leases, reason=f"unreadable: {error}")
-            return False
-        if delivery.leases:
-            tag = book.take(delivery.leases, timers=delivery.timers is not None)
-        else:
-            tag = f"no-ack-{id(delivery)}"
-        message["properties"]["delivery_tag"] = tag
-        if delivery.revoked:
-            self.channel.hooks.on_revoked(message.get("headers", {}).get("id") or "")
-        self.channel.connection._deliver(message, delivery.queue)
-        return True
-
-    def bury(self, queue: str, leases: Sequence[Lease], *, reason: str) -> None:
-        """Puts messages that nobody can read with the dead; the consumer lives on."""
-        logger.error("a message on %s is dead: %s", queue, reason, extra={"action": "bury", "queue": queue})
-        self.channel.book.bury(list(leases), reason=reason[:500])
-
     # ------------------------------------------------------------ ending
-
-    def drop(self, queue: str) -> None:
-        """Gives back what was claimed of a queue and not handed over."""
-        dropped = [delivery for delivery in self.buffer if delivery.queue == queue]
-        if dropped:
-            self.buffer = deque(delivery for delivery in self.buffer if delivery.queue != queue)
-            self._give_back(dropped)
 
     def close(self) -> None:
         """Gives back everything that was not handed over, also what a claim under way still brings."""
         if self._closed:
             return
-        with self._nudging:
-            self._closed = True
-        self.channel.book.bells.discard(self.nudge)
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._closed = True
+        self.channel.book.bells.discard(self.nudge.give)
+        self.alarm.close()
         try:
             if self.claims.sent and self.claims.socket is not None:
                 self.claims.socket.settimeout(2.0)
@@ -359,11 +275,10 @@ class Consumer:
         except Exception as error:
             logger.warning("the last claim's reply was lost, its leases will run out: %s", error)
         self._unsend()
-        self._give_back(list(self.buffer))
         self.buffer.clear()
         self.claims.close()
         self.bell.wire.close()
-        os.close(self.eventfd)
+        self.nudge.close()
 
     def _read_last(self) -> None:
         replies = self.claims.receive()
@@ -374,20 +289,6 @@ class Consumer:
         self._take_messages(parse_claim(replies[self._plain]))
         for lane, reply in zip(self._lanes, replies[self._plain + 1 :], strict=True):
             self._take_timers(lane, parse_timer_claim(reply))
-
-    def _give_back(self, deliveries: list[Delivery]) -> None:
-        book = self.channel.book
-        messages = [lease for delivery in deliveries if delivery.timers is None for lease in delivery.leases]
-        timers = [lease for delivery in deliveries if delivery.timers is not None for lease in delivery.leases]
-        book.timers.update(timers)
-        # What was claimed without a lease is not in Redis any more: it goes to the end of its line.
-        deleted = [delivery for delivery in deliveries if not delivery.leases]
-        try:
-            for delivery in deleted:
-                book.queue(delivery.queue, delivery.queue).schedule([Entry(delivery.id, payload=delivery.payload)])
-            book.give_back(messages + timers)
-        except Exception as error:
-            logger.warning("could not give back %d claimed messages: %s", len(messages + timers), error)
 
     def _unsend(self) -> None:
         """Acknowledgements whose claim got no reply are sent again; a second time does no harm."""

@@ -22,6 +22,10 @@ MAX_ID = 128
 Message = dict[str, Any]
 
 
+#: ``json.loads`` first finds out which encoding bytes have; ours are always UTF-8.
+_decode = json.JSONDecoder().decode
+
+
 class Unreadable(ValueError):
     """A payload is not a message that kombu wrote."""
 
@@ -70,7 +74,7 @@ def from_payload(payload: bytes, *, strikes: int) -> Message:
     Raises Unreadable where it is none.
     """
     try:
-        message = json.loads(payload)
+        message = _decode(payload.decode())
         properties = message["properties"]
         if strikes:
             message["headers"]["redelivered"] = True

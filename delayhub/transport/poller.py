@@ -13,6 +13,7 @@ from kombu.utils.eventio import ERR, READ
 
 from delayhub.transport.bell import TIMEOUT_SECONDS
 from delayhub.transport.consumer import PERIOD
+from delayhub.transport.nudge import Nudge
 from delayhub.transport.wire import Wire
 
 logger = get_logger(__name__)
@@ -44,10 +45,10 @@ class Poller(MultiChannelPoller):
         self._chan_to_sock[channel, wire, kind] = sock
         self._watch(channel, sock.fileno(), kind)
 
-    def watch_nudges(self, channel: Any, eventfd: int) -> None:
+    def watch_nudges(self, channel: Any, nudge: Nudge) -> None:
         """Calls the channel's NUDGE handler when somebody wakes its consumer."""
-        if eventfd not in self._fd_to_chan:
-            self._watch(channel, eventfd, "NUDGE")
+        if nudge.fileno() not in self._fd_to_chan:
+            self._watch(channel, nudge.fileno(), "NUDGE")
 
     def _watch(self, channel: Any, fileno: int, kind: str) -> None:
         self._fd_to_chan[fileno] = (channel, kind)

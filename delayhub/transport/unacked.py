@@ -146,7 +146,8 @@ class LeaseBook:
                 taken.append(self.done.popleft())
             except IndexError:
                 break
-        self.timers.difference_update(taken)
+        if self.timers:
+            self.timers.difference_update(taken)
         return taken
 
     def flush(self) -> None:

@@ -1,0 +1,125 @@
+"""Wakes an event loop at a moment, to the microsecond.
+
+The loop's own timers are rounded up to the next millisecond by epoll, which would be half of a task's lateness.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+_CLOCK_MONOTONIC = 1
+
+
+class _Moment(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+class _Setting(ctypes.Structure):
+    _fields_ = (("interval", _Moment), ("value", _Moment))
+
+
+def _library() -> Any:
+    """The C library where it has timer descriptors (Linux, 64 bits), else None."""
+    if not sys.platform.startswith("linux") or ctypes.sizeof(ctypes.c_long) < 8:
+        return None
+    library = ctypes.CDLL(None, use_errno=True)
+    return library if hasattr(library, "timerfd_create") else None
+
+
+_LIBC = _library()
+
+
+class TimerDescriptor:
+    """A descriptor that becomes readable after some seconds. ``available`` says whether this system has them."""
+
+    available = _LIBC is not None
+
+    def __init__(self) -> None:
+        self._descriptor: int = _LIBC.timerfd_create(_CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._descriptor < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._descriptor
+
+    def set(self, seconds: float) -> None:
+        """Becomes readable after so long, and not at the time that was set before."""
+        nanoseconds = max(1, int(seconds * 1e9))  # zero would switch it off
+        setting = _Setting(_Moment(0, 0), _Moment(*divmod(nanoseconds, 1_000_000_000)))
+        if _LIBC.timerfd_settime(self._descriptor, 0, ctypes.byref(setting), None) < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    def take(self) -> None:
+        """Makes the descriptor silent again."""
+        with suppress(BlockingIOError):  # it was set anew after it had been seen
+            os.read(self._descriptor, 8)
+
+    def close(self) -> None:
+        """Closes the descriptor."""
+        os.close(self._descriptor)
+
+
+class Alarm:
+    """Calls back at a moment of the monotonic clock, in the thread of an event loop.
+
+    Args:
+        wake: what is called.
+    """
+
+    def __init__(self, wake: Any) -> None:
+        self._wake = wake
+        self._at: float | None = None
+        self._timer = TimerDescriptor() if TimerDescriptor.available else None
+        self._hub: Any = None
+        self._entry: Any = None
+
+    def attach(self, hub: Any) -> None:
+        """Gets its event loop; a second time does nothing."""
+        if self._hub is hub:
+            return
+        self._hub = hub
+        if self._timer is not None:
+            hub.add_reader(self._timer.fileno(), self._ring)
+
+    def set(self, at: float) -> None:
+        """Calls back then, and not when it was asked for before."""
+        if self._hub is None or at == self._at:
+            return
+        self._at = at
+        seconds = max(0.0, at - time.monotonic())
+        if self._timer is not None:
+            self._timer.set(seconds)
+            return
+        if self._entry is not None:
+            self._entry.cancel()
+        self._entry = self._hub.call_later(seconds, self._ring)
+
+    def pull(self, at: float) -> None:
+        """Calls back then, where it would be later or never."""
+        if self._at is None or at < self._at:
+            self.set(at)
+
+    def close(self) -> None:
+        """Never calls back again."""
+        if self._entry is not None:
+            self._entry.cancel()
+        if self._timer is not None:
+            if self._hub is not None:
+                self._hub.remove(self._timer.fileno())
+            self._timer.close()
+            self._timer = None
+        self._hub = None
+
+    def _ring(self) -> None:
+        if self._timer is not None:
+            self._timer.take()
+        self._at = None
+        self._wake()

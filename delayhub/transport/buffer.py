@@ -1,0 +1,137 @@
+"""What a channel has claimed and not yet handed over: messages and batches of timers, in their order."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from kombu.log import get_logger
+
+from delayhub.engine import Claimed, Entry, Lease, TimerClaim
+from delayhub.transport.envelope import Message, Unreadable, from_payload, timer_message
+
+logger = get_logger(__name__)
+
+
+class Delivery(NamedTuple):
+    """One message to come: an entry of the queue, or timers of the lane of that name."""
+
+    queue: str
+    entry: Claimed | None
+    timers: Message | None = None
+    timer_leases: tuple[Lease, ...] = ()
+
+    @property
+    def leases(self) -> tuple[Lease, ...]:
+        """What is acknowledged with the message; nothing where its claim has deleted it."""
+        if self.entry is None:
+            return self.timer_leases
+        return (Lease(self.queue, self.queue, self.entry.id, self.entry.token),) if self.entry.token else ()
+
+
+class Buffer:
+    """Deliveries of one channel. They count as credit that is taken, and are the first to go back."""
+
+    def __init__(self, channel: Any) -> None:
+        self.channel = channel
+        self.deliveries: deque[Delivery] = deque()
+
+    def __len__(self) -> int:
+        return len(self.deliveries)
+
+    # ------------------------------------------------------------ in
+
+    def add_entries(self, queue: str, entries: Iterable[Claimed]) -> None:
+        """Takes in what a claim returned of a queue."""
+        self.deliveries.extend([Delivery(queue, entry) for entry in entries])
+
+    def add_timers(self, lane: str, claim: TimerClaim) -> None:
+        """Takes in what a claim returned of a timer lane, as messages for the lane's task."""
+        declared = self.channel.timer_queues[lane]
+        sound: list[Lease] = []
+        for batch in claim.batches:
+            for found in batch.ids:
+                lease = Lease(lane, batch.queue, found, batch.token)
+                if found in batch.strikes:
+                    # What struck comes alone, so that one poison job cannot take its neighbours along.
+                    self._add_batch(declared.task, lane, [lease], claim.now_ms, struck=True)
+                else:
+                    sound.append(lease)
+        for start in range(0, len(sound), declared.batch):
+            self._add_batch(declared.task, lane, sound[start : start + declared.batch], claim.now_ms, struck=False)
+
+    def _add_batch(self, task: str, lane: str, leases: Sequence[Lease], now_ms: int, *, struck: bool) -> None:
+        message = timer_message(task, [lease.id for lease in leases], lane=lane, now_ms=now_ms, struck=struck)
+        self.deliveries.append(Delivery(lane, None, message, tuple(leases)))
+
+    # ------------------------------------------------------------ out
+
+    def hand_over(self, *, seconds: float) -> bool:
+        """Hands messages over for that long, but at least one; whether it was any."""
+        until = time.monotonic() + seconds
+        receivers = self.channel.connection._callbacks
+        handed_over = False
+        while self.deliveries:
+            delivery = self.deliveries.popleft()
+            receive = receivers.get(delivery.queue)
+            if receive is None:
+                self._give_back([delivery])
+                continue
+            message = self._message(delivery)
+            if message is not None:
+                receive(message)
+                handed_over = True
+                if time.monotonic() >= until:
+                    break
+        return handed_over
+
+    def drop(self, queue: str) -> None:
+        """Gives back what there is of a queue."""
+        dropped = [delivery for delivery in self.deliveries if delivery.queue == queue]
+        if dropped:
+            self.deliveries = deque(delivery for delivery in self.deliveries if delivery.queue != queue)
+            self._give_back(dropped)
+
+    def clear(self) -> None:
+        """Gives everything back."""
+        deliveries = list(self.deliveries)
+        self.deliveries.clear()
+        self._give_back(deliveries)
+
+    def bury(self, queue: str, leases: Sequence[Lease], *, reason: str) -> None:
+        """Puts messages that nobody can read with the dead; the consumer lives on."""
+        logger.error("a message on %s is dead: %s", queue, reason, extra={"action": "bury", "queue": queue})
+        self.channel.book.bury(list(leases), reason=reason[:500])
+
+    def _message(self, delivery: Delivery) -> Message | None:
+        """The message, leased under its delivery tag; None where it is unreadable, and buried."""
+        leases, entry, message = delivery.leases, delivery.entry, delivery.timers
+        if entry is not None:
+            try:
+                message = from_payload(entry.payload, strikes=entry.strikes)
+            except Unreadable as error:
+                self.bury(delivery.queue, leases, reason=f"unreadable: {error}")
+                return None
+            if entry.revoked:
+                self.channel.hooks.on_revoked(message.get("headers", {}).get("id") or "")
+        assert message is not None
+        tag = self.channel.book.take(leases, timers=entry is None) if leases else f"no-ack-{id(delivery)}"
+        message["properties"]["delivery_tag"] = tag
+        return message
+
+    def _give_back(self, deliveries: Sequence[Delivery]) -> None:
+        book = self.channel.book
+        messages = [lease for delivery in deliveries if delivery.entry is not None for lease in delivery.leases]
+        timers = [lease for delivery in deliveries if delivery.entry is None for lease in delivery.leases]
+        book.timers.update(timers)
+        try:
+            for delivery in deliveries:
+                if delivery.entry is not None and not delivery.leases:
+                    # What was claimed without a lease is not in Redis any more: it goes to the end of its line.
+                    entry = Entry(delivery.entry.id, payload=delivery.entry.payload)
+                    book.queue(delivery.queue, delivery.queue).schedule([entry])
+            book.give_back(messages + timers)
+        except Exception as error:
+            logger.warning("could not give back %d claimed messages: %s", len(deliveries), error)
