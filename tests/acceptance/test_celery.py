@@ -202,8 +202,8 @@ def test_remote_control_leaves_no_keys_behind(
     proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
 ) -> None:
     with worker("threads"):
-        assert proj.app.control.ping(timeout=1)
-        assert proj.app.control.inspect(timeout=1).active()
+        wait_for(lambda: proj.app.control.ping(timeout=1), "an answer to a ping")
+        wait_for(lambda: proj.app.control.inspect(timeout=1).active() is not None, "the tasks that run")
         kept = [key for key in redis_client.scan_iter("delayhub:*pidbox*", count=1000) if redis_client.pttl(key) == -1]
 
     assert kept == []
