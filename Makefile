@@ -11,7 +11,7 @@ TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt cover bench-engine bench-transport bench-jobs chaos chaos-jobs chaos-site clean
+.PHONY: help demo up test check fmt cover bench-engine bench-transport bench-jobs bench-million chaos chaos-jobs chaos-site clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench-transport: $(VENV)/.dev ## measure the transport beside kombu's own Redis 
 
 bench-jobs: $(VENV)/.dev ## measure jobs from row to callback
 	@$(BIN)/python benchmarks/jobs.py
+
+bench-million: $(VENV)/.dev ## measure how long each verb holds Redis with a million entries (minutes)
+	@$(BIN)/python -m benchmarks.million
 
 chaos: $(VENV)/.dev ## kill workers and Redis, fail over and cut lines under 10 000 tasks; count what was lost (minutes)
 	@$(BIN)/python -m benchmarks.chaos_transport

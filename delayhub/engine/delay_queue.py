@@ -58,16 +58,24 @@ class DelayQueue:
 
     def reschedule(self, ids: Sequence[str], *, due_ms: int) -> list[str]:
         """For each id: ``moved``, ``leased`` (a consumer holds it, left alone) or ``absent``."""
-        replies = (self._run("reschedule", [due_ms, *chunk], lane=True) for chunk in chunks(ids))
-        return [text(answer) for reply in replies for answer in reply]
+        answers = dict.fromkeys(ids, "absent")
+        for chunk, first, last in self._stretches(ids):
+            reply = self._run("reschedule", [due_ms, first, last, *chunk], lane=True)
+            for entry_id, answer in zip(chunk, map(text, reply), strict=True):
+                answers[entry_id] = max(answers[entry_id], answer)  # "moved" before "leased" before "absent"
+        return [answers[entry_id] for entry_id in ids]
 
     def cancel(self, ids: Sequence[str], *, tombstone_ms: int = 0) -> list[int]:
         """For each id: how many entries were removed, copies included. Leased entries stay with their consumer.
 
         A tombstone marks later entries of the id as revoked for so long.
         """
-        replies = (self._run("cancel", [tombstone_ms, *chunk]) for chunk in chunks(ids))
-        return [int(answer) for reply in replies for answer in reply]
+        removed = dict.fromkeys(ids, 0)
+        for chunk, first, last in self._stretches(ids):
+            reply = self._run("cancel", [tombstone_ms, first, last, *chunk])
+            for entry_id, count in zip(chunk, reply, strict=True):
+                removed[entry_id] += count
+        return [removed[entry_id] for entry_id in ids]
 
     def discard(self, ids: Sequence[str]) -> int:
         """How many entries were removed: exactly these, not their copies, where no consumer holds them."""
@@ -131,7 +139,7 @@ class DelayQueue:
 
     def reap(self, *, limit: int = 100) -> Reaped:
         """Leases that ran out, taken back with a strike; every claim does this too."""
-        return Reaped(*self._run("reap", [min(limit, 1000), self.options.max_strikes], lane=True))
+        return Reaped(*self._run("reap", [min(limit, CHUNK), self.options.max_strikes], lane=True))
 
     def redrive(self, ids: Sequence[str] | None = None, *, limit: int = 100) -> int:
         """How many dead messages are back in line: those named, or the ``limit`` (at most 1 000) oldest."""
@@ -141,7 +149,14 @@ class DelayQueue:
 
     def purge(self) -> int:
         """How many messages were removed: all that nobody holds, but not the dead."""
-        return int(self._run("purge", []))
+        removed = int(self._run("purge", [CHUNK]))
+        if removed >= 0:
+            return removed
+        # Too much is kept to copy it aside in one call. What is published meanwhile stays.
+        counts, removed = self.count(), 0
+        while some := self._run("purge_some", [min(CHUNK, counts.waiting + counts.ready - removed)]):
+            removed += some
+        return removed
 
     def delete(self) -> int:
         """Removes the queue with everything in it, leases and dead included; how many keys that were."""
@@ -155,9 +170,10 @@ class DelayQueue:
 
     def payloads(self, ids: Sequence[str]) -> dict[str, list[bytes]]:
         """The payloads stored under each id and its copies."""
-        found: dict[str, list[bytes]] = {}
-        for chunk in chunks(ids):
-            found.update(zip(chunk, self._run("payloads", chunk), strict=True))
+        found: dict[str, list[bytes]] = {entry_id: [] for entry_id in ids}
+        for chunk, first, last in self._stretches(ids):
+            for entry_id, payloads in zip(chunk, self._run("payloads", [first, last, *chunk]), strict=True):
+                found[entry_id] += payloads
         return found
 
     def list(self, place: Place | str, *, offset: int = 0, limit: int = 100, payloads: bool = False) -> list[Listed]:
@@ -167,6 +183,15 @@ class DelayQueue:
             Listed(text(found), int(at), int(step), int(strikes), text(reason) if reason else None, payload)
             for found, at, step, strikes, reason, payload in reply
         ]
+
+    def _stretches(self, ids: Sequence[str]) -> Iterator[tuple[Sequence[str], int, int]]:
+        """Ids, and the first and last number of their copies, for one call each; ids with thousands of copies too."""
+        drawn: Any = self.client.hmget(self.keys.copies, [f"n:{entry_id}" for entry_id in ids]) if ids else []
+        most = max((int(count) for count in drawn if count), default=0)
+        stretch = min(most, CHUNK)
+        for first in range(0, most + 1, stretch + 1):
+            for chunk in chunks(ids, CHUNK // (stretch + 1) or 1):
+                yield chunk, first, first + stretch
 
     def _run(self, verb: str, args: Sequence[Any], *, lane: bool = False) -> Any:
         keys = [self.keys.base, self.lane_keys.base] if lane else [self.keys.base]

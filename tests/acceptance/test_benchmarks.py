@@ -90,3 +90,12 @@ def test_the_transport_can_be_measured_beside_kombus() -> None:
     assert found["redis"].keys() == found["delayhub"].keys()
     assert found["delayhub"]["earliest_ms"] >= 0
     assert found["delayhub"]["solo_tasks_per_second"] > 0
+
+
+@pytest.mark.slow
+def test_what_each_verb_costs_can_be_measured() -> None:
+    found = figures("-m", "benchmarks.million", "--entries=5000")
+
+    assert (
+        max(found[verb] for verb in ("schedule", "claim 1 000, all ready", "purge, all dead", "import-redis")) < 10_000
+    )

@@ -1,10 +1,13 @@
 -- Removes all messages that nobody holds, but not the dead: a person decides about those.
 -- KEYS: queue
--- ARGV: none
--- Returns: how many were removed
--- Complexity: O(leased + dead); what was removed is freed in the background
+-- ARGV: most that may be leased and dead
+-- Returns: how many were removed, or -1 where more is leased and dead: nothing was done
+-- Complexity: O(leased + dead), bounded by ARGV; what was removed is freed in the background
 -- Uses: none
 local q = KEYS[1]
+if redis.call('ZCARD', q .. LEASED) + redis.call('ZCARD', q .. DEAD) > tonumber(ARGV[1]) then
+  return -1
+end
 local removed = redis.call('ZCARD', q .. WAITING)
 redis.call('UNLINK', q .. WAITING)
 for step = 0, MAX_STEPS - 1 do

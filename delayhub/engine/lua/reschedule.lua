@@ -1,14 +1,14 @@
 -- Moves messages that nobody holds to another time; copies of an id move with it.
 -- KEYS: queue, lane
--- ARGV: due ms, then ids
+-- ARGV: due ms, first and last of the copies looked at (0: the id itself), then ids
 -- Returns: for each id: moved, leased (a consumer holds it: left alone) or absent
 -- Complexity: O(log n) an id and copy
 -- Uses: now, ring, ready, lift, place, names
-local q, lane, due = KEYS[1], KEYS[2], tonumber(ARGV[1])
+local q, lane, due, first, last = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local out = {}
-for i = 2, #ARGV do
+for i = 4, #ARGV do
   local outcome = 'absent'
-  for _, id in ipairs(names(q, ARGV[i])) do
+  for _, id in ipairs(names(q, ARGV[i], first, last)) do
     local score = redis.call('ZSCORE', q .. WAITING, id)
     local step = score and tonumber(score) % 16 or 0
     for ready_step = 1, MAX_STEPS - 1 do

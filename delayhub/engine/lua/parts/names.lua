@@ -1,11 +1,11 @@
--- names(q, id): the id and those of its copies that there are.
-local function names(q, id)
+-- names(q, id, first, last): of the id (number 0) and its copies, numbered from 1, those in that range that there are.
+local function names(q, id, first, last)
   local found = {}
-  if redis.call('HEXISTS', q .. PAYLOAD, id) == 1 then
+  if first == 0 and redis.call('HEXISTS', q .. PAYLOAD, id) == 1 then
     found[1] = id
   end
-  local copies = tonumber(redis.call('HGET', q .. COPIES, 'n:' .. id) or 0)
-  for n = 1, copies do
+  local copies = math.min(tonumber(redis.call('HGET', q .. COPIES, 'n:' .. id) or 0), last)
+  for n = math.max(first, 1), copies do
     local name = id .. '#' .. n
     if redis.call('HEXISTS', q .. PAYLOAD, name) == 1 then
       found[#found + 1] = name
