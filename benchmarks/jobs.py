@@ -1,12 +1,15 @@
 """What does a job cost, from its row to its callback?
 
-Question: creates a second (bulk, single), callbacks a second when many are due at once (all taken, all failing) beside
-    a plain Celery task that posts with ``requests``, lateness at a steady rate, bytes in Redis, a fast biz type beside
-    a slow receiver, the cost of a backlog that is paused, and how a delivery's cost grows with what is pending.
-Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis and the receiver.
+Question: creates a second (bulk, single); callbacks a second when many are due at once (all taken, all failing) beside
+    a plain Celery task that posts with ``requests``, and who spends how much CPU on each; lateness at a steady rate;
+    bytes in Redis; a fast biz type beside a slow receiver; how all that grows with what is pending; what a backlog
+    that is paused costs; and how soon jobs fire after Redis has lost everything.
+Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
 Command: make bench-jobs
-Result: one JSON line.
+Result: a table on stderr, one JSON line on stdout.
 Caveat: PostgreSQL with its own defaults (fsync on); other work on the machine shows. Compare ratios within a run.
+    How CPU time is told apart: see ``jobs_cost``. The servers' share is more than they would need on cores of their
+    own, since they share one with the receiver.
 """
 
 from __future__ import annotations
@@ -16,221 +19,153 @@ import json
 import os
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
+from statistics import median
 from typing import Any
 
+import jobs_backlog
 from django.utils import timezone
-from jobs_rig import OTHER_CORE, WORKER_CORE, Rig, percentile, rig, wait_until
-
-BULK = 500
+from jobs_bench import Bench
+from jobs_cost import http_alone
+from jobs_rig import OTHER_CORE, WORKER_CORE, rig
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=20_000, help="due at one moment")
+    parser.add_argument("--rounds", type=int, default=3, help="of bursts and plain tasks in turn; medians count")
     parser.add_argument("--seconds", type=float, default=10.0, help="of steady load")
-    parser.add_argument("--only", nargs="*", default=[], help="create memory bursts steady slow baseline growth")
     parser.add_argument("--pending", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--paused", type=int, default=1_000_000, help="overdue jobs of a paused biz type")
+    parser.add_argument("--flushed", type=int, default=100_000, help="jobs pending when Redis loses everything")
+    parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
     asked = parser.parse_args()
+    found: dict[str, Any] = {"jobs": asked.jobs}
+    began = time.monotonic()
     with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600") as made:
         os.sched_setaffinity(0, {OTHER_CORE})
-        bench = Bench(made, jobs=asked.jobs, seconds=asked.seconds, pending=asked.pending)
-        print(json.dumps(bench.figures(asked.only), ensure_ascii=False))
+        bench = Bench(made, jobs=asked.jobs, seconds=asked.seconds)
+        for name in asked.only:
+            bench.say(f"{time.monotonic() - began:4.0f} s  {name} …")
+            found |= PARTS[name](bench, asked)
+    for name, value in found.items():
+        bench.say(f"{name:.<60} {value}")
+    print(json.dumps(found, ensure_ascii=False))
 
 
-class Bench:
-    """One run over one rig."""
+def create(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
+    """Rows a second, on the worker's core."""
+    from tasksapp.models import Job
+    from tasksapp.scheduling import create
 
-    def __init__(self, made: Rig, *, jobs: int, seconds: float, pending: list[int]) -> None:
-        self.rig, self.jobs, self.seconds, self.pending = made, jobs, seconds, pending
-        made.set_django_up()
-        self.port = made.start_receiver()
+    code = bench.biz_type("created", "ok/created")
+    os.sched_setaffinity(0, {WORKER_CORE})
+    far = timezone.now() + timedelta(minutes=40)
+    bulk = bench.create_due(code, asked.jobs, far)
+    began = time.perf_counter()
+    for n in range(asked.jobs // 20):
+        create(code, biz_id=f"order-{n}", due_at=far, body={"order": n})
+    single = time.perf_counter() - began
+    os.sched_setaffinity(0, {OTHER_CORE})
+    Job.objects.all().delete()
+    return {
+        "creates/s, bulk of 500": round(asked.jobs / bulk),
+        "creates/s, single": round(asked.jobs // 20 / single),
+    }
 
-    def figures(self, only: list[str]) -> dict[str, Any]:
-        """The figures of the parts asked for, or of all."""
-        parts: dict[str, Callable[[], dict[str, Any]]] = {
-            "create": self.create,
-            "memory": self.memory,
-            "bursts": self.bursts,
-            "steady": self.steady_load,
-            "slow": self.beside_a_slow_receiver,
-            "baseline": self.baseline,
-            "growth": self.growth,
+
+def memory(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
+    """What Redis holds for each job, inside the near window and beyond it."""
+    from tasksapp.models import Job
+
+    code = bench.biz_type("held", "ok/held")
+    with bench.rig.redis.client() as client:
+        client.flushall()
+        before = client.info("memory")["used_memory"]
+        bench.create_due(code, asked.jobs, timezone.now() + timedelta(minutes=40), spread_seconds=600)
+        near = client.info("memory")["used_memory"] - before
+        client.flushall()
+        before = client.info("memory")["used_memory"]
+        bench.create_due(code, asked.jobs, timezone.now() + timedelta(hours=5))
+        far = client.info("memory")["used_memory"] - before
+    Job.objects.all().delete()
+    return {
+        "Redis bytes/job": round(near / asked.jobs, 1),
+        "Redis bytes/job beyond the window": round(far / asked.jobs, 2),
+    }
+
+
+def bursts(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
+    """Rounds of: many due at once, as many failing, plain Celery tasks. Medians."""
+    rows: list[dict[str, float]] = []
+    for number in range(asked.rounds):
+        with bench.rig.worker() as worker:
+            taken = bench.burst(worker, "ok", asked.jobs)
+        with bench.rig.worker() as worker:
+            failing = bench.burst(worker, "fail", asked.jobs // 2, max_attempts=1)
+        plain = _plain_tasks(bench, max(asked.jobs // 10, 100))
+        alone = http_alone(bench.url("ok/alone"), asked.jobs, core=WORKER_CORE)
+        row: dict[str, float] = {
+            "callbacks/s": taken.rate,
+            "callbacks/s, all failing": failing.rate,
+            "plain task/s": plain,
+            "times a plain task": round(taken.rate / plain, 1),
         }
-        found: dict[str, Any] = {"jobs": self.jobs}
-        for name in only or parts:
-            found |= parts[name]()
-        if "callbacks/s" in found and "plain task/s" in found:
-            found["times a plain task"] = round(found["callbacks/s"] / found["plain task/s"], 1)
-        return found
+        row |= {f"µs/job, {who}": spent for who, spent in taken.cost.items()}
+        row["µs/job, of the callbacks' HTTP alone"] = alone
+        row["µs/job, of the callbacks' Python"] = taken.cost["worker: callbacks"] - alone
+        row["µs/job, worker, all failing"] = failing.cost["worker"]
+        rows.append(row)
+        bench.say(f"  round {number + 1}: {json.dumps(row, ensure_ascii=False)}")
+    return {name: round(median(row[name] for row in rows), 1) for name in rows[0]}
 
-    def bursts(self) -> dict[str, Any]:
-        """Many due at one moment, and what the worker spent on each."""
-        with self.rig.worker() as spent:
-            taken = self.burst("ok", self.jobs)
-        with self.rig.worker():
-            failing = self.burst("fail", self.jobs // 2, max_attempts=1)
-        return {
-            "callbacks/s": taken,
-            "callbacks/s, all failing": failing,
-            "worker CPU µs/job": round(spent.cpu_seconds / self.jobs * 1_000_000),
-        }
 
-    def steady_load(self) -> dict[str, Any]:
-        """Lateness at 200 a second."""
-        with self.rig.worker():
-            late = self.steady("steady", 200)
-        return {f"lateness ms, 200/s, {name}": value for name, value in late.items()}
+def _plain_tasks(bench: Bench, count: int) -> int:
+    """Plain Celery tasks a second."""
+    bench.rig.extra |= {"BASELINE_BROKER": bench.rig.redis.url}
+    os.environ["BASELINE_BROKER"] = bench.rig.redis.url
+    bench.rig.forget_seen()
+    from jobs_baseline import app
 
-    def biz_type(self, code: str, path: str, *, port: int = 0, **fields: Any) -> str:
-        from tasksapp.models import BizType
+    with app.producer_or_acquire() as producer:
+        for n in range(count):
+            app.send_task("baseline.post", args=[bench.url("ok/plain"), {"n": n}], producer=producer)
+    with bench.rig.worker(app="jobs_baseline", queues="celery"):
+        bench.wait_until_seen(count)
+    at = sorted(one.at_us for one in bench.rig.seen())
+    return round((count - 1) / (at[-1] - at[0]) * 1_000_000)
 
-        url = f"http://127.0.0.1:{port or self.port}/{path}"
-        secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-        BizType.objects.create(code=code, url=url, signing_secret=secret, **fields)
-        return code
 
-    def create_due(self, code: str, count: int, due: datetime, *, spread_seconds: float = 0.0) -> float:
-        """Creates jobs in bulk; the seconds that took."""
-        from tasksapp.scheduling import JobRequest, create_many
+def steady(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
+    """Lateness at 200 a second."""
+    with bench.rig.worker():
+        late = bench.steady("steady", 200)
+    return {f"lateness ms, 200/s, {name}": value for name, value in late.items()}
 
-        began = time.perf_counter()
-        for start in range(0, count, BULK):
-            part = range(start, min(count, start + BULK))
-            create_many(
-                [
-                    JobRequest(
-                        biz_type=code,
-                        biz_id=f"order-{n}",
-                        due_at=due + timedelta(seconds=spread_seconds * n / count),
-                        body={"order": n, "note": "the customer did not pay"},
-                    )
-                    for n in part
-                ]
-            )
-        return time.perf_counter() - began
 
-    def create(self) -> dict[str, Any]:
-        from tasksapp.models import Job
-        from tasksapp.scheduling import create
+def slow(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
+    """A fast biz type's lateness alone, and beside jobs at 50/s whose receiver takes ten seconds."""
+    with bench.rig.worker():
+        alone = bench.steady("alone", 100)
+        code = bench.biz_type("slow", "slow/one", port=bench.rig.start_receiver(), timeout_seconds=30)
+        seconds = bench.seconds + 4
+        bench.create_due(code, int(50 * seconds), timezone.now(), spread_seconds=seconds)
+        beside = bench.steady("beside", 100)
+        bench.wait_until_ended(code)
+    return {"fast p99 ms, alone": alone["p99"], "fast p99 ms, beside a slow one": beside["p99"]}
 
-        self.biz_type("created", "ok/created")
-        os.sched_setaffinity(0, {WORKER_CORE})
-        far = timezone.now() + timedelta(minutes=40)
-        bulk = self.create_due("created", self.jobs, far)
-        began = time.perf_counter()
-        for n in range(self.jobs // 20):
-            create("created", biz_id=f"order-{n}", due_at=far, body={"order": n})
-        single = time.perf_counter() - began
-        os.sched_setaffinity(0, {OTHER_CORE})
-        Job.objects.all().delete()
-        return {
-            "creates/s, bulk of 500": round(self.jobs / bulk),
-            "creates/s, single": round(self.jobs // 20 / single),
-        }
 
-    def memory(self) -> dict[str, Any]:
-        from tasksapp.models import Job
-
-        with self.rig.redis.client() as client:
-            client.flushall()
-            before = client.info("memory")["used_memory"]
-            self.create_due("created", self.jobs, timezone.now() + timedelta(minutes=40), spread_seconds=600)
-            near = client.info("memory")["used_memory"] - before
-            client.flushall()
-            before = client.info("memory")["used_memory"]
-            self.create_due("created", self.jobs, timezone.now() + timedelta(hours=5))
-            far = client.info("memory")["used_memory"] - before
-        Job.objects.all().delete()
-        return {
-            "Redis bytes/job": round(near / self.jobs, 1),
-            "Redis bytes/job beyond the window": round(far / self.jobs, 2),
-        }
-
-    def burst(self, kind: str, count: int, **fields: Any) -> int:
-        """Callbacks a second, of so many that are due at one moment."""
-        code = self.biz_type(f"burst.{kind}.{time.time_ns()}", f"{kind}/burst", **fields)
-        self.rig.forget_seen()
-        due = timezone.now() + timedelta(seconds=2 + count / 4_000)
-        took = self.create_due(code, count, due)
-        if timezone.now() > due:
-            raise RuntimeError(f"creating {count} jobs took {took:.1f} s, longer than they had")
-        wait_until(lambda: self.rig.count_seen() >= count, seconds=120, otherwise=self.rig.count_seen)
-        seen = self.rig.seen()
-        last = max(one.at_us for one in seen) / 1_000_000
-        self.wait_until_ended(code)
-        return round(count / (last - due.timestamp()))
-
-    def steady(self, name: str, rate: int, *, kind: str = "ok", code: str = "") -> dict[str, float]:
-        """Lateness of jobs that are due evenly over some seconds."""
-        code = code or self.biz_type(f"{name}.{time.time_ns()}", f"{kind}/{name}")
-        self.rig.forget_seen()
-        count = int(rate * self.seconds)
-        self.create_due(code, count, timezone.now() + timedelta(seconds=2), spread_seconds=self.seconds)
-        path = f"/{kind}/{name}"
-        wait_until(lambda: self.of_path(path) >= count, seconds=60 + self.seconds, otherwise=lambda: self.of_path(path))
-        late = [one.lateness_ms for one in self.rig.seen() if one.path == path]
-        self.wait_until_ended(code)
-        return {"p50": percentile(late, 0.5), "p99": percentile(late, 0.99), "early": sum(one < 0 for one in late)}
-
-    def of_path(self, path: str) -> int:
-        return sum(one.path == path for one in self.rig.seen())
-
-    def beside_a_slow_receiver(self) -> dict[str, Any]:
-        """The fast one's lateness alone, and beside jobs at 50/s whose receiver takes ten seconds."""
-        with self.rig.worker():
-            alone = self.steady("alone", 100)
-            slow = self.biz_type("slow", "slow/one", port=self.rig.start_receiver(), timeout_seconds=30)
-            self.create_due(slow, int(50 * (self.seconds + 4)), timezone.now(), spread_seconds=self.seconds + 4)
-            beside = self.steady("beside", 100)
-            self.wait_until_ended(slow)
-        return {"fast p99 ms, alone": alone["p99"], "fast p99 ms, beside a slow one": beside["p99"]}
-
-    def wait_until_ended(self, code: str) -> None:
-        from tasksapp.models import LIVE, Job
-
-        live = Job.objects.filter(biz_type__code=code, status__in=LIVE)
-        wait_until(lambda: not live.exists(), seconds=60, otherwise=live.count)
-
-    def baseline(self) -> dict[str, Any]:
-        """Plain Celery tasks a second."""
-        count = max(self.jobs // 10, 100)
-        self.rig.extra |= {"BASELINE_BROKER": self.rig.redis.url}
-        os.environ["BASELINE_BROKER"] = self.rig.redis.url
-        self.rig.forget_seen()
-        from jobs_baseline import app
-
-        with app.producer_or_acquire() as producer:
-            for n in range(count):
-                app.send_task(
-                    "baseline.post", args=[f"http://127.0.0.1:{self.port}/ok/plain", {"n": n}], producer=producer
-                )
-        with self.rig.worker(app="jobs_baseline", queues="celery"):
-            wait_until(lambda: self.rig.count_seen() >= count, seconds=120, otherwise=self.rig.count_seen)
-        at = sorted(one.at_us for one in self.rig.seen())
-        return {"plain task/s": round((count - 1) / (at[-1] - at[0]) * 1_000_000)}
-
-    def growth(self) -> dict[str, Any]:
-        """A burst's rate with so many others pending: a third in the window, a third beyond, a third paused."""
-        from tasksapp.models import UNTIL_RESUMED, Job
-
-        found: dict[str, Any] = {}
-        if not self.pending:
-            return found
-        Job.objects.all().delete()
-        kinds = [
-            (self.biz_type("grow.near", "ok/near"), timedelta(minutes=50)),
-            (self.biz_type("grow.far", "ok/far"), timedelta(hours=5)),
-            (self.biz_type("grow.paused", "ok/paused", paused_until=UNTIL_RESUMED), timedelta(minutes=-5)),
-        ]
-        there = 0
-        for pending in self.pending:
-            for code, ahead in kinds:
-                self.create_due(code, (pending - there) // 3, timezone.now() + ahead)
-            there = pending
-            with self.rig.worker():
-                found[f"callbacks/s, {pending} pending"] = self.burst("ok", min(self.jobs, 5_000))
-        return found
+#: What there is to measure, in this order.
+PARTS: dict[str, Callable[[Bench, argparse.Namespace], dict[str, Any]]] = {
+    "create": create,
+    "memory": memory,
+    "bursts": bursts,
+    "steady": steady,
+    "slow": slow,
+    "growth": lambda bench, asked: jobs_backlog.growth(bench, asked.pending),
+    "paused": lambda bench, asked: jobs_backlog.paused(bench, asked.paused),
+    "flushed": lambda bench, asked: jobs_backlog.flushed(bench, asked.flushed),
+}
 
 
 if __name__ == "__main__":

