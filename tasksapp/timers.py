@@ -17,6 +17,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from delayhub.engine import Clock, EngineOptions, SystemClock, TimerLane, due_ms
+from tasksapp.brisk_redis import BriskRedis
 from tasksapp.conf import options
 
 logger = logging.getLogger(__name__)
@@ -52,17 +53,19 @@ _clock: Clock = SystemClock()
 
 def brisk_lane(name: str) -> TimerLane:
     """The lane in the Redis that the options name; its client waits for Redis only briefly."""
-    return _lane(name, options().redis_address, options().redis_prefix, options().arm_timeout_seconds)
+    known = options()
+    return _lane(name, known.redis_address, known.redis_prefix, known.arm_timeout_seconds, BriskRedis)
 
 
 def patient_lane(name: str) -> TimerLane:
     """The same, with a client that waits for seconds: for the loader and for tasks, where nobody waits for us."""
-    return _lane(name, options().redis_address, options().redis_prefix, 5.0)
+    known = options()
+    return _lane(name, known.redis_address, known.redis_prefix, 5.0, redis.Redis)
 
 
 def client() -> redis.Redis:
     """The patient client itself, for questions about the server."""
-    return _client(options().redis_address, 5.0)
+    return _client(options().redis_address, 5.0, redis.Redis)
 
 
 def arm(timers: Iterable[Timer]) -> bool:
@@ -70,7 +73,8 @@ def arm(timers: Iterable[Timer]) -> bool:
 
     Never raises: a job whose timer is missing is found by the loader.
     """
-    near = grouped(timer for timer in timers if in_window(timer.next_run_at))
+    end = window_end()
+    near = grouped(timer for timer in timers if timer.next_run_at <= end)
 
     def ensure() -> bool:
         for (lane, queue, step), group in near.items():
@@ -82,8 +86,9 @@ def arm(timers: Iterable[Timer]) -> bool:
 
 def move(timers: Sequence[Timer]) -> bool:
     """Puts each timer to exactly its time, or takes it away where that is beyond the window; never raises."""
-    near = grouped(timer for timer in timers if in_window(timer.next_run_at))
-    far = grouped(timer for timer in timers if not in_window(timer.next_run_at))
+    end = window_end()
+    near = grouped(timer for timer in timers if timer.next_run_at <= end)
+    far = grouped(timer for timer in timers if timer.next_run_at > end)
 
     def put() -> bool:
         for (lane, queue, step), group in near.items():
@@ -111,9 +116,9 @@ def settle(lane: str, queue: str, ids: Sequence[UUID]) -> None:
     tried(lambda: brisk_lane(lane).settle(queue, [str(job_id) for job_id in ids]), action="settle")
 
 
-def in_window(moment: datetime) -> bool:
-    """Whether a job that runs then should have a timer already."""
-    return moment <= timezone.now() + timedelta(seconds=options().near_window_seconds) + WINDOW_MARGIN
+def window_end() -> datetime:
+    """A job that runs until then should have a timer already."""
+    return timezone.now() + timedelta(seconds=options().near_window_seconds) + WINDOW_MARGIN
 
 
 def grouped(timers: Iterable[Timer]) -> dict[tuple[str, str, int], list[tuple[str, int]]]:
@@ -137,9 +142,9 @@ def tried(call: Callable[[], T], *, action: str) -> T | None:
 
 
 @cache
-def _client(address: str, timeout_seconds: float) -> redis.Redis:
+def _client(address: str, timeout_seconds: float, kind: type[redis.Redis]) -> redis.Redis:
     # Whoever arms can do without Redis, so there is one try; redis-py's own default would be four.
-    return redis.Redis.from_url(
+    return kind.from_url(
         address,
         socket_timeout=timeout_seconds,
         socket_connect_timeout=timeout_seconds,
@@ -149,5 +154,5 @@ def _client(address: str, timeout_seconds: float) -> redis.Redis:
 
 
 @cache
-def _lane(name: str, address: str, prefix: str, timeout_seconds: float) -> TimerLane:
-    return TimerLane(_client(address, timeout_seconds), name, options=EngineOptions(key_prefix=prefix))
+def _lane(name: str, address: str, prefix: str, timeout_seconds: float, kind: type[redis.Redis]) -> TimerLane:
+    return TimerLane(_client(address, timeout_seconds, kind), name, options=EngineOptions(key_prefix=prefix))
