@@ -135,11 +135,7 @@ def failover(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[
 
         def fall() -> None:
             crowd.note("master fell", strands=True)
-            with sentinels.client() as client:
-                if options.alone:
-                    client.client_kill_filter(_type="replica")
-            time.sleep(options.alone)  # it stands for a network that fails before the master does
-            sentinels.kill_the_master()
+            sentinels.kill_the_master(alone_seconds=options.alone)
 
         tasks = max(options.tasks // 4, 100)
         crowd = stack.enter_context(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -65,11 +67,32 @@ class Sentinels:
         """A client of the master."""
         return redis.Redis(port=self.master)
 
-    def kill_the_master(self) -> None:
-        """Power cut of the master; returns when there is another."""
+    def kill_the_master(self, *, alone_seconds: float = 0.0) -> None:
+        """Power cut of the master; returns when there is another.
+
+        Args:
+            alone_seconds: for how long its replicas hear nothing of it before: the network went first.
+        """
         fallen = self.master
+        frozen = self._freeze_the_replicas(fallen) if alone_seconds else []
+        time.sleep(alone_seconds)  # clients go on meanwhile
         next(server for server in self.servers if server.port == fallen).kill()
+        for pid in frozen:
+            os.kill(pid, signal.SIGCONT)
         wait(lambda: self._takes_writes() not in (None, fallen), seconds=30)
+
+    def _freeze_the_replicas(self, master: int) -> list[int]:
+        """Stops the replicas and closes their connections, so that nothing is on its way; their process ids."""
+        pids = []
+        for server in self.servers:
+            if server.port != master and server.running:
+                with server.client() as client:
+                    pids.append(int(client.info("server")["process_id"]))
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        with redis.Redis(port=master) as client:
+            client.client_kill_filter(_type="replica")
+        return pids
 
     def _takes_writes(self) -> int | None:
         """The port of a master that every sentinel names and that says so itself."""
