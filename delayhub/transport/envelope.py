@@ -48,10 +48,15 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
             headers[DUE_HEADER] = due
         message = {**message, "headers": headers}
     entry_id = headers.get("id") or ""
-    if not isinstance(entry_id, str) or not 0 < len(entry_id) <= MAX_ID:
+    if not isinstance(entry_id, str) or not 0 < len(entry_id) <= MAX_ID or not is_unicode(entry_id):
         entry_id = properties["delivery_tag"]
     step = bisect(priority_steps, _priority(properties)) - 1
     return Entry(entry_id, due, dumps(message).encode(), step)
+
+
+def is_unicode(name: str) -> bool:
+    """Whether a text can be written as bytes; half a surrogate pair, which JSON can carry, can not."""
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def moment_of(eta: str | datetime, naive_zone: tzinfo) -> datetime:

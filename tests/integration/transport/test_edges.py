@@ -45,7 +45,9 @@ def test_apps_with_different_prefixes_do_not_see_each_other(url: str, redis_clie
     assert DelayQueue(redis_client, "q", options=EngineOptions(key_prefix="a:")).count() == Counts(0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("odd", ["a b", "{brace}", "x#1", "☃" * 30, "1e3", "-0", "n:q", "%", "x" * 200, "\x00"])
+@pytest.mark.parametrize(
+    "odd", ["a b", "{brace}", "x#1", "☃" * 30, "1e3", "-0", "n:q", "%", "x" * 200, "\x00", "a\nb", "#", "\udcff"]
+)
 def test_ids_may_have_any_characters(odd: str, connection: Any, stored: Stored) -> None:
     publish(connection, 1, id=odd)
     publish(connection, 2, id=odd)

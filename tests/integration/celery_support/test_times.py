@@ -1,0 +1,60 @@
+"""Times as Celery users write them: negative countdowns, etas without a time zone, past ones."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from delayhub.engine import Counts, DelayQueue
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        {"countdown": -5},
+        {"countdown": 0},
+        {"eta": datetime(1999, 1, 1, tzinfo=UTC)},
+        {"eta": datetime(1999, 1, 1)},  # noqa: DTZ001  without a time zone on purpose
+    ],
+)
+def test_what_should_have_been_is_now(when: dict[str, Any], app: Celery, queue: DelayQueue) -> None:
+    app.tasks["shop.close"].apply_async(["order-1"], **when)
+
+    assert queue.count() == Counts(0, 1, 0, 0)
+
+
+@pytest.mark.parametrize("utc", [True, False])
+@pytest.mark.parametrize(
+    ("eta", "offset"),
+    [
+        (datetime(2030, 1, 15, 12), 1),  # noqa: DTZ001  as below: winter
+        (datetime(2030, 7, 15, 12), 2),  # noqa: DTZ001  summer
+        (datetime(2030, 3, 31, 2, 30), 1),  # noqa: DTZ001  an hour that the clock skips: as if it had not
+        (datetime(2030, 10, 27, 2, 30), 2),  # noqa: DTZ001  an hour that it shows twice: the first
+    ],
+)
+def test_an_eta_without_a_time_zone_is_in_the_apps(
+    utc: bool, eta: datetime, offset: int, app: Celery, queue: DelayQueue
+) -> None:
+    app.conf.update(timezone="Europe/Berlin", enable_utc=utc)
+
+    app.tasks["shop.close"].apply_async(["order-1"], eta=eta)
+
+    (waiting,) = queue.list("waiting")
+    assert waiting.at_ms == (eta.replace(tzinfo=UTC) - timedelta(hours=offset)).timestamp() * 1000
+
+
+def test_a_countdown_over_a_change_of_the_clock_is_seconds(
+    app: Celery, queue: DelayQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.conf.update(timezone="Europe/Berlin", enable_utc=False)
+    before = datetime(2030, 10, 27, 0, 30, tzinfo=UTC)  # 2:30 for the first time, there
+    monkeypatch.setattr(app, "now", lambda: before.astimezone(app.timezone))
+
+    app.tasks["shop.close"].apply_async(["order-1"], countdown=3600)
+
+    (waiting,) = queue.list("waiting")
+    assert waiting.at_ms == (before + timedelta(hours=1)).timestamp() * 1000
