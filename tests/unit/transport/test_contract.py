@@ -1,6 +1,8 @@
 """Every private member of kombu (and redis-py) that the transport relies on, so that an upgrade fails loudly."""
 
+import ast
 import inspect
+from pathlib import Path
 
 import pytest
 from kombu.asynchronous.hub import Hub
@@ -22,6 +24,7 @@ POLLER = [
 ]  # fmt: skip
 SENTINEL = ["_sentinel_managed_pool", "_sentinel_manager", "_async_sentinel_manager", "connection_class_ssl"]
 QOS = ["_delivered", "_dirty", "_flush", "can_consume", "can_consume_max_estimate", "prefetch_count", "restore_unacked"]
+TRANSPORT = ["_callbacks", "_deliver", "cycle"]
 BATCH = ["add", "publish", "flush", "discard", "close", "pipeline"]
 
 
@@ -37,7 +40,7 @@ def mentions(owner: type, name: str) -> bool:
     + [(redis.SentinelChannel, name) for name in SENTINEL]
     + [(virtual.QoS, name) for name in QOS]
     + [(redis.PublishBatch, name) for name in BATCH]
-    + [(virtual.Transport, name) for name in ("_callbacks", "_deliver", "cycle")]
+    + [(virtual.Transport, name) for name in TRANSPORT]
     + [(Hub, name) for name in ("add_reader", "remove", "call_later", "readers", "on_tick", "timer")]
     + [
         (Connection, name)
@@ -47,6 +50,23 @@ def mentions(owner: type, name: str) -> bool:
 )
 def test_what_we_rely_on_is_there(owner: type, name: str) -> None:
     assert mentions(owner, name)
+
+
+def test_no_private_member_is_used_that_is_not_named_here() -> None:
+    named = {*CHANNEL, *POLLER, *SENTINEL, *QOS, *TRANSPORT, *BATCH, "_sock", "_asdict"}  # the last is a named tuple's
+    folder = Path(__file__).parents[3] / "delayhub"
+    used: dict[str, str] = {}
+    ours: set[str] = set()
+    for path in [*(folder / "transport").glob("*.py"), *(folder / "celery_support").glob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                ours.add(node.name)
+            elif isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.endswith("__"):
+                used[node.attr] = f"{path.name}:{node.lineno}"
+                if isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+                    ours.add(node.attr)
+
+    assert {name: where for name, where in used.items() if name not in named | ours} == {}
 
 
 def test_kombu_has_no_transport_under_our_names() -> None:

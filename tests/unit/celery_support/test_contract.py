@@ -1,0 +1,74 @@
+"""What is used of Celery and Flower beyond their documentation, so that an upgrade fails loudly."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+from celery import Celery, bootsteps, signals
+from celery.app.base import Celery as App
+from celery.app.control import Control
+from celery.app.task import Task
+from celery.backends.base import Backend
+from celery.worker import consumer, request, state, strategy
+from celery.worker.consumer import Connection
+from flower.utils.broker import Broker, BrokerBase
+from flower.views import broker as broker_view
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (request.Request, "on_failure"),
+        (request.Request, "on_timeout"),
+        (request.Request, "reject"),
+        (request.Request, "message"),
+        (state, "active_requests"),
+        (state, "revoked"),
+        (state, "should_terminate"),
+        (Task, "Request"),
+        (App, "control_cls"),
+        (App, "amqp"),
+        (Control, "revoke"),
+        (Backend, "mark_as_revoked"),
+        (bootsteps, "StartStopStep"),
+        (Connection, "name"),
+        (Broker, "queues"),
+        (BrokerBase, "queues"),
+    ],
+)
+def test_what_we_rely_on_is_there(owner: Any, name: str) -> None:
+    assert hasattr(owner, name)
+
+
+def test_a_worker_makes_requests_of_the_class_that_its_task_names() -> None:
+    assert "symbol_by_name(task.Request)" in inspect.getsource(strategy.default)
+
+
+def test_a_worker_puts_a_lost_task_back_through_reject() -> None:
+    assert "self.reject(requeue=requeue)" in inspect.getsource(request.Request.on_failure)
+    assert "self.reject(requeue=True)" in inspect.getsource(request.Request.on_timeout)
+
+
+def test_steps_of_a_consumer_are_made_before_its_tasks_are_asked_for_requests() -> None:
+    assert "self.blueprint.apply(self" in inspect.getsource(consumer.Consumer.__init__)
+    assert "update_strategies" in inspect.getsource(consumer.Tasks.start)
+
+
+def test_an_eta_can_be_restored_before_a_task_runs() -> None:
+    assert "task_prerun" in signals.__all__
+
+
+def test_flower_asks_a_broker_class_for_queues() -> None:
+    assert "self.get_broker()" in inspect.getsource(broker_view.BrokerView.get)
+    assert "broker.queues(" in inspect.getsource(broker_view.BrokerView.get)
+    assert "__new__" in vars(Broker)
+
+
+def test_control_is_made_anew_from_its_class() -> None:
+    app = Celery("contract", set_as_current=False)
+
+    assert "control" not in app.__dict__
+    assert app.control is app.__dict__["control"]
+    app.close()
