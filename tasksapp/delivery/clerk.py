@@ -74,11 +74,12 @@ class Clerk:
                 self._held[callback.job_id, callback.token] = callback
             self._changed.wait_for(lambda: len(self._held) - len(callbacks) < room or self._stopping)
 
-    def report(self, finding: Finding) -> None:
-        """Takes an outcome, to be written soon."""
+    def report(self, *findings: Finding) -> None:
+        """Takes outcomes, to be written soon."""
         with self._changed:
-            self._findings.append(finding)
-            if len(self._findings) in (1, self._flush_size):
+            before = len(self._findings)
+            self._findings.extend(findings)
+            if not before or before < self._flush_size <= len(self._findings):
                 self._changed.notify_all()
 
     def wait_until_idle(self, timeout_seconds: float) -> bool:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.clerk import Clerk
@@ -92,7 +92,8 @@ class Dispatcher:
     async def _serve(self) -> None:
         self._sender = self._make_sender()
         self._finished = asyncio.Event()
-        self._open: set[asyncio.Task[None]] = set()
+        self._open: set[asyncio.Task[Any]] = set()
+        self._ended: list[Finding] = []
         self._loop = asyncio.get_running_loop()
         self._ready.set()
         await self._finished.wait()
@@ -116,9 +117,7 @@ class Dispatcher:
     def _open_next(self) -> None:
         assert self._loop is not None
         for callback in self._room.leave():
-            task = self._loop.create_task(self._deliver(callback))
-            self._open.add(task)
-            task.add_done_callback(self._open.discard)
+            self._open.add(self._loop.create_task(self._deliver(callback)))
 
     async def _deliver(self, callback: Callback) -> None:
         try:
@@ -131,8 +130,19 @@ class Dispatcher:
         except Exception:
             logger.exception("a callback could not be sent", extra={"action": "send", "job_id": callback.job_id})
             finding = Finding(callback=callback, outcome=Returned("system: the sender failed", after_seconds=10.0))
-        self._room.done(callback)
-        self._clerk.report(finding)
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.discard(task)
+        self._ended.append(finding)
+        if len(self._ended) == 1:
+            # All that end in this turn of the loop are counted out and reported together.
+            asyncio.get_running_loop().call_soon(self._settle)
+
+    def _settle(self) -> None:
+        ended, self._ended = self._ended, []
+        for finding in ended:
+            self._room.done(finding.callback)
+        self._clerk.report(*ended)
         self._open_next()
 
     def _give_back(self, callback: Callback, reason: str, *, after_seconds: float = 0.0) -> None:

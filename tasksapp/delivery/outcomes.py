@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from tasksapp.delivery.callback import Callback
 
@@ -48,8 +49,7 @@ class Returned:
 Outcome = Delivered | Retry | GiveUp | Returned
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """What the receiver answered, as far as it is kept."""
 
     status_code: int
@@ -57,8 +57,7 @@ class Response:
     body: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """A callback and what became of it.
 
     Args:
@@ -73,7 +72,7 @@ class Finding:
     outcome: Outcome
     started_ms: int = 0
     duration_ms: int = 0
-    response: Response | None = field(default=None)
+    response: Response | None = None
 
     @property
     def receiver_is_down(self) -> bool:

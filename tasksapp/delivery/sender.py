@@ -67,16 +67,18 @@ class Sender:
             headers = _headers(callback, started_ms)
             async with asyncio.timeout(target.timeout_seconds):
                 answer = await self._exchange(callback, headers)
-            outcome = judge(target, answer.status_code, answer.headers, now_ms=self._clock.now_ms())
+            duration_ms = self._ms_since(began)
+            outcome = judge(target, answer.status_code, answer.headers, now_ms=started_ms + duration_ms)
             response = _response(answer)
         except BadSecret as error:
-            return Finding(callback=callback, outcome=Returned(f"system: {error}", after_seconds=60))
+            return Finding(callback, Returned(f"system: {error}", after_seconds=60))
         except Exception as error:
+            duration_ms = self._ms_since(began)
             outcome = _failure(error, callback, unsent=way.get() is Way.CONNECTING)
-        duration_ms = round((self._clock.monotonic() - began) * 1000)
-        return Finding(
-            callback=callback, outcome=outcome, started_ms=started_ms, duration_ms=duration_ms, response=response
-        )
+        return Finding(callback, outcome, started_ms, duration_ms, response)
+
+    def _ms_since(self, began: float) -> int:
+        return round((self._clock.monotonic() - began) * 1000)
 
     async def _exchange(self, callback: Callback, headers: str) -> Answer:
         route = self._route(callback.target)

@@ -55,7 +55,7 @@ class WaitingRoom:
         if self._waiting.total() >= half:
             # The other half is shared: a few slow biz types must not fill it, or hand-overs of all others would wait.
             allowed = min(allowed, half // (len(self._waiting) + (not waiting)))
-        if waiting >= max(allowed, PATIENCE_SECONDS * self._rate(target.biz_type), FEW):
+        if waiting >= max(allowed, FEW) and waiting >= PATIENCE_SECONDS * self._rate(target.biz_type):
             return False
         self._waiting[target.biz_type] += 1
         self._lines.setdefault((target.biz_type, target.host), deque()).append(callback)
