@@ -52,7 +52,9 @@ class Finished(NamedTuple):
     tried: Tried | None
 
 
-#: Rows travel as JSON: building it takes C a few µs a row, arrays take Python 60.
+#: Rows travel as JSON: building it takes C a few µs a row, arrays take Python 60. The ids stand beside it, and the status
+#: inside a CASE, so that the rows are found by their ids: statistics know of no running rows, and the planner would
+#: walk the index of those from end to end, with all that a burst has left dead in it (three times the cost of a write).
 _WRITE = """
 WITH done AS (
     UPDATE delayhub_job j SET
@@ -63,7 +65,8 @@ WITH done AS (
     FROM json_to_recordset(%(outcomes)s::json) AS o (
         id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text
     )
-    WHERE j.id = o.id AND j.status = 'running' AND j.lease_token = o.token
+    WHERE j.id = ANY(%(ids)s::uuid[]) AND j.id = o.id AND j.lease_token = o.token
+        AND CASE WHEN j.status = 'running' THEN true ELSE false END
     RETURNING j.id
 ), logged AS (
     INSERT INTO delayhub_attempt (job_id, number, started_at, duration_ms, lateness_ms, status_code,
@@ -86,6 +89,7 @@ def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, 
         return set()
     if connections[using].vendor == "postgresql":
         parameters: dict[str, Any] = {
+            "ids": f"{{{','.join(str(outcome.job_id) for outcome in outcomes)}}}",
             "outcomes": _json(outcomes),
             "tried": _json_of_tries(outcomes),
             "now": now,
