@@ -16,6 +16,7 @@ from delayhub.engine.keys import directory
 from delayhub.transport.consumer import Consumer
 from delayhub.transport.envelope import Unreadable, from_payload, to_entry
 from delayhub.transport.hooks import Hooks, hooks
+from delayhub.transport.message import Message
 from delayhub.transport.options import OWN_OPTIONS, TransportOptions
 from delayhub.transport.publish_batch import EntryBatch
 from delayhub.transport.replication import ReplicatedClient
@@ -40,6 +41,7 @@ class TimerQueue:
 class Channel(kombu_redis.Channel):
     """Queues of our engine under kombu's channel."""
 
+    Message = Message
     QoS = LeaseQoS
     from_transport_options = (
         *kombu_redis.Channel.from_transport_options,

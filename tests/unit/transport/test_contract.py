@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from kombu.asynchronous.hub import Hub
+from kombu.serialization import registry
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
+from kombu.utils import json as kombu_json
 from redis import Connection, ConnectionPool
 
 CHANNEL = [
@@ -24,7 +26,8 @@ POLLER = [
 ]  # fmt: skip
 SENTINEL = ["_sentinel_managed_pool", "_sentinel_manager", "_async_sentinel_manager", "connection_class_ssl"]
 QOS = ["_delivered", "_dirty", "_flush", "can_consume", "can_consume_max_estimate", "prefetch_count", "restore_unacked"]
-TRANSPORT = ["_callbacks", "_deliver", "cycle"]
+TRANSPORT = ["_callbacks", "cycle"]
+REGISTRY = ["_decoders"]
 BATCH = ["add", "publish", "flush", "discard", "close", "pipeline"]
 
 
@@ -53,7 +56,17 @@ def test_what_we_rely_on_is_there(owner: type, name: str) -> None:
 
 
 def test_no_private_member_is_used_that_is_not_named_here() -> None:
-    named = {*CHANNEL, *POLLER, *SENTINEL, *QOS, *TRANSPORT, *BATCH, "_sock", "_asdict"}  # the last is a named tuple's
+    named = {
+        *CHANNEL,
+        *POLLER,
+        *SENTINEL,
+        *QOS,
+        *TRANSPORT,
+        *BATCH,
+        *REGISTRY,
+        "_sock",
+        "_asdict",
+    }  # the last is a named tuple's
     folder = Path(__file__).parents[3] / "delayhub"
     used: dict[str, str] = {}
     ours: set[str] = set()
@@ -67,6 +80,11 @@ def test_no_private_member_is_used_that_is_not_named_here() -> None:
                     ours.add(node.attr)
 
     assert {name: where for name, where in used.items() if name not in named | ours} == {}
+
+
+def test_the_registry_keeps_kombus_json_decoder_by_its_type() -> None:
+    assert registry._decoders["application/json"] is kombu_json.loads
+    assert kombu_json.object_hook({"__type__": "bytes", "__value__": "x"}) == b"x"
 
 
 def test_kombu_has_no_transport_under_our_names() -> None:
