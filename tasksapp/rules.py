@@ -47,12 +47,12 @@ def biz_id(value: Any) -> str:
 
 def idempotency_key(value: Any) -> str | None:
     """The caller's key for this request; None for none."""
-    if value is None:
-        return None
-    key = _line("idempotency_key", value, longest=MAX_KEY)
-    if not key:
-        raise InvalidJob("idempotency_key", "blank", "idempotency_key may not be empty")
-    return key
+    return _key("idempotency_key", value)
+
+
+def debounce_key(value: Any) -> str:
+    """The key under which a later request replaces this one while it waits; '' for none."""
+    return _key("debounce_key", value) or ""
 
 
 def due_at(value: Any) -> datetime | None:
@@ -141,6 +141,7 @@ RULES: Mapping[str, Callable[[Any], Any]] = {
     "priority": priority,
     "max_attempts": max_attempts,
     "idempotency_key": idempotency_key,
+    "debounce_key": debounce_key,
 }
 
 
@@ -153,6 +154,15 @@ def moment_of(*, due: datetime | None, wait: timedelta | None, now: datetime) ->
     if due - now > MAX_DELAY:
         raise _too_far("due_at", due.isoformat())
     return due
+
+
+def _key(field: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    key = _line(field, value, longest=MAX_KEY)
+    if not key:
+        raise InvalidJob(field, "blank", f"{field} may not be empty")
+    return key
 
 
 def _line(field: str, value: Any, *, longest: int) -> str:

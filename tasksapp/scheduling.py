@@ -2,55 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 from uuid import UUID
 
 from django.db import router, transaction
 from django.utils import timezone
 
-from tasksapp import rules
-from tasksapp.admission import admit
-from tasksapp.catalogue import catalogue
 from tasksapp.conf import options
-from tasksapp.errors import InvalidJob, JobError, KeyTaken
-from tasksapp.models import BizType, Job
-from tasksapp.models.job_id import new_job_ids
-from tasksapp.sql.claim_keys import KeyClaim, claim_keys
+from tasksapp.drafts import Draft, JobRequest, Rejected, drafts_of, request_hash
+from tasksapp.errors import KeyTaken
+from tasksapp.models import Job
+from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.insert_jobs import NewJob, insert_jobs
-from tasksapp.timers import Timer, arm
+from tasksapp.sql.replace_jobs import replace_jobs
+from tasksapp.timers import Timer, arm, move
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobRequest:
-    """What a caller asks for; ``tasksapp.rules`` says what each field may be.
-
-    Args:
-        biz_type: the biz type's code.
-        biz_id: the business key, such as an order number.
-        due_at: when it is due, with a time zone; or
-        delay: how long from now. Neither: at once.
-        body: any JSON value.
-        priority: 0 (goes first) to 9; None for the biz type's own.
-        max_attempts: None for as many as the biz type says.
-        idempotency_key: the same request with the same key makes one job.
-        traceparent: W3C trace context of the request, handed on to the receiver.
-    """
-
-    biz_type: str
-    biz_id: str = ""
-    due_at: datetime | str | None = None
-    delay: timedelta | float | None = None
-    body: Any = None
-    priority: int | None = None
-    max_attempts: int | None = None
-    idempotency_key: str | None = None
-    traceparent: str = ""
+__all__ = ["Created", "JobRequest", "Rejected", "create", "create_many"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +30,15 @@ class Created:
 
     Args:
         job_id: its id.
-        created: False where an earlier request with the same idempotency key made it.
+        created: False where an earlier request made it.
+        replaced: whether this request took the place of another one's, of the same debounce key, that still waited.
         armed: whether its timer is set, as far as it needs one; None inside a transaction that is still open.
         was_past: whether the due time had passed already; the job fires at once.
     """
 
     job_id: UUID
     created: bool
+    replaced: bool
     armed: bool | None
     was_past: bool
     using: str = field(repr=False)
@@ -82,22 +55,6 @@ class Created:
         return job
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """A request of a bulk that made no job, and why."""
-
-    error: JobError
-
-
-class _Draft(NamedTuple):
-    """A request that passed the rules, and the row it asks for."""
-
-    row: NewJob
-    biz_type: BizType
-    key: str | None
-    request: JobRequest
-
-
 def create(
     biz_type: str,
     *,
@@ -108,10 +65,11 @@ def create(
     priority: int | None = None,
     max_attempts: int | None = None,
     idempotency_key: str | None = None,
+    debounce_key: str | None = None,
     traceparent: str = "",
     using: str | None = None,
 ) -> Created:
-    """A new job, or the one that the idempotency key made before.
+    """A new job, the one that the idempotency key made before, or the pending one that the debounce key stands for.
 
     Raises InvalidJob, KeyTaken or TooManyInserts.
     """
@@ -124,6 +82,7 @@ def create(
         priority=priority,
         max_attempts=max_attempts,
         idempotency_key=idempotency_key,
+        debounce_key=debounce_key,
         traceparent=traceparent,
     )
     (outcome,) = create_many([request], using=using)
@@ -136,151 +95,125 @@ def create_many(requests: Sequence[JobRequest], *, using: str | None = None) -> 
     """What became of each request, in order. The good ones are created together; a bad one holds none of them up."""
     using = using or router.db_for_write(Job)
     now = timezone.now()
-    drafts = _drafts(requests, now=now, using=using)
-    _admit(drafts)
-    good = [draft for draft in drafts if isinstance(draft, _Draft)]
-    arming = _Arming()
-    earlier: dict[UUID, UUID | KeyTaken] = {}
-    if good:
-        # A statement alone is a transaction already; keys and jobs need one around both.
-        keyed = any(draft.key for draft in good)
-        if keyed:
-            with transaction.atomic(using=using):
-                earlier = _claim_keys(good, now=now, using=using)
-                _insert(good, earlier, arming, now=now, using=using)
-        else:
-            _insert(good, earlier, arming, now=now, using=using)
-    return [_outcome(draft, earlier, arming.armed, now=now, using=using) for draft in drafts]
+    drafts = drafts_of(requests, now=now, using=using)
+    batch = _Batch([draft for draft in drafts if isinstance(draft, Draft)], now, using)
+    if batch.drafts:
+        batch.save()
+    return [draft if isinstance(draft, Rejected) else batch.outcome(draft) for draft in drafts]
 
 
 @dataclass
-class _Arming:
-    """Whether timers were set: None until the transaction commits."""
+class _Batch:
+    """Drafts on their way into the database, and what becomes of them.
 
+    Args:
+        drafts: those that nothing spoke against.
+        now: when they are created.
+        using: the database.
+        earlier: by row id, the job that the draft's idempotency key made before, or the refusal.
+        became: by row id, the job that the draft's debounce key stands for now.
+        replaced: row ids of the drafts whose content that job has now, in the place of what it had.
+        armed: whether timers were set; None until the transaction commits.
+    """
+
+    drafts: Sequence[Draft]
+    now: datetime
+    using: str
+    earlier: dict[UUID, UUID | KeyTaken] = field(default_factory=dict)
+    became: dict[UUID, UUID] = field(default_factory=dict)
+    replaced: set[UUID] = field(default_factory=set)
     armed: bool | None = None
 
-    def run(self, timers: Sequence[Timer]) -> None:
-        self.armed = arm(timers)
+    def save(self) -> None:
+        """Writes them, in the caller's transaction if there is one."""
+        keyed = any(draft.key is not None for draft in self.drafts)
+        debounced = any(draft.row.debounce_key for draft in self.drafts)
+        # A statement alone is a transaction already; several need one around them.
+        if keyed or (debounced and len(self.drafts) > 1):
+            with transaction.atomic(using=self.using):
+                self._write(keyed=keyed, debounced=debounced)
+        else:
+            self._write(keyed=keyed, debounced=debounced)
+
+    def outcome(self, draft: Draft) -> Created | Rejected:
+        """What its caller is told."""
+        own = draft.row.id
+        earlier = self.earlier.get(own)
+        if isinstance(earlier, KeyTaken):
+            return Rejected(KeyTaken(earlier.key, self.became.get(earlier.job_id, earlier.job_id)))
+        job_id = earlier or own
+        job_id = self.became.get(job_id, job_id)
+        was_past = draft.row.due_at < self.now
+        if job_id == own:
+            return Created(
+                job_id=own,
+                created=True,
+                replaced=False,
+                armed=self.armed,
+                was_past=was_past,
+                using=self.using,
+                row=draft.row,
+                now=self.now,
+            )
+        return Created(
+            job_id=job_id,
+            created=False,
+            replaced=own in self.replaced,
+            armed=self.armed,
+            was_past=was_past,
+            using=self.using,
+        )
+
+    def _write(self, *, keyed: bool, debounced: bool) -> None:
+        if keyed:
+            self._claim_keys()
+        fresh = [draft for draft in self.drafts if draft.row.id not in self.earlier] if keyed else self.drafts
+        plain = [draft for draft in fresh if not draft.row.debounce_key] if debounced else fresh
+        insert_jobs([draft.row for draft in plain], now=self.now, using=self.using)
+        moved = self._replace(fresh) if debounced else []
+        added = [_timer(draft, draft.row.id) for draft in plain]
+
+        def set_timers() -> None:
+            # Both are tried: a replaced job may run later than its timer says, which only a move puts right.
+            outcomes = [call(timers) for call, timers in ((arm, added), (move, moved)) if timers]
+            self.armed = all(outcomes)
+
+        transaction.on_commit(set_timers, using=self.using, robust=True)
+
+    def _replace(self, drafts: Sequence[Draft]) -> list[Timer]:
+        """Writes those with a debounce key; of several with the same key the last one counts."""
+        latest = {(d.row.biz_type_id, d.row.debounce_key): d for d in drafts if d.row.debounce_key}
+        became = replace_jobs([draft.row for draft in latest.values()], now=self.now, using=self.using)
+        for draft in drafts:
+            if not draft.row.debounce_key:
+                continue
+            job_id = became[latest[draft.row.biz_type_id, draft.row.debounce_key].row.id]
+            self.became[draft.row.id] = job_id
+            if draft.key is not None and job_id != draft.row.id:
+                repoint_key(draft.row.biz_type_id, draft.key, job_id, using=self.using)
+        self.replaced = {row_id for row_id, job_id in became.items() if job_id != row_id}
+        return [_timer(draft, became[draft.row.id]) for draft in latest.values()]
+
+    def _claim_keys(self) -> None:
+        """Finds the drafts whose idempotency key was used before."""
+        claims: dict[tuple[int, str], KeyClaim] = {}
+        hashes: dict[UUID, str] = {}
+        for draft in self.drafts:
+            if draft.key is not None:
+                hashes[draft.row.id] = request_hash(draft)
+                claim = KeyClaim(draft.row.biz_type_id, draft.key, hashes[draft.row.id], draft.row.id)
+                claims.setdefault((claim.biz_type_id, claim.key), claim)
+        expires_at = self.now + timedelta(hours=options().idempotency_hours)
+        holders = claim_keys(list(claims.values()), now=self.now, expires_at=expires_at, using=self.using)
+        for draft in self.drafts:
+            if draft.key is None:
+                continue
+            holder = holders[draft.row.biz_type_id, draft.key]
+            if holder.request_hash != hashes[draft.row.id]:
+                self.earlier[draft.row.id] = KeyTaken(draft.key, holder.job_id)
+            elif holder.job_id != draft.row.id:
+                self.earlier[draft.row.id] = holder.job_id
 
 
-def _drafts(requests: Sequence[JobRequest], *, now: datetime, using: str) -> list[_Draft | Rejected]:
-    codes = {request.biz_type for request in requests if isinstance(request.biz_type, str)}
-    known = catalogue.find(codes, using=using)
-    drafts: list[_Draft | Rejected] = []
-    for job_id, request in zip(new_job_ids(len(requests)), requests, strict=True):
-        try:
-            drafts.append(_draft(job_id, request, known, now=now))
-        except InvalidJob as error:
-            drafts.append(Rejected(error))
-    return drafts
-
-
-def _draft(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime) -> _Draft:
-    biz_type = known.get(rules.biz_type(request.biz_type))
-    if biz_type is None:
-        raise InvalidJob("biz_type", "unknown", f"there is no biz type {request.biz_type!r}")
-    if not biz_type.enabled:
-        raise InvalidJob("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")
-    due = rules.moment_of(due=rules.due_at(request.due_at), wait=rules.delay(request.delay), now=now)
-    priority = rules.priority(request.priority)
-    row = NewJob(
-        job_id,
-        biz_type.id,
-        rules.biz_id(request.biz_id),
-        due,
-        rules.body(request.body),
-        biz_type.priority if priority is None else priority,
-        rules.max_attempts(request.max_attempts),
-        rules.traceparent(request.traceparent),
-    )
-    return _Draft(row, biz_type, rules.idempotency_key(request.idempotency_key), request)
-
-
-def _admit(drafts: list[_Draft | Rejected]) -> None:
-    """Turns drafts beyond their biz type's insert rate into rejections."""
-    limited: dict[str, list[int]] = {}
-    for index, draft in enumerate(drafts):
-        if isinstance(draft, _Draft) and draft.biz_type.insert_rate:
-            limited.setdefault(draft.biz_type.code, []).append(index)
-    for indexes in limited.values():
-        first = drafts[indexes[0]]
-        assert isinstance(first, _Draft)
-        admitted, refusal = admit(first.biz_type, count=len(indexes))
-        if refusal is not None:
-            for index in indexes[admitted:]:
-                drafts[index] = Rejected(refusal)
-
-
-def _claim_keys(drafts: Sequence[_Draft], *, now: datetime, using: str) -> dict[UUID, UUID | KeyTaken]:
-    """For drafts whose key was used before: the job it made, or the refusal."""
-    claims: dict[tuple[int, str], KeyClaim] = {}
-    hashes: dict[UUID, str] = {}
-    for draft in drafts:
-        if draft.key is not None:
-            hashes[draft.row.id] = _request_hash(draft)
-            claim = KeyClaim(draft.row.biz_type_id, draft.key, hashes[draft.row.id], draft.row.id)
-            claims.setdefault((claim.biz_type_id, claim.key), claim)
-    expires_at = now + timedelta(hours=options().idempotency_hours)
-    holders = claim_keys(list(claims.values()), now=now, expires_at=expires_at, using=using)
-    earlier: dict[UUID, UUID | KeyTaken] = {}
-    for draft in drafts:
-        if draft.key is None:
-            continue
-        holder = holders[draft.row.biz_type_id, draft.key]
-        if holder.request_hash != hashes[draft.row.id]:
-            earlier[draft.row.id] = KeyTaken(draft.key, holder.job_id)
-        elif holder.job_id != draft.row.id:
-            earlier[draft.row.id] = holder.job_id
-    return earlier
-
-
-def _insert(
-    drafts: Sequence[_Draft], earlier: dict[UUID, UUID | KeyTaken], arming: _Arming, *, now: datetime, using: str
-) -> None:
-    fresh = [draft for draft in drafts if draft.row.id not in earlier]
-    insert_jobs([draft.row for draft in fresh], now=now, using=using)
-    timers = [
-        Timer(draft.biz_type.lane, draft.biz_type.code, draft.row.id, draft.row.due_at, draft.row.priority)
-        for draft in fresh
-    ]
-    transaction.on_commit(partial(arming.run, timers), using=using, robust=True)
-
-
-def _outcome(
-    draft: _Draft | Rejected,
-    earlier: dict[UUID, UUID | KeyTaken],
-    armed: bool | None,
-    *,
-    now: datetime,
-    using: str,
-) -> Created | Rejected:
-    if isinstance(draft, Rejected):
-        return draft
-    match earlier.get(draft.row.id):
-        case KeyTaken() as refusal:
-            return Rejected(refusal)
-        case UUID() as job_id:
-            return Created(job_id=job_id, created=False, armed=armed, was_past=draft.row.due_at < now, using=using)
-    return Created(
-        job_id=draft.row.id,
-        created=True,
-        armed=armed,
-        was_past=draft.row.due_at < now,
-        using=using,
-        row=draft.row,
-        now=now,
-    )
-
-
-def _request_hash(draft: _Draft) -> str:
-    """SHA-256 of what the caller asked for: a delay counts as a delay, whenever it is asked for again."""
-    wait = rules.delay(draft.request.delay)
-    asked = {
-        "biz_id": draft.row.biz_id,
-        "due_at": None if draft.request.due_at is None else draft.row.due_at.isoformat(),
-        "delay": None if wait is None else wait.total_seconds(),
-        "body": json.loads(draft.row.body),
-        "priority": draft.request.priority,
-        "max_attempts": draft.row.max_attempts,
-    }
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+def _timer(draft: Draft, job_id: UUID) -> Timer:
+    return Timer(draft.biz_type.lane, draft.biz_type.code, job_id, draft.row.due_at, draft.row.priority)

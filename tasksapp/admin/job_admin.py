@@ -55,7 +55,7 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
     actions = ["run_now", "cancel", "reschedule", "redrive", "drop"]
     change_form_template = "tasksapp/admin/job.html"
     fieldsets = [
-        (None, {"fields": ["id", "biz_type", "biz_id", "state", "due", "next_run", "priority"]}),
+        (None, {"fields": ["id", "biz_type", "biz_id", "debounce_key", "state", "due", "next_run", "priority"]}),
         ("Body", {"fields": ["shown_body"]}),
         (
             "How it goes",

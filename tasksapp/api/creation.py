@@ -31,7 +31,7 @@ View = Callable[..., HttpResponse]
 
 
 def create_job(request: HttpRequest) -> HttpResponse:
-    """One new job (201), or the one that the idempotency key made before (200)."""
+    """One new job (201), or the earlier one that the idempotency key or the debounce key stands for (200)."""
     asked = job_request(
         fields_of(request),
         key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
@@ -109,7 +109,12 @@ def _answer(value: Any, *, status: int) -> HttpResponse:
 
 def _bulk_result(outcome: scheduling.Created | scheduling.Rejected) -> dict[str, Any]:
     if isinstance(outcome, scheduling.Created):
-        return {"id": str(outcome.job_id), "created": outcome.created, "past_due": outcome.was_past}
+        return {
+            "id": str(outcome.job_id),
+            "created": outcome.created,
+            "replaced": outcome.replaced,
+            "past_due": outcome.was_past,
+        }
     error: JobError = outcome.error
     problem = problem_of(error) or problem_of(InvalidJob(None, "invalid", str(error)))
     assert problem is not None

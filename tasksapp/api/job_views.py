@@ -67,7 +67,10 @@ class JobViews(Entry):
         summary="Create a job",
         request=JobRequestSerializer,
         parameters=[IDEMPOTENCY_HEADER],
-        responses={201: CreatedJobSerializer, 200: OpenApiResponse(CreatedJobSerializer, "The key made it before.")},
+        responses={
+            201: CreatedJobSerializer,
+            200: OpenApiResponse(CreatedJobSerializer, "A key stands for an earlier one."),
+        },
     )
     def create(self, request: Request) -> HttpResponse:
         """Creates a job; a due time that has passed fires at once and says so."""

@@ -24,6 +24,7 @@ def job_json(job: Job, *, biz_type: str) -> dict[str, Any]:
         "id": str(job.id),
         "biz_type": biz_type,
         "biz_id": job.biz_id,
+        "debounce_key": job.debounce_key,
         "status": str(job.status),
         "due_at": moment(job.due_at),
         "next_run_at": moment(job.next_run_at),
@@ -49,6 +50,7 @@ def created_json(created: Created, *, biz_type: str) -> dict[str, Any]:
     return {
         **shown,
         "created": created.created,
+        "replaced": created.replaced,
         "armed": created.armed,
         "past_due": created.was_past,
     }
@@ -61,6 +63,7 @@ def _new_job_json(row: NewJob, now: datetime, biz_type: str) -> dict[str, Any]:
         "id": str(row.id),
         "biz_type": biz_type,
         "biz_id": row.biz_id,
+        "debounce_key": row.debounce_key,
         "status": "pending",
         "due_at": due,
         "next_run_at": due,
@@ -114,6 +117,7 @@ class JobSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     biz_type = serializers.CharField()
     biz_id = serializers.CharField(allow_blank=True)
+    debounce_key = serializers.CharField(allow_blank=True, help_text="Held until the first attempt begins.")
     status = serializers.ChoiceField(choices=Status.choices)
     due_at = serializers.DateTimeField(help_text="What was asked for.")
     next_run_at = serializers.DateTimeField(help_text="What the clock follows: the due time, or the next retry.")
@@ -132,7 +136,8 @@ class JobSerializer(serializers.Serializer[Any]):
 class CreatedJobSerializer(JobSerializer):
     """A job that was asked for."""
 
-    created = serializers.BooleanField(help_text="False: the idempotency key made it before.")
+    created = serializers.BooleanField(help_text="False: an earlier request made it.")
+    replaced = serializers.BooleanField(help_text="It waited under the debounce key, and has this content now.")
     armed = serializers.BooleanField(allow_null=True, help_text="Whether its timer is set; if not, it will be soon.")
     past_due = serializers.BooleanField(help_text="Its time had passed already: it fires at once.")
 

@@ -54,6 +54,12 @@ class JobRequestSerializer(serializers.Serializer[Any]):
     priority = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=rules.LOWEST_PRIORITY)
     max_attempts = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=rules.MAX_ATTEMPTS)
     idempotency_key = serializers.CharField(required=False, allow_null=True, max_length=rules.MAX_KEY)
+    debounce_key = serializers.CharField(
+        required=False,
+        allow_null=True,
+        max_length=rules.MAX_KEY,
+        help_text="A later request with the same key replaces this one until its first attempt begins.",
+    )
 
 
 class BulkRequestSerializer(serializers.Serializer[Any]):

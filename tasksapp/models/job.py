@@ -33,6 +33,9 @@ class Job(models.Model):
     id = models.UUIDField(primary_key=True, default=new_job_id, editable=False)
     biz_type = models.ForeignKey(BizType, on_delete=models.PROTECT, related_name="jobs", db_index=False)
     biz_id = models.CharField(max_length=200, blank=True)
+    debounce_key = models.CharField(
+        max_length=200, blank=True, db_default="", default="", help_text="Held until a worker first takes the job."
+    )
     status = models.CharField(max_length=10, choices=Status, default=Status.PENDING)
     due_at = models.DateTimeField(help_text="What the caller asked for.")
     next_run_at = models.DateTimeField(help_text="What the clock follows: the due time, or the next retry.")
@@ -69,6 +72,13 @@ class Job(models.Model):
                 condition=Q(finished_at__isnull=False),
                 name="delayhub_job_finished",
             ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["biz_type", "debounce_key"],
+                condition=Q(status="pending", debounce_key__gt=""),
+                name="delayhub_job_debounce_key",
+            )
         ]
 
     def __str__(self) -> str:

@@ -113,6 +113,7 @@ WITH seen AS (
             ELSE j.last_error END,
         finished_at = CASE WHEN seen.verdict IN ('run', 'forward') THEN NULL ELSE %(now)s::timestamptz END,
         updated_at = %(now)s,
+        debounce_key = CASE seen.verdict WHEN 'forward' THEN j.debounce_key ELSE '' END,
         version = j.version + CASE seen.verdict WHEN 'forward' THEN 0 ELSE 1 END
     FROM free JOIN seen ON seen.id = free.id
     WHERE j.id = free.id
@@ -250,7 +251,8 @@ def _claim_by_orm(
             if verdict == "run" and counted:
                 values["attempts"] = F("attempts") + 1
             if verdict != "forward":
-                values["version"] = F("version") + 1
+                # From here on nothing replaces it, and it may come back to pending beside a younger one.
+                values |= {"version": F("version") + 1, "debounce_key": ""}
             jobs.filter(id__in=group).update(**values, worker=worker, updated_at=now)
 
 

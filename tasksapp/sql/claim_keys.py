@@ -64,3 +64,8 @@ def claim_keys(
         for row in IdempotencyKey.objects.using(using).filter(wanted):
             holders[row.biz_type_id, row.key] = KeyHolder(row.request_hash, row.job_id)
     return holders
+
+
+def repoint_key(biz_type_id: int, key: str, job_id: UUID, *, using: str) -> None:
+    """Lets a key that was claimed just now stand for another job: the one that its request replaced."""
+    IdempotencyKey.objects.using(using).filter(biz_type_id=biz_type_id, key=key).update(job_id=job_id)

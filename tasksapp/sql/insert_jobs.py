@@ -23,6 +23,7 @@ class NewJob(NamedTuple):
     priority: int
     max_attempts: int | None
     traceparent: str
+    debounce_key: str = ""
 
     def as_job(self, *, now: datetime) -> Job:
         """The row as a model instance."""
@@ -41,7 +42,7 @@ COPY_ROWS = 20
 
 
 def insert_jobs(rows: Sequence[NewJob], *, now: datetime, using: str) -> None:
-    """Inserts pending jobs, as part of the caller's transaction if there is one."""
+    """Inserts pending jobs without a debounce key, as part of the caller's transaction if there is one."""
     if not rows:
         return
     connection = connections[using]
@@ -61,7 +62,7 @@ def insert_jobs(rows: Sequence[NewJob], *, now: datetime, using: str) -> None:
 def _values(row: NewJob, now: str) -> tuple[Any, ...]:
     """A row's parameters, moments and id as text: psycopg takes longer to write them."""
     due = row.due_at.isoformat()
-    return (str(row.id), row.biz_type_id, row.biz_id, due, *row[4:], due, now, now)
+    return (str(row.id), row.biz_type_id, row.biz_id, due, *row[4:8], due, now, now)
 
 
 def _copy_text(rows: Sequence[NewJob], now: datetime) -> str:

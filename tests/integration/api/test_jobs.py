@@ -122,6 +122,24 @@ def test_the_same_key_and_request_make_one_job_and_another_request_is_a_conflict
     assert Job.objects.count() == 1
 
 
+def test_the_same_debounce_key_replaces_what_waits_and_says_so(ask: Ask, biz_type: BizType) -> None:
+    fields = {"biz_type": "order.close", "delay": 60, "debounce_key": "cart-7"}
+    first, later = (ask("POST", "/jobs", {**fields, "body": word}) for word in ("one", "two"))
+    job = {**fields, "body": "three"}
+    bulk = ask("POST", "/jobs/bulk", {"jobs": [job, {**job, "body": "four"}]})
+
+    assert (first.status_code, later.status_code, bulk.status_code) == (201, 200, 201)
+    assert [(answer.json()["created"], answer.json()["replaced"]) for answer in (first, later)] == [
+        (True, False),
+        (False, True),
+    ]
+    assert (later.json()["body"], later.json()["version"], later.json()["debounce_key"]) == ("two", 2, "cart-7")
+    ids = {first.json()["id"], later.json()["id"], *(result["id"] for result in bulk.json()["results"])}
+    assert [result["replaced"] for result in bulk.json()["results"]] == [False, True]
+    assert ids == {str(Job.objects.get().id)}
+    assert Job.objects.get().body == '"four"'
+
+
 def test_in_a_bulk_the_good_jobs_are_created_whatever_the_others_are(ask: Ask, biz_type: BizType) -> None:
     jobs: list[Any] = [{"biz_type": "order.close", "biz_id": str(n), "delay": 60} for n in range(3)]
     jobs[1:1] = [{"biz_type": "nope"}, 7, {"biz_type": "order.close", "colour": 1}]
