@@ -23,6 +23,7 @@ from tasksapp.conf import options
 from tasksapp.courier import moment
 from tasksapp.gates import gate_of, is_shut
 from tasksapp.models import BizType, Status
+from tasksapp.patience import Patience
 from tasksapp.redis_clock import RedisClock
 from tasksapp.sql.renew_leases import return_lost_leases
 from tasksapp.sql.sweep import Place, Row, count_pending, pages
@@ -86,19 +87,26 @@ class Loader:
         self._gates: dict[tuple[str, str], Gate] = {}
         self._open: set[int] = set()
         self._count_at = 0.0
-        #: Lost leases are not looked for before this: workers could not renew while the database was away.
-        self._patience_until = 0.0
+        self._held = False
+        self._patience = Patience(self._clock)
 
     def run_once(self) -> Turn:
         """One turn. Raises what Redis or the database raise; the next turn makes good for it."""
         if not self._hold():
-            self._server = None
+            self._server, self._held = None, False
             return Turn(held=False)
+        lane = self._lanes()[0]
         try:
-            return self._turn()
+            self._clock.sync()
+            if not self._held:
+                self._patience.take_over(lane)
+                self._held = True
+            turn = self._turn()
         except Error:
-            self._patience_until = self._clock.monotonic() + options().lease_seconds
+            self._patience.begin_anew(lane)
             raise
+        self._patience.leave(lane)
+        return turn
 
     def resign(self) -> None:
         """Gives the seat up, so that another loader need not wait for the lease to end."""
@@ -115,9 +123,9 @@ class Loader:
         return self._load(biz_types, after=None, until=now + _window(), advance=advance)
 
     def _turn(self) -> Turn:
-        self._clock.sync()
         now = self._now()
         biz_types = list(BizType.objects.using(self._using))
+        self._patience.hear()
         server = self._look_at_server()
         reloaded = server != self._server or self._timers_are_missing(biz_types, now=now)
         self._write_gates(biz_types, now=now, all_of_them=reloaded)
@@ -148,6 +156,7 @@ class Loader:
             for page in pages(biz_type.id, after=begin, until=until, using=self._using):
                 loaded += self._ensure(biz_type, page)
                 advance(len(page))
+                self._patience.hear()
                 self._hold()
         self._open = open_now
         return loaded
@@ -165,6 +174,7 @@ class Loader:
                         self._overdue[biz_type.id] = after
                     break
                 armed += self._ensure(biz_type, page)
+                self._patience.hear()
                 after = page[-1].place
                 pages_left -= 1
             if not pages_left:
@@ -183,7 +193,8 @@ class Loader:
         return len(timers)
 
     def _return_lost(self, now: datetime) -> int:
-        if self._clock.monotonic() < self._patience_until:
+        self._patience.hear()
+        if not self._patience.is_over():
             return 0
         returned = 0
         while returned < LOST_ROWS:

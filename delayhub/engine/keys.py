@@ -35,6 +35,7 @@ LANE_PARTS = {
     "AGENDA": ":@agenda",
     "LOADER": ":@loader",
     "EPOCH": ":@epoch",
+    "DATABASE": ":@database",
 }
 
 #: Priority steps a queue can have: ready sets ``:ready:0`` (first) to ``:ready:9``.
@@ -114,6 +115,11 @@ class LaneKeys:
     def epoch(self) -> str:
         """STRING: made with the first timers; when it is gone or another, timers were lost and are brought again."""
         return self.base + LANE_PARTS["EPOCH"]
+
+    @cached_property
+    def database(self) -> str:
+        """STRING, in ms: since when loaders have found the database in reach without a break. It expires."""
+        return self.base + LANE_PARTS["DATABASE"]
 
     def queue(self, name: str) -> QueueKeys:
         """The keys of one queue in this lane."""

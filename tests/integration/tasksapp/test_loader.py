@@ -1,4 +1,4 @@
-"""The loader's turns: timers brought, brought back, and rows taken back from lost workers."""
+"""The loader's turns: timers brought, and brought back. Rows of lost workers are in test_patience.py."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import pytest
 import redis
 from django.utils import timezone
 
-from delayhub.engine import Lease, TimerLane
+from delayhub.engine import TimerLane
 from tasksapp import loader as loader_module
 from tasksapp.loader import Loader, Turn
-from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
+from tasksapp.models import UNTIL_RESUMED, BizType, Job
 from tasksapp.scheduling import JobRequest, create, create_many
-from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.worker import LoaderThread
 from tests.integration.tasksapp.conftest import MakeBizType
 
@@ -111,41 +110,6 @@ def test_two_loaders_do_no_harm(biz_type: BizType, loader: Loader, lane: TimerLa
     other.reload()
 
     assert lane.count() == 1
-
-
-def test_rows_of_a_lost_worker_come_back(biz_type: BizType, loader: Loader, lane: TimerLane) -> None:
-    job_id = create("order.close").job_id
-    claim = lane.claim()
-    claim_jobs([job_id], now=timezone.now() - timedelta(hours=1), lease_seconds=60, worker="lost", using="default")
-    Job.objects.update(status=Status.RUNNING, lease_until=timezone.now() - timedelta(seconds=1))
-    lane.acknowledge([Lease(lane.name, b.queue, i, b.token) for b in claim.batches for i in b.ids])
-
-    turn = loader.run_once()
-
-    assert turn.returned == 1
-    job = Job.objects.get()
-    assert (job.status, job.attempts, job.system_errors) == (Status.PENDING, 0, 1)
-    assert lane.claim().batches[0].ids == [str(job_id)]
-
-
-def test_after_the_database_was_away_leases_get_their_full_time(
-    biz_type: BizType, loader: Loader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from django.db import OperationalError
-
-    create("order.close")
-    Job.objects.update(status=Status.RUNNING, lease_token=1, lease_until=timezone.now() - timedelta(seconds=1))
-
-    def refuse(*_: object, **__: object) -> None:
-        raise OperationalError("the database is away")
-
-    with monkeypatch.context() as away:
-        away.setattr(loader_module, "return_lost_leases", refuse)
-        with pytest.raises(OperationalError):
-            loader.run_once()
-
-    assert loader.run_once().returned == 0
-    assert Job.objects.get().status == Status.RUNNING
 
 
 def test_a_million_overdue_rows_of_a_paused_biz_type_cost_nothing(
