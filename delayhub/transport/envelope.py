@@ -21,7 +21,6 @@ MAX_ID = 128
 
 Message = dict[str, Any]
 
-
 #: ``json.loads`` first finds out which encoding bytes have; ours are always UTF-8.
 _decode = json.JSONDecoder().decode
 
@@ -51,7 +50,7 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
     if not isinstance(entry_id, str) or not 0 < len(entry_id) <= MAX_ID or not is_unicode(entry_id):
         entry_id = properties["delivery_tag"]
     step = bisect(priority_steps, _priority(properties)) - 1
-    return Entry(entry_id, due, dumps(message).encode(), step)
+    return Entry(entry_id, due, dumps(message, separators=(",", ":")).encode(), step)
 
 
 def is_unicode(name: str) -> bool:
