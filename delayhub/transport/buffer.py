@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kombu.log import get_logger
@@ -13,6 +13,9 @@ from delayhub.engine import Claimed, Entry, Lease, TimerClaim
 from delayhub.transport.envelope import Message, Unreadable, from_payload, timer_message
 
 logger = get_logger(__name__)
+
+#: Leases that ran out, from which on a message is claimed alone (so the scripts have it) and run alone.
+SUSPECT_STRIKES = 2
 
 
 class Delivery(NamedTuple):
@@ -43,9 +46,12 @@ class Buffer:
 
     # ------------------------------------------------------------ in
 
-    def add_entries(self, queue: str, entries: Iterable[Claimed]) -> None:
-        """Takes in what a claim returned of a queue."""
-        self.deliveries.extend([Delivery(queue, entry) for entry in entries])
+    def add_entries(self, queue: str, entries: Sequence[Claimed]) -> None:
+        """Takes in what a claim returned of a queue. What struck comes alone, and should have the process to itself."""
+        taken = [Delivery(queue, entry) for entry in entries]
+        self.deliveries.extend(taken)
+        if len(taken) == 1 and taken[0].leases and entries[0].strikes >= SUSPECT_STRIKES:
+            self.channel.book.isolate(taken[0].leases[0])
 
     def add_timers(self, lane: str, claim: TimerClaim) -> None:
         """Takes in what a claim returned of a timer lane, as messages for the lane's task."""

@@ -74,6 +74,8 @@ class Consumer:
     def credit(self) -> int:
         """How many messages more the channel may be given now."""
         qos = self.channel.qos
+        if self.channel.book.isolates:
+            return 0  # a message that may take the process down must not take others along
         if "can_consume" in qos.__dict__:
             # Somebody (worker_disable_prefetch) decides message by message.
             return 1 if not self.buffer and qos.can_consume() else 0

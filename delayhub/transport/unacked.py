@@ -54,6 +54,8 @@ class LeaseBook:
         self.client = connect()
         self.held: dict[Lease, float] = {}
         self.timers: set[Lease] = set()
+        #: Leases on messages that may take the process down, and until when nothing else is claimed beside them.
+        self.suspects: dict[Lease, float] = {}
         self.tags: dict[str, tuple[Lease, ...]] = {}
         #: Tags whose task took its process down: to give one back costs a strike.
         self.blamed: set[str] = set()
@@ -62,6 +64,15 @@ class LeaseBook:
         self.bells: set[Callable[[], None]] = set()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+
+    def isolate(self, lease: Lease) -> None:
+        """Lets nothing else be claimed until the message is done, or has been harmless for as long as a lease."""
+        self.suspects[lease] = time.monotonic() + self.options.lease_seconds
+
+    @property
+    def isolates(self) -> bool:
+        """Whether a suspect is here that should have the process for itself."""
+        return bool(self.suspects) and max(tuple(self.suspects.values()), default=0.0) > time.monotonic()
 
     def take(self, leases: Iterable[Lease], *, timers: bool = False) -> str:
         """The delivery tag under which the leases are held from now on."""
@@ -80,7 +91,9 @@ class LeaseBook:
     def acknowledge(self, tag: str) -> None:
         """Ends the leases of a tag: Redis hears of it with the next claim. A tag that is not held is passed over."""
         quiet = not self.done
-        for lease in self.tags.pop(tag, ()):
+        leases = self.tags.pop(tag, ())
+        self._clear(leases)
+        for lease in leases:
             self.held.pop(lease, None)
             self.done.append(lease)
         if not self.bells:
@@ -104,6 +117,7 @@ class LeaseBook:
     def strike(self, tag: str) -> None:
         """Gives a message back with a strike, so that one that no process survives comes to an end."""
         leases = self.tags.pop(tag, ())
+        self._clear(leases)
         for lease in leases:
             self.held.pop(lease, None)
         for lane, queue, group, _ in self._groups(leases):
@@ -122,6 +136,7 @@ class LeaseBook:
 
     def give_back(self, leases: list[Lease]) -> int:
         """How many of these leases still held and are back in their places."""
+        self._clear(leases)
         for lease in leases:
             self.held.pop(lease, None)
         returned = 0
@@ -135,6 +150,7 @@ class LeaseBook:
 
     def bury(self, leases: list[Lease], *, reason: str) -> None:
         """Declares messages dead that nobody can read."""
+        self._clear(leases)
         for lane, queue, group, _ in self._groups(leases):
             self.queue(lane, queue).bury(group, reason=reason)
 
@@ -185,6 +201,12 @@ class LeaseBook:
                     queue,
                     extra={"action": "lease_lost", "queue": queue},
                 )
+
+    def _clear(self, leases: Iterable[Lease]) -> None:
+        """Forgets a suspicion: the messages are done, or somebody else's."""
+        if self.suspects:
+            for lease in leases:
+                self.suspects.pop(lease, None)
 
     def _groups(self, leases: Iterable[Lease]) -> list[tuple[str, str, list[Lease], bool]]:
         groups: dict[tuple[str, str, bool], list[Lease]] = {}

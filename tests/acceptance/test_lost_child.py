@@ -1,4 +1,4 @@
-"""A task that kills the process it runs in, with a worker that lives on."""
+"""A task that kills the process it runs in, with a worker that lives on, or one that dies with it."""
 
 from __future__ import annotations
 
@@ -31,3 +31,27 @@ def test_a_task_that_no_process_survives_dies_after_its_strikes_and_the_others_r
         deadly.id: "its process was lost 3 times",
         endless.id: "its process was lost 3 times",
     }
+
+
+@pytest.mark.slow
+def test_a_task_that_takes_the_whole_worker_down_dies_and_its_neighbours_do_not(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    good = [proj.run.delay().id for _ in range(3)]
+    deadly = proj.die.delay()
+    good += [proj.run.delay().id for _ in range(3)]
+    queue = DelayQueue(redis_client, "celery")
+
+    def ended() -> set[str]:
+        return {entry.decode().split()[0] for entry in proj.ledger.lrange("ledger:end", 0, -1)}
+
+    for _ in range(4):  # somebody starts it again each time
+        with worker("solo", ACKS_LATE="1", PREFETCH="10", MAX_STRIKES="4", LEASE_SECONDS="0.3") as running:
+            process = running.process
+            assert process is not None
+            wait_for(lambda process=process: process.poll() is not None, f"its death: {running.log}")
+    with worker("solo", ACKS_LATE="1", PREFETCH="10", MAX_STRIKES="4", LEASE_SECONDS="0.3") as running:
+        wait_for(lambda: queue.count() == Counts(0, 0, 0, 1), f"one dead, the others done: {running.log}")
+
+    assert ended() == set(good)
+    assert [(task.id, task.reason) for task in proj.app.control.dead()] == [(deadly.id, "lease ran out 4 times")]

@@ -55,3 +55,19 @@ def test_a_purge_that_must_keep_much_keeps_it_and_removes_the_rest(
     assert queue.redrive() == 2
     assert queue.purge() == 2
     assert queue.client.exists(*queue.keys.every) == 0
+
+
+def test_bulk_verbs_take_more_than_lua_can_unpack(queue: DelayQueue) -> None:
+    names = [f"t{number}" for number in range(9000)]
+    queue.schedule([Entry(name) for name in names])
+    held = [queue.lease(e.id, e.token) for _ in range(9) for e in queue.claim(1000).entries]
+    assert len(held) == 9000
+
+    assert len(queue.extend(held)) == 9000
+    assert queue.release(held) == 9000
+    held = [queue.lease(e.id, e.token) for _ in range(9) for e in queue.claim(1000).entries]
+    assert queue.bury(held[:4500], reason="x") == 4500
+    assert queue.redrive([lease.id for lease in held[:4500]]) == 4500
+    assert queue.acknowledge(held) == 4500  # the others are not theirs any more
+    assert sum(queue.cancel(names)) == 4500
+    assert queue.client.exists(*queue.keys.every) == 0
