@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db import connections
+from django.db.models import BigIntegerField, F, Func, Q, QuerySet
 
 from tasksapp.models import Job, Status
 
 PAGE_ROWS = 1_000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: A moment as µs since 1970: Django reads one that comes as text in 8 µs, half of what a row costs here.
+_MICROSECONDS = "(extract(epoch FROM %(expressions)s) * 1000000)::bigint"
 
 
 class Place(NamedTuple):
@@ -62,8 +67,15 @@ def _page(biz_type_id: int, *, after: Place | datetime | None, until: datetime, 
             rows = rows.filter(next_run_at__gte=moment).filter(Q(next_run_at__gt=moment) | Q(id__gt=job_id))
         case datetime():
             rows = rows.filter(next_run_at__gt=after)
-    columns = rows.order_by("next_run_at", "id").values_list("id", "next_run_at", "priority", "lease_until")
-    return [Row(*column) for column in columns[:PAGE_ROWS]]
+    run_at: Any = F("next_run_at")
+    as_number = connections[using].vendor == "postgresql"
+    if as_number:
+        run_at = Func(run_at, template=_MICROSECONDS, output_field=BigIntegerField())
+    ordered = rows.order_by("next_run_at", "id").annotate(run_at=run_at)
+    found = ordered.values_list("id", "run_at", "priority", "lease_until")[:PAGE_ROWS]
+    if not as_number:
+        return [Row(*columns) for columns in found]
+    return [Row(id_, _EPOCH + timedelta(microseconds=at), step, until) for id_, at, step, until in found]
 
 
 def _pending(biz_type_id: int, using: str) -> QuerySet[Job]:
