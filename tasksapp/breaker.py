@@ -1,7 +1,8 @@
-"""The breaker of a biz type: while its receiver is down its gate is shut, and no attempts are wasted on it.
+"""The breaker of a biz type and its host: while that receiver is down the gate is shut, and no attempts are wasted.
 
 After failures in a row it opens for all workers. When its time is over one job at a time is let through as a probe;
-the first success heals it, and the rate begins small and rises. Its state is one Redis key that ends by itself.
+the first success heals it, and the rate begins small and rises. Its state is one Redis key that ends by itself, and
+that names the host: a biz type whose address is given another host begins with a closed breaker.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 import redis
 
@@ -50,7 +52,7 @@ class Failures:
     """Counts failures in a row in this process, and opens and heals breakers for all."""
 
     def __init__(self) -> None:
-        self._in_a_row: Counter[str] = Counter()
+        self._in_a_row: Counter[tuple[str, str]] = Counter()
 
     def note(self, biz_type: BizType, gate: Gate, *, failed: int, succeeded: bool, now_ms: int) -> bool:
         """Takes what came of some callbacks; whether the breaker is open now.
@@ -62,33 +64,57 @@ class Failures:
             succeeded: whether another found it up.
             now_ms: Redis' time.
         """
-        if not failed and not self._in_a_row[biz_type.code] and not succeeded:
+        pair = biz_type.code, host_of(biz_type)
+        if not failed and not self._in_a_row[pair] and not succeeded:
             return False
         lane = brisk_lane(biz_type.lane)
-        breaker = read_breakers(lane, [biz_type.code]).get(biz_type.code, CLOSED)
+        breaker = read_breakers(lane, [biz_type]).get(biz_type.code, CLOSED)
         if succeeded:
-            self._in_a_row[biz_type.code] = 0
+            self._in_a_row.pop(pair, None)
             if breaker.open_until_ms is not None:
                 _heal(lane, biz_type, gate, now_ms=now_ms)
             return False
-        self._in_a_row[biz_type.code] += failed
-        if breaker.open_until_ms is None and self._in_a_row[biz_type.code] < options().breaker_failures:
+        self._in_a_row[pair] += failed
+        if breaker.open_until_ms is None and self._in_a_row[pair] < options().breaker_failures:
+            return False
+        if _has_moved(biz_type):
+            del self._in_a_row[pair]
             return False
         if breaker.open_until_ms is None or breaker.open_until_ms <= now_ms:
             _open(lane, biz_type, gate, now_ms=now_ms)
         return True
 
 
-def read_breakers(lane: TimerLane, codes: Iterable[str]) -> dict[str, Breaker]:
-    """Those of the queues' breakers that are open, or were lately; none where Redis does not answer."""
-    asked = list(codes)
+def read_breakers(lane: TimerLane, biz_types: Iterable[BizType]) -> dict[str, Breaker]:
+    """By code: the breakers that are open, or were lately, for the hosts these biz types have now.
+
+    None where Redis does not answer.
+    """
+    asked = list(biz_types)
     if not asked:
         return {}
     try:
-        values = lane.client.mget([lane.keys.queue(code).breaker for code in asked])
+        values = lane.client.mget([lane.keys.queue(biz_type.code).breaker for biz_type in asked])
     except (redis.RedisError, OSError):
         return {}
-    return {code: _parse(value) for code, value in zip(asked, values, strict=True) if value is not None}
+    found = {}
+    for biz_type, value in zip(asked, values, strict=True):
+        if value is not None:
+            host, breaker = _parse(value)
+            if host == host_of(biz_type):
+                found[biz_type.code] = breaker
+    return found
+
+
+def host_of(biz_type: BizType) -> str:
+    """Host and port of its callbacks, without credentials; empty for a Celery task."""
+    return urlsplit(biz_type.url).netloc.rpartition("@")[2].lower()
+
+
+def _has_moved(biz_type: BizType) -> bool:
+    """Whether it has another host by now than the one that these callbacks went to."""
+    current = BizType.objects.using(biz_type._state.db).filter(id=biz_type.id).only("url").first()
+    return current is None or host_of(current) != host_of(biz_type)
 
 
 def _open(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> None:
@@ -97,7 +123,7 @@ def _open(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> Non
 
     def act() -> bool:
         key = lane.keys.queue(biz_type.code).breaker
-        lane.client.set(key, f"open:{breaker.open_until_ms}", px=pause_ms * FORGET_PAUSES)
+        lane.client.set(key, f"open:{breaker.open_until_ms}:{host_of(biz_type)}", px=pause_ms * FORGET_PAUSES)
         lane.set_gate(biz_type.code, breaker.restrict(gate))
         return True
 
@@ -108,7 +134,7 @@ def _open(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> Non
 
 def _heal(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> None:
     def act() -> bool:
-        lane.client.set(lane.keys.queue(biz_type.code).breaker, f"healed:{now_ms}", px=60_000)
+        lane.client.set(lane.keys.queue(biz_type.code).breaker, f"healed:{now_ms}:{host_of(biz_type)}", px=60_000)
         lane.set_gate(biz_type.code, gate)
         return True
 
@@ -117,6 +143,6 @@ def _heal(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> Non
         logger.info("the receiver of %s is up again", biz_type.code, extra=extra)
 
 
-def _parse(value: bytes | str) -> Breaker:
-    kind, _, at = (value if isinstance(value, str) else value.decode()).partition(":")
-    return Breaker(open_until_ms=int(at)) if kind == "open" else Breaker(healed_ms=int(at))
+def _parse(value: bytes | str) -> tuple[str, Breaker]:
+    kind, at, host = (value if isinstance(value, str) else value.decode()).split(":", 2)
+    return host, Breaker(open_until_ms=int(at)) if kind == "open" else Breaker(healed_ms=int(at))

@@ -84,7 +84,7 @@ class Loader:
         self._server: _Server | None = None
         self._horizon: datetime | None = None
         self._overdue: dict[int, Place] = {}
-        self._gates: dict[tuple[str, str], Gate] = {}
+        self._gates: dict[tuple[str, str], tuple[Gate, datetime]] = {}
         self._open: set[int] = set()
         self._count_at = 0.0
         self._held = False
@@ -223,13 +223,15 @@ class Loader:
     def _write_gates(self, biz_types: Sequence[BizType], *, now: datetime, all_of_them: bool) -> None:
         breakers: dict[tuple[str, str], Breaker] = {}
         for lane in {biz_type.lane for biz_type in biz_types}:
-            codes = [biz_type.code for biz_type in biz_types if biz_type.lane == lane]
-            breakers |= {(lane, code): state for code, state in read_breakers(patient_lane(lane), codes).items()}
+            here = [biz_type for biz_type in biz_types if biz_type.lane == lane]
+            breakers |= {(lane, code): state for code, state in read_breakers(patient_lane(lane), here).items()}
         for biz_type in biz_types:
             gate = gate_of(biz_type, now=now, breaker=breakers.get((biz_type.lane, biz_type.code), CLOSED))
-            if all_of_them or self._gates.get((biz_type.lane, biz_type.code), Gate()) != gate:
+            # After an edit in any case: a breaker of its former host may have shut the gate that is there.
+            known = self._gates.get((biz_type.lane, biz_type.code))
+            if all_of_them or known != (gate, biz_type.updated_at):
                 patient_lane(biz_type.lane).set_gate(biz_type.code, gate)
-                self._gates[biz_type.lane, biz_type.code] = gate
+                self._gates[biz_type.lane, biz_type.code] = gate, biz_type.updated_at
 
     def _timers_are_missing(self, biz_types: Iterable[BizType], *, now: datetime) -> bool:
         """Whether Redis holds fewer timers than the database has rows in the window."""

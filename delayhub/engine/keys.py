@@ -198,7 +198,7 @@ class QueueKeys:
 
     @cached_property
     def breaker(self) -> str:
-        """STRING ``"open:<until ms>"`` or ``"healed:<since ms>"``: timer queues whose receivers failed. It expires."""
+        """STRING ``"open:<until ms>:<host>"`` or ``"healed:<since ms>:<host>"``: its receiver failed. It expires."""
         return self.base + QUEUE_PARTS["BREAKER"]
 
     @property

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 import redis
+from django.db import connections
 
-from delayhub.engine import TimerLane
+from delayhub.engine import Lease, TimerLane
 from delayhub.standalone.redis_server import RedisServer
 from tasksapp import timers
 from tasksapp.catalogue import catalogue
 from tasksapp.models import BizType
+from tasksapp.post_office import close_post_office, post_office
+from tasksapp.tasks import deliver
+from tests.integration.tasksapp.receiver import Receiver
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +55,34 @@ def make_biz_type(db: None) -> MakeBizType:
         return BizType.objects.create(code=code, **{"url": "https://shop.example/hooks", **fields})
 
     return make
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver that takes everything until it is told otherwise."""
+    with Receiver() as started:
+        yield started
+
+
+Fire = Callable[[], list[str]]
+
+
+@pytest.fixture
+def fire(lane: TimerLane) -> Iterator[Fire]:
+    """Delivers what is due, as the transport does: claim, task, acknowledge; then waits for the outcomes."""
+
+    def fire() -> list[str]:
+        # What is due now is due at the end of this millisecond: times are rounded up, so that nothing is early.
+        began = lane.client.time()
+        while lane.client.time() < (began[0], began[1] + 2_000):
+            pass
+        claim = lane.claim()
+        ids = [job_id for batch in claim.batches for job_id in batch.ids]
+        deliver(ids, lane=lane.name, now_ms=claim.now_ms)
+        lane.acknowledge([Lease(lane.name, b.queue, job_id, b.token) for b in claim.batches for job_id in b.ids])
+        assert post_office().clerk.wait_until_idle(20)
+        return ids
+
+    yield fire
+    close_post_office()
+    connections.close_all()

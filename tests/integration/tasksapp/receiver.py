@@ -28,6 +28,17 @@ async def no_content(request: web.Request) -> web.StreamResponse:
     return web.Response(status=204)
 
 
+def answering(status: int, **headers: str) -> Answer:
+    """An answer with this status; header names have underscores for dashes."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(
+            status=status, text="the answer", headers={k.replace("_", "-"): v for k, v in headers.items()}
+        )
+
+    return answer
+
+
 @dataclass
 class Receiver:
     """Listens on 127.0.0.1 and keeps what it gets."""

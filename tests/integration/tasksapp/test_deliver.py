@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 import redis
-from aiohttp import web
 from django.db import connections
 from django.utils import timezone
 from standardwebhooks import Webhook
 
-from delayhub.engine import Gate, Lease, SystemClock, TimerLane, due_ms
+from delayhub.engine import Gate, TimerLane, due_ms
 from tasksapp import lifecycle
 from tasksapp.delivery.signature import new_secret
-from tasksapp.loader import Loader
 from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
 from tasksapp.post_office import close_post_office, post_office
 from tasksapp.scheduling import create
 from tasksapp.tasks import deliver
-from tests.integration.tasksapp.conftest import MakeBizType
-from tests.integration.tasksapp.receiver import Receiver
+from tests.integration.tasksapp.conftest import Fire, MakeBizType
+from tests.integration.tasksapp.receiver import Receiver, answering
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as started:
-        yield started
 
 
 @pytest.fixture(autouse=True)
@@ -40,37 +31,6 @@ def _office() -> Iterator[None]:
     yield
     close_post_office()
     connections.close_all()
-
-
-Fire = Callable[[], list[str]]
-
-
-@pytest.fixture
-def fire(lane: TimerLane) -> Fire:
-    """Delivers what is due, as the transport does: claim, task, acknowledge; then waits for the outcomes."""
-
-    def fire() -> list[str]:
-        # What is due now is due at the end of this millisecond: times are rounded up, so that nothing is early.
-        began = lane.client.time()
-        while lane.client.time() < (began[0], began[1] + 2_000):
-            pass
-        claim = lane.claim()
-        ids = [job_id for batch in claim.batches for job_id in batch.ids]
-        deliver(ids, lane=lane.name, now_ms=claim.now_ms)
-        lane.acknowledge([Lease(lane.name, b.queue, job_id, b.token) for b in claim.batches for job_id in b.ids])
-        assert post_office().clerk.wait_until_idle(20)
-        return ids
-
-    return fire
-
-
-def answering(status: int, **headers: str) -> Any:
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return web.Response(
-            status=status, text="the answer", headers={k.replace("_", "-"): v for k, v in headers.items()}
-        )
-
-    return answer
 
 
 def make_due(job_id: UUID) -> None:
@@ -350,44 +310,3 @@ def test_while_secrets_rotate_a_receiver_may_have_either(
         assert Webhook(secret).verify(rotating.body, rotating.headers) == 1
     assert len(over.headers["webhook-signature"].split(" ")) == 1
     assert Webhook(new).verify(over.body, over.headers) == 2
-
-
-def test_a_breaker_opens_for_a_receiver_that_is_down_probes_with_one_job_and_heals(
-    make_biz_type: MakeBizType, receiver: Receiver, fire: Fire, lane: TimerLane, settings: Any
-) -> None:
-    settings.DELAYHUB = {**settings.DELAYHUB, "BREAKER_FAILURES": 3, "BREAKER_SECONDS": 1}
-    make_biz_type("down", url=receiver.url(), backoff_min_seconds=0, jitter=0)
-    receiver.answer = answering(503)
-    for _ in range(3):
-        create("down")
-    assert len(fire()) == 3
-
-    # open: nothing passes, no attempt is used
-    create("down")
-    assert fire() == []
-    assert Job.objects.order_by("id").last().attempts == 0  # type: ignore[union-attr]  # there are four
-
-    # its time is over: one job at a time, and a failure opens it again
-    until_gate_opens(lane)
-    assert len(fire()) == 1
-    assert fire() == []
-
-    # a success heals it
-    receiver.answer = answering(200)
-    until_gate_opens(lane)
-    assert len(fire()) == 1
-    assert len(fire()) == 3
-    assert set(Job.objects.values_list("status", flat=True)) == {Status.SUCCEEDED}
-    assert Loader(using="default").run_once().held
-    assert lane.client.get(lane.keys.queue("down").breaker).startswith(b"healed:")  # type: ignore[union-attr]  # sync
-
-
-def until_gate_opens(lane: TimerLane) -> None:
-    """Returns when the breaker's pause is over."""
-    state = lane.client.get(lane.keys.queue("down").breaker)
-    assert isinstance(state, bytes)
-    until = int(state.removeprefix(b"open:"))
-    deadline = SystemClock().monotonic() + 10
-    while post_office().clock.now_ms() <= until:
-        assert SystemClock().monotonic() < deadline
-        threading.Event().wait(0.02)
