@@ -40,7 +40,7 @@ class BizTypeViews(Entry):
             raise Http404(f"There is no biz type {code!r}.")
         return Response(biz_type_json(biz_type))
 
-    @extend_schema(summary="Look jobs up by business key", responses=JobSerializer(many=True))
+    @extend_schema(summary="Look a job up by business key", responses=JobSerializer)
     @action(detail=True, methods=["get"], url_path=BIZ_ID, url_name="job")
     def job(self, request: Request, code: str, biz_id: str) -> Response:
         """The newest job with that business key."""

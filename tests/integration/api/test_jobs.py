@@ -217,10 +217,20 @@ def test_lists_are_filtered_and_paged(ask: Ask, biz_type: BizType) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["status=nope", "colour=red", "limit=0", "limit=x", "cursor=x", "due_after=soon", "biz_id=%00"]
+    "query",
+    [
+        *("status=nope", "colour=red", "limit=0", "limit=x", "cursor=x", "due_after=soon", "biz_id=%00"),
+        "due_after=0001-01-01T00:00:00%2B10:00",  # before the first year, in UTC
+    ],
 )
 def test_a_filter_that_cannot_be_is_refused(ask: Ask, query: str) -> None:
     problem(ask("GET", f"/jobs?{query}"), 400)
+
+
+def test_a_filter_takes_offsets_that_no_place_on_earth_has(ask: Ask, biz_type: BizType) -> None:
+    ask("POST", "/jobs", {"biz_type": "order.close"})
+
+    assert len(ask("GET", "/jobs?created_after=2020-01-01T00:00:00-18:38").json()["results"]) == 1
 
 
 def test_jobs_are_found_and_changed_by_their_business_key(ask: Ask, biz_type: BizType) -> None:
