@@ -65,9 +65,9 @@ def test_flower_shows_workers_tasks_and_queues(
         done = proj.add.delay(2, 3)
         assert done.get(timeout=10) == 5
 
-        wait_for(lambda: done.id in json.loads(page("/api/tasks")), "the task's events")
+        wait_for(lambda: json.loads(page("/api/tasks")).get(done.id, {}).get("state") == "SUCCESS", "the task's events")
         task = json.loads(page(f"/api/task/info/{done.id}"))
-        wait_for(lambda: json.loads(page("/api/workers?refresh=1")), "an answer of the worker")
+        wait_for(lambda: "active_queues" in page("/api/workers?refresh=1"), "an answer of the worker")
         workers = json.loads(page("/api/workers"))
         queues = json.loads(page("/api/queues/length"))
         table = re.sub(r"<[^>]+>|\s+", " ", page("/broker"))
