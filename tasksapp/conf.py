@@ -41,6 +41,7 @@ _LIMITS: Mapping[str, Limits] = {
     "breaker_failures": Limits(1, 100_000),
     "breaker_seconds": Limits(1, 3_600),
     "idempotency_hours": Limits(1, 8_760),
+    "purge_rows_per_minute": Limits(0, 10_000_000),
 }
 
 
@@ -68,6 +69,7 @@ class Options:
         breaker_failures: failures in a row after which a biz type's host is left alone.
         breaker_seconds: for how long, before one job probes it.
         idempotency_hours: how long an idempotency key is remembered.
+        purge_rows_per_minute: rows that workers delete after their retention, at most; 0 leaves that to ``purge_jobs``.
         allowed_networks: private networks that callbacks may go to, such as ``10.1.0.0/16``.
         encryption_keys: Fernet keys for secrets, the newest first; empty: one derived from SECRET_KEY.
     """
@@ -91,6 +93,7 @@ class Options:
     breaker_failures: int = 20
     breaker_seconds: float = 30.0
     idempotency_hours: float = 168.0
+    purge_rows_per_minute: int = 60_000
     allowed_networks: tuple[str, ...] = ()
     encryption_keys: tuple[str, ...] = ()
 

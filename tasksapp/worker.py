@@ -24,6 +24,9 @@ from tasksapp.conf import options
 from tasksapp.loader import Loader
 from tasksapp.models import Job
 from tasksapp.post_office import close_post_office, warm_up
+from tasksapp.purge import Purger
+from tasksapp.redis_clock import RedisClock
+from tasksapp.timers import client
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +35,11 @@ FAILED_SECONDS = 2.0
 
 
 class LoaderThread:
-    """Runs a loader's turns until it is stopped. No process is forked in the middle of one."""
+    """Runs a loader's turns until it is stopped, and purges in between. No process is forked in the middle of one."""
 
     def __init__(self, loader: Loader, *, using: str) -> None:
         self._loader = loader
+        self._purger = Purger(using=using, clock=RedisClock(client))
         self._using = using
         self._stop = threading.Event()
         self._turn = threading.Lock()
@@ -55,7 +59,8 @@ class LoaderThread:
         """One turn; whether it went well. A failure is logged, and made good for by the next."""
         with self._turn:
             try:
-                self._loader.run_once()
+                if self._loader.run_once().held:
+                    self._purger.run_once()
             except (Error, redis.RedisError, OSError) as error:
                 logger.warning("the loader's turn failed, trying again: %s", error, extra={"action": "load"})
             except Exception:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from delayhub.testing import MovableClock
+from tasksapp.loader import Loader
 from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
-from tasksapp.purge import purge
+from tasksapp.purge import Purger, purge
 from tasksapp.sql.purge_rows import BATCH_ROWS, Purged
+from tasksapp.worker import LoaderThread
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -72,9 +76,7 @@ def test_each_biz_type_keeps_its_jobs_as_long_as_it_wants(make_biz_type: MakeBiz
 
 def test_many_jobs_go_in_several_transactions(biz_type: BizType) -> None:
     now = timezone.now()
-    old = now - 60 * DAY
-    times = {"due_at": old, "next_run_at": old, "created_at": old, "updated_at": old, "finished_at": old}
-    Job.objects.bulk_create([Job(biz_type=biz_type, status="dead", body="{}", **times) for _ in range(1_200)])
+    many(biz_type, 1_200)
 
     batches = [batch.jobs for batch in purge(now=now, using="default")]
 
@@ -123,3 +125,84 @@ def test_one_biz_type_can_be_purged_alone(make_biz_type: MakeBizType) -> None:
     assert Job.objects.get().biz_type.code == "b"
     with pytest.raises(CommandError, match="there is no biz type nobody"):
         run("--biz-type", "nobody")
+
+
+def many(biz_type: BizType, count: int) -> None:
+    """So many dead jobs without attempts, older than any retention."""
+    old = timezone.now() - 60 * DAY
+    times = {"due_at": old, "next_run_at": old, "created_at": old, "updated_at": old, "finished_at": old}
+    Job.objects.bulk_create([Job(biz_type=biz_type, status="dead", body="{}", **times) for _ in range(count)])
+
+
+def purger(clock: MovableClock) -> Purger:
+    return Purger(using="default", clock=clock)
+
+
+def test_workers_purge_by_themselves(biz_type: BizType) -> None:
+    many(biz_type, 3)
+    thread = LoaderThread(Loader(using="default"), using="default")
+
+    assert thread.run_once()
+
+    assert not Job.objects.exists()
+
+
+def test_only_the_worker_that_has_the_loader_purges(biz_type: BizType) -> None:
+    many(biz_type, 3)
+    Loader(using="default").run_once()
+
+    assert LoaderThread(Loader(using="default"), using="default").run_once()
+
+    assert Job.objects.count() == 3
+
+
+def test_no_more_rows_go_in_a_minute_than_the_setting_says(biz_type: BizType, settings: Any) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "PURGE_ROWS_PER_MINUTE": 1_000}
+    many(biz_type, 2_200)
+    clock = MovableClock()
+    tested = purger(clock)
+
+    gone = []
+    for _ in range(12):
+        gone.append(tested.run_once().jobs)
+        clock.advance(seconds=10)
+
+    # a batch of 500 each half minute
+    assert gone == [500, 0, 0, 500, 0, 0, 500, 0, 0, 500, 0, 0]
+
+
+def test_attempts_count_as_rows(make_biz_type: MakeBizType, settings: Any) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "PURGE_ROWS_PER_MINUTE": 60}
+    daily = make_biz_type("daily", retention=DAY)
+    ended(daily, 2 * DAY, attempts=119)
+    clock = MovableClock()
+    tested = purger(clock)
+    assert tested.run_once() == Purged(1, 119)
+
+    # 120 rows are paid for in two minutes
+    ended(daily, 2 * DAY)
+    clock.advance(seconds=100)
+    assert tested.run_once() == Purged()
+    clock.advance(seconds=100)
+    assert tested.run_once().jobs + tested.run_once().jobs == 0  # the walk's end, and its rest
+    clock.advance(seconds=61)
+    assert tested.run_once() == Purged(1, 1)
+
+
+def test_where_nothing_is_left_it_rests(biz_type: BizType) -> None:
+    clock = MovableClock()
+    tested = purger(clock)
+    assert tested.run_once() == Purged()
+
+    many(biz_type, 1)
+    assert tested.run_once() == Purged()
+    clock.advance(seconds=61)
+    assert tested.run_once() == Purged(1)
+
+
+def test_it_can_be_turned_off(biz_type: BizType, settings: Any) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "PURGE_ROWS_PER_MINUTE": 0}
+    many(biz_type, 3)
+
+    assert purger(MovableClock()).run_once() == Purged()
+    assert run() == "deleted 3 jobs, 0 attempts, 0 idempotency keys\n"
