@@ -2,7 +2,7 @@
 
 Question: tasks a second by pool, how long a burst of tasks due at one instant takes, lateness, publishes a second (one
     by one, with an eta, in batches), requests of an idle worker, memory of the worker and of Redis for waiting tasks.
-Machine: whatever runs it; the worker on one core, Redis and the producer on the others where there are several.
+Machine: whatever runs it; the worker on one core, Redis and the producer on the last where there are several.
     Compare ratios within one run, not figures between runs.
 Command: make bench-transport
 Result: a table and one JSON line; medians of the rounds, in which both transports take turns so that the machine's
@@ -35,8 +35,11 @@ from delayhub.standalone.redis_server import RedisServer
 ROOT = Path(__file__).parents[1]
 TRANSPORTS = ("redis", "delayhub")
 PATIENCE_SECONDS = 180.0
-#: Tasks with an eta that kombu's worker fetches in a second, cautiously: so long before the instant it is started.
-FETCHED_PER_SECOND = 900
+CORES = sorted(os.sched_getaffinity(0))
+WORKER_CORE, OTHER_CORE = CORES[0], CORES[-1]
+#: Tasks with an eta that are published in a second, cautiously, and that kombu's worker, which fetches them all before
+#: they are due, has fetched in a second. So long before the instant it is begun.
+READY_PER_SECOND = {"delayhub": 1500, "redis": 600}
 
 
 class TransportBench:
@@ -51,6 +54,7 @@ class TransportBench:
 
     def __init__(self, scheme: str, server: RedisServer, *, count: int, seconds: float, log: Path) -> None:
         self.server = server
+        self.ready_per_second = READY_PER_SECOND[scheme]
         self.count = count
         self.seconds = seconds
         self.log = log
@@ -113,7 +117,7 @@ class TransportBench:
         self._flush()
         with self._worker("threads", self.count) as process:
             rss = resident_bytes(process.pid)
-            due = now() + 2 * self.count / FETCHED_PER_SECOND + 3
+            due = now() + self.count / self.ready_per_second + 3
             self._publish(shop, [due_at(due)] * self.count)
             time.sleep(max(0.0, due - now() - 0.5))
             self.figures["worker_rss_mb_for_waiting_tasks"] = (resident_bytes(process.pid) - rss) / 1e6
@@ -125,7 +129,7 @@ class TransportBench:
         self._flush()
         count = int(per_second * self.seconds)
         with self._worker("threads", count):
-            start = now() + count / FETCHED_PER_SECOND + 1
+            start = now() + count / self.ready_per_second + 1
             self._publish(shop, [due_at(start + n / per_second) for n in range(count)])
             late = self._result()["late_ms"]
         self.figures[f"late_p50_ms_at_{per_second}"] = late[len(late) // 2]
@@ -177,7 +181,7 @@ class TransportBench:
             )
         try:
             with contextlib.suppress(OSError):
-                os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
+                os.sched_setaffinity(process.pid, {WORKER_CORE})
             if self.ledger.blpop(["ready"], timeout=30) is None:
                 raise RuntimeError(f"the worker did not start:\n{self.log.read_text(errors='replace')[-3000:]}")
             yield process
@@ -233,11 +237,16 @@ def main() -> None:
     options = parser.parse_args()
     rounds: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in TRANSPORTS}
     with RedisServer() as server, tempfile.TemporaryDirectory(prefix="delayhub-bench-") as folder:
-        for _ in range(options.rounds):
+        os.sched_setaffinity(0, {OTHER_CORE})
+        if server.pid is not None:
+            os.sched_setaffinity(server.pid, {OTHER_CORE})
+        for number in range(options.rounds):
             for scheme in TRANSPORTS:
                 log = Path(folder) / "worker.log"
                 bench = TransportBench(scheme, server, count=options.count, seconds=options.seconds, log=log)
                 rounds[scheme].append(bench.run())
+                found = ", ".join(f"{name} {value:.4g}" for name, value in rounds[scheme][-1].items())
+                print(f"round {number + 1} of {options.rounds}, {scheme}: {found}", file=sys.stderr, flush=True)
         with server.client() as client:
             version = client.info("server")["redis_version"]
     medians = {
