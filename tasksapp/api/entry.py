@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.db import transaction
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import JSONParser
 from rest_framework.permissions import IsAuthenticated
@@ -13,7 +12,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
-from tasksapp.api import json_body
+from tasksapp.api import json_body, transactions
 from tasksapp.api.authentication import ApiKeyAuthentication
 from tasksapp.api.refusals import handle
 from tasksapp.api.schema import ProblemSchema
@@ -55,7 +54,7 @@ class Entry(GenericViewSet[Any]):
     @classmethod
     def as_view(cls, *args: Any, **kwargs: Any) -> Any:
         """The view, outside of ``ATOMIC_REQUESTS``."""
-        return transaction.non_atomic_requests(super().as_view(*args, **kwargs))
+        return transactions.outside(super().as_view(*args, **kwargs))
 
     def get_exception_handler(self) -> Any:
         """Problem documents, whatever the project's own handler does elsewhere."""
