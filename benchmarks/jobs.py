@@ -27,6 +27,7 @@ import jobs_backlog
 from django.utils import timezone
 from jobs_bench import Bench
 from jobs_cost import http_alone
+from jobs_fill import empty
 from jobs_rig import OTHER_CORE, WORKER_CORE, rig
 
 
@@ -96,9 +97,10 @@ def memory(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def bursts(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
-    """Rounds of: many due at once, as many failing, plain Celery tasks. Medians."""
+    """Rounds of: many due at once, half as many failing, plain Celery tasks; each begins with no rows. Medians."""
     rows: list[dict[str, float]] = []
     for number in range(asked.rounds):
+        empty()
         with bench.rig.worker() as worker:
             taken = bench.burst(worker, "ok", asked.jobs)
         with bench.rig.worker() as worker:
