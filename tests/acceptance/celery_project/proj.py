@@ -10,6 +10,7 @@ from typing import Any
 
 import redis
 from celery import Celery
+from celery.exceptions import Reject
 
 import delayhub
 
@@ -33,6 +34,8 @@ app.conf.update(
     worker_send_task_events=bool(os.environ.get("EVENTS")),
     worker_prefetch_multiplier=int(os.environ.get("PREFETCH", "4")),
     task_acks_late=bool(os.environ.get("ACKS_LATE")),
+    task_reject_on_worker_lost=bool(os.environ.get("REJECT_LOST")),
+    worker_soft_shutdown_timeout=float(os.environ.get("SOFT_SECONDS", "0")),
     worker_disable_prefetch=bool(os.environ.get("DISABLE_PREFETCH")),
     worker_cancel_long_running_tasks_on_connection_loss=False,
 )
@@ -102,3 +105,15 @@ def clock(self: Any, seconds: float) -> None:
     skew = time.time() - right - micros / 1e6  # noqa: TID251  the clock under test
     ledger.rpush("ledger:clock", f"{self.request.id} {right * 1000 + micros / 1000} {skew * 1000}")
     time.sleep(seconds)  # it stands for work
+
+
+@app.task(bind=True, rate_limit="5/s")
+def limited(self: Any) -> None:
+    note("start", self)
+
+
+@app.task(bind=True, acks_late=True)
+def reluctant(self: Any) -> None:
+    note("start", self)
+    if ledger.incr("reluctant") < 3:
+        raise Reject("not yet", requeue=True)

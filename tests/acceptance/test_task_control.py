@@ -1,0 +1,63 @@
+"""What real workers do with tasks by order: terminate, limit, put back, give back at a cold shutdown."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+from celery.exceptions import TaskRevokedError
+
+from delayhub.engine import Counts, DelayQueue
+from tests.acceptance.celery_worker import CeleryWorker, wait_for
+
+
+def noted(proj: Any, event: str = "start") -> list[tuple[str, float]]:
+    entries = (entry.decode().split() for entry in proj.ledger.lrange(f"ledger:{event}", 0, -1))
+    return [(task_id, float(at)) for task_id, at in entries]
+
+
+@pytest.mark.slow
+def test_tasks_are_terminated_limited_and_put_back(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    queue = DelayQueue(redis_client, "celery")
+    with worker("prefork") as running:
+        endless = proj.run.delay(60.0)
+        wait_for(lambda: noted(proj), f"its start: {running.log}")
+        proj.app.control.revoke(endless.id, terminate=True)
+        with pytest.raises(TaskRevokedError):
+            endless.get(timeout=10)
+
+        limited = {proj.limited.delay().id for _ in range(6)}
+        reluctant = proj.reluctant.delay()
+        reluctant.get(timeout=10)
+        wait_for(lambda: limited <= {task_id for task_id, _ in noted(proj)}, f"all of the limited: {running.log}")
+        wait_for(lambda: queue.count() == Counts(0, 0, 0, 0), f"an empty queue: {running.log}")
+
+    times = sorted(at for task_id, at in noted(proj) if task_id in limited)
+    assert len(times) == 6
+    assert times[-1] - times[0] > 0.7  # 5 a second
+    assert [task_id for task_id, _ in noted(proj)].count(reluctant.id) == 3
+    assert proj.app.control.dead() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("soft_seconds", ["0", "0.5"])  # cold at once, or after the time that a soft one allows
+def test_a_cold_or_soft_shutdown_gives_everything_back(
+    soft_seconds: str, proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    with worker("prefork", ACKS_LATE="1", LEASE_SECONDS="60", REJECT_LOST="1", SOFT_SECONDS=soft_seconds) as running:
+        ids = sorted(proj.run.delay(30.0).id for _ in range(6))
+        wait_for(lambda: len(noted(proj)) >= 2, "two starts")
+        assert running.process is not None
+        os.kill(running.process.pid, signal.SIGQUIT)
+        running.process.wait(20)
+
+    queue = DelayQueue(redis_client, "celery")
+    assert queue.count() == Counts(0, 6, 0, 0), running.log
+    assert sorted(listed.id for listed in queue.list("ready")) == ids
+    assert {listed.strikes for listed in queue.list("ready")} == {0}
