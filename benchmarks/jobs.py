@@ -1,9 +1,10 @@
 """What does a job cost, from its row to its callback?
 
-Question: creates a second (bulk, single); callbacks a second when many are due at once (all taken, all failing) beside
-    a plain Celery task that posts with ``requests``, and who spends how much CPU on each; lateness at a steady rate;
-    bytes in Redis; a fast biz type beside a slow receiver; how all that grows with what is pending; what a backlog
-    that is paused costs; and how soon jobs fire after Redis has lost everything.
+Question: creates a second (bulk, single), in Python and over REST with the web server on one core; callbacks a second
+    when many are due at once (all taken, all failing) beside a plain Celery task that posts with ``requests``, and who
+    spends how much CPU on each; lateness at a steady rate; bytes in Redis; a fast biz type beside a slow receiver; how
+    all that grows with what is pending; what a backlog that is paused costs; and how soon jobs fire after Redis has
+    lost everything.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
 Command: make bench-jobs
 Result: a table on stderr, one JSON line on stdout.
@@ -24,6 +25,7 @@ from statistics import median
 from typing import Any
 
 import jobs_backlog
+import jobs_rest
 from django.utils import timezone
 from jobs_bench import Bench
 from jobs_cost import http_alone
@@ -160,6 +162,7 @@ def slow(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
 #: What there is to measure, in this order.
 PARTS: dict[str, Callable[[Bench, argparse.Namespace], dict[str, Any]]] = {
     "create": create,
+    "rest": lambda bench, asked: jobs_rest.rest(bench, max(asked.jobs // 5, 100)),
     "memory": memory,
     "bursts": bursts,
     "steady": steady,

@@ -68,10 +68,12 @@ def test_no_job_is_lost_when_everything_it_stands_on_dies_once() -> None:
 def test_jobs_can_be_measured_beside_plain_tasks() -> None:
     found = figures(
         *("benchmarks/jobs.py", "--jobs=200", "--rounds=1", "--seconds=0.5", "--flushed=100"),
-        *("--only", "create", "bursts", "steady", "flushed"),
+        *("--only", "create", "rest", "bursts", "steady", "flushed"),
     )
 
     assert found["callbacks/s"] > 0
+    assert found["REST creates/s, single"] > 0
+    assert found["REST creates/s, bulk of 500"] > 0
     assert found["plain task/s"] > 0
     assert found["µs/job, worker"] >= found["µs/job, worker: callbacks"] > 0
     assert found["lateness ms, 200/s, early"] == 0
