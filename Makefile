@@ -7,11 +7,12 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python;
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'
 WORKERS ?= 2
+ROWS ?= 10000000
 TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt cover bench-engine bench-transport bench-jobs bench-million chaos chaos-jobs chaos-site clean
+.PHONY: help demo up test check fmt cover bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +60,9 @@ bench-jobs: $(VENV)/.dev ## measure jobs from row to callback
 
 bench-million: $(VENV)/.dev ## measure how long each verb holds Redis with a million entries (minutes)
 	@$(BIN)/python -m benchmarks.million
+
+explain-jobs: $(VENV)/.dev ## show the plans of what is run often with ROWS=10000000 jobs (minutes, 12 GB)
+	@$(BIN)/python benchmarks/explain_jobs.py --rows $(ROWS)
 
 chaos: $(VENV)/.dev ## kill workers and Redis, fail over and cut lines under 10 000 tasks; count what was lost (minutes)
 	@$(BIN)/python -m benchmarks.chaos_transport

@@ -67,6 +67,12 @@ class Job(models.Model):
             models.Index(fields=["lease_until"], condition=Q(status="running"), name="delayhub_job_running"),
             models.Index(fields=["biz_type", "biz_id", "id"], name="delayhub_job_biz_id"),
             models.Index(fields=["id"], condition=Q(status="dead"), name="delayhub_job_dead"),
+            # So that a list of those does not walk past millions that succeeded.
+            models.Index(
+                fields=["status", "id"],
+                condition=Q(status__in=["cancelled", "skipped", "dropped"]),
+                name="delayhub_job_called_off",
+            ),
             models.Index(
                 fields=["biz_type", "finished_at"],
                 condition=Q(finished_at__isnull=False),

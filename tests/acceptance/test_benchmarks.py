@@ -102,3 +102,11 @@ def test_what_each_verb_costs_can_be_measured() -> None:
     found = figures("-m", "benchmarks.million", "--entries=20000", "--limit=500")  # others may share the machine
 
     assert min(found[verb] for verb in ("schedule", "claim 1 000, all ready", "purge, all dead", "import-redis")) > 0
+
+
+@pytest.mark.slow
+def test_what_is_run_often_uses_an_index() -> None:
+    found = figures("benchmarks/explain_jobs.py", "--rows=30000")
+
+    assert found["wrong"] == []
+    assert len(found["ms"]) >= 20

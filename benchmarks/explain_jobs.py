@@ -1,0 +1,179 @@
+"""Does every statement that is run often use an index when the table is large?
+
+Question: which plans does PostgreSQL choose for claims, sweeps, leases, purges, look-ups and the admin's lists, and how
+    long do they take, with so many rows, of which three in four have ended?
+Machine: whatever runs it; a private PostgreSQL, some 12 GB of disk for 10 million rows.
+Command: make explain-jobs, or make explain-jobs ROWS=50000
+Result: the plans, then one JSON line with ms by statement; exit code 1 where a plan reads more than the beginning
+    of a large table without an index, or took longer than it may.
+Caveat: the rows have just been written and are in memory as far as they fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils import timezone
+from explain_rows import fill
+from jobs_rig import rig
+
+#: Tables that grow with the jobs.
+LARGE = {"delayhub_job", "delayhub_attempt", "delayhub_idempotency_key"}
+#: The admin counts to 10 000 and then stops; to find that many of a status that most rows have, a scan of the table's
+#: beginning is right.
+FEW_ROWS = 20_000
+
+
+@dataclass
+class Explainer:
+    """Stands between Django and the database: explains each statement while it runs."""
+
+    plans: list[dict[str, Any]] = field(default_factory=list)
+
+    def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        if any(table in sql for table in LARGE):
+            with context["connection"].wrap_database_errors, context["cursor"].connection.cursor() as cursor:
+                # Analysing a statement runs it, so what it did is undone before it runs for its caller.
+                cursor.execute("SAVEPOINT explained")
+                cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
+                self.plans.append(cursor.fetchone()[0][0])
+                cursor.execute("ROLLBACK TO SAVEPOINT explained")
+        return execute(sql, params, many, context)
+
+
+def explain(statement: Callable[[], object]) -> list[dict[str, Any]]:
+    """The plans of what a call runs; nothing of it stays."""
+    explainer = Explainer()
+    with transaction.atomic():
+        with connection.execute_wrapper(explainer):
+            statement()
+        transaction.set_rollback(True)
+    return explainer.plans
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A plan and all that is below it."""
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from nodes(below)
+
+
+def faults(plan: dict[str, Any], *, bound_ms: float) -> list[str]:
+    """What is wrong with a plan."""
+    found = [
+        f"reads {read_rows(node):,.0f} rows of {node['Relation Name']} without an index"
+        for node in nodes(plan["Plan"])
+        if node["Node Type"] == "Seq Scan" and node.get("Relation Name") in LARGE and read_rows(node) > FEW_ROWS
+    ]
+    if plan["Execution Time"] > bound_ms:
+        found.append(f"took {plan['Execution Time']:.0f} ms")
+    return found
+
+
+def read_rows(node: dict[str, Any]) -> float:
+    """How many rows a scan has looked at."""
+    return float((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
+
+
+def describe(plan: dict[str, Any], indent: int = 4) -> str:
+    """A plan as an indented list."""
+    where = plan.get("Index Name") or plan.get("Relation Name") or plan.get("CTE Name") or ""
+    lines = [f"{'':{indent}}{plan['Node Type']} {where} ({plan['Actual Rows']:.0f} rows)".rstrip()]
+    return "\n".join([*lines, *(describe(below, indent + 2) for below in plan.get("Plans", ()))])
+
+
+def statements(now: datetime) -> dict[str, Callable[[], object]]:
+    """What is run often, by name."""
+    from tasksapp import lifecycle
+    from tasksapp.models import BizType, Job
+    from tasksapp.sql.claim_jobs import claim_jobs
+    from tasksapp.sql.purge_rows import purge_jobs, purge_keys
+    from tasksapp.sql.renew_leases import renew_leases, return_lost_leases
+    from tasksapp.sql.sweep import Place, count_pending, pages
+
+    biz_type = BizType.objects.order_by("id")[0]
+    pending = list(Job.objects.filter(biz_type=biz_type, status="pending").order_by("next_run_at")[:2000])
+    due = [job.id for job in pending[:100]]
+    running = list(Job.objects.filter(status="running")[:100])
+    some = pending[len(pending) // 2]
+    using = "default"
+
+    def page(after: Place | datetime | None, until: datetime) -> Callable[[], object]:
+        return lambda: next(pages(biz_type.id, after=after, until=until, using=using), None)
+
+    return {
+        "claim 100": lambda: claim_jobs(due, now=now, lease_seconds=60, worker="w", using=using),
+        "sweep: rows that enter the window": page(now + timedelta(hours=1), now + timedelta(hours=1, seconds=2)),
+        "sweep: first page of the window": page(None, now + timedelta(hours=1)),
+        "sweep: a later page of overdue rows": page(Place(some.next_run_at, some.id), now),
+        "sweep: count the window": lambda: count_pending(
+            biz_type.id, after=now, until=now + timedelta(hours=1), using=using
+        ),
+        "lost leases": lambda: return_lost_leases(now=now, limit=500, max_system_errors=100, using=using),
+        "renew 100": lambda: renew_leases([(job.id, job.lease_token or 0, now) for job in running], using=using),
+        "purge 500 jobs": lambda: purge_jobs(biz_type.id, before=now - timedelta(days=20), using=using),
+        "purge 500 keys": lambda: purge_keys(before=now, using=using),
+        "look up by biz id": lambda: lifecycle.find_live(biz_type.code, some.biz_id, using=using),
+        **admin_lists(biz_type.id, some),
+    }
+
+
+def admin_lists(biz_type_id: int, job: Any) -> dict[str, Callable[[], object]]:
+    """The admin's list of jobs, as it is opened, filtered and searched."""
+    from django.contrib import admin
+    from django.contrib.auth.models import User
+    from django.test import RequestFactory
+
+    from tasksapp.models import Job, Status
+
+    person = User(is_superuser=True, is_staff=True, is_active=True)
+
+    def look(query: str) -> Callable[[], object]:
+        def show() -> object:
+            request = RequestFactory().get(f"/admin/tasksapp/job/?{query}")
+            request.user = person
+            changes = admin.site._registry[Job].get_changelist_instance(request)
+            return list(changes.result_list)
+
+        return show
+
+    queries = {"all": "", "of a biz type": f"biz_type__id__exact={biz_type_id}"}
+    queries |= {status.value: f"status__exact={status}" for status in Status}
+    queries |= {"dead of a biz type": f"status__exact=dead&biz_type__id__exact={biz_type_id}"}
+    queries |= {"search by id": f"q={job.id}", "search by biz id": f"q={job.biz_id}"}
+    return {f"admin: {name}": look(query) for name, query in queries.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--bound-ms", type=float, default=500.0, help="that a statement may take")
+    asked = parser.parse_args()
+    with rig() as made:
+        made.set_django_up()
+        seconds = fill(asked.rows)
+        took: dict[str, float] = {}
+        wrong = []
+        for name, statement in statements(timezone.now()).items():
+            print(f"\n{name}")
+            for plan in explain(statement):
+                print(f"  {plan['Execution Time']:.1f} ms\n{describe(plan['Plan'])}")
+                took[name] = round(took.get(name, 0.0) + plan["Execution Time"], 1)
+                wrong += [f"{name}: {fault}" for fault in faults(plan, bound_ms=asked.bound_ms)]
+            if name not in took:
+                wrong.append(f"{name}: no statement was seen")
+        connection.close()
+    print("", *wrong, sep="\n")
+    print(json.dumps({"rows": asked.rows, "fill s": seconds, "ms": took, "wrong": wrong}))
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

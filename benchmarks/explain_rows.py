@@ -1,0 +1,73 @@
+"""Rows of every status, made by PostgreSQL itself: half a year of jobs, as a table has them after purges."""
+
+from __future__ import annotations
+
+import time
+
+#: Indexes are made again afterwards, which is several times faster than keeping them on the way.
+_INDEXES = """
+SELECT i.indexname, i.indexdef FROM pg_indexes i
+WHERE i.tablename IN ('delayhub_job', 'delayhub_attempt', 'delayhub_idempotency_key')
+    AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conname = i.indexname)
+"""
+
+#: Of 1 000 jobs 199 are pending, 1 is running, 20 are dead, 30 cancelled, 10 skipped, 10 dropped, the rest succeeded.
+_JOBS = """
+INSERT INTO delayhub_job (id, biz_type_id, biz_id, due_at, next_run_at, body, priority, traceparent, status, attempts,
+    attempt_base, system_errors, version, worker, last_error, created_at, updated_at, finished_at, lease_until,
+    lease_token)
+SELECT
+    (substr(ms, 1, 8) || '-' || substr(ms, 9, 4) || '-7' || substr(md5(n::text), 1, 3) || '-8'
+        || substr(md5(n::text), 4, 3) || '-' || substr(md5(n::text), 7, 12))::uuid,
+    biz_types.ids[1 + n %% 5], 'order-' || n, at, at, '{"order":' || n || ',"note":"the customer did not pay"}', 5, '',
+    status, 1, 0, 0, 1, '', '', created, created,
+    CASE WHEN status NOT IN ('pending', 'running') THEN at END,
+    CASE WHEN status = 'running' THEN now() - interval '1 minute' END,
+    CASE WHEN status = 'running' THEN n END
+FROM (SELECT array_agg(id ORDER BY id) AS ids FROM delayhub_biz_type) AS biz_types,
+    generate_series(1, %(rows)s) AS n,
+    LATERAL (SELECT CASE WHEN h < 199 THEN 'pending' WHEN h < 200 THEN 'running' WHEN h < 220 THEN 'dead'
+        WHEN h < 250 THEN 'cancelled' WHEN h < 260 THEN 'skipped' WHEN h < 270 THEN 'dropped' ELSE 'succeeded' END
+        AS status FROM (SELECT abs(hashint8(n)) %% 1000 AS h) AS hashed) AS statuses,
+    LATERAL (SELECT now() - interval '180 days' * (1 - n::float / %(rows)s) AS created) AS births,
+    LATERAL (SELECT CASE WHEN status = 'pending' THEN now() + interval '30 days' * (random() - 0.1)
+        ELSE created + interval '30 minutes' END AS at) AS times,
+    LATERAL (SELECT lpad(to_hex((extract(epoch FROM created) * 1000)::bigint), 12, '0') AS ms) AS marks
+"""
+
+_ATTEMPTS = """
+INSERT INTO delayhub_attempt (job_id, number, started_at, duration_ms, lateness_ms, status_code, response_headers,
+    response_body, error, worker)
+SELECT id, 1, due_at, 12, 2, 204, '{}'::jsonb, '', '', 'w' FROM delayhub_job WHERE finished_at IS NOT NULL
+"""
+
+_KEYS = """
+INSERT INTO delayhub_idempotency_key (biz_type_id, key, request_hash, job_id, expires_at)
+SELECT biz_type_id, biz_id, repeat('0', 64), id, created_at + interval '170 days' FROM delayhub_job
+WHERE abs(hashtext(biz_id)) %% 10 = 0
+"""
+
+
+def fill(rows: int) -> float:
+    """Fills the tables, and says how many seconds that took. Five biz types share the jobs."""
+    from django.db import connection
+
+    from tasksapp.models import BizType
+
+    began = time.monotonic()
+    for number in range(5):
+        BizType.objects.create(code=f"kind.{number}", url="http://127.0.0.1/hook")
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit = off")
+        cursor.execute("SET maintenance_work_mem = '512MB'")
+        cursor.execute(_INDEXES)
+        indexes = cursor.fetchall()
+        for name, _ in indexes:
+            cursor.execute(f"DROP INDEX {name}")
+        for statement in (_JOBS, _ATTEMPTS, _KEYS):
+            cursor.execute(statement, {"rows": rows})
+        for _, definition in indexes:
+            cursor.execute(definition)
+        for table in ("delayhub_job", "delayhub_attempt", "delayhub_idempotency_key"):
+            cursor.execute(f"VACUUM (ANALYZE) {table}")
+    return round(time.monotonic() - began, 1)
