@@ -72,6 +72,10 @@ class ApiClient:
         """The cancelled job."""
         return dict(await self._ask("POST", f"/jobs/{job_id}/cancel"))
 
+    async def biz_types(self) -> list[dict[str, Any]]:
+        """Every biz type."""
+        return list(await self._ask("GET", "/biz-types"))
+
     async def newest(self) -> AsyncIterator[dict[str, Any]]:
         """Every job, newest first, a page at a time as they are asked for."""
         next_page = f"{self._base}/jobs?limit={PAGE}"

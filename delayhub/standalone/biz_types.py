@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,3 +49,26 @@ PUSH_INVOICE = SampleBizType(
 SAMPLES = (CLOSE_ORDER, SEND_REMINDER, PUSH_INVOICE)
 #: Seconds between the attempts of a sample's job: short, so that the demo is over soon.
 SAMPLE_BACKOFF_SECONDS = 1.0
+
+
+def changed(rows: Iterable[Mapping[str, Any]], *, now: datetime) -> list[str]:
+    """In what the API's biz types differ from the samples, a sentence each, as far as the API shows it."""
+    there = {row["code"]: row for row in rows}
+    found = []
+    for sample in SAMPLES:
+        row = there.get(sample.code)
+        if row is None:
+            found.append(f"the biz type {sample.code} is gone")
+            continue
+        if not row["enabled"]:
+            found.append(f"{sample.code} is disabled")
+        # A pause that is over is shown all the same.
+        if row["paused_until"] and datetime.fromisoformat(row["paused_until"]) > now:
+            found.append(f"{sample.code} is paused")
+        expected = {"target": "http", "guarantee": "at_least_once", "max_attempts": sample.max_attempts}
+        found += [
+            f"{sample.code} has {name} {row[name]}, not {value}"
+            for name, value in expected.items()
+            if row[name] != value
+        ]
+    return found

@@ -14,8 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from delayhub.engine.clock import SystemClock
+from delayhub.errors import DelayHubError
 from delayhub.standalone.api_client import ApiClient, Unreachable
-from delayhub.standalone.biz_types import SAMPLES
+from delayhub.standalone.biz_types import SAMPLES, changed
 from delayhub.standalone.receiver import read_received
 from delayhub.standalone.scenario import Change, PlannedJob, plan
 from delayhub.standalone.site import Site, SiteOptions
@@ -29,13 +30,22 @@ FINAL = {"succeeded", "cancelled", "dead", "skipped", "dropped"}
 SHOWN = ("pending", "running", "succeeded", "dead", "cancelled")
 SHOWN_FAULTS = 20
 
+WAY_OUT = "change that back in the admin (make up), or give the demo a folder of its own with --data"
+
 Rows = Mapping[str, dict[str, Any]]
+
+
+class SampleChanged(DelayHubError):
+    """A sample biz type is not what the demo expects of it; the message says what to do."""
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        super().__init__(f"the demo cannot begin: {'; '.join(changes)}: {WAY_OUT}")
 
 
 def run(options: SiteOptions, *, jobs: int, seconds: float, console: Console | None = None) -> int:
     """Starts a site, runs the demo on it, prints the table, and returns 0 if every number is what it must be.
 
-    Raises what Site raises.
+    Raises SampleChanged, and what Site raises.
     """
     console = console or Console(highlight=False)
     console.print("starting Redis, web server, worker and receiver …")
@@ -50,6 +60,8 @@ def run(options: SiteOptions, *, jobs: int, seconds: float, console: Console | N
     console.print(verdict.table())
     for fault in verdict.faults[:SHOWN_FAULTS]:
         console.print(f"[red]✗[/] {fault}", soft_wrap=True)
+    if not verdict.is_right:
+        console.print(f"If somebody has edited a sample biz type in this folder, {WAY_OUT}.", soft_wrap=True)
     return 0 if verdict.is_right else 1
 
 
@@ -68,6 +80,9 @@ class Demo:
 
     async def run(self, *, jobs: int, seconds: float) -> Verdict:
         """The verdict over so many jobs, due over so many seconds."""
+        async with ApiClient(self._site.url, key=self._site.api_key) as api:
+            if changes_made := changed(await api.biz_types(), now=self._now()):
+                raise SampleChanged(changes_made)
         planned = plan(jobs=jobs, seconds=seconds, now=self._now(), run=f"demo-{self._clock.now_ms()}")
         async with ApiClient(self._site.url, key=self._site.api_key) as api:
             created = await create(api, planned)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -35,6 +37,21 @@ def test_every_job_of_the_demo_ends_as_it_must(tmp_path: Path) -> None:
     # Nothing is left behind that holds the folder.
     with DataFolder(tmp_path):
         pass
+
+
+def test_a_sample_that_was_paused_in_the_admin_is_named(up: Up) -> None:
+    up.process.send_signal(signal.SIGINT)
+    assert up.process.wait(30) == 0
+    with closing(sqlite3.connect(next(up.data.rglob("*.sqlite3")))) as database:
+        database.execute("UPDATE delayhub_biz_type SET paused_until = '9999-12-31' WHERE code = 'order.close'")
+        database.execute("UPDATE delayhub_biz_type SET max_attempts = 7 WHERE code = 'invoice.push'")
+        database.commit()
+
+    done = subprocess.run([*DEMO, "--data", str(up.data)], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 1
+    assert "order.close is paused; invoice.push has max_attempts 7, not 3: change that back" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 class Up:
