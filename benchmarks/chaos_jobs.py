@@ -13,6 +13,7 @@ Caveat: duplicates are counted, not forbidden: jobs are delivered at least once.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import signal
@@ -106,8 +107,14 @@ class Chaos:
         self.rig.start_worker()
 
     def freeze_worker(self) -> None:
-        """A worker stands still for longer than its leases last, and goes on as if nothing had been."""
+        """A worker stands still for longer than its leases last, and goes on as if nothing had been.
+
+        In the middle of its sends, where there are any: some callbacks have been checked and not been sent.
+        """
         worker = self.random.choice(self.rig.workers)
+        before = self.rig.count_seen()
+        with contextlib.suppress(TimeoutError):
+            wait_until(lambda: self.rig.count_seen() > before, seconds=3, look_seconds=0.001)
         worker.send_signal(signal.SIGSTOP)
         time.sleep(FREEZE_SECONDS)
         worker.send_signal(signal.SIGCONT)
