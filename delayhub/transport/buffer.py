@@ -40,9 +40,14 @@ class Buffer:
     def __init__(self, channel: Any) -> None:
         self.channel = channel
         self.deliveries: deque[Delivery] = deque()
+        channel.book.buffers.add(self)
 
     def __len__(self) -> int:
         return len(self.deliveries)
+
+    def leases(self) -> list[Lease]:
+        """The leases of all that is here; asked for by the keeper's thread too, so on a copy."""
+        return [lease for delivery in self.deliveries.copy() for lease in delivery.leases]
 
     # ------------------------------------------------------------ in
 
@@ -85,6 +90,9 @@ class Buffer:
             if receive is None:
                 self._give_back([delivery])
                 continue
+            lost = self.channel.book.lost
+            if lost and not lost.isdisjoint(delivery.leases):
+                continue  # another has it by now
             message = self._message(delivery)
             if message is not None:
                 receive(message)

@@ -12,6 +12,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import count
+from typing import Protocol
+from weakref import WeakSet
 
 import redis
 from kombu.log import get_logger
@@ -41,6 +43,14 @@ def book_of(broker: str, options: TransportOptions, connect: Callable[[], redis.
 os.register_at_fork(after_in_child=_books.clear)
 
 
+class Buffered(Protocol):
+    """Holds what was claimed and not handed over yet."""
+
+    def leases(self) -> list[Lease]: ...
+
+    def __hash__(self) -> int: ...
+
+
 class LeaseBook:
     """The leases that this process holds on one broker, and the acknowledgements that Redis has not had yet.
 
@@ -54,6 +64,10 @@ class LeaseBook:
         self.client = connect()
         self.held: dict[Lease, float] = {}
         self.timers: set[Lease] = set()
+        #: What channels have claimed and not handed over yet: renewed too, since a pool may block the loop for long.
+        self.buffers: WeakSet[Buffered] = WeakSet()
+        #: Leases in buffers that ran out all the same: those messages are others' now.
+        self.lost: set[Lease] = set()
         #: Leases on messages that may take the process down, and until when nothing else is claimed beside them.
         self.suspects: dict[Lease, float] = {}
         self.tags: dict[str, tuple[Lease, ...]] = {}
@@ -189,11 +203,15 @@ class LeaseBook:
         longest = self.options.max_hold_seconds
         oldest = time.monotonic() - longest if longest else None
         leases = [lease for lease, since in list(self.held.items()) if oldest is None or since > oldest]
+        buffered = {lease for buffer in list(self.buffers) for lease in buffer.leases()}
+        self.lost &= buffered
+        leases += buffered - self.lost
         for lane, queue, group, _ in self._groups(leases):
             kept = self.queue(lane, queue).extend(group)
-            lost = [lease for lease in group if lease.id not in kept and lease in self.held]
+            lost = [lease for lease in group if lease.id not in kept and (lease in self.held or lease in buffered)]
             for lease in lost:
                 self.held.pop(lease, None)
+            self.lost.update(buffered.intersection(lost))
             if lost:
                 logger.warning(
                     "%d leases on %s ran out before they could be renewed; others may run those messages too",

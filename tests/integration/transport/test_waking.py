@@ -171,3 +171,33 @@ def test_what_struck_twice_has_the_process_to_itself(
 
         assert [message.payload for message in got] == [1, 2, 3, 4]
         assert acknowledges or time.monotonic() - began > 0.3
+
+
+def test_what_waits_to_be_handed_over_keeps_its_lease_or_is_left_to_others(url: str, stored: Stored) -> None:
+    got: list[Any] = []
+    queue = stored("q")
+    with Connection(url, transport_options={"lease_seconds": 30}) as connection:
+        channel = connection.channel()
+        for number in range(4):
+            Producer(channel).publish(number, routing_key="q", headers={"id": str(number)})
+        consumer = Consumer(
+            channel, [Queue("q")], on_message=lambda message: (got.append(message.payload), message.ack())
+        )
+        consumer.qos(prefetch_count=4)
+        consumer.consume()
+        drain(connection, lambda: len(got) == 1)  # as long as its task runs, nothing else is handed over
+        before = {listed.id: listed.at_ms for listed in queue.list("leased")}
+        time.sleep(0.005)  # a lease renewed within the same ms has the same end
+        channel.book.keep()
+        assert all(listed.at_ms > before[listed.id] for listed in queue.list("leased") if listed.id != "0")
+
+        leased = {lease.id: lease for lease in channel.consumer.buffer.leases()}
+        queue.extend([leased["1"]], lease_ms=0)
+        queue.reap()
+        (theirs,) = queue.claim(1).entries
+        assert theirs.id == "1"
+        channel.book.keep()
+        drain(connection, lambda: len(got) == 3)
+
+    assert got == [0, 2, 3]
+    assert [listed.id for listed in queue.list("leased")] == ["1"]
