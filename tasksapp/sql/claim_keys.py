@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connections
-from django.db.models import Q
 
 from tasksapp.models import IdempotencyKey
 
@@ -58,11 +58,14 @@ def claim_keys(
         rows = ", ".join(["(%s, %s, %s, %s, %s)"] * len(chunk))
         with connection.cursor() as cursor:
             cursor.execute(_UPSERT.format(values=rows), [*values, adapt(now)])
-        wanted = Q()
+        wanted: dict[int, list[str]] = defaultdict(list)
         for claim in chunk:
-            wanted |= Q(biz_type_id=claim.biz_type_id, key=claim.key)
-        for row in IdempotencyKey.objects.using(using).filter(wanted):
-            holders[row.biz_type_id, row.key] = KeyHolder(row.request_hash, row.job_id)
+            wanted[claim.biz_type_id].append(claim.key)
+        keys = IdempotencyKey.objects.using(using)
+        for biz_type_id, names in wanted.items():
+            found = keys.filter(biz_type_id=biz_type_id, key__in=names)
+            for key, request_hash, held_by in found.values_list("key", "request_hash", "job_id"):
+                holders[biz_type_id, key] = KeyHolder(request_hash, held_by)
     return holders
 
 
