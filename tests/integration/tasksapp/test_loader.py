@@ -9,6 +9,8 @@ from uuid import UUID
 
 import pytest
 import redis
+from django.db import OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from delayhub.engine import TimerLane
@@ -201,5 +203,22 @@ def test_no_fault_of_one_turn_ends_the_loader(monkeypatch: pytest.MonkeyPatch, l
     with monkeypatch.context() as broken:
         broken.setattr(loader, "_turn", lambda: 1 / 0)
         assert thread.run_once() is False
+
+    assert thread.run_once() is True
+
+
+def test_a_database_that_refuses_connections_costs_turns_and_no_timer(
+    biz_type: BizType, monkeypatch: pytest.MonkeyPatch, loader: Loader, lane: TimerLane
+) -> None:
+    create("order.close", delay=60)
+    thread = LoaderThread(loader, using="default")
+
+    def refuse(self: object) -> None:
+        raise OperationalError("connection refused")
+
+    with monkeypatch.context() as away:
+        away.setattr(BaseDatabaseWrapper, "ensure_connection", refuse)
+        assert [thread.run_once(), thread.run_once()] == [False, False]
+        assert lane.count("order.close") == 1
 
     assert thread.run_once() is True

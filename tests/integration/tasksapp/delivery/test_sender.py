@@ -237,6 +237,22 @@ def test_a_certificate_that_cannot_be_trusted_ends_it_before_a_byte_is_sent(cert
     assert requests == 0
 
 
+def test_a_trusted_certificate_of_another_host_ends_it_too(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", trusting)
+
+    async def run() -> Finding:
+        async with listening(answering(b"HTTP/1.1 204 No Content\r\n\r\n"), ssl=context) as port, sending() as sender:
+            return await sender.send(callback(f"https://127.0.0.1:{port}/"))
+
+    retry = failed(asyncio.run(run()))
+
+    assert retry.unsent
+    assert "mismatch" in retry.reason.lower()
+
+
 def test_a_receiver_that_speaks_no_tls_is_a_failed_attempt() -> None:
     async def run() -> Finding:
         async with listening(answering(b"HTTP/1.1 400 Bad\r\n\r\n")) as port, sending() as sender:
