@@ -11,7 +11,6 @@ from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
 from django.http import HttpRequest
-from django.middleware import csrf
 
 API = "/api/v1/"
 
@@ -29,14 +28,6 @@ class _ForBrowsers:
 
 class SessionMiddleware(_ForBrowsers, sessions.SessionMiddleware):
     """Sessions."""
-
-
-class CsrfViewMiddleware(_ForBrowsers, csrf.CsrfViewMiddleware):
-    """Protection of forms; every view of the API is exempt from it."""
-
-    def process_view(self, request: HttpRequest, *args: Any) -> Any:
-        """None, or the refusal of a forged form."""
-        return None if request.path_info.startswith(API) else super().process_view(request, *args)
 
 
 class AuthenticationMiddleware(_ForBrowsers, auth.AuthenticationMiddleware):

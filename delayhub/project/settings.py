@@ -60,7 +60,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "delayhub.project.browser_middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "delayhub.project.browser_middleware.CsrfViewMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
     "delayhub.project.browser_middleware.AuthenticationMiddleware",
     "delayhub.project.browser_middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
