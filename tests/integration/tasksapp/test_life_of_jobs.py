@@ -110,7 +110,7 @@ class LifeOfJobs(RuleBasedStateMachine):
             self.claims.append((job_id, answer.token))
 
     @rule(
-        data=st.data(),
+        which=st.integers(0, 999),
         end=st.sampled_from(
             [
                 (Status.SUCCEEDED, "succeed"),
@@ -120,11 +120,13 @@ class LifeOfJobs(RuleBasedStateMachine):
             ]
         ),
     )
-    def finish(self, data: st.DataObject, end: tuple[Status, str]) -> None:
+    def finish(self, which: int, end: tuple[Status, str]) -> None:
         """Any claim there ever was may try to write, also one that was lost long ago."""
         if not self.claims:
             return
-        job_id, token = data.draw(st.sampled_from(self.claims))
+        # Not drawn from the claims: how many there are may differ when the same steps are walked again, as rows whose
+        # leases end together are lost in the order of their ids.
+        job_id, token = self.claims[which % len(self.claims)]
         known, (status, verb) = self.known[job_id], end
         tried = verb != "give back"
         counted = (0 if known.once else 1) if tried else -1 if known.once else 0
