@@ -9,12 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 from celery.app.control import Control as CeleryControl
-from celery.app.task import Context
 from kombu import Connection
-from kombu.exceptions import KombuError
 from kombu.log import get_logger
-from kombu.serialization import prepare_accept_content
 
+from delayhub.celery_support.ending import announce_revoked
 from delayhub.engine import Counts, DelayQueue, Listed, Place, due_ms
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
@@ -209,22 +207,7 @@ class Control(CeleryControl):
         removed = queue.cancel(ids, tombstone_ms=int(TOMBSTONE.total_seconds() * 1000))
         for task_id, count in zip(ids, removed, strict=True):
             for payload in payloads[task_id] if count else ():
-                self._mark(channel, task_id, payload)
-
-    def _mark(self, channel: Channel, task_id: str, payload: bytes) -> None:
-        try:
-            raw = from_payload(payload, strikes=0)
-            raw["properties"]["delivery_tag"] = "revoked"
-            message = channel.Message(raw, channel=channel, accept=prepare_accept_content(self.app.conf.accept_content))
-            _, _, embed = message.decode()
-        except (Unreadable, KombuError, ValueError, TypeError) as error:
-            logger.warning("a revoked message of task %s could not be read: %s", task_id, error)
-            embed, message = {}, None
-        headers = message.headers if message else {}
-        request = Context(headers, chord=embed.get("chord"), id=task_id)
-        self.app.backend.mark_as_revoked(
-            task_id, "revoked", request=request, store_result=not headers.get("ignore_result")
-        )
+                announce_revoked(self.app, channel, task_id, payload)
 
 
 def stretch(queue: DelayQueue, place: Place, offset: int, limit: int) -> Iterator[Listed]:

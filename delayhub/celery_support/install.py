@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from celery import signals
 from celery.worker import state
 
+from delayhub.celery_support.ending import announce_dead
 from delayhub.celery_support.lost_child import BlameLostChildren
 from delayhub.celery_support.start_up import StartUpChecks
 from delayhub.transport import register
@@ -36,6 +38,7 @@ def install(app: Celery) -> Celery:
     hooks.naive_zone = zone
     hooks.running_tags = running_tags
     hooks.on_revoked = state.revoked.add
+    hooks.on_dead = partial(announce_dead, app)
     signals.task_prerun.connect(_restore_eta, dispatch_uid="delayhub.restore_eta")
     return app
 

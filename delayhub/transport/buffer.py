@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kombu.log import get_logger
 
 from delayhub.engine import Claimed, Entry, Lease, TimerClaim
-from delayhub.transport.envelope import Message, Unreadable, from_payload, timer_message
+from delayhub.transport.envelope import Message, timer_message
 
 logger = get_logger(__name__)
 
@@ -114,19 +114,12 @@ class Buffer:
         self.deliveries.clear()
         self._give_back(deliveries)
 
-    def bury(self, queue: str, leases: Sequence[Lease], *, reason: str) -> None:
-        """Puts messages that nobody can read with the dead; the consumer lives on."""
-        logger.error("a message on %s is dead: %s", queue, reason, extra={"action": "bury", "queue": queue})
-        self.channel.book.bury(list(leases), reason=reason[:500])
-
     def _message(self, delivery: Delivery) -> Message | None:
-        """The message, leased under its delivery tag; None where it is unreadable, and buried."""
+        """The message, leased under its delivery tag; None where it is dead."""
         leases, entry, message = delivery.leases, delivery.entry, delivery.timers
         if entry is not None:
-            try:
-                message = from_payload(entry.payload, strikes=entry.strikes)
-            except Unreadable as error:
-                self.bury(delivery.queue, leases, reason=f"unreadable: {error}")
+            message = self.channel.living(delivery.queue, entry, leases)
+            if message is None:
                 return None
             if entry.revoked:
                 self.channel.hooks.on_revoked(message.get("headers", {}).get("id") or "")

@@ -9,9 +9,10 @@ from queue import Empty
 from typing import Any
 
 import redis
+from kombu.log import get_logger
 from kombu.transport import redis as kombu_redis
 
-from delayhub.engine import Counts, DelayQueue, Entry, LaneKeys, Lease, QueueKeys
+from delayhub.engine import Claimed, Counts, DelayQueue, Entry, LaneKeys, Lease, QueueKeys
 from delayhub.engine.keys import directory
 from delayhub.transport.consumer import Consumer
 from delayhub.transport.envelope import Unreadable, from_payload, to_entry
@@ -21,6 +22,8 @@ from delayhub.transport.options import OWN_OPTIONS, TransportOptions
 from delayhub.transport.publish_batch import EntryBatch
 from delayhub.transport.replication import ReplicatedClient
 from delayhub.transport.unacked import LeaseBook, LeaseQoS, book_of
+
+logger = get_logger(__name__)
 
 #: Queue arguments that make a queue a timer lane: the task its timers are handed to, and how many at a time.
 TASK_ARGUMENT = "x-delayhub-task"
@@ -183,7 +186,8 @@ class Channel(kombu_redis.Channel):
                 leases = self.book.tags.pop(tag, ())
                 for lease in leases:
                     self.book.held.pop(lease, None)
-                return self.consumer.buffer.bury(queue, leases, reason=f"unreadable: {type(error).__name__}: {error}")
+                self.bury(queue, leases, reason=f"unreadable: {type(error).__name__}: {error}")
+                return None
             if not no_ack:
                 self.qos.append(message, tag)
             return callback(message)
@@ -216,14 +220,38 @@ class Channel(kombu_redis.Channel):
         while entries := self.queue(queue).claim(1, no_ack=no_ack).entries:
             (entry,) = entries
             leases = [Lease(queue, queue, entry.id, entry.token)] if entry.token else []
-            try:
-                message = from_payload(entry.payload, strikes=entry.strikes)
-            except Unreadable as error:
-                self.book.bury(leases, reason=f"unreadable: {error}")
-                continue
-            message["properties"]["delivery_tag"] = self.book.take(leases)
-            return message
+            message = self.living(queue, entry, leases)
+            if message is not None:
+                message["properties"]["delivery_tag"] = self.book.take(leases)
+                return message
         raise Empty
+
+    def living(self, queue: str, entry: Claimed, leases: Sequence[Lease]) -> dict[str, Any] | None:
+        """The message that was claimed; None where it is dead: nobody can read it, or no process survives it."""
+        try:
+            message = from_payload(entry.payload, strikes=entry.strikes)
+        except Unreadable as error:
+            self.bury(queue, leases, reason=f"unreadable: {error}")
+            return None
+        if not leases or entry.revoked or entry.strikes < self.options.max_strikes:
+            return message
+        # Told first: if that is what kills this process, or its end comes now, it is claimed and told again.
+        reason = f"lost its process or its lease {entry.strikes} times"
+        self._mourn(message, reason)
+        self.bury(queue, leases, reason=reason)
+        return None
+
+    def bury(self, queue: str, leases: Sequence[Lease], *, reason: str) -> None:
+        """Puts what was claimed with the dead; the consumer lives on."""
+        logger.error("a message on %s is dead: %s", queue, reason, extra={"action": "bury", "queue": queue})
+        self.book.bury(list(leases), reason=reason[:500])
+
+    def _mourn(self, raw: dict[str, Any], reason: str) -> None:
+        raw["properties"]["delivery_tag"] = "dead"
+        try:
+            self.hooks.on_dead(self.Message(raw, channel=self), reason)
+        except Exception:
+            logger.exception("nobody could be told that a message is dead")
 
     def blame(self, delivery_tag: str) -> None:
         """Says that a message took the process down that ran it: to requeue it costs a strike."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from typing import Any
 
 
 def _utc() -> tzinfo:
@@ -19,6 +20,10 @@ def _nobody_listens(entry_id: str) -> None:
     del entry_id
 
 
+def _nobody_mourns(message: Any, reason: str) -> None:
+    del message, reason
+
+
 @dataclass(slots=True)
 class Hooks:
     """Questions and news between the transport and the one that runs its messages.
@@ -27,11 +32,13 @@ class Hooks:
         naive_zone: tells the time zone of an eta that has none.
         running_tags: delivery tags of messages that are being worked on; they outlive their connection.
         on_revoked: told the id of a message that is about to be delivered although it was revoked.
+        on_dead: told the kombu message that is dead because no process survives it, and why.
     """
 
     naive_zone: Callable[[], tzinfo] = _utc
     running_tags: Callable[[], frozenset[str]] = _nothing_runs
     on_revoked: Callable[[str], None] = _nobody_listens
+    on_dead: Callable[[Any, str], None] = _nobody_mourns
 
 
 #: The hooks of this process.

@@ -12,6 +12,9 @@ from delayhub.errors import OptionError
 #: Messages a consumer claims at once when its prefetch is unlimited.
 UNLIMITED_CLAIM = 100
 
+#: Leases that may run out while it is being told that a message is dead, before it is dead without a word.
+LAST_WORDS = 3
+
 #: Names in ``transport_options`` that are ours.
 OWN_OPTIONS = ("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis", "wait_replicas", "wait_seconds")
 
@@ -45,6 +48,8 @@ class TransportOptions:
             raise OptionError(f"wait_replicas must not be negative, got {self.wait_replicas!r}")
         if not self.wait_seconds > 0:  # 0 would be for ever
             raise OptionError(f"wait_seconds must be positive, got {self.wait_seconds!r}")
+        if not self.max_strikes > 0:
+            raise OptionError(f"max_strikes must be positive, got {self.max_strikes!r}")
         self.engine()  # which checks the rest
 
     @classmethod
@@ -54,5 +59,12 @@ class TransportOptions:
         return cls(**known, key_prefix=options.get("global_keyprefix", ""))
 
     def engine(self) -> EngineOptions:
-        """The engine's part of the options."""
-        return EngineOptions(key_prefix=self.key_prefix, lease_seconds=self.lease_seconds, max_strikes=self.max_strikes)
+        """The engine's part of the options.
+
+        A message with ``max_strikes`` is claimed once more, so that who claimed it can tell those that wait for it.
+        """
+        return EngineOptions(
+            key_prefix=self.key_prefix,
+            lease_seconds=self.lease_seconds,
+            max_strikes=self.max_strikes + LAST_WORDS,
+        )

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import redis
+from billiard.exceptions import WorkerLostError
+from celery import chain, chord
 
 from delayhub.engine import Counts, DelayQueue
 from tests.acceptance.celery_worker import CeleryWorker, wait_for
@@ -28,9 +30,25 @@ def test_a_task_that_no_process_survives_dies_after_its_strikes_and_the_others_r
     assert sorted(task_id for task_id in starts if task_id in good) == sorted(good)
     assert (starts.count(deadly.id), starts.count(endless.id)) == (3, 3)
     assert {task.id: task.reason for task in proj.app.control.dead()} == {
-        deadly.id: "its process was lost 3 times",
-        endless.id: "its process was lost 3 times",
+        deadly.id: "lost its process or its lease 3 times",
+        endless.id: "lost its process or its lease 3 times",
     }
+
+
+@pytest.mark.slow
+def test_whoever_waits_for_a_task_that_no_process_survives_hears_of_its_end(
+    proj: Any, worker: Callable[..., CeleryWorker]
+) -> None:
+    with worker("prefork", ACKS_LATE="1", MAX_STRIKES="2"):
+        alone = proj.die.apply_async(link_error=proj.note_error.si())
+        after = chain(proj.die.si(), proj.add.si(1, 1)).apply_async()
+        body = proj.total.s().on_error(proj.note_error.s())
+        together = chord([proj.add.s(1, 1), proj.die.si()], body).apply_async()
+
+        for waited_for in (alone, after, together):
+            with pytest.raises(WorkerLostError, match="lost its process or its lease 2 times"):
+                waited_for.get(timeout=20, disable_sync_subtasks=False)
+        wait_for(lambda: proj.ledger.llen("ledger:error") == 2, "the errback of the task and that of the chord")
 
 
 @pytest.mark.slow
@@ -54,4 +72,6 @@ def test_a_task_that_takes_the_whole_worker_down_dies_and_its_neighbours_do_not(
         wait_for(lambda: queue.count() == Counts(0, 0, 0, 1), f"one dead, the others done: {running.log}")
 
     assert ended() == set(good)
-    assert [(task.id, task.reason) for task in proj.app.control.dead()] == [(deadly.id, "lease ran out 4 times")]
+    assert [(task.id, task.reason) for task in proj.app.control.dead()] == [
+        (deadly.id, "lost its process or its lease 4 times")
+    ]

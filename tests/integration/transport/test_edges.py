@@ -181,6 +181,36 @@ def test_a_requeue_costs_a_strike_only_where_the_message_is_blamed(connection: A
         again.ack()
 
 
+def test_a_message_is_announced_before_it_is_dead_and_again_where_that_was_interrupted(
+    connection: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.transport_options |= {"max_strikes": 2, "lease_seconds": 0.2}
+    told: list[tuple[str, str]] = []
+
+    def on_dead(message: Any, reason: str) -> None:
+        assert stored("q").count() == Counts(0, 0, 1, 0), "not dead before it is told"
+        told.append((message.headers["id"], reason))
+        if len(told) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(hooks, "on_dead", on_dead)
+    publish(connection, id="t")
+    with connection.channel() as channel:
+        for _ in range(2):
+            message = channel.basic_get("q")
+            channel.blame(message.delivery_tag)
+            message.requeue()
+
+        with pytest.raises(KeyboardInterrupt):
+            channel.basic_get("q")
+        deadline = time.monotonic() + 5
+        while len(told) == 1 and time.monotonic() < deadline:  # until its lease has run out
+            assert channel.basic_get("q") is None
+
+    assert told == [("t", f"lost its process or its lease {strikes} times") for strikes in (2, 3)]
+    assert [(listed.id, listed.reason) for listed in stored("q").list("dead")] == [told[1]]
+
+
 def test_blamed_timers_come_back_one_by_one(connection: Any, redis_client: redis.Redis) -> None:
     lane = TimerLane(redis_client, "timers")
     lane.ensure("close", [("1", 1), ("2", 1)])

@@ -1,0 +1,56 @@
+"""Ends of tasks that no worker ran to the end: their results say so, and chords, chains and errbacks hear of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from billiard.exceptions import WorkerLostError
+from celery.app.task import Context
+from kombu.exceptions import KombuError
+from kombu.log import get_logger
+from kombu.serialization import prepare_accept_content
+
+from delayhub.transport.channel import Channel
+from delayhub.transport.envelope import Unreadable, from_payload
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+logger = get_logger(__name__)
+
+
+def announce_revoked(app: Celery, channel: Channel, task_id: str, payload: bytes) -> None:
+    """A task was revoked while it waited, and its message removed."""
+    try:
+        raw = from_payload(payload, strikes=0)
+        raw["properties"]["delivery_tag"] = "revoked"
+        message = channel.Message(raw, channel=channel)
+    except (Unreadable, KombuError, ValueError, TypeError) as error:
+        logger.warning("a revoked message of task %s could not be read: %s", task_id, error)
+        message = None
+    request = request_of(app, message, task_id)
+    app.backend.mark_as_revoked(task_id, "revoked", request=request, store_result=not request.ignore_result)
+
+
+def announce_dead(app: Celery, message: Any, reason: str) -> None:
+    """A task took down every process that ran it, or none renewed its lease; it is about to be put with the dead."""
+    task_id = message.headers.get("id")
+    if not task_id:
+        return  # a message, but no task
+    request = request_of(app, message, task_id)
+    app.backend.mark_as_failure(
+        task_id, WorkerLostError(reason), request=request, store_result=not request.ignore_result
+    )
+
+
+def request_of(app: Celery, message: Any, task_id: str) -> Context:
+    """What a result backend wants to know of a task whose message never became a request; of None, next to nothing."""
+    embed: dict[str, Any] = {}
+    if message is not None:
+        try:
+            message.accept = prepare_accept_content(app.conf.accept_content)
+            _, _, embed = message.decode()
+        except (KombuError, ValueError, TypeError) as error:
+            logger.warning("the body of task %s could not be read: %s", task_id, error)
+    known = {name: embed.get(name) for name in ("chord", "chain", "errbacks")}
+    return Context(message.headers if message else {}, **known, id=task_id)
