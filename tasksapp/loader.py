@@ -25,6 +25,7 @@ from tasksapp.gates import gate_of, is_shut
 from tasksapp.models import BizType, Status
 from tasksapp.patience import Patience
 from tasksapp.redis_clock import RedisClock
+from tasksapp.sql import sweep
 from tasksapp.sql.renew_leases import return_lost_leases
 from tasksapp.sql.sweep import Place, Row, count_pending, pages
 from tasksapp.timers import Timer, client, grouped, patient_lane, settle
@@ -83,7 +84,7 @@ class Loader:
         self._holder = holder or uuid4().hex
         self._server: _Server | None = None
         self._horizon: datetime | None = None
-        self._overdue: dict[int, Place] = {}
+        self._walks: dict[int, Place | None] = {}
         self._gates: dict[tuple[str, str], tuple[Gate, datetime]] = {}
         self._open: set[int] = set()
         self._count_at = 0.0
@@ -154,7 +155,7 @@ class Loader:
             # One that just opened has the whole window to bring, its backlog comes with the overdue rows.
             begin = after if after is None or biz_type.id in self._open else now - OVERDUE
             for page in pages(biz_type.id, after=begin, until=until, using=self._using):
-                loaded += self._ensure(biz_type, page)
+                loaded += len(self._ensure(biz_type, page))
                 advance(len(page))
                 self._patience.hear()
                 self._hold()
@@ -162,35 +163,43 @@ class Loader:
         return loaded
 
     def _arm_overdue(self, biz_types: Iterable[BizType], *, now: datetime) -> int:
-        """Ensures timers of a bounded number of overdue rows; shut biz types cost nothing."""
+        """Ensures timers of a bounded number of overdue rows, a page of each biz type while none is missing.
+
+        Shut biz types cost nothing.
+        """
         armed, pages_left = 0, OVERDUE_PAGES
-        waiting = [biz_type for biz_type in biz_types if not is_shut(biz_type, now=now)]
-        # Those that were cut off in an earlier turn go first.
-        for biz_type in sorted(waiting, key=lambda biz_type: biz_type.id not in self._overdue):
-            after = self._overdue.pop(biz_type.id, None)
-            for page in pages(biz_type.id, after=after, until=now - OVERDUE, using=self._using):
-                if not pages_left:
-                    if after is not None:
-                        self._overdue[biz_type.id] = after
-                    break
-                armed += self._ensure(biz_type, page)
+        waiting = {biz_type.id: biz_type for biz_type in biz_types if not is_shut(biz_type, now=now)}
+        # The walks are in the order of their last steps; who was not reached goes before all who were.
+        unreached = [key for key in waiting if key not in self._walks]
+        for key in [*unreached, *(key for key in self._walks if key in waiting)]:
+            after = self._walks.pop(key, None)
+            self._walks[key] = None
+            for page in pages(key, after=after, until=now - OVERDUE, using=self._using):
+                outcomes = self._ensure(waiting[key], page)
+                armed += len(outcomes)
                 self._patience.hear()
-                after = page[-1].place
                 pages_left -= 1
+                # Rows with timers wait for workers; to walk all of them at once would cost those workers a tenth.
+                if len(page) == sweep.PAGE_ROWS and (not pages_left or set(outcomes) <= {"left"}):
+                    self._walks[key] = page[-1].place
+                    break
             if not pages_left:
                 break
         return armed
 
-    def _ensure(self, biz_type: BizType, rows: Iterable[Row]) -> int:
+    def _ensure(self, biz_type: BizType, rows: Iterable[Row]) -> list[str]:
+        """For each row that needs a timer, in no order, what became of that."""
         now = self._now()
         timers = [
             Timer(biz_type.lane, biz_type.code, row.id, row.next_run_at, row.priority)
             for row in rows
             if row.under_way_until is None or row.under_way_until <= now
         ]
-        for (lane, queue, step), group in grouped(timers).items():
-            patient_lane(lane).ensure(queue, group, step=step)
-        return len(timers)
+        return [
+            outcome
+            for (lane, queue, step), group in grouped(timers).items()
+            for outcome in patient_lane(lane).ensure(queue, group, step=step)
+        ]
 
     def _return_lost(self, now: datetime) -> int:
         self._patience.hear()

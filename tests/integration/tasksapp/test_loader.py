@@ -172,6 +172,27 @@ def test_a_backlog_is_walked_in_bounded_turns(
     assert lane.count() == len(ids)
 
 
+def test_a_backlog_that_has_its_timers_costs_a_page_a_turn_and_one_that_is_missing_is_found(
+    biz_type: BizType, make_biz_type: MakeBizType, loader: Loader, lane: TimerLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader_module, "OVERDUE_PAGES", 2)
+    monkeypatch.setattr("tasksapp.sql.sweep.PAGE_ROWS", 10)
+    for code in ("a", "b"):
+        make_biz_type(code)
+    loader.run_once()
+    past = timezone.now() - timedelta(minutes=1)
+    for code in ("a", "b", "order.close"):
+        create_many([JobRequest(biz_type=code, due_at=past) for _ in range(25)])
+    last = Job.objects.filter(biz_type=biz_type).order_by("next_run_at", "id").last()
+    assert last is not None
+    lane.cancel("order.close", [str(last.id)])
+
+    turns = [loader.run_once().overdue for _ in range(5)]
+
+    assert turns == [20, 20, 20, 10, 15]  # each turn goes on where the one before ended, two biz types on
+    assert lane.count() == 75
+
+
 def test_a_limit_of_a_biz_type_reaches_the_gate(make_biz_type: MakeBizType, loader: Loader, lane: TimerLane) -> None:
     made = make_biz_type("order.close", max_in_flight=2)
     loader.run_once()
