@@ -39,6 +39,14 @@ def test_ensure_only_ever_pulls_a_timer_earlier(lane: TimerLane, now_ms: Now) ->
     assert lane.claim().come_back_ms == base - 5
 
 
+def test_of_an_id_that_is_ensured_twice_at_once_the_earlier_time_counts(lane: TimerLane, now_ms: Now) -> None:
+    base = now_ms() + 60_000
+
+    lane.ensure("close", [("1", base), ("1", base - 5), ("1", base + 5)])
+
+    assert lane.look("close", ["1"]) == [base - 5]
+
+
 def test_ensure_leaves_a_leased_timer_to_its_consumer(lane: TimerLane, now_ms: Now) -> None:
     lane.ensure("close", [("1", now_ms())])
     claim = lane.claim()
