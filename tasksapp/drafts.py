@@ -19,7 +19,7 @@ from tasksapp.models.job_id import new_job_ids
 from tasksapp.sql.insert_jobs import NewJob
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)  # not frozen: that doubles the price of making one
 class JobRequest:
     """What a caller asks for; ``tasksapp.rules`` says what each field may be.
 

@@ -19,12 +19,21 @@ from tasksapp.models import Job
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.insert_jobs import NewJob, insert_jobs
 from tasksapp.sql.replace_jobs import replace_jobs
-from tasksapp.timers import Timer, arm, move
+from tasksapp.timers import Groups, Timer, arm, grouped, move
 
 __all__ = ["Created", "JobRequest", "Rejected", "create", "create_many"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(slots=True)
+class Birth:
+    """When and where jobs were created together, and whether their timers are set."""
+
+    now: datetime
+    using: str
+    armed: bool | None = None
+
+
+@dataclass(kw_only=True)  # not frozen: that doubles the price of making one
 class Created:
     """A job that exists now.
 
@@ -32,26 +41,30 @@ class Created:
         job_id: its id.
         created: False where an earlier request made it.
         replaced: whether this request took the place of another one's, of the same debounce key, that still waited.
-        armed: whether its timer is set, as far as it needs one; None inside a transaction that is still open.
         was_past: whether the due time had passed already; the job fires at once.
+        birth: what it has in common with the jobs that were created together with it.
+        row: its row as it was created; None where an earlier request made it.
     """
 
     job_id: UUID
     created: bool
     replaced: bool
-    armed: bool | None
     was_past: bool
-    using: str = field(repr=False)
+    birth: Birth = field(repr=False)
     row: NewJob | None = field(default=None, repr=False)
-    now: datetime | None = field(default=None, repr=False)
+
+    @property
+    def armed(self) -> bool | None:
+        """Whether its timer is set, as far as it needs one; None while the transaction is open."""
+        return self.birth.armed
 
     @cached_property
     def job(self) -> Job:
         """The job as it was created, or as it is now where an earlier request made it."""
-        if self.row is None or self.now is None:
-            return Job.objects.using(self.using).get(id=self.job_id)
-        job = self.row.as_job(now=self.now)
-        job._state.adding, job._state.db = False, self.using
+        if self.row is None:
+            return Job.objects.using(self.birth.using).get(id=self.job_id)
+        job = self.row.as_job(now=self.birth.now)
+        job._state.adding, job._state.db = False, self.birth.using
         return job
 
 
@@ -96,10 +109,11 @@ def create_many(requests: Sequence[JobRequest], *, using: str | None = None) -> 
     using = using or router.db_for_write(Job)
     now = timezone.now()
     drafts = drafts_of(requests, now=now, using=using)
-    batch = _Batch([draft for draft in drafts if isinstance(draft, Draft)], now, using)
+    batch = _Batch([draft for draft in drafts if isinstance(draft, Draft)], Birth(now, using))
     if batch.drafts:
         batch.save()
-    return [draft if isinstance(draft, Rejected) else batch.outcome(draft) for draft in drafts]
+    made = iter(batch.outcomes)
+    return [draft if isinstance(draft, Rejected) else next(made) for draft in drafts]
 
 
 @dataclass
@@ -108,21 +122,19 @@ class _Batch:
 
     Args:
         drafts: those that nothing spoke against.
-        now: when they are created.
-        using: the database.
+        birth: when and where they are created.
         earlier: by row id, the job that the draft's idempotency key made before, or the refusal.
         became: by row id, the job that the draft's debounce key stands for now.
         replaced: row ids of the drafts whose content that job has now, in the place of what it had.
-        armed: whether timers were set; None until the transaction commits.
+        outcomes: what the caller of each is told, once they are written.
     """
 
     drafts: Sequence[Draft]
-    now: datetime
-    using: str
+    birth: Birth
     earlier: dict[UUID, UUID | KeyTaken] = field(default_factory=dict)
     became: dict[UUID, UUID] = field(default_factory=dict)
     replaced: set[UUID] = field(default_factory=set)
-    armed: bool | None = None
+    outcomes: Sequence[Created | Rejected] = ()
 
     def save(self) -> None:
         """Writes them, in the caller's transaction if there is one."""
@@ -130,38 +142,27 @@ class _Batch:
         debounced = any(draft.row.debounce_key for draft in self.drafts)
         # A statement alone is a transaction already; several need one around them.
         if keyed or (debounced and len(self.drafts) > 1):
-            with transaction.atomic(using=self.using):
+            with transaction.atomic(using=self.birth.using):
                 self._write(keyed=keyed, debounced=debounced)
         else:
             self._write(keyed=keyed, debounced=debounced)
 
-    def outcome(self, draft: Draft) -> Created | Rejected:
-        """What its caller is told."""
+    def _outcome(self, draft: Draft) -> Created | Rejected:
         own = draft.row.id
         earlier = self.earlier.get(own)
         if isinstance(earlier, KeyTaken):
             return Rejected(KeyTaken(earlier.key, self.became.get(earlier.job_id, earlier.job_id)))
         job_id = earlier or own
         job_id = self.became.get(job_id, job_id)
-        was_past = draft.row.due_at < self.now
         if job_id == own:
-            return Created(
-                job_id=own,
-                created=True,
-                replaced=False,
-                armed=self.armed,
-                was_past=was_past,
-                using=self.using,
-                row=draft.row,
-                now=self.now,
-            )
+            return self._created(draft)
+        was_past = draft.row.due_at < self.birth.now
+        return Created(job_id=job_id, created=False, replaced=own in self.replaced, was_past=was_past, birth=self.birth)
+
+    def _created(self, draft: Draft) -> Created:
+        row, birth = draft.row, self.birth
         return Created(
-            job_id=job_id,
-            created=False,
-            replaced=own in self.replaced,
-            armed=self.armed,
-            was_past=was_past,
-            using=self.using,
+            job_id=row.id, created=True, replaced=False, was_past=row.due_at < birth.now, birth=birth, row=row
         )
 
     def _write(self, *, keyed: bool, debounced: bool) -> None:
@@ -169,28 +170,37 @@ class _Batch:
             self._claim_keys()
         fresh = [draft for draft in self.drafts if draft.row.id not in self.earlier] if keyed else self.drafts
         plain = [draft for draft in fresh if not draft.row.debounce_key] if debounced else fresh
-        insert_jobs([draft.row for draft in plain], now=self.now, using=self.using)
+        added: Groups = {}
+
+        def prepare() -> None:
+            nonlocal added
+            added = grouped(_timer(draft, draft.row.id) for draft in plain)
+            self.outcomes = [self._created(draft) for draft in plain]
+
+        if plain:
+            insert_jobs([draft.row for draft in plain], now=self.birth.now, using=self.birth.using, meanwhile=prepare)
         moved = self._replace(fresh) if debounced else []
-        added = [_timer(draft, draft.row.id) for draft in plain]
+        if len(plain) < len(self.drafts):
+            self.outcomes = [self._outcome(draft) for draft in self.drafts]
 
         def set_timers() -> None:
             # Both are tried: a replaced job may run later than its timer says, which only a move puts right.
-            outcomes = [call(timers) for call, timers in ((arm, added), (move, moved)) if timers]
-            self.armed = all(outcomes)
+            in_time = arm(added)
+            self.birth.armed = (not moved or move(moved)) and in_time
 
-        transaction.on_commit(set_timers, using=self.using, robust=True)
+        transaction.on_commit(set_timers, using=self.birth.using, robust=True)
 
     def _replace(self, drafts: Sequence[Draft]) -> list[Timer]:
         """Writes those with a debounce key; of several with the same key the last one counts."""
         latest = {(d.row.biz_type_id, d.row.debounce_key): d for d in drafts if d.row.debounce_key}
-        became = replace_jobs([draft.row for draft in latest.values()], now=self.now, using=self.using)
+        became = replace_jobs([draft.row for draft in latest.values()], now=self.birth.now, using=self.birth.using)
         for draft in drafts:
             if not draft.row.debounce_key:
                 continue
             job_id = became[latest[draft.row.biz_type_id, draft.row.debounce_key].row.id]
             self.became[draft.row.id] = job_id
             if draft.key is not None and job_id != draft.row.id:
-                repoint_key(draft.row.biz_type_id, draft.key, job_id, using=self.using)
+                repoint_key(draft.row.biz_type_id, draft.key, job_id, using=self.birth.using)
         self.replaced = {row_id for row_id, job_id in became.items() if job_id != row_id}
         return [_timer(draft, became[draft.row.id]) for draft in latest.values()]
 
@@ -203,8 +213,8 @@ class _Batch:
                 hashes[draft.row.id] = request_hash(draft)
                 claim = KeyClaim(draft.row.biz_type_id, draft.key, hashes[draft.row.id], draft.row.id)
                 claims.setdefault((claim.biz_type_id, claim.key), claim)
-        expires_at = self.now + timedelta(hours=options().idempotency_hours)
-        holders = claim_keys(list(claims.values()), now=self.now, expires_at=expires_at, using=self.using)
+        expires_at = self.birth.now + timedelta(hours=options().idempotency_hours)
+        holders = claim_keys(list(claims.values()), now=self.birth.now, expires_at=expires_at, using=self.birth.using)
         for draft in self.drafts:
             if draft.key is None:
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -23,6 +23,8 @@ from tasksapp.conf import options
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+#: (id, due ms) of timers, by lane, queue and priority.
+Groups = Mapping[tuple[str, str, int], Sequence[tuple[str, int]]]
 
 #: The creator arms jobs a little beyond the loader's window, so that no commit falls between the two.
 WINDOW_MARGIN = timedelta(seconds=30)
@@ -68,20 +70,20 @@ def client() -> redis.Redis:
     return _client(options().redis_address, 5.0, redis.Redis)
 
 
-def arm(timers: Iterable[Timer]) -> bool:
-    """Ensures the timers that fall into the near window; False where Redis did not answer in time.
+def arm(groups: Groups) -> bool:
+    """Ensures those timers that fall into the near window; False where Redis did not answer in time.
 
     Never raises: a job whose timer is missing is found by the loader.
     """
-    end = window_end()
-    near = grouped(timer for timer in timers if timer.next_run_at <= end)
+    end = due_ms(window_end())
+    near = {place: [timer for timer in group if timer[1] <= end] for place, group in groups.items()}
 
     def ensure() -> bool:
         for (lane, queue, step), group in near.items():
             brisk_lane(lane).ensure(queue, group, step=step)
         return True
 
-    return not near or tried(ensure, action="arm") is True
+    return not any(near.values()) or tried(ensure, action="arm") is True
 
 
 def move(timers: Sequence[Timer]) -> bool:

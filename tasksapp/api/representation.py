@@ -43,10 +43,10 @@ def job_json(job: Job, *, biz_type: str) -> dict[str, Any]:
 
 def created_json(created: Created, *, biz_type: str) -> dict[str, Any]:
     """A job that was just asked for, as :class:`CreatedJobSerializer` describes it."""
-    if created.row is None or created.now is None:
+    if created.row is None:
         shown = job_json(created.job, biz_type=biz_type)
     else:
-        shown = _new_job_json(created.row, created.now, biz_type)
+        shown = _new_job_json(created.row, created.birth.now, biz_type)
     return {
         **shown,
         "created": created.created,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -39,24 +39,32 @@ _INSERT = f"INSERT INTO delayhub_job ({_COLUMNS}) VALUES "  # noqa: S608  our ow
 _VALUES = "(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 'pending', 0, 0, 0, 1, '', '')"
 #: From so many rows on, COPY is faster, though it takes one round trip more.
 COPY_ROWS = 20
+#: Rows that COPY is sent at once; the server stores them while we write the next ones.
+PIECE_ROWS = 50
 
 
-def insert_jobs(rows: Sequence[NewJob], *, now: datetime, using: str) -> None:
-    """Inserts pending jobs without a debounce key, as part of the caller's transaction if there is one."""
-    if not rows:
-        return
+def insert_jobs(
+    rows: Sequence[NewJob], *, now: datetime, using: str, meanwhile: Callable[[], None] = lambda: None
+) -> None:
+    """Inserts pending jobs without a debounce key, as part of the caller's transaction if there is one.
+
+    ``meanwhile`` is called while the server is still at it, where the rows are many; it must not use the database.
+    """
     connection = connections[using]
     if connection.vendor != "postgresql":
         Job.objects.using(using).bulk_create([row.as_job(now=now) for row in rows], batch_size=500)
+        meanwhile()
         return
     with connection.cursor() as cursor:
         if len(rows) < COPY_ROWS or not hasattr(cursor, "copy"):  # psycopg2 has another copy
             values = [value for row in rows for value in _values(row, now.isoformat())]
             cursor.execute(_INSERT + ", ".join([_VALUES] * len(rows)), values)
+            meanwhile()
             return
         with connection.wrap_database_errors, cursor.copy(_COPY) as copy:
-            for start in range(0, len(rows), 500):
-                copy.write(_copy_text(rows[start : start + 500], now))
+            for start in range(0, len(rows), PIECE_ROWS):
+                copy.write(_copy_text(rows[start : start + PIECE_ROWS], now))
+            meanwhile()
 
 
 def _values(row: NewJob, now: str) -> tuple[Any, ...]:
