@@ -6,7 +6,8 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python;
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $$python && break; done)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'
-WORKERS ?= 2
+# More than cores: tests mostly wait for processes, deadlines and leases.
+WORKERS ?= 3
 ROWS ?= 10000000
 TESTS ?=
 
