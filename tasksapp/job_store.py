@@ -24,12 +24,14 @@ class ScheduledTask:
 
     Args:
         id: the job's id.
-        created: False where an earlier call with the same idempotency key made it.
+        created: False where an earlier call with the same idempotency or debounce key made it.
+        replaced: whether this call took the place of that one.
         using: the database it is in.
     """
 
     id: UUID
     created: bool
+    replaced: bool
     using: str
 
     @property
@@ -60,6 +62,7 @@ class TableStore:
         delay: timedelta | None,
         priority: int | None,
         idempotency_key: str | None,
+        debounce_key: str | None,
     ) -> ScheduledTask:
         """A new job in the caller's transaction; its biz type is made with the first one."""
         using = router.db_for_write(Job)
@@ -73,9 +76,10 @@ class TableStore:
             priority=priority,
             max_attempts=task.job_max_attempts,
             idempotency_key=idempotency_key,
+            debounce_key=debounce_key,
             using=using,
         )
-        return ScheduledTask(created.job_id, created.created, using)
+        return ScheduledTask(created.job_id, created.created, created.replaced, using)
 
     def run(
         self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int

@@ -85,6 +85,7 @@ class JobStore(Protocol):
         delay: timedelta | None,
         priority: int | None,
         idempotency_key: str | None,
+        debounce_key: str | None,
     ) -> ScheduledJob:
         """A new job that calls the task when it is due."""
 
@@ -146,6 +147,7 @@ class DelayedTask(_Task[P, R]):
         delay: timedelta | None = None,
         priority: int | None = None,
         idempotency_key: str | None = None,
+        debounce_key: str | None = None,
     ) -> ScheduledJob:
         """A new job, created in the caller's transaction, that runs this task when it is due.
 
@@ -157,6 +159,7 @@ class DelayedTask(_Task[P, R]):
             delay: how long from now. Neither: at once.
             priority: 0 (first) to 9; None for the biz type's own.
             idempotency_key: the same call with the same key makes one job.
+            debounce_key: while a job with this key waits, the call replaces it instead of making another.
         """
         kwargs = kwargs or {}
         # As apply_async does: a call that cannot work fails here, not when it is due.
@@ -170,6 +173,7 @@ class DelayedTask(_Task[P, R]):
             delay=delay,
             priority=priority,
             idempotency_key=idempotency_key,
+            debounce_key=debounce_key,
         )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -119,6 +119,17 @@ def test_the_same_key_makes_one_job() -> None:
     assert (second.id, second.created) == (first.id, False)
 
 
+def test_a_call_with_the_debounce_key_of_one_that_waits_takes_its_place() -> None:
+    first = close_order.schedule(args=[42], delay=timedelta(hours=1), debounce_key="cart-7")
+    again = close_order.schedule(args=[43], debounce_key="cart-7")
+
+    assert (again.id, again.created, again.replaced) == (first.id, False, True)
+    assert work(close_order, again.id) == "closed"
+    later = close_order.schedule(args=[44], debounce_key="cart-7")
+    assert (later.id != first.id, later.created, later.replaced) == (True, True, False)
+    assert closed == [(43, "unpaid")]
+
+
 def test_a_due_job_runs_with_its_arguments_and_is_written_down() -> None:
     scheduled: Any = close_order.schedule(args=[42], kwargs={"reason": "fraud"})
 

@@ -103,6 +103,7 @@ def test_a_scheduled_call_becomes_a_job_of_the_biz_type(store: ListStore) -> Non
             "delay": timedelta(minutes=30),
             "priority": None,
             "idempotency_key": None,
+            "debounce_key": None,
         }
     ]
 
