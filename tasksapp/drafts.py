@@ -95,8 +95,9 @@ def request_hash(draft: Draft) -> str:
 
 
 def _draft(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime) -> Draft:
-    biz_type = known.get(rules.biz_type(request.biz_type))
+    biz_type = known.get(request.biz_type) if isinstance(request.biz_type, str) else None
     if biz_type is None:
+        rules.biz_type(request.biz_type)
         raise InvalidJob("biz_type", "unknown", f"there is no biz type {request.biz_type!r}")
     if not biz_type.enabled:
         raise InvalidJob("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")

@@ -26,7 +26,7 @@ LOWEST_PRIORITY = 9
 MAX_DELAY = timedelta(days=36_525)
 
 #: A number that may not fit in 64 bits or in a double; looked at more closely where it is found.
-_LONG_NUMBER = re.compile(r"\d{16}")
+_LONG_NUMBER = re.compile(r"[0-9]{16}")
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TRACEPARENT = re.compile(r"\A(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}\Z")

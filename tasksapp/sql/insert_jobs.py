@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from struct import Struct
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -34,9 +35,19 @@ _COLUMNS = """
     id, biz_type_id, biz_id, due_at, body, priority, max_attempts, traceparent, next_run_at,
     created_at, updated_at, status, attempts, attempt_base, system_errors, version, worker, last_error
 """
-_COPY = f"COPY delayhub_job ({_COLUMNS}) FROM STDIN"
 _INSERT = f"INSERT INTO delayhub_job ({_COLUMNS}) VALUES "  # noqa: S608  our own columns
 _VALUES = "(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 'pending', 0, 0, 0, 1, '', '')"
+#: The same in the order in which they are packed: for each field its length in bytes, -1 for NULL, and its bytes.
+_COPY = """
+COPY delayhub_job (
+    id, biz_type_id, due_at, next_run_at, priority,
+    created_at, updated_at, status, attempts, attempt_base, system_errors, version, worker, last_error,
+    max_attempts, biz_id, body, traceparent
+) FROM STDIN (FORMAT binary)
+"""
+_FIRST, _REST, _WHOLE = Struct(">hi16siqiqiqih"), Struct(">iqiqi7siiiiiiiiii"), Struct(">ii")
+_SIGNATURE, _NULL, _END = b"PGCOPY\n\xff\r\n\x00" + bytes(8), b"\xff\xff\xff\xff", b"\xff\xff"
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 #: From so many rows on, COPY is faster, though it takes one round trip more.
 COPY_ROWS = 20
 #: Rows that COPY is sent at once; the server stores them while we write the next ones.
@@ -62,8 +73,8 @@ def insert_jobs(
             meanwhile()
             return
         with connection.wrap_database_errors, cursor.copy(_COPY) as copy:
-            for start in range(0, len(rows), PIECE_ROWS):
-                copy.write(_copy_text(rows[start : start + PIECE_ROWS], now))
+            for piece in _pieces(rows, now):
+                copy.write(piece)
             meanwhile()
 
 
@@ -73,17 +84,25 @@ def _values(row: NewJob, now: str) -> tuple[Any, ...]:
     return (str(row.id), row.biz_type_id, row.biz_id, due, *row[4:8], due, now, now)
 
 
-def _copy_text(rows: Sequence[NewJob], now: datetime) -> str:
-    """Rows in COPY's text format: psycopg takes four times as long to make arrays of them."""
-    rest = f"{now.isoformat()}\t{now.isoformat()}\tpending\t0\t0\t0\t1\t\t\n"
-    lines: list[str] = []
-    for row in rows:
-        due = row.due_at.isoformat()
-        # The rules let no tab or line end through; that leaves the backslash.
-        biz_id, body = row.biz_id.replace("\\", "\\\\"), row.body.replace("\\", "\\\\")
-        attempts = "\\N" if row.max_attempts is None else row.max_attempts
-        lines.append(
-            f"{row.id}\t{row.biz_type_id}\t{biz_id}\t{due}\t{body}\t{row.priority}\t{attempts}"
-            f"\t{row.traceparent}\t{due}\t{rest}"
-        )
-    return "".join(lines)
+def _pieces(rows: Sequence[NewJob], now: datetime) -> Iterator[bytes]:
+    """Rows in COPY's binary format, some at a time: half the price of text, here and in the server."""
+    moment = _microseconds(now)
+    rest = _REST.pack(8, moment, 8, moment, 7, b"pending", 4, 0, 4, 0, 4, 0, 4, 1, 0, 0)
+    yield _SIGNATURE
+    for start in range(0, len(rows), PIECE_ROWS):
+        fields: list[bytes] = []
+        for row in rows[start : start + PIECE_ROWS]:
+            due = _microseconds(row.due_at)
+            fields += (_FIRST.pack(18, 16, row.id.bytes, 8, row.biz_type_id, 8, due, 8, due, 2, row.priority), rest)
+            fields.append(_NULL if row.max_attempts is None else _WHOLE.pack(4, row.max_attempts))
+            for text in (row.biz_id, row.body, row.traceparent):
+                raw = text.encode()
+                fields += (len(raw).to_bytes(4, "big"), raw)
+        yield b"".join(fields)
+    yield _END
+
+
+def _microseconds(moment: datetime) -> int:
+    """A moment as PostgreSQL keeps it."""
+    since = moment - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
