@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from celery import signals
 from celery.worker import state
 
 from delayhub.celery_support.ending import announce_dead
-from delayhub.celery_support.lost_child import BlameLostChildren
+from delayhub.celery_support.request import MakeOurRequests
 from delayhub.celery_support.start_up import StartUpChecks
 from delayhub.transport import register
-from delayhub.transport.envelope import DUE_HEADER
 from delayhub.transport.hooks import hooks
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ def install(app: Celery) -> Celery:
     register()
     app.control_cls = "delayhub.celery_support.control:Control"
     app.__dict__.pop("control", None)
-    app.steps["consumer"].update({StartUpChecks, BlameLostChildren})
+    app.steps["consumer"].update({StartUpChecks, MakeOurRequests})
 
     def zone() -> tzinfo:
         found: tzinfo = app.timezone
@@ -39,7 +37,6 @@ def install(app: Celery) -> Celery:
     hooks.running_tags = running_tags
     hooks.on_revoked = state.revoked.add
     hooks.on_dead = partial(announce_dead, app)
-    signals.task_prerun.connect(_restore_eta, dispatch_uid="delayhub.restore_eta")
     return app
 
 
@@ -51,10 +48,3 @@ def running_tags() -> frozenset[str]:
     if cast("bool | int | None", state.should_terminate):  # set from elsewhere
         return frozenset()
     return frozenset(request.message.delivery_tag for request in tuple(state.active_requests))
-
-
-def _restore_eta(task: Any = None, **_: Any) -> None:
-    # The transport took the eta so that the worker does not wait by itself; the task may still ask for it.
-    due = task.request.get(DUE_HEADER)
-    if due is not None and task.request.eta is None:
-        task.request.eta = datetime.fromtimestamp(due / 1000, UTC).isoformat()

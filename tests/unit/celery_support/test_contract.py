@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 import pytest
-from celery import Celery, bootsteps, signals
+from celery import Celery, bootsteps
 from celery.app.base import Celery as App
 from celery.app.control import Control
 from celery.app.task import Task
@@ -56,8 +56,10 @@ def test_steps_of_a_consumer_are_made_before_its_tasks_are_asked_for_requests() 
     assert "update_strategies" in inspect.getsource(consumer.Tasks.start)
 
 
-def test_an_eta_can_be_restored_before_a_task_runs() -> None:
-    assert "task_prerun" in signals.__all__
+def test_a_request_takes_its_eta_once_and_gives_its_task_the_dict_that_we_put_it_back_into() -> None:
+    assert "message.headers.copy()" in inspect.getsource(request.Request.__init__)
+    assert "if req.eta:" in inspect.getsource(strategy.default)
+    assert "self.request_dict" in inspect.getsource(request.create_request_cls)
 
 
 def test_flower_asks_a_broker_class_for_queues() -> None:

@@ -1,7 +1,8 @@
-"""Tasks that kill the process they run in: Celery puts them back for ever, a strike each time ends it."""
+"""Celery's requests of our messages: they know their eta again, and tell the transport of lost processes."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from celery import bootsteps
@@ -11,10 +12,11 @@ from celery.worker import state
 from celery.worker.request import Request
 
 from delayhub.transport.channel import Channel
+from delayhub.transport.envelope import DUE_HEADER
 
 
-class BlameLostChildren(bootsteps.Step):
-    """Lets every task of a worker make requests that tell the transport of lost children.
+class MakeOurRequests(bootsteps.Step):
+    """Lets every task of a worker make requests that suit the transport.
 
     A step because the consumer makes its steps once all tasks are known, and before it asks any for its request class.
     """
@@ -22,13 +24,24 @@ class BlameLostChildren(bootsteps.Step):
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
         for task in parent.app.tasks.values():
-            task.Request = blaming(cast("type[Request]", symbol_by_name(task.Request)))
+            task.Request = ours(cast("type[Request]", symbol_by_name(task.Request)))
 
 
-class BlamingRequest(Request):
-    """A request whose message gets a strike where Celery requeues it because its process was lost or timed out."""
+class OurRequest(Request):
+    """A request that has its message's eta, and gives it a strike where its process was lost or timed out.
+
+    Celery would requeue a task that kills its process for ever; strikes end that.
+    """
 
     _loses_child = False
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        due = self.request_dict.get(DUE_HEADER)
+        if due is not None:
+            # The transport took the eta so that the worker does not wait by itself; the task may still ask for it.
+            # A receiver of task_prerun, which could set it too, costs every task a twentieth.
+            self.request_dict["eta"] = datetime.fromtimestamp(due / 1000, UTC).isoformat()
 
     def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
         """Called with what the task raised, or with what became of its process."""
@@ -51,10 +64,10 @@ class BlamingRequest(Request):
         super().reject(requeue)
 
 
-def blaming(kind: type[Request]) -> type[Request]:
-    """A class of requests that does what this one does, and blames too."""
-    if issubclass(kind, BlamingRequest):
+def ours(kind: type[Request]) -> type[Request]:
+    """A class of requests that does what this one does, and what ours does."""
+    if issubclass(kind, OurRequest):
         return kind
     if kind is Request:
-        return BlamingRequest
-    return type(kind.__name__, (BlamingRequest, kind), {"__module__": __name__})
+        return OurRequest
+    return type(kind.__name__, (OurRequest, kind), {"__module__": __name__})
