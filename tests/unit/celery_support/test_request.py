@@ -24,7 +24,11 @@ def test_a_projects_own_requests_stay_its_own_and_blame_too() -> None:
 
 def test_a_task_is_told_the_eta_that_its_worker_does_not_wait_for() -> None:
     app = Celery("requests", set_as_current=False)
-    app.task(name="t")(lambda: None)
+
+    @app.task(name="t")
+    def t() -> None:
+        pass
+
     headers = {"id": "1", "task": "t", "eta": None}
 
     def made(**more: object) -> Request:
