@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import connections
 
 from tasksapp.models import Job
+from tasksapp.sql.lone_statement import execute_alone, may_be_alone
 
 
 class NewJob(NamedTuple):
@@ -37,6 +38,10 @@ _COLUMNS = """
 """
 _INSERT = f"INSERT INTO delayhub_job ({_COLUMNS}) VALUES "  # noqa: S608  our own columns
 _VALUES = "(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 'pending', 0, 0, 0, 1, '', '')"
+_LONE = f"""
+INSERT INTO delayhub_job ({_COLUMNS})
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', 0, 0, 0, 1, '', '')
+""".encode()  # noqa: S608  our own columns
 #: The same in the order in which they are packed: for each field its length in bytes, -1 for NULL, and its bytes.
 _COPY = """
 COPY delayhub_job (
@@ -64,6 +69,10 @@ def insert_jobs(
     connection = connections[using]
     if connection.vendor != "postgresql":
         Job.objects.using(using).bulk_create([row.as_job(now=now) for row in rows], batch_size=500)
+        meanwhile()
+        return
+    if len(rows) == 1 and may_be_alone(connection):
+        execute_alone(connection, _LONE, _values(rows[0], now.isoformat()))
         meanwhile()
         return
     with connection.cursor() as cursor:
