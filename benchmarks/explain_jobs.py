@@ -96,7 +96,7 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     from tasksapp.sql.claim_jobs import claim_jobs
     from tasksapp.sql.purge_rows import purge_jobs, purge_keys
     from tasksapp.sql.renew_leases import renew_leases, return_lost_leases
-    from tasksapp.sql.sweep import Place, count_pending, pages
+    from tasksapp.sql.sweep import Place, count_pending, pages, standing
 
     biz_type = BizType.objects.order_by("id")[0]
     pending = list(Job.objects.filter(biz_type=biz_type, status="pending").order_by("next_run_at")[:2000])
@@ -110,6 +110,12 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
 
     return {
         "claim 100": lambda: claim_jobs(due, now=now, lease_seconds=60, worker="w", using=using),
+        "sweep: biz types with work": lambda: standing(
+            after=now + timedelta(hours=1),
+            until=now + timedelta(hours=1, seconds=2),
+            overdue_since=now - timedelta(seconds=2),
+            using=using,
+        ),
         "sweep: rows that enter the window": page(now + timedelta(hours=1), now + timedelta(hours=1, seconds=2)),
         "sweep: first page of the window": page(None, now + timedelta(hours=1)),
         "sweep: a later page of overdue rows": page(Place(some.next_run_at, some.id), now),

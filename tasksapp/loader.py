@@ -27,7 +27,7 @@ from tasksapp.patience import Patience
 from tasksapp.redis_clock import RedisClock
 from tasksapp.sql import sweep
 from tasksapp.sql.renew_leases import return_lost_leases
-from tasksapp.sql.sweep import Place, Row, count_pending, pages
+from tasksapp.sql.sweep import Place, Row, count_pending, pages, standing
 from tasksapp.timers import Timer, client, grouped, patient_lane, settle
 
 logger = logging.getLogger(__name__)
@@ -125,17 +125,23 @@ class Loader:
 
     def _turn(self) -> Turn:
         now = self._now()
-        biz_types = list(BizType.objects.using(self._using))
+        until = now + _window()
+        found = standing(after=self._horizon, until=until, overdue_since=now - OVERDUE, using=self._using)
+        biz_types = found.biz_types
         self._patience.hear()
         server = self._look_at_server()
         reloaded = server != self._server or self._timers_are_missing(biz_types, now=now)
         self._write_gates(biz_types, now=now, all_of_them=reloaded)
-        until = now + _window()
         if reloaded:
             logger.info("loading all timers of the next %s", _window(), extra={"action": "reload"})
-        entered = self._load(biz_types, after=None if reloaded else self._horizon, until=until)
+            entered, overdue = self._load(biz_types, after=None, until=until), 0
+        else:
+            # One that just opened brings its whole window, whether or not anything enters it now.
+            awake = [each for each in biz_types if each.id in found.entering or each.id not in self._open]
+            entered = self._load(awake, after=self._horizon, until=until)
+            overdue = self._arm_overdue([each for each in biz_types if each.id in found.overdue], now=now)
+        self._open = {each.id for each in biz_types if not is_shut(each, now=now)}
         self._server, self._horizon = server, until
-        overdue = 0 if reloaded else self._arm_overdue(biz_types, now=now)
         return Turn(held=True, entered=entered, overdue=overdue, returned=self._return_lost(now), reloaded=reloaded)
 
     def _load(
@@ -148,9 +154,8 @@ class Loader:
     ) -> int:
         """Ensures timers of the window, but none of biz types that are shut: those need none until they open."""
         loaded, now = 0, self._now()
-        open_now = {biz_type.id for biz_type in biz_types if not is_shut(biz_type, now=now)}
         for biz_type in biz_types:
-            if biz_type.id not in open_now:
+            if is_shut(biz_type, now=now):
                 continue
             # One that just opened has the whole window to bring, its backlog comes with the overdue rows.
             begin = after if after is None or biz_type.id in self._open else now - OVERDUE
@@ -159,7 +164,6 @@ class Loader:
                 advance(len(page))
                 self._patience.hear()
                 self._hold()
-        self._open = open_now
         return loaded
 
     def _arm_overdue(self, biz_types: Iterable[BizType], *, now: datetime) -> int:
@@ -169,9 +173,10 @@ class Loader:
         """
         armed, pages_left = 0, OVERDUE_PAGES
         waiting = {biz_type.id: biz_type for biz_type in biz_types if not is_shut(biz_type, now=now)}
+        self._walks = {key: place for key, place in self._walks.items() if key in waiting}
         # The walks are in the order of their last steps; who was not reached goes before all who were.
         unreached = [key for key in waiting if key not in self._walks]
-        for key in [*unreached, *(key for key in self._walks if key in waiting)]:
+        for key in [*unreached, *self._walks]:
             after = self._walks.pop(key, None)
             self._walks[key] = None
             for page in pages(key, after=after, until=now - OVERDUE, using=self._using):

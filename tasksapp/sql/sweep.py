@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connections
-from django.db.models import BigIntegerField, F, Func, Q, QuerySet
+from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, Q, QuerySet
 
-from tasksapp.models import Job, Status
+from tasksapp.models import BizType, Job, Status
 
 PAGE_ROWS = 1_000
 
@@ -41,6 +41,41 @@ class Row(NamedTuple):
     def place(self) -> Place:
         """Its place in the index."""
         return Place(self.next_run_at, self.id)
+
+
+class Standing(NamedTuple):
+    """Every biz type, and the ids of those that have rows to be armed.
+
+    Args:
+        biz_types: all of them, as they are now.
+        entering: those with rows that enter the window.
+        overdue: those with overdue rows.
+    """
+
+    biz_types: list[BizType]
+    entering: frozenset[int]
+    overdue: frozenset[int]
+
+
+def standing(*, after: datetime | None, until: datetime, overdue_since: datetime, using: str) -> Standing:
+    """What there is to do, in one statement: one for each biz type would cost a worker 2 ms a second for each.
+
+    Args:
+        after: where the window ended before; None for no lower end.
+        until: where it ends now.
+        overdue_since: pending rows that should have run by then are overdue.
+        using: the database.
+    """
+    rows = Job.objects.using(using).filter(biz_type=OuterRef("pk"), status=Status.PENDING)
+    entering = rows.filter(next_run_at__lte=until, **({} if after is None else {"next_run_at__gt": after}))
+    overdue = rows.filter(next_run_at__lte=overdue_since)
+    found = BizType.objects.using(using).annotate(enters=Exists(entering), waits=Exists(overdue))
+    marked: list[Any] = list(found)
+    return Standing(
+        marked,
+        frozenset(biz_type.id for biz_type in marked if biz_type.enters),
+        frozenset(biz_type.id for biz_type in marked if biz_type.waits),
+    )
 
 
 def pages(biz_type_id: int, *, after: Place | datetime | None, until: datetime, using: str) -> Iterator[Sequence[Row]]:

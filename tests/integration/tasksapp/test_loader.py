@@ -193,6 +193,19 @@ def test_a_backlog_that_has_its_timers_costs_a_page_a_turn_and_one_that_is_missi
     assert lane.count() == 75
 
 
+def test_biz_types_without_work_cost_no_statement_of_their_own(
+    make_biz_type: MakeBizType, loader: Loader, django_assert_max_num_queries: Callable[[int], Any]
+) -> None:
+    for number in range(30):
+        make_biz_type(f"type.{number}")
+        create(f"type.{number}", delay=600)
+    for _ in range(2):  # the first loads, the second counts
+        loader.run_once()
+
+    with django_assert_max_num_queries(5):
+        assert loader.run_once() == Turn(held=True)
+
+
 def test_a_limit_of_a_biz_type_reaches_the_gate(make_biz_type: MakeBizType, loader: Loader, lane: TimerLane) -> None:
     made = make_biz_type("order.close", max_in_flight=2)
     loader.run_once()
