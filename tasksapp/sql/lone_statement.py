@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +11,11 @@ def may_be_alone(connection: Any) -> bool:
     """Whether a statement may go past Django's cursor now.
 
     Only with psycopg 3, outside of transactions, which psycopg begins by itself, and while nobody wants to see each
-    statement.
+    statement. Not where gevent or eventlet have replaced the sockets: libpq waits by itself, and all greenlets would.
     """
     return bool(
-        connection.vendor == "postgresql"
+        socket.socket.__module__ == "socket"
+        and connection.vendor == "postgresql"
         and connection.Database.__name__ == "psycopg"
         and not connection.in_atomic_block
         and not connection.execute_wrappers

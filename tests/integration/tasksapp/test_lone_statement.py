@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -22,6 +24,14 @@ def test_a_statement_is_alone_outside_of_transactions_only(biz_type: BizType) ->
         assert not may_be_alone(connection)
     with CaptureQueriesContext(connection):
         assert not may_be_alone(connection)
+
+
+def test_greenlets_wait_for_each_other_only_where_they_must(biz_type: BizType, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Cooperative(socket.socket):
+        """As gevent replaces it."""
+
+    monkeypatch.setattr(socket, "socket", Cooperative)
+    assert not may_be_alone(connection)
 
 
 def test_what_is_odd_is_stored_as_it_is(biz_type: BizType) -> None:
