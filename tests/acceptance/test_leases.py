@@ -22,9 +22,9 @@ def ended(proj: Any) -> list[str]:
 def test_a_task_longer_than_its_lease_runs_once(
     pool: str, proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
 ) -> None:
-    short = {"LEASE_SECONDS": "0.6", "ACKS_LATE": "1"}
+    short = {"LEASE_SECONDS": "1.5", "ACKS_LATE": "1"}
     with worker(pool, **short) as first, worker("threads", **short):
-        ids = sorted(proj.run.delay(2.0).id for _ in range(4))
+        ids = sorted(proj.run.delay(3.5).id for _ in range(4))
 
         wait_for(lambda: len(ended(proj)) >= 4, f"four ends: {first.log}")
         wait_for(lambda: DelayQueue(redis_client, "celery").count() == Counts(0, 0, 0, 0), "an empty queue")
