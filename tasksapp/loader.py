@@ -184,7 +184,7 @@ class Loader:
                 armed += len(outcomes)
                 self._patience.hear()
                 pages_left -= 1
-                # Rows with timers wait for workers; to walk all of them at once would cost those workers a tenth.
+                # Rows with timers wait for workers; to walk all of them at once would take time from those workers.
                 if len(page) == sweep.PAGE_ROWS and (not pages_left or set(outcomes) <= {"left"}):
                     self._walks[key] = page[-1].place
                     break
