@@ -14,7 +14,7 @@ from django.db import connections, transaction
 from django.db.models import F
 
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.planned import PlannedStatement
+from tasksapp.sql.planned import StatementByIds
 
 
 class ClaimedJob(NamedTuple):
@@ -79,7 +79,8 @@ def _us(column: str) -> str:
 
 #: Rows are found by their ids alone. Where statistics know of no pending rows, as between two bursts, the planner would
 #: walk the index of those from end to end for each claim; the CASE keeps it from that.
-_CLAIM = f"""
+_CLAIM = StatementByIds(
+    f"""
 WITH seen AS (
     SELECT j.id, j.status, j.next_run_at, b.updated_at AS biz_type_updated_at, b.timeout_seconds, b.guarantee,
         j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts,
@@ -125,15 +126,9 @@ SELECT seen.id, seen.status, {_us("coalesce(taken.next_run_at, seen.next_run_at)
     {_us("taken.due_at")}, {_us("taken.redriven_at")}, taken.priority, taken.attempts, taken.attempt_base, taken.budget,
     taken.traceparent, {_us("taken.lease_until")}
 FROM seen LEFT JOIN taken ON taken.id = seen.id
-"""  # noqa: S608  the reasons are our own constants
-
-#: Under light load jobs come one by one, and planning would be half of the claim. A plan for an array of any length
-#: would join a hundred ids by ten thousand comparisons; several are planned each time.
-_CLAIM_ONE = PlannedStatement(
-    _CLAIM.replace("= ANY(%(ids)s::uuid[])", "= %(ids)s"),
+""",  # noqa: S608  the reasons are our own constants
     {
         "now": "timestamptz",
-        "ids": "uuid",
         "token": "bigint",
         "worker": "text",
         "lease": "double precision",
@@ -157,8 +152,8 @@ def claim_jobs(
     """
     answer = ClaimAnswer(token=_tokens.getrandbits(63))
     if connections[using].vendor == "postgresql":
-        values: dict[str, Any] = {"now": now, "worker": worker, "token": answer.token, "lease": lease_seconds}
-        for row in _claim_rows(ids, {**values, "forward": forward_seconds}, using=using):
+        values = {"now": now, "worker": worker, "token": answer.token, "lease": lease_seconds}
+        for row in _CLAIM.rows(connections[using], ids, {**values, "forward": forward_seconds}):
             _sort_row(answer, row, now)
     else:
         _claim_by_orm(
@@ -173,15 +168,6 @@ def claim_jobs(
     known = {entry if isinstance(entry, UUID) else entry[0] for entry in _every(answer)}
     answer.gone += [job_id for job_id in ids if job_id not in known]
     return answer
-
-
-def _claim_rows(ids: Sequence[UUID], values: dict[str, Any], *, using: str) -> list[tuple[Any, ...]]:
-    if len(ids) == 1:
-        return _CLAIM_ONE.rows(connections[using], {**values, "ids": ids[0]})
-    with connections[using].cursor() as cursor:
-        # The array as text: a list would take Python 3 µs for each id.
-        cursor.execute(_CLAIM, {**values, "ids": f"{{{','.join(map(str, ids))}}}"})
-        return list(cursor.fetchall())
 
 
 def _sort(answer: ClaimAnswer, row: Sequence[Any], now: datetime) -> None:

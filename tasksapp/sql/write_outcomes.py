@@ -13,7 +13,7 @@ from django.db import connections, transaction
 from django.db.models import F
 
 from tasksapp.models import Attempt, Job, Status
-from tasksapp.sql.planned import PlannedStatement
+from tasksapp.sql.planned import StatementByIds
 
 
 class Tried(NamedTuple):
@@ -57,7 +57,8 @@ class Finished(NamedTuple):
 #: The ids stand beside it, and the status inside a CASE, so that the rows are found by their ids. Statistics know of no
 #: running rows, so the planner would walk their index from end to end, with all that a burst has left dead in it: after
 #: 20 000 jobs a write cost half as much again.
-_WRITE = """
+_WRITE = StatementByIds(
+    """
 WITH done AS (
     UPDATE delayhub_job j SET
         status = o.status, next_run_at = coalesce(o.next_run_at, j.next_run_at), attempts = j.attempts + o.counted,
@@ -82,12 +83,8 @@ WITH done AS (
     JOIN done ON done.id = a.job_id
 )
 SELECT o.id FROM json_to_recordset(%(outcomes)s::json) AS o (id uuid) WHERE o.id NOT IN (SELECT id FROM done)
-"""
-
-#: Under light load they come one by one, and planning would be half of the cost; see the claim.
-_WRITE_ONE = PlannedStatement(
-    _WRITE.replace("= ANY(%(ids)s::uuid[])", "= %(ids)s"),
-    {"ids": "uuid", "outcomes": "json", "tried": "json", "now": "timestamptz", "worker": "text"},
+""",
+    {"outcomes": "json", "tried": "json", "now": "timestamptz", "worker": "text"},
 )
 
 
@@ -102,18 +99,10 @@ def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, 
             "now": now,
             "worker": worker,
         }
-        lost = {row[0] for row in _write_rows(outcomes, values, using=using)}
+        ids = [outcome.job_id for outcome in outcomes]
+        lost = {row[0] for row in _WRITE.rows(connections[using], ids, values)}
         return {outcome.job_id for outcome in outcomes} - lost
     return _write_by_orm(outcomes, now=now, worker=worker, using=using)
-
-
-def _write_rows(outcomes: Sequence[Finished], values: dict[str, Any], *, using: str) -> list[tuple[Any, ...]]:
-    if len(outcomes) == 1:
-        return _WRITE_ONE.rows(connections[using], {**values, "ids": outcomes[0].job_id})
-    with connections[using].cursor() as cursor:
-        ids = ",".join(str(outcome.job_id) for outcome in outcomes)
-        cursor.execute(_WRITE, {**values, "ids": f"{{{ids}}}"})
-        return list(cursor.fetchall())
 
 
 def _json(outcomes: Sequence[Finished]) -> str:
