@@ -184,8 +184,6 @@ class Channel(kombu_redis.Channel):
                 message = self.Message(raw, channel=self)
             except Exception as error:
                 leases = self.book.tags.pop(tag, ())
-                for lease in leases:
-                    self.book.held.pop(lease, None)
                 self.bury(queue, leases, reason=f"unreadable: {type(error).__name__}: {error}")
                 return None
             if not no_ack:

@@ -106,10 +106,8 @@ class LeaseBook:
         """Ends the leases of a tag: Redis hears of it with the next claim. A tag that is not held is passed over."""
         quiet = not self.done
         leases = self.tags.pop(tag, ())
-        self._clear(leases)
-        for lease in leases:
-            self.held.pop(lease, None)
-            self.done.append(lease)
+        self._let_go(leases)
+        self.done.extend(leases)
         if not self.bells:
             # Nobody claims any more: a task that outlived its connection, at a shutdown.
             self.flush_quietly()
@@ -131,9 +129,7 @@ class LeaseBook:
     def strike(self, tag: str) -> None:
         """Gives a message back with a strike, so that one that no process survives comes to an end."""
         leases = self.tags.pop(tag, ())
-        self._clear(leases)
-        for lease in leases:
-            self.held.pop(lease, None)
+        self._let_go(leases)
         for lane, queue, group, _ in self._groups(leases):
             if self.queue(lane, queue).strike(group, why="its process was lost").died:
                 logger.error(
@@ -150,9 +146,7 @@ class LeaseBook:
 
     def give_back(self, leases: list[Lease]) -> int:
         """How many of these leases still held and are back in their places."""
-        self._clear(leases)
-        for lease in leases:
-            self.held.pop(lease, None)
+        self._let_go(leases)
         returned = 0
         for lane, queue, group, timers in self._groups(leases):
             if timers:
@@ -164,7 +158,7 @@ class LeaseBook:
 
     def bury(self, leases: list[Lease], *, reason: str) -> None:
         """Declares messages dead that nobody can read."""
-        self._clear(leases)
+        self._let_go(leases)
         for lane, queue, group, _ in self._groups(leases):
             self.queue(lane, queue).bury(group, reason=reason)
 
@@ -220,11 +214,11 @@ class LeaseBook:
                     extra={"action": "lease_lost", "queue": queue},
                 )
 
-    def _clear(self, leases: Iterable[Lease]) -> None:
-        """Forgets a suspicion: the messages are done, or somebody else's."""
-        if self.suspects:
-            for lease in leases:
-                self.suspects.pop(lease, None)
+    def _let_go(self, leases: Iterable[Lease]) -> None:
+        """Renews them no more, and forgets a suspicion: the messages are done, or somebody else's."""
+        for lease in leases:
+            self.held.pop(lease, None)
+            self.suspects.pop(lease, None)
 
     def _groups(self, leases: Iterable[Lease]) -> list[tuple[str, str, list[Lease], bool]]:
         groups: dict[tuple[str, str, bool], list[Lease]] = {}
