@@ -66,7 +66,7 @@ def standing(*, after: datetime | None, until: datetime, overdue_since: datetime
         overdue_since: pending rows that should have run by then are overdue.
         using: the database.
     """
-    rows = Job.objects.using(using).filter(biz_type=OuterRef("pk"), status=Status.PENDING)
+    rows = _pending(OuterRef("pk"), using)
     entering = rows.filter(next_run_at__lte=until, **({} if after is None else {"next_run_at__gt": after}))
     overdue = rows.filter(next_run_at__lte=overdue_since)
     found = BizType.objects.using(using).annotate(enters=Exists(entering), waits=Exists(overdue))
@@ -113,5 +113,5 @@ def _page(biz_type_id: int, *, after: Place | datetime | None, until: datetime, 
     return [Row(id_, _EPOCH + timedelta(microseconds=at), step, until) for id_, at, step, until in found]
 
 
-def _pending(biz_type_id: int, using: str) -> QuerySet[Job]:
+def _pending(biz_type_id: int | OuterRef, using: str) -> QuerySet[Job]:
     return Job.objects.using(using).filter(biz_type_id=biz_type_id, status=Status.PENDING)
