@@ -45,6 +45,13 @@ def loader(make_loader: Callable[[], Loader]) -> Loader:
     return make_loader()
 
 
+def lose_database_for_a_turn(loader: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as away:
+        away.setattr(loader_module, "return_lost_leases", refuse)
+        with pytest.raises(OperationalError):
+            loader.run_once()
+
+
 def watch(loader: Loader, clock: MovableClock, seconds: float = LEASE_SECONDS) -> list[Turn]:
     """The turns of a loader that finds the database in reach for so long."""
     turns = [loader.run_once()]
@@ -102,10 +109,7 @@ def test_after_the_database_was_away_leases_get_their_full_time(
     watch(loader, clock)
     begin()
 
-    with monkeypatch.context() as away:
-        away.setattr(loader_module, "return_lost_leases", refuse)
-        with pytest.raises(OperationalError):
-            loader.run_once()
+    lose_database_for_a_turn(loader, monkeypatch)
 
     assert [turn.returned for turn in watch(loader, clock)] == [0, 0, 0, 1]
 
@@ -147,10 +151,7 @@ def test_a_loader_that_takes_over_after_a_failed_turn_waits(
 ) -> None:
     watch(loader, clock)
     begin()
-    with monkeypatch.context() as away:
-        away.setattr(loader_module, "return_lost_leases", refuse)
-        with pytest.raises(OperationalError):
-            loader.run_once()
+    lose_database_for_a_turn(loader, monkeypatch)
     loader.resign()
 
     assert make_loader().run_once().returned == 0
