@@ -29,7 +29,7 @@ from typing import cast
 
 import redis
 
-from delayhub.engine.clock import SystemClock
+from delayhub.clock import SystemClock
 from delayhub.engine.keys import LANE_PARTS, QUEUE_PARTS
 from delayhub.standalone.redis_server import RedisServer
 

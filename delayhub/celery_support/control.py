@@ -12,7 +12,7 @@ from celery.app.control import Control as CeleryControl
 from kombu import Connection
 from kombu.log import get_logger
 
-from delayhub.celery_support.ending import announce_revoked
+from delayhub.celery_support.task_results import announce_revoked
 from delayhub.engine import Counts, DelayQueue, Listed, Place, due_ms
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 from celery.worker import state
 
-from delayhub.celery_support.ending import announce_dead
 from delayhub.celery_support.request import MakeOurRequests
-from delayhub.celery_support.start_up import StartUpChecks
+from delayhub.celery_support.startup_checks import StartupChecks
+from delayhub.celery_support.task_results import announce_dead
 from delayhub.transport import register
 from delayhub.transport.hooks import hooks
 
@@ -27,7 +27,7 @@ def install(app: Celery) -> Celery:
     register()
     app.control_cls = "delayhub.celery_support.control:Control"
     app.__dict__.pop("control", None)
-    app.steps["consumer"].update({StartUpChecks, MakeOurRequests})
+    app.steps["consumer"].update({StartupChecks, MakeOurRequests})
 
     def zone() -> tzinfo:
         found: tzinfo = app.timezone

@@ -6,8 +6,8 @@ script (``lua/``), every key is in :mod:`delayhub.engine.keys`.
 
 from __future__ import annotations
 
+from delayhub.clock import Clock, SystemClock, due_ms
 from delayhub.engine.claim import Claim, ClaimedQueue, QueueClaim, claim_command, parse_claim
-from delayhub.engine.clock import Clock, SystemClock, due_ms
 from delayhub.engine.delay_queue import DelayQueue
 from delayhub.engine.entry import Claimed, Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled
 from delayhub.engine.keys import LaneKeys, QueueKeys

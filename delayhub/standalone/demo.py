@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from delayhub.engine.clock import SystemClock
+from delayhub.clock import SystemClock
 from delayhub.errors import DelayHubError
 from delayhub.standalone.api_client import ApiClient, Unreachable
 from delayhub.standalone.biz_types import SAMPLES, changed

@@ -18,7 +18,7 @@ from typing import IO
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from delayhub.engine.clock import SystemClock
+from delayhub.clock import SystemClock
 from delayhub.standalone.biz_types import SAMPLES, SampleBizType
 
 SECRET_VARIABLE = "DELAYHUB_RECEIVER_SECRET"  # noqa: S105  the variable's name, not its value

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 import redis
 
-from delayhub.engine.clock import SystemClock
+from delayhub.clock import SystemClock
 from delayhub.errors import DataFolderInUse, RedisServerDied, RedisServerMissing
 from delayhub.standalone.tether import tethered
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from delayhub.engine.clock import SystemClock
+from delayhub.clock import SystemClock
 from delayhub.errors import ServiceDied
 from delayhub.standalone.tether import tethered
 

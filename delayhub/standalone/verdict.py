@@ -9,7 +9,7 @@ from math import ceil
 
 from rich.table import Table
 
-from delayhub.engine.clock import due_ms
+from delayhub.clock import due_ms
 from delayhub.standalone.receiver import Received
 from delayhub.standalone.scenario import Change, PlannedJob
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from delayhub.engine.clock import SystemClock
+from delayhub.clock import SystemClock
 from delayhub.standalone.api_client import ApiClient
 from delayhub.standalone.demo import FINAL, create, rows_of
 from delayhub.standalone.receiver import Received, read_received

@@ -13,11 +13,11 @@ from celery import Celery
 from celery.exceptions import WorkerShutdown
 from kombu import Queue
 
-from delayhub.celery_support.start_up import StartUpChecks
+from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.engine import DelayQueue
 from delayhub.standalone.redis_server import RedisServer
 
-LOGGER = "delayhub.celery_support.start_up"
+LOGGER = "delayhub.celery_support.startup_checks"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def start(app: Celery, caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[]
         def run() -> str:
             caplog.clear()
             with caplog.at_level(logging.WARNING, logger=LOGGER):
-                StartUpChecks(parent).start(parent)
+                StartupChecks(parent).start(parent)
             return caplog.text
 
         yield run
@@ -45,7 +45,7 @@ def evicting(redis_client: redis.Redis) -> Iterator[None]:
 
 
 def test_the_checks_are_part_of_every_worker(app: Celery) -> None:
-    assert StartUpChecks in app.steps["consumer"]
+    assert StartupChecks in app.steps["consumer"]
 
 
 def test_a_server_that_keeps_nothing_on_disk_is_warned_of(start: Callable[[], str]) -> None:
@@ -67,7 +67,7 @@ def test_the_refusal_can_be_overruled(evicting: None, app: Celery, caplog: pytes
     app.conf.broker_transport_options = {"check_redis": False}
     with app.connection_for_write() as connection, caplog.at_level(logging.WARNING, logger=LOGGER):
         parent: Any = SimpleNamespace(app=app, connection=connection)
-        StartUpChecks(parent).start(parent)
+        StartupChecks(parent).start(parent)
 
     assert "maxmemory-policy is allkeys-lru" in caplog.text
 
@@ -121,7 +121,7 @@ def test_a_user_who_may_see_little_can_work(
     try:
         with app.connection_for_write() as connection, caplog.at_level(logging.WARNING, logger=LOGGER):
             parent: Any = SimpleNamespace(app=app, connection=connection)
-            StartUpChecks(parent).start(parent)
+            StartupChecks(parent).start(parent)
             app.tasks["shop.close"].apply_async(["order-1"])
     finally:
         redis_client.acl_deluser("clerk")

@@ -3,8 +3,8 @@ from collections.abc import Callable
 import pytest
 import redis
 
+from delayhub.clock import MAX_DELAY_MS
 from delayhub.engine import Claim, Counts, DelayQueue, EngineOptions, Entry, Lease, Mode
-from delayhub.engine.clock import MAX_DELAY_MS
 
 Now = Callable[[], int]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from delayhub.engine.clock import SystemClock
+from delayhub.clock import SystemClock
 from delayhub.standalone.biz_types import CLOSE_ORDER, PUSH_INVOICE, SEND_REMINDER, SampleBizType
 from delayhub.standalone.receiver import Received, Receiver, read_received
 

@@ -18,7 +18,7 @@ from delayhub.transport.stock_queue import StockBroker
 logger = get_logger(__name__)
 
 
-class StartUpChecks(bootsteps.StartStopStep):
+class StartupChecks(bootsteps.StartStopStep):
     """Ends the worker with a sentence where tasks would be lost; warns where they might be."""
 
     requires = ("celery.worker.consumer.connection:Connection",)
@@ -30,13 +30,13 @@ class StartUpChecks(bootsteps.StartStopStep):
             return
         fitness = examine(channel.publisher)
         for warning in fitness.warnings:
-            logger.warning("About this Redis server: %s", warning, extra={"action": "start_up"})
+            logger.warning("About this Redis server: %s", warning, extra={"action": "startup"})
         try:
             fitness.require()
         except RedisUnfit as unfit:
             if channel.options.check_redis:
                 self._end(str(unfit))
-            logger.warning("%s", unfit, extra={"action": "start_up"})
+            logger.warning("%s", unfit, extra={"action": "startup"})
         if parent.app.conf.task_protocol != 2:
             self._end("task_protocol is 1, whose messages hide their eta from the broker: set it to 2")
         for fault in timer_task_faults(parent.app):
@@ -57,11 +57,11 @@ class StartUpChecks(bootsteps.StartStopStep):
                 "celery -A ... delayhub import-redis",
                 left.ready,
                 left.unacked,
-                extra={"action": "start_up"},
+                extra={"action": "startup"},
             )
 
     def _end(self, fault: str) -> None:
-        logger.critical("This worker does not start: %s", fault, extra={"action": "start_up"})
+        logger.critical("This worker does not start: %s", fault, extra={"action": "startup"})
         raise WorkerShutdown(EX_FAILURE)
 
 
