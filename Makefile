@@ -21,10 +21,10 @@ help: ## list the commands
 # ---------------------------------------------------------------- run
 
 demo: $(VENV)/.standalone ## see it work: a few hundred jobs in 15 seconds, then a table
-	@$(BIN)/python -m delayhub.standalone demo
+	@$(BIN)/python -m delayhub.cli demo
 
 up: $(VENV)/.standalone ## start everything on this machine and stay up until Ctrl-C
-	@$(BIN)/python -m delayhub.standalone up
+	@$(BIN)/python -m delayhub.cli up
 
 # ---------------------------------------------------------------- test
 

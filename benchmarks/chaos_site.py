@@ -22,11 +22,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from delayhub.demo.receiver import read_received
+from delayhub.demo.report import FollowedJob
+from delayhub.demo.scenario import plan
+from delayhub.demo.site import Site, SiteOptions
 from delayhub.engine import SystemClock
-from delayhub.standalone.receiver import read_received
-from delayhub.standalone.scenario import plan
-from delayhub.standalone.site import Site, SiteOptions
-from delayhub.standalone.verdict import FollowedJob
 from tests.acceptance.site import SHORT_LEASES, create_on, wait_until_all_ended
 
 DRAIN_SECONDS = 180.0

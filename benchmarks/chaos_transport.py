@@ -25,7 +25,7 @@ from pathlib import Path
 
 from benchmarks.chaos_crowd import POLL_SECONDS, Crowd
 from delayhub.engine import Counts, DelayQueue
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from tests.acceptance.tcp_proxy import TcpProxy
 from tests.integration.transport.sentinels import NAME, Sentinels
 

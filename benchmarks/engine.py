@@ -23,7 +23,7 @@ from typing import Any
 import redis
 
 from delayhub.engine import DelayQueue, Entry, Lease, TimerLane
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 
 PAYLOAD = b"x" * 500
 FAR = 4_000_000_000_000

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from jobs_cost import Processes
 
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[1]
 #: The worker has a core of its own where there are two; the servers and the receiver share the other.

@@ -19,7 +19,7 @@ import redis
 from kombu import Connection
 
 from delayhub.engine import DelayQueue, Entry, Lease
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
 from delayhub.transport.stock_queue import StockBroker
 

@@ -30,7 +30,7 @@ from typing import Any
 
 import redis
 
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[1]
 TRANSPORTS = ("redis", "delayhub")

@@ -31,7 +31,7 @@ import redis
 
 from delayhub.clock import SystemClock
 from delayhub.engine.keys import LANE_PARTS, QUEUE_PARTS
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 
 __all__ = ["MovableClock", "RedisServer"]
 

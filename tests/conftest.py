@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_serialized_rollback"}
 ALLOWED_SKIP = "cannot run here:"

@@ -14,7 +14,7 @@ import celery._state
 import pytest
 import redis
 
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from tests.acceptance.celery_worker import PROJECT, CeleryWorker
 
 

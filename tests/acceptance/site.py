@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from delayhub.client.async_client import ApiClient
 from delayhub.clock import SystemClock
-from delayhub.standalone.api_client import ApiClient
-from delayhub.standalone.demo import FINAL, create, rows_of
-from delayhub.standalone.receiver import Received, read_received
-from delayhub.standalone.scenario import PlannedJob
-from delayhub.standalone.site import Site, SiteOptions
-from delayhub.standalone.verdict import FollowedJob, follow
+from delayhub.demo.demo import FINAL, create, rows_of
+from delayhub.demo.receiver import Received, read_received
+from delayhub.demo.report import FollowedJob, follow
+from delayhub.demo.scenario import PlannedJob
+from delayhub.demo.site import Site, SiteOptions
 from tests.acceptance.waiting import wait_until
 
 #: Short leases, so that what a killed worker held is back within seconds.

@@ -13,7 +13,7 @@ from celery import chain, chord, group
 from celery.exceptions import TaskRevokedError
 
 from delayhub.engine import Counts, DelayQueue
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from tests.acceptance.celery_worker import CeleryWorker, wait_for
 from tests.acceptance.tcp_proxy import TcpProxy
 

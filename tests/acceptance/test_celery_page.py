@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from delayhub.engine import Counts, DelayQueue, Entry
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 
 PAGE = (Path(__file__).parents[2] / "docs/celery.md").read_text()
 

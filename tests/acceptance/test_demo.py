@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from delayhub.errors import DataFolderInUse
-from delayhub.standalone.data_folder import DataFolder
+from delayhub.local.data_folder import DataFolder
 from tests.acceptance.waiting import wait_until
 
-DEMO = [sys.executable, "-m", "delayhub.standalone", "demo", "--jobs", "60", "--seconds", "4"]
+DEMO = [sys.executable, "-m", "delayhub.cli", "demo", "--jobs", "60", "--seconds", "4"]
 
 
 def test_every_job_of_the_demo_ends_as_it_must(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ class Up:
         self.data = folder / "var"
         self._output = folder / "output"
         with self._output.open("w") as output:
-            command = [sys.executable, "-m", "delayhub.standalone", "up", "--data", str(self.data)]
+            command = [sys.executable, "-m", "delayhub.cli", "up", "--data", str(self.data)]
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
 
     def said(self) -> str:

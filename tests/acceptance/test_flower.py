@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from delayhub.standalone.redis_server import free_port
+from delayhub.local.redis_server import free_port
 from tests.acceptance.celery_worker import PROJECT, CeleryWorker, wait_for
 
 CONFIG = "import delayhub.celery_support.flower_broker\n\ndelayhub.celery_support.flower_broker.install()\n"

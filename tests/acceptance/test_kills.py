@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from delayhub.standalone.scenario import plan
-from delayhub.standalone.site import Site
-from delayhub.standalone.verdict import FollowedJob
+from delayhub.demo.report import FollowedJob
+from delayhub.demo.scenario import plan
+from delayhub.demo.site import Site
 from tests.acceptance.site import create_on, now, received_by, site_in, wait_until_all_ended
 from tests.acceptance.waiting import wait_until
 

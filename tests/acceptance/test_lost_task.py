@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from delayhub.standalone.redis_server import RedisServer
-from delayhub.standalone.service import Service
+from delayhub.local.redis_server import RedisServer
+from delayhub.local.service import Service
 from tests.acceptance.waiting import wait_until
 
 PROJECT = Path(__file__).parent / "task_project"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from delayhub.standalone.redis_server import RedisServer
-from delayhub.standalone.service import Service
+from delayhub.local.redis_server import RedisServer
+from delayhub.local.service import Service
 from tests.acceptance.waiting import wait_until
 
 SHOP = Path(__file__).parents[2] / "examples" / "order_timeout"

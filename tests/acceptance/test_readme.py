@@ -14,8 +14,8 @@ from threading import Timer
 import pytest
 import requests
 
-from delayhub.standalone.receiver import read_received
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.demo.receiver import read_received
+from delayhub.local.redis_server import RedisServer
 from tests.acceptance.site import site_in
 from tests.acceptance.waiting import wait_until
 

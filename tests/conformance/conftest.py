@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 from kombu import Connection
 
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
 
 register()

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from tasksapp import timers
 from tasksapp.models import BizType, Job, Status
 from tasksapp.scheduling import create

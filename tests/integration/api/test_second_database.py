@@ -17,7 +17,7 @@ from django.test import Client
 from django.urls import include, path
 
 from delayhub.engine import TimerLane
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from tasksapp import lifecycle, timers
 from tasksapp.api import urls
 from tasksapp.api.authentication import forget_known_keys

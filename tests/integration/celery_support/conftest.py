@@ -8,7 +8,7 @@ from celery import Celery
 
 import delayhub
 from delayhub.engine import DelayQueue
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from kombu import Connection, Producer
 
 from delayhub.celery_support.command import delayhub as command
 from delayhub.engine import Counts, DelayQueue, Entry
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 
 Run = Callable[..., Result]
 

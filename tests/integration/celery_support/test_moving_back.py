@@ -12,7 +12,7 @@ from kombu import Connection
 
 from delayhub.celery_support.control import Exported
 from delayhub.engine import Counts, DelayQueue, Entry
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from delayhub.transport import stock_queue
 
 

@@ -15,7 +15,7 @@ from kombu import Queue
 
 from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.engine import DelayQueue
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 
 LOGGER = "delayhub.celery_support.startup_checks"
 

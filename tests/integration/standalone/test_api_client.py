@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from delayhub.standalone.api_client import ApiClient, Refusal, Unreachable
-from delayhub.standalone.redis_server import free_port
+from delayhub.client.async_client import ApiClient, Refusal, Unreachable
+from delayhub.local.redis_server import free_port
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Use = Callable[[ApiClient], Awaitable[Any]]

@@ -1,4 +1,4 @@
-"""``python -m delayhub.standalone``, as far as it goes without a site that is up."""
+"""``python -m delayhub.cli``, as far as it goes without a site that is up."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from delayhub.standalone.command_line import main
-from delayhub.standalone.data_folder import DataFolder
+from delayhub.cli.local_commands import main
+from delayhub.local.data_folder import DataFolder
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["up", "--help"], ["demo", "--help"]])
@@ -17,7 +17,7 @@ def test_help_is_there(arguments: list[str], capsys: pytest.CaptureFixture[str])
         main(arguments)
 
     assert ended.value.code == 0
-    assert "usage: python -m delayhub.standalone" in capsys.readouterr().out
+    assert "usage: python -m delayhub.cli" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_data_folder_in_use_is_a_sentence(command: str, tmp_path: Path, capsys
 def test_a_machine_without_redis_is_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delayhub.standalone.redis_server._candidates", list)
+    monkeypatch.setattr("delayhub.local.redis_server._candidates", list)
 
     assert main(["up", "--data", str(tmp_path)]) == 1
     assert "no redis-server of version 6.2 or newer" in capsys.readouterr().err

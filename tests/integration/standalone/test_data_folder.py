@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from delayhub.errors import DataFolderInUse, DataFolderUnfit
-from delayhub.standalone.data_folder import DataFolder
+from delayhub.local.data_folder import DataFolder
 
 
 def test_a_folder_in_use_is_refused_and_free_again_afterwards(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from delayhub.errors import DataFolderInUse, RedisServerDied, RedisServerMissing
-from delayhub.standalone import redis_server
-from delayhub.standalone.redis_server import RedisServer, find_redis_server, free_port, redis_version
+from delayhub.local import redis_server
+from delayhub.local.redis_server import RedisServer, find_redis_server, free_port, redis_version
 
 
 def test_it_answers_at_its_address_while_the_block_lasts_and_leaves_nothing() -> None:

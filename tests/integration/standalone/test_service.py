@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from delayhub.errors import ServiceDied
-from delayhub.standalone import service as service_module
-from delayhub.standalone.service import Service
+from delayhub.local import service as service_module
+from delayhub.local.service import Service
 from tests.acceptance.waiting import wait_until
 
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); signal.pause()"

@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 
-from delayhub.standalone.tether import tethered
+from delayhub.local.parent_death import ending_with_parent
 
 SAY_AND_WAIT = [sys.executable, "-c", "import os, signal; print(os.getpid(), flush=True); signal.pause()"]
 
@@ -17,7 +17,7 @@ SAY_AND_WAIT = [sys.executable, "-c", "import os, signal; print(os.getpid(), flu
 def test_the_program_gets_its_arguments_and_its_exit_code_is_kept() -> None:
     program = [sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit(7)", "a b", "$c"]
 
-    done = subprocess.run(tethered(program), capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(ending_with_parent(program), capture_output=True, text=True, timeout=30, check=False)
 
     assert done.stdout == "['a b', '$c']\n"
     assert done.returncode == 7
@@ -26,8 +26,8 @@ def test_the_program_gets_its_arguments_and_its_exit_code_is_kept() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="cannot run here: only Linux tells a process that its parent died")
 def test_the_program_ends_when_its_parent_is_killed() -> None:
     starts_it = (
-        "import subprocess; from delayhub.standalone.tether import tethered;"
-        f" subprocess.Popen(tethered({SAY_AND_WAIT!r})).wait()"
+        "import subprocess; from delayhub.local.parent_death import ending_with_parent;"
+        f" subprocess.Popen(ending_with_parent({SAY_AND_WAIT!r})).wait()"
     )
     with subprocess.Popen([sys.executable, "-c", starts_it], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
@@ -41,7 +41,7 @@ def test_the_program_ends_when_its_parent_is_killed() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="cannot run here: only Linux tells a process that its parent died")
 def test_a_program_whose_parent_is_gone_already_does_not_begin() -> None:
-    command = tethered(["true"])
+    command = ending_with_parent(["true"])
     command[command.index(str(os.getpid()))] = "1"
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)

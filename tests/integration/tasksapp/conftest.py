@@ -10,7 +10,7 @@ import redis
 from django.db import connections
 
 from delayhub.engine import Lease, TimerLane
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from tasksapp import timers
 from tasksapp.catalogue import catalogue
 from tasksapp.models import BizType

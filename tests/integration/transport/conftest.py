@@ -6,7 +6,7 @@ import redis
 from kombu import Connection
 
 from delayhub.engine import DelayQueue
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
 
 register()

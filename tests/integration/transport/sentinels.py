@@ -15,7 +15,7 @@ from typing import Self
 import redis
 from redis.sentinel import Sentinel
 
-from delayhub.standalone.redis_server import RedisServer, find_redis_server, free_port
+from delayhub.local.redis_server import RedisServer, find_redis_server, free_port
 
 NAME = "clock"
 

@@ -11,7 +11,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from delayhub.errors import OptionError
-from delayhub.standalone.redis_server import RedisServer, free_port
+from delayhub.local.redis_server import RedisServer, free_port
 from delayhub.transport import register
 from tests.integration.transport.tls_proxy import TlsProxy
 

@@ -13,7 +13,7 @@ from kombu import Connection, Consumer, Exchange, Producer, Queue
 from kombu.exceptions import OperationalError
 
 from delayhub.engine import Counts, DelayQueue, Entry
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 
 Stored = Callable[[str], DelayQueue]
 

@@ -10,7 +10,7 @@ import redis
 from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts, DelayQueue
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from delayhub.transport import poller
 from tests.acceptance.tcp_proxy import TcpProxy
 

@@ -11,7 +11,7 @@ import redis
 from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts, DelayQueue, Entry
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from tests.acceptance.tcp_proxy import TcpProxy
 
 Stored = Callable[[str], DelayQueue]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from delayhub.standalone.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer
 from delayhub.transport.wire import Wire
 
 

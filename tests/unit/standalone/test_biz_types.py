@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from delayhub.standalone.biz_types import SAMPLES, changed
+from delayhub.demo.samples import SAMPLES, changed
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from delayhub.clock import SystemClock
-from delayhub.standalone.biz_types import CLOSE_ORDER, PUSH_INVOICE, SEND_REMINDER, SampleBizType
-from delayhub.standalone.receiver import Received, Receiver, read_received
+from delayhub.demo.receiver import Received, Receiver, read_received
+from delayhub.demo.samples import CLOSE_ORDER, PUSH_INVOICE, SEND_REMINDER, SampleBizType
 
 SECRET = f"whsec_{base64.b64encode(b'a secret of thirty-two bytes ...').decode()}"
 BODY = b'{"order":42}'

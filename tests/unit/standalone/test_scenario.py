@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from delayhub.standalone.biz_types import CLOSE_ORDER, PUSH_INVOICE, SEND_REMINDER
-from delayhub.standalone.scenario import Change, plan
+from delayhub.demo.samples import CLOSE_ORDER, PUSH_INVOICE, SEND_REMINDER
+from delayhub.demo.scenario import Change, plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

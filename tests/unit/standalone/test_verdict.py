@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from delayhub.standalone.receiver import Received
-from delayhub.standalone.scenario import PlannedJob, plan
-from delayhub.standalone.verdict import FollowedJob, Verdict, follow, judge, percentile
+from delayhub.demo.receiver import Received
+from delayhub.demo.report import FollowedJob, Report, follow, percentile, report_on
+from delayhub.demo.scenario import PlannedJob, plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -30,20 +30,20 @@ def jobs() -> list[FollowedJob]:
     return [followed_as_planned(job, n) for n, job in enumerate(plan(jobs=40, seconds=5, now=NOW, run="r"))]
 
 
-def number(verdict: Verdict, name: str) -> int:
-    [found] = [number.value for number in verdict.numbers if number.name == name]
+def number(report: Report, name: str) -> int:
+    [found] = [number.value for number in report.numbers if number.name == name]
     return found
 
 
 def test_jobs_that_went_as_planned_are_right(jobs: Sequence[FollowedJob]) -> None:
-    verdict = judge(jobs)
+    report = report_on(jobs)
 
-    assert verdict.is_right, verdict
-    assert number(verdict, "jobs") == 40
-    assert number(verdict, "dead") == 4
-    assert number(verdict, "retried") == 16
-    assert 3 <= number(verdict, "lateness max, ms") <= 4
-    assert verdict.table().row_count == len(verdict.numbers)
+    assert report.is_right, report
+    assert number(report, "jobs") == 40
+    assert number(report, "dead") == 4
+    assert number(report, "retried") == 16
+    assert 3 <= number(report, "lateness max, ms") <= 4
+    assert report.table().row_count == len(report.numbers)
 
 
 def spoil(jobs: Sequence[FollowedJob], one_that: str, **changes: object) -> list[FollowedJob]:
@@ -56,53 +56,53 @@ def callback(job: FollowedJob, **changes: object) -> tuple[Received, ...]:
 
 
 def test_a_lost_job_is_a_fault(jobs: Sequence[FollowedJob]) -> None:
-    verdict = judge(spoil(jobs, "succeeded", status="pending", attempts=0, callbacks=()))
+    report = report_on(spoil(jobs, "succeeded", status="pending", attempts=0, callbacks=()))
 
-    assert not verdict.is_right
-    assert "is pending, must be succeeded" in verdict.faults[0]
+    assert not report.is_right
+    assert "is pending, must be succeeded" in report.faults[0]
 
 
 def test_a_job_that_succeeded_without_its_receiver_is_a_fault(jobs: Sequence[FollowedJob]) -> None:
-    assert not judge(spoil(jobs, "succeeded", callbacks=())).is_right
+    assert not report_on(spoil(jobs, "succeeded", callbacks=())).is_right
 
 
 def test_a_cancelled_job_that_was_sent_is_a_fault(jobs: Sequence[FollowedJob]) -> None:
     sent = next(job for job in jobs if job.callbacks)
 
-    assert not judge(spoil(jobs, "cancelled", callbacks=sent.callbacks)).is_right
+    assert not report_on(spoil(jobs, "cancelled", callbacks=sent.callbacks)).is_right
 
 
 def test_a_callback_too_many_is_a_fault(jobs: Sequence[FollowedJob]) -> None:
     first = next(job for job in jobs if job.status == "succeeded")
 
-    assert not judge(spoil(jobs, "succeeded", callbacks=first.callbacks * 2)).is_right
+    assert not report_on(spoil(jobs, "succeeded", callbacks=first.callbacks * 2)).is_right
 
 
 def test_a_job_that_fired_a_millisecond_early_is_a_fault(jobs: Sequence[FollowedJob]) -> None:
     first = next(job for job in jobs if job.status == "succeeded")
     early = int((first.planned.fires_at - timedelta(milliseconds=1)).timestamp() * 1000)
 
-    verdict = judge(spoil(jobs, "succeeded", callbacks=callback(first, at_ms=early)))
+    report = report_on(spoil(jobs, "succeeded", callbacks=callback(first, at_ms=early)))
 
-    assert not verdict.is_right
-    assert number(verdict, "early") == 1
+    assert not report.is_right
+    assert number(report, "early") == 1
 
 
 def test_a_job_that_waited_for_a_sweep_is_too_late(jobs: Sequence[FollowedJob]) -> None:
     first = next(job for job in jobs if job.status == "succeeded")
 
-    verdict = judge(spoil(jobs, "succeeded", callbacks=callback(first, at_ms=first.callbacks[0].at_ms + 5_000)))
+    report = report_on(spoil(jobs, "succeeded", callbacks=callback(first, at_ms=first.callbacks[0].at_ms + 5_000)))
 
-    assert not verdict.is_right
+    assert not report.is_right
 
 
 def test_a_wrong_signature_is_counted(jobs: Sequence[FollowedJob]) -> None:
     first = next(job for job in jobs if job.status == "succeeded")
 
-    verdict = judge(spoil(jobs, "succeeded", callbacks=callback(first, verified=False)))
+    report = report_on(spoil(jobs, "succeeded", callbacks=callback(first, verified=False)))
 
-    assert number(verdict, "wrong signatures") == 1
-    assert not verdict.is_right
+    assert number(report, "wrong signatures") == 1
+    assert not report.is_right
 
 
 def test_callbacks_of_other_runs_are_left_out(jobs: Sequence[FollowedJob]) -> None:

@@ -1,4 +1,4 @@
-"""``python -m delayhub.standalone up | demo``: everything on this machine, started by one command."""
+"""``python -m delayhub.cli up | demo``: everything on this machine, started by one command."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from delayhub.demo import demo, up
+from delayhub.demo.site import SiteOptions
 from delayhub.errors import DelayHubError
-from delayhub.standalone import demo, up
-from delayhub.standalone.site import SiteOptions
 
 #: What shells report of a program that a Ctrl-C ended.
 INTERRUPTED = 130
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     shared.add_argument("--receiver-port", type=port, metavar="PORT", help="a free one by default")
 
     whole = argparse.ArgumentParser(
-        prog="python -m delayhub.standalone",
+        prog="python -m delayhub.cli",
         description="Runs Redis, web server, worker and a receiver of callbacks on this machine.",
     )
     commands = whole.add_subparsers(dest="command", required=True, metavar="up | demo")

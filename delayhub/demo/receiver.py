@@ -1,6 +1,6 @@
 """A receiver of callbacks: checks each signature, fails as the biz type says, and logs what it got.
 
-``python -m delayhub.standalone.receiver --port 8001 --log received.jsonl``, with the signing secret in the environment
+``python -m delayhub.demo.receiver --port 8001 --log received.jsonl``, with the signing secret in the environment
 variable ``DELAYHUB_RECEIVER_SECRET``.
 """
 
@@ -19,7 +19,7 @@ from aiohttp import web
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from delayhub.clock import SystemClock
-from delayhub.standalone.biz_types import SAMPLES, SampleBizType
+from delayhub.demo.samples import SAMPLES, SampleBizType
 
 SECRET_VARIABLE = "DELAYHUB_RECEIVER_SECRET"  # noqa: S105  the variable's name, not its value
 
@@ -113,7 +113,7 @@ def read_received(log: Path) -> Iterator[Received]:
 
 def main() -> None:
     """Receives callbacks until it is told to end."""
-    parser = argparse.ArgumentParser(prog="python -m delayhub.standalone.receiver", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m delayhub.demo.receiver", description=__doc__.splitlines()[0])
     parser.add_argument("--port", type=int, required=True, help="where to listen, on 127.0.0.1")
     parser.add_argument("--log", type=Path, required=True, help="the file that gets a JSON line per callback")
     given = parser.parse_args()

@@ -23,7 +23,7 @@ import redis
 
 from delayhub.clock import SystemClock
 from delayhub.errors import DataFolderInUse, RedisServerDied, RedisServerMissing
-from delayhub.standalone.tether import tethered
+from delayhub.local.parent_death import ending_with_parent
 
 OLDEST = (6, 2)
 START_SECONDS = 30.0  # an append-only file of a few hundred MB is read in this time
@@ -44,7 +44,7 @@ class RedisServer:
         append_only: whether every write is kept in a file, synced every second.
         config: more of ``redis.conf``, name to value.
         program: the server's binary; see :func:`find_redis_server` by default.
-        is_tethered: whether it ends with the thread that started it, even when that is killed (on Linux).
+        ends_with_parent: whether it ends with the thread that started it, even when that is killed (on Linux).
 
     Raises:
         RedisServerMissing: there is no server program of Redis 6.2 or newer.
@@ -60,11 +60,11 @@ class RedisServer:
         append_only: bool = False,
         config: Mapping[str, str | int] | None = None,
         program: str | Path | None = None,
-        is_tethered: bool = False,
+        ends_with_parent: bool = False,
     ) -> None:
         self.program = Path(program) if program else find_redis_server()
         self.append_only = append_only
-        self.is_tethered = is_tethered
+        self.ends_with_parent = ends_with_parent
         self.config = dict(config or {})
         self.port = port or 0
         self._port_is_given = bool(port)
@@ -181,7 +181,7 @@ class RedisServer:
             except BlockingIOError:
                 raise DataFolderInUse(folder) from None
             self._process = subprocess.Popen(
-                tethered(arguments) if self.is_tethered else arguments,
+                ending_with_parent(arguments) if self.ends_with_parent else arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""``python -m delayhub.standalone up | demo``; see ``command_line``."""
+"""``python -m delayhub.cli up | demo``; see ``local_commands``."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from importlib import import_module
 if __name__ == "__main__":
     # Importing takes a moment, in which nothing runs yet: a Ctrl-C may end it there and then.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    sys.exit(import_module("delayhub.standalone.command_line").start())
+    sys.exit(import_module("delayhub.cli.local_commands").start())

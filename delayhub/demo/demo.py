@@ -13,14 +13,14 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from delayhub.client.async_client import ApiClient, Unreachable
 from delayhub.clock import SystemClock
+from delayhub.demo.receiver import read_received
+from delayhub.demo.report import Report, follow, report_on
+from delayhub.demo.samples import SAMPLES, changed
+from delayhub.demo.scenario import Change, PlannedJob, plan
+from delayhub.demo.site import Site, SiteOptions
 from delayhub.errors import DelayHubError
-from delayhub.standalone.api_client import ApiClient, Unreachable
-from delayhub.standalone.biz_types import SAMPLES, changed
-from delayhub.standalone.receiver import read_received
-from delayhub.standalone.scenario import Change, PlannedJob, plan
-from delayhub.standalone.site import Site, SiteOptions
-from delayhub.standalone.verdict import Verdict, follow, judge
 
 BULK = 100
 LOOK_SECONDS = 0.5
@@ -52,17 +52,17 @@ def run(options: SiteOptions, *, jobs: int, seconds: float, console: Console | N
     with Site(options) as site:
         console.print(f"admin: {site.url}/admin/, logs: {site.folder.logs}", soft_wrap=True)
         try:
-            verdict = asyncio.run(Demo(site, console=console).run(jobs=jobs, seconds=seconds))
+            report = asyncio.run(Demo(site, console=console).run(jobs=jobs, seconds=seconds))
         except Unreachable:
             site.check()  # which says more, where the server died
             raise
     console.print()
-    console.print(verdict.table())
-    for fault in verdict.faults[:SHOWN_FAULTS]:
+    console.print(report.table())
+    for fault in report.faults[:SHOWN_FAULTS]:
         console.print(f"[red]✗[/] {fault}", soft_wrap=True)
-    if not verdict.is_right:
+    if not report.is_right:
         console.print(f"If somebody has edited a sample biz type in this folder, {WAY_OUT}.", soft_wrap=True)
-    return 0 if verdict.is_right else 1
+    return 0 if report.is_right else 1
 
 
 class Demo:
@@ -78,8 +78,8 @@ class Demo:
         self._console = console
         self._clock = SystemClock()
 
-    async def run(self, *, jobs: int, seconds: float) -> Verdict:
-        """The verdict over so many jobs, due over so many seconds."""
+    async def run(self, *, jobs: int, seconds: float) -> Report:
+        """The report over so many jobs, due over so many seconds."""
         async with ApiClient(self._site.url, key=self._site.api_key) as api:
             if changes_made := changed(await api.biz_types(), now=self._now()):
                 raise SampleChanged(changes_made)
@@ -88,7 +88,7 @@ class Demo:
             created = await create(api, planned)
             self._console.print(f"{len(created)} jobs created by REST; {changes(planned)}")
             rows = await self._watch(api, created)
-        return judge(follow(created, rows, read_received(self._site.folder.received)))
+        return report_on(follow(created, rows, read_received(self._site.folder.received)))
 
     async def _watch(self, api: ApiClient, created: Mapping[str, PlannedJob]) -> Rows:
         deadline = max(job.fires_at for job in created.values()) + PATIENCE

@@ -1,4 +1,4 @@
-"""Makes a site's database ready: ``python -m delayhub.standalone.prepare``, in the environment of the site.
+"""Makes a site's database ready: ``python -m delayhub.demo.prepare``, in the environment of the site.
 
 Safe to run again: what a person has changed in the admin since stays, apart from the addresses of the sample biz types,
 whose receiver may listen on another port now.
@@ -15,8 +15,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import transaction
 
-from delayhub.standalone.biz_types import SAMPLE_BACKOFF_SECONDS, SAMPLES, SampleBizType
-from delayhub.standalone.receiver import SECRET_VARIABLE
+from delayhub.demo.receiver import SECRET_VARIABLE
+from delayhub.demo.samples import SAMPLE_BACKOFF_SECONDS, SAMPLES, SampleBizType
 
 
 def main() -> None:

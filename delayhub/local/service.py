@@ -10,7 +10,7 @@ from pathlib import Path
 
 from delayhub.clock import SystemClock
 from delayhub.errors import ServiceDied
-from delayhub.standalone.tether import tethered
+from delayhub.local.parent_death import ending_with_parent
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
@@ -57,7 +57,7 @@ class Service:
         """Starts the process, and does not wait until it is ready."""
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                tethered(self._command),
+                ending_with_parent(self._command),
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from delayhub.standalone.biz_types import CLOSE_ORDER, PUSH_INVOICE, SEND_REMINDER, SampleBizType
+from delayhub.demo.samples import CLOSE_ORDER, PUSH_INVOICE, SEND_REMINDER, SampleBizType
 
 FIRST_DUE = timedelta(seconds=2)
 CREATED_PER_SECOND = 200

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from delayhub.demo.samples import CLOSE_ORDER
+from delayhub.demo.site import ADMIN_NAME, Site, SiteOptions, require_free
 from delayhub.errors import PortTaken
-from delayhub.standalone.biz_types import CLOSE_ORDER
-from delayhub.standalone.site import ADMIN_NAME, Site, SiteOptions, require_free
 
 USUAL_PORT = 8000
 LOOK_SECONDS = 0.5

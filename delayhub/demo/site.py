@@ -20,11 +20,11 @@ from typing import Self
 from celery import Celery
 
 import delayhub
+from delayhub.demo.receiver import SECRET_VARIABLE
 from delayhub.errors import PortTaken, ServiceDied
-from delayhub.standalone.data_folder import DataFolder
-from delayhub.standalone.receiver import SECRET_VARIABLE
-from delayhub.standalone.redis_server import RedisServer, free_port
-from delayhub.standalone.service import LOG_TAIL_LINES, Service
+from delayhub.local.data_folder import DataFolder
+from delayhub.local.redis_server import RedisServer, free_port
+from delayhub.local.service import LOG_TAIL_LINES, Service
 
 ADMIN_NAME = "admin"
 PREPARE_SECONDS = 120
@@ -96,13 +96,15 @@ class Site:
     @cached_property
     def redis(self) -> RedisServer:
         """The clock."""
-        return RedisServer(data_dir=self.folder.redis, port=self.options.redis_port, append_only=True, is_tethered=True)
+        return RedisServer(
+            data_dir=self.folder.redis, port=self.options.redis_port, append_only=True, ends_with_parent=True
+        )
 
     @cached_property
     def receiver(self) -> Service:
         """What takes the callbacks of the sample biz types."""
         command = [
-            "delayhub.standalone.receiver",
+            "delayhub.demo.receiver",
             "--port",
             str(self.receiver_port),
             "--log",
@@ -200,7 +202,7 @@ class Site:
             "DELAYHUB_SITE_RECEIVER": self.receiver_url,
         }
         done = subprocess.run(
-            [sys.executable, "-m", "delayhub.standalone.prepare"],
+            [sys.executable, "-m", "delayhub.demo.prepare"],
             env={**self.environment, **wanted},
             stdin=subprocess.DEVNULL,
             capture_output=True,

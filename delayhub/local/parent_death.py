@@ -1,7 +1,7 @@
 """Runs a program that ends when the process that started it is gone, even by SIGKILL.
 
-``python -m delayhub.standalone.tether PARENT PROGRAM [ARGUMENT ...]``, PARENT the process id of who starts it. On other
-systems than Linux the program runs all the same, and may outlive its parent.
+``python -m delayhub.local.parent_death PARENT PROGRAM [ARGUMENT ...]``; PARENT is the process id of the process that
+starts it. On systems other than Linux the program runs all the same, and may outlive its parent.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Sequence
 PR_SET_PDEATHSIG = 1
 
 
-def tethered(program: Sequence[str]) -> list[str]:
+def ending_with_parent(program: Sequence[str]) -> list[str]:
     """The command that runs the program for as long as this process lives."""
-    return [sys.executable, "-m", "delayhub.standalone.tether", str(os.getpid()), *program]
+    return [sys.executable, "-m", "delayhub.local.parent_death", str(os.getpid()), *program]
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from math import ceil
 from rich.table import Table
 
 from delayhub.clock import due_ms
-from delayhub.standalone.receiver import Received
-from delayhub.standalone.scenario import Change, PlannedJob
+from delayhub.demo.receiver import Received
+from delayhub.demo.scenario import Change, PlannedJob
 
 #: Later than this nothing may be, on however busy a machine: it then waited for a sweep, not for its timer.
 LATEST_MS = 5_000
@@ -75,7 +75,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Report:
     """All numbers, and the jobs that are not as they must be."""
 
     numbers: tuple[Number, ...]
@@ -114,7 +114,7 @@ def follow(
     ]
 
 
-def judge(jobs: Sequence[FollowedJob]) -> Verdict:
+def report_on(jobs: Sequence[FollowedJob]) -> Report:
     """The numbers of the final table and what they must be."""
     plans = [job.planned for job in jobs]
     lateness = sorted(job.lateness_ms for job in jobs if job.lateness_ms is not None)
@@ -143,7 +143,7 @@ def judge(jobs: Sequence[FollowedJob]) -> Verdict:
         Number("lateness max, ms", percentile(lateness, 1), at_most=LATEST_MS),
     )
     faults = tuple(f"{job.planned.biz_type.code} {job.planned.biz_id}: {job.fault}" for job in jobs if job.fault)
-    return Verdict(numbers, faults)
+    return Report(numbers, faults)
 
 
 def count(facts: Iterable[bool]) -> int:
