@@ -21,7 +21,7 @@ from kombu import Connection
 from delayhub.engine import DelayQueue, Entry, Lease
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
-from delayhub.transport.stock_queue import StockBroker
+from delayhub.transport.kombu_migration import StockBroker
 
 TRIES = 3
 #: What is faster is not told apart; what a script calls is logged too, which costs time.

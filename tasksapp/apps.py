@@ -15,7 +15,7 @@ class TasksAppConfig(AppConfig):
     verbose_name = "DelayHub"
 
     def ready(self) -> None:
-        from delayhub.celery_support.delayed_task import register_job_store  # noqa: PLC0415  leave it to those who set Django up
+        from delayhub.celery_support.job_store import register_job_store  # noqa: PLC0415  leave it to those who set Django up
         from tasksapp import checks  # noqa: F401, PLC0415  register themselves
         from tasksapp.job_store import TableStore  # noqa: PLC0415  needs the models
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import router
 
-from delayhub.celery_support.delayed_task import DelayedTask, Outcome
+from delayhub.celery_support.job_store import JobTask, Outcome
 from tasksapp import lifecycle, scheduling
 from tasksapp.catalogue import catalogue
 from tasksapp.errors import InvalidJob
@@ -53,7 +53,7 @@ class TableStore:
 
     def schedule(
         self,
-        task: DelayedTask[..., Any],
+        task: JobTask,
         *,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
@@ -88,7 +88,7 @@ class TableStore:
         return run_task(UUID(job_id), call, worker=worker, now_ms=now_ms, using=router.db_for_write(Job))
 
 
-def _biz_type(task: DelayedTask[..., Any], *, using: str) -> BizType:
+def _biz_type(task: JobTask, *, using: str) -> BizType:
     biz_type = catalogue.find({task.biz_type}, using=using).get(task.biz_type)
     if biz_type is None:
         biz_type, _ = BizType.objects.using(using).get_or_create(

@@ -13,7 +13,7 @@ from uuid import UUID
 from celery.exceptions import Ignore, Reject, Retry
 from django.db import InterfaceError, OperationalError, connections
 
-from delayhub.celery_support.delayed_task import Again, Done, Failed, NotRun, Outcome
+from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, Outcome
 from tasksapp import verdicts
 from tasksapp.catalogue import catalogue
 from tasksapp.conf import options

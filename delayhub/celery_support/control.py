@@ -20,7 +20,7 @@ from delayhub.engine.keys import directory
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import Unreadable, from_payload
 from delayhub.transport.hooks import hooks
-from delayhub.transport.stock_queue import StockBroker, StockCounts
+from delayhub.transport.kombu_migration import StockBroker, StockCounts
 
 logger = get_logger(__name__)
 

@@ -1,20 +1,19 @@
 """``@delayed_task``: a Celery task whose calls are jobs, with a row, a lifecycle and a time.
 
-Where jobs are kept is not known here: whoever keeps them registers a :class:`JobStore`.
+The app that keeps the jobs is not known here: it registers a :class:`~delayhub.celery_support.job_store.JobStore`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from celery import Task, shared_task
 from celery.app.task import Context
 from celery.exceptions import Ignore, Retry
 
-from delayhub.errors import JobStoreMissing
+from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, ScheduledJob, job_store
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,99 +22,6 @@ R = TypeVar("R")
 JOB_HEADER = "delayhub_job"
 #: The message header with the Redis time, in Unix ms, at which the job was due: the worker's own clock may be behind.
 NOW_HEADER = "delayhub_now_ms"
-
-
-class ScheduledJob(Protocol):
-    """A job that waits for its time."""
-
-    @property
-    def id(self) -> Any:
-        """The job's id."""
-
-    def reschedule(self, *, due_at: datetime | None = None, delay: timedelta | None = None) -> None:
-        """Moves it to another time."""
-
-    def cancel(self) -> None:
-        """Calls it off."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The task ran; this is what it gave back."""
-
-    result: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """The task failed and will run again; the store has seen to it."""
-
-    at: datetime
-    error: Exception | None
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The task failed for the last time."""
-
-    error: Exception
-
-
-@dataclass(frozen=True, slots=True)
-class NotRun:
-    """The task did not run: its job was cancelled, moved, or is another worker's."""
-
-    reason: str
-
-
-Outcome = Done | Again | Failed | NotRun
-
-
-class JobStore(Protocol):
-    """Where jobs are kept."""
-
-    def schedule(
-        self,
-        task: DelayedTask[..., Any],
-        *,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        biz_id: str,
-        due_at: datetime | None,
-        delay: timedelta | None,
-        priority: int | None,
-        idempotency_key: str | None,
-        debounce_key: str | None,
-    ) -> ScheduledJob:
-        """A new job that calls the task when it is due."""
-
-    def run(
-        self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
-    ) -> Outcome:
-        """Takes the job, calls the function with the job's arguments, and writes down how it went.
-
-        Args:
-            job_id: the job's id, as the message has it.
-            call: the task's function.
-            worker: who runs it.
-            now_ms: the time, in Unix ms, that is no earlier than the one the job was found due at; 0 if unknown.
-        """
-
-
-class _Registry:
-    store: JobStore | None = None
-
-
-def register_job_store(store: JobStore) -> None:
-    """Makes the store the one that delayed tasks use in this process."""
-    _Registry.store = store
-
-
-def job_store() -> JobStore:
-    """The registered store; JobStoreMissing where there is none."""
-    if _Registry.store is None:
-        raise JobStoreMissing(str(JobStoreMissing.__doc__))
-    return _Registry.store
 
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from kombu.log import get_logger
 from delayhub.engine.fitness import examine
 from delayhub.errors import RedisUnfit
 from delayhub.transport.channel import TASK_ARGUMENT, Channel
-from delayhub.transport.stock_queue import StockBroker
+from delayhub.transport.kombu_migration import StockBroker
 
 logger = get_logger(__name__)
 

@@ -14,14 +14,14 @@ from kombu.transport import redis as kombu_redis
 
 from delayhub.engine import Claimed, Counts, DelayQueue, Entry, LaneKeys, Lease, QueueKeys
 from delayhub.engine.keys import directory
-from delayhub.transport.consumer import Consumer
+from delayhub.transport.consuming.consumer import Consumer
+from delayhub.transport.consuming.lease_book import LeaseBook, LeaseQoS, book_of
 from delayhub.transport.envelope import Unreadable, from_payload, to_entry
 from delayhub.transport.hooks import Hooks, hooks
 from delayhub.transport.message import Message
 from delayhub.transport.options import OWN_OPTIONS, TransportOptions
 from delayhub.transport.publish_batch import EntryBatch
 from delayhub.transport.replication import ReplicatedClient
-from delayhub.transport.unacked import LeaseBook, LeaseQoS, book_of
 
 logger = get_logger(__name__)
 

@@ -7,7 +7,6 @@ from bisect import bisect
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import Any
-from uuid import uuid4
 
 from kombu.utils.json import dumps
 
@@ -86,42 +85,6 @@ def from_payload(payload: bytes, *, strikes: int) -> Message:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from error
     return dict(message)
-
-
-def timer_message(task: str, ids: Sequence[str], *, lane: str, now_ms: int, struck: bool) -> Message:
-    """A Celery task message (protocol 2) that hands a batch of due timers to a task, under a fresh task id."""
-    task_id = str(uuid4())
-    arguments = {"lane": lane, "now_ms": now_ms, "struck": struck}
-    body = [[list(ids)], arguments, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
-    return {
-        "body": json.dumps(body),
-        "content-type": "application/json",
-        "content-encoding": "utf-8",
-        "headers": {
-            "lang": "py",
-            "task": task,
-            "id": task_id,
-            "root_id": task_id,
-            "parent_id": None,
-            "group": None,
-            "eta": None,
-            "expires": None,
-            "retries": 0,
-            "timelimit": [None, None],
-            "argsrepr": f"([{len(ids)} ids],)",
-            "kwargsrepr": repr(arguments),
-            "origin": f"delayhub@{lane}",
-            "ignore_result": True,
-        },
-        "properties": {
-            "correlation_id": task_id,
-            "reply_to": "",
-            "delivery_mode": 2,
-            "delivery_info": {"exchange": "", "routing_key": lane},
-            "priority": 0,
-            "body_encoding": "utf-8",
-        },
-    }
 
 
 def _priority(properties: Message) -> int:

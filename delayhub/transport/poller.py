@@ -11,10 +11,10 @@ from kombu.log import get_logger
 from kombu.transport.redis import MultiChannelPoller
 from kombu.utils.eventio import ERR, READ
 
-from delayhub.transport.bell import TIMEOUT_SECONDS
-from delayhub.transport.consumer import PERIOD
-from delayhub.transport.nudge import Nudge
-from delayhub.transport.wire import Wire
+from delayhub.transport.consuming.consumer import PERIOD
+from delayhub.transport.redis_wire import RedisWire
+from delayhub.transport.waking.bell import TIMEOUT_SECONDS
+from delayhub.transport.waking.nudge import Nudge
 
 logger = get_logger(__name__)
 
@@ -36,7 +36,7 @@ class Poller(MultiChannelPoller):
 
     # ------------------------------------------------------------ watching
 
-    def watch(self, channel: Any, wire: Wire, kind: str) -> None:
+    def watch(self, channel: Any, wire: RedisWire, kind: str) -> None:
         """Calls the channel's handler of that kind when the wire's connection can be read."""
         sock = wire.socket
         if self._chan_to_sock.get((channel, wire, kind)) is sock:

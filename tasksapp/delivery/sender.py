@@ -9,12 +9,12 @@ from typing import Protocol
 
 import aiohttp
 
+from delayhub.webhooks.signature import BadSecret, sign
 from tasksapp.delivery.addresses import AddressGuard, AddressRefused
 from tasksapp.delivery.answers import judge
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import Finding, GiveUp, Outcome, Response, Retry, Returned
 from tasksapp.delivery.route import Route, header_lines
-from tasksapp.delivery.signature import BadSecret, sign
 from tasksapp.delivery.wire import Answer, Way, Wire, way
 
 logger = logging.getLogger(__name__)

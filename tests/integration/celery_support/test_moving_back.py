@@ -13,7 +13,7 @@ from kombu import Connection
 from delayhub.celery_support.control import Exported
 from delayhub.engine import Counts, DelayQueue, Entry
 from delayhub.local.redis_server import RedisServer
-from delayhub.transport import stock_queue
+from delayhub.transport import kombu_migration as stock_queue
 
 
 def taken_by_stock(url: str, **options: Any) -> list[Any]:

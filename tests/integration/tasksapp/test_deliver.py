@@ -14,8 +14,8 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from delayhub.engine import Gate, TimerLane, due_ms
+from delayhub.webhooks.signature import new_secret
 from tasksapp import lifecycle
-from tasksapp.delivery.signature import new_secret
 from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
 from tasksapp.post_office import close_post_office, post_office
 from tasksapp.scheduling import create

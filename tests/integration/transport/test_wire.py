@@ -6,27 +6,27 @@ import pytest
 import redis
 
 from delayhub.local.redis_server import RedisServer
-from delayhub.transport.wire import Wire
+from delayhub.transport.redis_wire import RedisWire
 
 
 @pytest.fixture
-def wire(redis_client: redis.Redis, redis_server: RedisServer) -> Iterator[Wire]:
+def wire(redis_client: redis.Redis, redis_server: RedisServer) -> Iterator[RedisWire]:
     pool = redis.ConnectionPool.from_url(redis_server.url)
-    wire = Wire(pool)
+    wire = RedisWire(pool)
     wire.connect()
     yield wire
     wire.close()
     pool.disconnect()
 
 
-def test_commands_sent_together_are_answered_together(wire: Wire) -> None:
+def test_commands_sent_together_are_answered_together(wire: RedisWire) -> None:
     wire.send([(None, ("SET", "a", "1")), (None, ("GET", "a"))], at=0)
 
     assert wire.receive() == [b"OK", b"1"]
     assert wire.sent == []
 
 
-def test_an_error_stands_in_the_place_of_its_command(wire: Wire) -> None:
+def test_an_error_stands_in_the_place_of_its_command(wire: RedisWire) -> None:
     wire.send([(None, ("LPUSH", "a", "1")), (None, ("GET", "a")), (None, ("LLEN", "a"))], at=0)
 
     pushed, refused, length = wire.receive()
@@ -35,7 +35,7 @@ def test_an_error_stands_in_the_place_of_its_command(wire: Wire) -> None:
     assert isinstance(refused, redis.ResponseError)
 
 
-def test_a_connection_closed_while_nothing_was_under_way_is_noticed(wire: Wire, redis_client: redis.Redis) -> None:
+def test_a_connection_closed_while_nothing_was_under_way_is_noticed(wire: RedisWire, redis_client: redis.Redis) -> None:
     assert wire.receive() == []
 
     redis_client.client_kill_filter(_type="normal", skipme=True)

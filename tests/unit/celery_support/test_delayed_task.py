@@ -7,18 +7,9 @@ import pytest
 from celery import Celery, current_app
 from celery.exceptions import Ignore, Retry
 
-from delayhub.celery_support import delayed_task as module
-from delayhub.celery_support.delayed_task import (
-    JOB_HEADER,
-    Again,
-    DelayedTask,
-    Done,
-    Failed,
-    NotRun,
-    Outcome,
-    delayed_task,
-    register_job_store,
-)
+from delayhub.celery_support import job_store as module
+from delayhub.celery_support.delayed_task import JOB_HEADER, DelayedTask, delayed_task
+from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, Outcome, register_job_store
 from delayhub.errors import JobStoreMissing
 
 SOON = datetime(2026, 1, 2, tzinfo=UTC)

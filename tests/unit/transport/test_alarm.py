@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from kombu.asynchronous import Hub
 
-from delayhub.transport.alarm import Alarm, TimerDescriptor
+from delayhub.transport.waking.alarm import Alarm, TimerDescriptor
 
 
 @pytest.fixture(params=["descriptor", "loop"])

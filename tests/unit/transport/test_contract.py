@@ -70,7 +70,7 @@ def test_no_private_member_is_used_that_is_not_named_here() -> None:
     folder = Path(__file__).parents[3] / "delayhub"
     used: dict[str, str] = {}
     ours: set[str] = set()
-    for path in [*(folder / "transport").glob("*.py"), *(folder / "celery_support").glob("*.py")]:
+    for path in [*(folder / "transport").rglob("*.py"), *(folder / "celery_support").glob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef):
                 ours.add(node.name)

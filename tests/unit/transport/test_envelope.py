@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from delayhub.transport.envelope import DUE_HEADER, Unreadable, from_payload, timer_message, to_entry
+from delayhub.transport.envelope import DUE_HEADER, Unreadable, from_payload, to_entry
+from delayhub.transport.timer_message import timer_message
 
 STEPS = [0, 3, 6, 9]
 BERLIN = ZoneInfo("Europe/Berlin")

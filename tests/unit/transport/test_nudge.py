@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from delayhub.transport.nudge import Nudge
+from delayhub.transport.waking.nudge import Nudge
 
 
 def is_readable(nudge: Nudge, seconds: float = 0.0) -> bool:

@@ -4,7 +4,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from delayhub.engine import SystemClock
-from tasksapp.delivery.signature import new_secret, sign
+from delayhub.webhooks.signature import new_secret, sign
 
 
 def headers(signature: str, timestamp: int) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import redis
 
 from delayhub.engine import LaneKeys
-from delayhub.transport.wire import Wire
+from delayhub.transport.redis_wire import RedisWire
 
 #: Seconds until Redis answers a bell that nobody rang; bounds how long a half-open connection goes unnoticed.
 TIMEOUT_SECONDS = 30
@@ -17,7 +17,7 @@ class Bell:
     """Waits for the bells of some lanes on a connection of its own."""
 
     def __init__(self, pool: redis.ConnectionPool, key_prefix: str) -> None:
-        self.wire = Wire(pool)
+        self.wire = RedisWire(pool)
         self.key_prefix = key_prefix
         self.lanes: list[str] = []
 

@@ -14,7 +14,7 @@ from delayhub.engine.scripts import Script
 Command = tuple[Script | None, tuple[Any, ...]]
 
 
-class Wire:
+class RedisWire:
     """One connection taken from a pool, used without waiting: commands are sent now, replies are read when they come.
 
     Args:

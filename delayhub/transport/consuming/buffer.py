@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from kombu.log import get_logger
 
 from delayhub.engine import Claimed, Entry, Lease, TimerClaim
-from delayhub.transport.envelope import Message, timer_message
+from delayhub.transport.envelope import Message
+from delayhub.transport.timer_message import timer_message
 
 logger = get_logger(__name__)
 

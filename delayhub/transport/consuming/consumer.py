@@ -25,12 +25,12 @@ from delayhub.engine import (
 )
 from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS, Claim
 from delayhub.engine.scripts import script
-from delayhub.transport.alarm import Alarm
-from delayhub.transport.bell import Bell
-from delayhub.transport.buffer import Buffer
-from delayhub.transport.nudge import Nudge
+from delayhub.transport.consuming.buffer import Buffer
 from delayhub.transport.options import UNLIMITED_CLAIM
-from delayhub.transport.wire import Command, Wire
+from delayhub.transport.redis_wire import Command, RedisWire
+from delayhub.transport.waking.alarm import Alarm
+from delayhub.transport.waking.bell import Bell
+from delayhub.transport.waking.nudge import Nudge
 
 logger = get_logger(__name__)
 
@@ -52,7 +52,7 @@ class Consumer:
         self.options = channel.options.engine()
         self.identity = uuid4().hex[:12]
         pool = channel.async_pool
-        self.claims = Wire(pool)
+        self.claims = RedisWire(pool)
         self.bell = Bell(pool, self.options.key_prefix)
         self.buffer = Buffer(channel)
         self.nudge = Nudge()

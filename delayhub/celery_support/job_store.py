@@ -1,0 +1,111 @@
+"""The door between delayed tasks and the app that keeps their jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from delayhub.errors import JobStoreMissing
+
+
+class JobTask(Protocol):
+    """A task whose calls are jobs, as far as a store needs it."""
+
+    name: str
+    biz_type: str
+    job_max_attempts: int | None
+
+
+class ScheduledJob(Protocol):
+    """A job that waits for its time."""
+
+    @property
+    def id(self) -> Any:
+        """The job's id."""
+
+    def reschedule(self, *, due_at: datetime | None = None, delay: timedelta | None = None) -> None:
+        """Moves it to another time."""
+
+    def cancel(self) -> None:
+        """Calls it off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The task ran; this is what it gave back."""
+
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The task failed and will run again; the store has seen to it."""
+
+    at: datetime
+    error: Exception | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The task failed for the last time."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """The task did not run: its job was cancelled, moved, or is another worker's."""
+
+    reason: str
+
+
+Outcome = Done | Again | Failed | NotRun
+
+
+class JobStore(Protocol):
+    """Where jobs are kept."""
+
+    def schedule(
+        self,
+        task: JobTask,
+        *,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        biz_id: str,
+        due_at: datetime | None,
+        delay: timedelta | None,
+        priority: int | None,
+        idempotency_key: str | None,
+        debounce_key: str | None,
+    ) -> ScheduledJob:
+        """A new job that calls the task when it is due."""
+
+    def run(
+        self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
+    ) -> Outcome:
+        """Takes the job, calls the function with the job's arguments, and writes down how it went.
+
+        Args:
+            job_id: the job's id, as the message has it.
+            call: the task's function.
+            worker: who runs it.
+            now_ms: the time, in Unix ms, that is no earlier than the one the job was found due at; 0 if unknown.
+        """
+
+
+class _Registry:
+    store: JobStore | None = None
+
+
+def register_job_store(store: JobStore) -> None:
+    """Makes the store the one that delayed tasks use in this process."""
+    _Registry.store = store
+
+
+def job_store() -> JobStore:
+    """The registered store; JobStoreMissing where there is none."""
+    if _Registry.store is None:
+        raise JobStoreMissing(str(JobStoreMissing.__doc__))
+    return _Registry.store

@@ -1,0 +1,45 @@
+"""The Celery message that hands a batch of due timers to the task of their lane."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from uuid import uuid4
+
+from delayhub.transport.envelope import Message
+
+
+def timer_message(task: str, ids: Sequence[str], *, lane: str, now_ms: int, struck: bool) -> Message:
+    """A Celery task message (protocol 2) that hands a batch of due timers to a task, under a fresh task id."""
+    task_id = str(uuid4())
+    arguments = {"lane": lane, "now_ms": now_ms, "struck": struck}
+    body = [[list(ids)], arguments, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
+    return {
+        "body": json.dumps(body),
+        "content-type": "application/json",
+        "content-encoding": "utf-8",
+        "headers": {
+            "lang": "py",
+            "task": task,
+            "id": task_id,
+            "root_id": task_id,
+            "parent_id": None,
+            "group": None,
+            "eta": None,
+            "expires": None,
+            "retries": 0,
+            "timelimit": [None, None],
+            "argsrepr": f"([{len(ids)} ids],)",
+            "kwargsrepr": repr(arguments),
+            "origin": f"delayhub@{lane}",
+            "ignore_result": True,
+        },
+        "properties": {
+            "correlation_id": task_id,
+            "reply_to": "",
+            "delivery_mode": 2,
+            "delivery_info": {"exchange": "", "routing_key": lane},
+            "priority": 0,
+            "body_encoding": "utf-8",
+        },
+    }
