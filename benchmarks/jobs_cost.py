@@ -97,10 +97,10 @@ def _exchange(url: str, count: int) -> float:
 
     import uvloop
 
-    from tasksapp.delivery.addresses import AddressGuard
+    from tasksapp.delivery.address_guard import AddressGuard
     from tasksapp.delivery.callback import Target
+    from tasksapp.delivery.connections import Wire
     from tasksapp.delivery.route import Route
-    from tasksapp.delivery.wire import Wire
 
     body = b'{"order":1,"note":"the customer did not pay"}'
 

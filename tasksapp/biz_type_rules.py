@@ -8,7 +8,7 @@ from typing import Any
 
 from delayhub.webhooks.signature import key_of
 from tasksapp.conf import options
-from tasksapp.delivery.addresses import AddressGuard
+from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.models import BizType
 
 _HEADER_NAME = re.compile(r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")

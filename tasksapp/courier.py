@@ -21,7 +21,7 @@ from tasksapp.delivery.dispatcher import Dispatcher
 from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry, Returned
 from tasksapp.gates import gate_of
 from tasksapp.models import LIVE, BizType, Job, Status
-from tasksapp.models.sealed import SecretUnreadable
+from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.redis_clock import RedisClock
 from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs
 from tasksapp.sql.renew_leases import renew_leases

@@ -14,11 +14,11 @@ from django.db import Error, router
 import delayhub
 from tasksapp.conf import options
 from tasksapp.courier import Courier
-from tasksapp.delivery.addresses import AddressGuard
-from tasksapp.delivery.clerk import Clerk
+from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.dispatcher import Dispatcher
+from tasksapp.delivery.fair_queue import Caps
+from tasksapp.delivery.outcome_writer import Clerk
 from tasksapp.delivery.sender import Sender
-from tasksapp.delivery.waiting_room import Caps
 from tasksapp.models import Job
 from tasksapp.redis_clock import RedisClock
 from tasksapp.timers import client

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tasksapp.delivery.callback import Callback
-from tasksapp.delivery.clerk import Clerk
+from tasksapp.delivery.fair_queue import Caps, WaitingRoom
+from tasksapp.delivery.outcome_writer import Clerk
 from tasksapp.delivery.outcomes import Finding, GiveUp, Returned
 from tasksapp.delivery.sender import Clock
-from tasksapp.delivery.waiting_room import Caps, WaitingRoom
 
 logger = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from typing import Protocol
 import aiohttp
 
 from delayhub.webhooks.signature import BadSecret, sign
-from tasksapp.delivery.addresses import AddressGuard, AddressRefused
+from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.answers import judge
 from tasksapp.delivery.callback import Callback, Target
+from tasksapp.delivery.connections import Answer, Way, Wire, way
 from tasksapp.delivery.outcomes import Finding, GiveUp, Outcome, Response, Retry, Returned
 from tasksapp.delivery.route import Route, header_lines
-from tasksapp.delivery.wire import Answer, Way, Wire, way
 
 logger = logging.getLogger(__name__)
 

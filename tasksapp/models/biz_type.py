@@ -9,7 +9,7 @@ from django.db import models
 from django.utils import timezone
 
 from tasksapp.conf import DEFAULT_LANE
-from tasksapp.models.sealed import SealedText
+from tasksapp.models.encrypted_text import SealedText
 
 #: ``paused_until`` of a biz type that waits for a person to resume it.
 UNTIL_RESUMED = datetime(9999, 12, 31, tzinfo=UTC)

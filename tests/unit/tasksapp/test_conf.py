@@ -6,7 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tasksapp import checks, conf
 from tasksapp.models import BizType
-from tasksapp.models.sealed import SecretUnreadable, reseal
+from tasksapp.models.encrypted_text import SecretUnreadable, reseal
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from delayhub.engine import SystemClock
-from tasksapp.delivery.addresses import AddressGuard
+from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import Finding, Retry
 from tasksapp.delivery.sender import Sender

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tasksapp.delivery.addresses import AddressGuard
+from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp
 from tests.integration.tasksapp.delivery.raw_receiver import (
     answering,

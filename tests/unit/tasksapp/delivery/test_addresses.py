@@ -1,6 +1,6 @@
 import pytest
 
-from tasksapp.delivery.addresses import AddressGuard, AddressRefused
+from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 
 
 @pytest.mark.parametrize(

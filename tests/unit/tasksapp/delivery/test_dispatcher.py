@@ -12,10 +12,10 @@ import pytest
 
 from delayhub.engine import SystemClock
 from tasksapp.delivery.callback import Callback, Target
-from tasksapp.delivery.clerk import Clerk
 from tasksapp.delivery.dispatcher import Dispatcher
+from tasksapp.delivery.fair_queue import Caps, WaitingRoom
+from tasksapp.delivery.outcome_writer import Clerk
 from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Returned
-from tasksapp.delivery.waiting_room import Caps, WaitingRoom
 
 CLOCK = SystemClock()
 

@@ -15,7 +15,7 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDictProxy
 
-from tasksapp.delivery.addresses import AddressGuard
+from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.route import Route
 
 #: How long a connection that nobody uses is kept, in seconds; servers close theirs after 60 or more.
