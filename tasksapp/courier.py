@@ -22,12 +22,12 @@ from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry, Return
 from tasksapp.gates import gate_of
 from tasksapp.models import LIVE, BizType, Job, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
-from tasksapp.redis_clock import RedisClock
 from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs
 from tasksapp.sql.renew_leases import renew_leases
 from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
 from tasksapp.targets import target_of
-from tasksapp.timers import Timer, move, settle
+from tasksapp.timers.arming import Timer, move, settle
+from tasksapp.timers.redis_clock import RedisClock
 
 logger = logging.getLogger(__name__)
 

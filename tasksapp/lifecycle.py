@@ -20,7 +20,7 @@ from django.utils import timezone
 from tasksapp import rules
 from tasksapp.errors import InvalidJob, JobNotFound, SeveralJobs, VersionConflict, WrongState
 from tasksapp.models import LIVE, Job, Status
-from tasksapp.timers import Timer, forget, move
+from tasksapp.timers.arming import Timer, forget, move
 
 #: Rows that one transaction of a bulk verb locks.
 BULK_ROWS = 500

@@ -20,8 +20,8 @@ from tasksapp.delivery.fair_queue import Caps
 from tasksapp.delivery.outcome_writer import Clerk
 from tasksapp.delivery.sender import Sender
 from tasksapp.models import Job
-from tasksapp.redis_clock import RedisClock
-from tasksapp.timers import client
+from tasksapp.timers.arming import client
+from tasksapp.timers.redis_clock import RedisClock
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from tasksapp.conf import options
 from tasksapp.courier import moment
 from tasksapp.gates import is_shut
 from tasksapp.models import BizType, Job, Status
-from tasksapp.redis_clock import RedisClock
 from tasksapp.sql.sweep import Row, count_pending, pages
-from tasksapp.timers import Timer, client, grouped, patient_lane
+from tasksapp.timers.arming import Timer, client, grouped, patient_lane
+from tasksapp.timers.redis_clock import RedisClock
 
 #: Jobs that are due so soon may be on their way to a worker; what differs about them mends itself.
 MARGIN = timedelta(seconds=2)

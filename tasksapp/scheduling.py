@@ -19,7 +19,7 @@ from tasksapp.models import Job
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.insert_jobs import NewJob, insert_jobs
 from tasksapp.sql.replace_jobs import replace_jobs
-from tasksapp.timers import Groups, Timer, arm, grouped, move
+from tasksapp.timers.arming import Groups, Timer, arm, grouped, move
 
 __all__ = ["Created", "JobRequest", "Rejected", "create", "create_many"]
 

@@ -19,10 +19,10 @@ from tasksapp.catalogue import catalogue
 from tasksapp.conf import options
 from tasksapp.lease_keeper import Held, LeaseKeeper
 from tasksapp.models import BizType, Job, Status
-from tasksapp.redis_clock import RedisClock
 from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs
 from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
-from tasksapp.timers import Timer, client, move, settle
+from tasksapp.timers.arming import Timer, client, move, settle
+from tasksapp.timers.redis_clock import RedisClock
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from tasksapp.loader import Loader
 from tasksapp.models import Job
 from tasksapp.post_office import close_post_office, warm_up
 from tasksapp.purge import Purger
-from tasksapp.redis_clock import RedisClock
-from tasksapp.timers import client
+from tasksapp.timers.arming import client
+from tasksapp.timers.redis_clock import RedisClock
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ import pytest
 import redis
 from django.test import Client
 
-from tasksapp import timers
 from tasksapp.api.authentication import forget_known_keys
 from tasksapp.models import ApiKey, BizType
+from tasksapp.timers.arming import arming as timers
 
 Ask = Callable[..., Any]
 

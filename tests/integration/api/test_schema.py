@@ -22,9 +22,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from delayhub.local.redis_server import RedisServer
-from tasksapp import timers
 from tasksapp.models import BizType, Job, Status
 from tasksapp.scheduling import create
+from tasksapp.timers.arming import arming as timers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,11 +11,11 @@ from django.db import connections
 
 from delayhub.engine import Lease, TimerLane
 from delayhub.local.redis_server import RedisServer
-from tasksapp import timers
 from tasksapp.catalogue import catalogue
 from tasksapp.models import BizType
 from tasksapp.post_office import close_post_office, post_office
 from tasksapp.tasks import deliver
+from tasksapp.timers.arming import arming as timers
 from tests.integration.tasksapp.receiver import Receiver
 
 

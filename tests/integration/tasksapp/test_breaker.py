@@ -15,9 +15,9 @@ from tasksapp.gates import gate_of
 from tasksapp.loader import Loader
 from tasksapp.models import BizType, Job, Status
 from tasksapp.post_office import close_post_office, post_office
-from tasksapp.redis_clock import RedisClock
 from tasksapp.scheduling import JobRequest, create, create_many
-from tasksapp.timers import client
+from tasksapp.timers.arming import client
+from tasksapp.timers.redis_clock import RedisClock
 from tests.integration.tasksapp.conftest import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, answering
 

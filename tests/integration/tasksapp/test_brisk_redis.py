@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from delayhub.local.redis_server import RedisServer
-from tasksapp.brisk_redis import BriskRedis
+from tasksapp.timers.script_client import BriskRedis
 
 ECHO = "return ARGV[1]"
 

@@ -16,11 +16,11 @@ from delayhub.testing import MovableClock
 from tasksapp import loader as loader_module
 from tasksapp.loader import Loader, Turn
 from tasksapp.models import BizType, Job, Status
-from tasksapp.redis_clock import RedisClock
 from tasksapp.scheduling import create
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import renew_leases
-from tasksapp.timers import client
+from tasksapp.timers.arming import client
+from tasksapp.timers.redis_clock import RedisClock
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,8 +17,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from delayhub.engine import Clock, EngineOptions, SystemClock, TimerLane, due_ms
-from tasksapp.brisk_redis import BriskRedis
 from tasksapp.conf import options
+from tasksapp.timers.script_client import BriskRedis
 
 logger = logging.getLogger(__name__)
 
