@@ -94,9 +94,9 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     from tasksapp import lifecycle
     from tasksapp.models import BizType, Job
     from tasksapp.sql.claim_jobs import claim_jobs
+    from tasksapp.sql.pending_rows import Place, count_pending, pages, standing
     from tasksapp.sql.purge_rows import purge_jobs, purge_keys
     from tasksapp.sql.renew_leases import renew_leases, return_lost_leases
-    from tasksapp.sql.sweep import Place, count_pending, pages, standing
 
     biz_type = BizType.objects.order_by("id")[0]
     pending = list(Job.objects.filter(biz_type=biz_type, status="pending").order_by("next_run_at")[:2000])

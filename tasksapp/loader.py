@@ -24,9 +24,9 @@ from tasksapp.courier import moment
 from tasksapp.gates import gate_of, is_shut
 from tasksapp.models import BizType, Status
 from tasksapp.patience import Patience
-from tasksapp.sql import sweep
+from tasksapp.sql import pending_rows as sweep
+from tasksapp.sql.pending_rows import Place, Row, count_pending, pages, standing
 from tasksapp.sql.renew_leases import return_lost_leases
-from tasksapp.sql.sweep import Place, Row, count_pending, pages, standing
 from tasksapp.timers.arming import Timer, client, grouped, patient_lane, settle
 from tasksapp.timers.redis_clock import RedisClock
 

@@ -12,7 +12,7 @@ from tasksapp.conf import options
 from tasksapp.courier import moment
 from tasksapp.gates import is_shut
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.sweep import Row, count_pending, pages
+from tasksapp.sql.pending_rows import Row, count_pending, pages
 from tasksapp.timers.arming import Timer, client, grouped, patient_lane
 from tasksapp.timers.redis_clock import RedisClock
 

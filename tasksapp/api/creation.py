@@ -24,7 +24,7 @@ from tasksapp.api.representation import created_json
 from tasksapp.api.requests import MAX_BULK, job_request, only_known, refused
 from tasksapp.errors import InvalidJob, JobError
 from tasksapp.models import Job
-from tasksapp.sql import quiet_connection
+from tasksapp.sql.driver import health_check as quiet_connection
 
 logger = logging.getLogger(__name__)
 

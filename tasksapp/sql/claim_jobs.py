@@ -14,7 +14,7 @@ from django.db import connections, transaction
 from django.db.models import F
 
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.planned import StatementByIds
+from tasksapp.sql.driver.prepared import StatementByIds
 
 
 class ClaimedJob(NamedTuple):

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connections
 
 from tasksapp.models import Job
-from tasksapp.sql.lone_statement import execute_alone, may_be_alone
+from tasksapp.sql.driver.single_statement import execute_alone, may_be_alone
 
 
 class NewJob(NamedTuple):

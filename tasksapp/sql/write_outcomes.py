@@ -13,7 +13,7 @@ from django.db import connections, transaction
 from django.db.models import F
 
 from tasksapp.models import Attempt, Job, Status
-from tasksapp.sql.planned import StatementByIds
+from tasksapp.sql.driver.prepared import StatementByIds
 
 
 class Tried(NamedTuple):

@@ -18,7 +18,7 @@ from tasksapp.api.creation import create_job, create_jobs, short_way
 from tasksapp.api.job_views import JobViews
 from tasksapp.api.requests import JobRequestSerializer
 from tasksapp.models import BizType, Job
-from tasksapp.sql import quiet_connection
+from tasksapp.sql.driver import health_check as quiet_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -155,7 +155,7 @@ def test_a_backlog_is_walked_in_bounded_turns(
     biz_type: BizType, make_biz_type: MakeBizType, loader: Loader, lane: TimerLane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loader_module, "OVERDUE_PAGES", 2)
-    monkeypatch.setattr("tasksapp.sql.sweep.PAGE_ROWS", 10)
+    monkeypatch.setattr("tasksapp.sql.pending_rows.PAGE_ROWS", 10)
     make_biz_type("other")
     loader.run_once()
     past = timezone.now() - timedelta(minutes=1)
@@ -176,7 +176,7 @@ def test_a_backlog_that_has_its_timers_costs_a_page_a_turn_and_one_that_is_missi
     biz_type: BizType, make_biz_type: MakeBizType, loader: Loader, lane: TimerLane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loader_module, "OVERDUE_PAGES", 2)
-    monkeypatch.setattr("tasksapp.sql.sweep.PAGE_ROWS", 10)
+    monkeypatch.setattr("tasksapp.sql.pending_rows.PAGE_ROWS", 10)
     for code in ("a", "b"):
         make_biz_type(code)
     loader.run_once()

@@ -12,8 +12,8 @@ from django.utils import timezone
 from tasksapp.models import BizType, Job
 from tasksapp.models.job_id import new_job_id
 from tasksapp.scheduling import create
+from tasksapp.sql.driver.single_statement import may_be_alone
 from tasksapp.sql.insert_jobs import NewJob, insert_jobs
-from tasksapp.sql.lone_statement import may_be_alone
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
 

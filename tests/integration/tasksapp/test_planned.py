@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import ProgrammingError, connection, transaction
 
-from tasksapp.sql.planned import PlannedStatement
+from tasksapp.sql.driver.prepared import PlannedStatement
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
 

@@ -1,0 +1,1 @@
+"""What goes past Django's cursor, each with a decision record."""
