@@ -13,19 +13,19 @@ from django.db import connections
 
 from delayhub.engine import due_ms
 from tasksapp import lifecycle, verdicts
-from tasksapp.breaker import Failures
-from tasksapp.catalogue import catalogue
+from tasksapp.biz_types.breaker import Failures
+from tasksapp.biz_types.cache import catalogue
+from tasksapp.biz_types.gate import gate_of
+from tasksapp.biz_types.target import target_of
 from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.dispatcher import Dispatcher
 from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry, Returned
-from tasksapp.gates import gate_of
 from tasksapp.models import LIVE, BizType, Job, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs
 from tasksapp.sql.renew_leases import renew_leases
 from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
-from tasksapp.targets import target_of
 from tasksapp.timers.arming import Timer, move, settle
 from tasksapp.timers.redis_clock import RedisClock
 

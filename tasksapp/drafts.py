@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from tasksapp import rules
-from tasksapp.admission import admit
-from tasksapp.catalogue import catalogue
+from tasksapp.biz_types.cache import catalogue
+from tasksapp.biz_types.insert_limit import admit
 from tasksapp.errors import InvalidJob, JobError
 from tasksapp.models import BizType
 from tasksapp.models.job_id import new_job_ids

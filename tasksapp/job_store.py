@@ -12,7 +12,7 @@ from django.db import router
 
 from delayhub.celery_support.job_store import JobTask, Outcome
 from tasksapp import lifecycle, scheduling
-from tasksapp.catalogue import catalogue
+from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob
 from tasksapp.models import BizType, Job
 from tasksapp.task_runs import run_task

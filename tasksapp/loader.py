@@ -18,10 +18,10 @@ import redis
 from django.db import Error
 
 from delayhub.engine import Gate, TimerLane
-from tasksapp.breaker import CLOSED, Breaker, read_breakers
+from tasksapp.biz_types.breaker import CLOSED, Breaker, read_breakers
+from tasksapp.biz_types.gate import gate_of, is_shut
 from tasksapp.conf import options
 from tasksapp.courier import moment
-from tasksapp.gates import gate_of, is_shut
 from tasksapp.models import BizType, Status
 from tasksapp.patience import Patience
 from tasksapp.sql import pending_rows as sweep

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from delayhub.engine import TimerLane, due_ms
+from tasksapp.biz_types.gate import is_shut
 from tasksapp.conf import options
 from tasksapp.courier import moment
-from tasksapp.gates import is_shut
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.pending_rows import Row, count_pending, pages
 from tasksapp.timers.arming import Timer, client, grouped, patient_lane

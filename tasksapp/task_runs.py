@@ -15,7 +15,7 @@ from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, Outcome
 from tasksapp import verdicts
-from tasksapp.catalogue import catalogue
+from tasksapp.biz_types.cache import catalogue
 from tasksapp.conf import options
 from tasksapp.lease_keeper import Held, LeaseKeeper
 from tasksapp.models import BizType, Job, Status

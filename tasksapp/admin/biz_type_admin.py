@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tasksapp.admin.badges import badge
-from tasksapp.biz_type_rules import complaints, secret_complaint
+from tasksapp.biz_types.validation import complaints, secret_complaint
 from tasksapp.models import UNTIL_RESUMED, BizType, Status
 
 #: How long an old signing secret goes on to sign beside the new one, so that receivers can change over.

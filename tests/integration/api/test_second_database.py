@@ -21,7 +21,7 @@ from delayhub.local.redis_server import RedisServer
 from tasksapp import lifecycle
 from tasksapp.api import urls
 from tasksapp.api.authentication import forget_known_keys
-from tasksapp.catalogue import catalogue
+from tasksapp.biz_types.cache import catalogue
 from tasksapp.models import ApiKey, BizType, Job
 from tasksapp.scheduling import create
 from tasksapp.timers.arming import arming as timers

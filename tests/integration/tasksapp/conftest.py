@@ -11,7 +11,7 @@ from django.db import connections
 
 from delayhub.engine import Lease, TimerLane
 from delayhub.local.redis_server import RedisServer
-from tasksapp.catalogue import catalogue
+from tasksapp.biz_types.cache import catalogue
 from tasksapp.models import BizType
 from tasksapp.post_office import close_post_office, post_office
 from tasksapp.tasks import deliver

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from delayhub.engine import TimerLane
 from tasksapp import lifecycle
-from tasksapp.catalogue import catalogue
+from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob
 from tasksapp.loader import Loader
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status

@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from delayhub.engine import SystemClock, TimerLane
-from tasksapp.breaker import Failures
-from tasksapp.gates import gate_of
+from tasksapp.biz_types.breaker import Failures
+from tasksapp.biz_types.gate import gate_of
 from tasksapp.loader import Loader
 from tasksapp.models import BizType, Job, Status
 from tasksapp.post_office import close_post_office, post_office

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from tasksapp import lifecycle
-from tasksapp.catalogue import catalogue
+from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import WrongState
 from tasksapp.lifecycle import TRANSITIONS, allowed
 from tasksapp.models import Attempt, BizType, Job, Status

@@ -12,7 +12,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
-from tasksapp.catalogue import catalogue
+from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob, KeyTaken, TooManyInserts
 from tasksapp.models import BizType, IdempotencyKey, Job, Status
 from tasksapp.scheduling import Created, JobRequest, Rejected, create, create_many

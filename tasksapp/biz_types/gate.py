@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from delayhub.engine import Gate, due_ms
-from tasksapp.breaker import CLOSED, Breaker
+from tasksapp.biz_types.breaker import CLOSED, Breaker
 from tasksapp.models import UNTIL_RESUMED, BizType
 
 #: After a pause the rate begins here and doubles every other second, so that a backlog is no flood.

@@ -78,6 +78,6 @@ catalogue = Catalogue()
 os.register_at_fork(after_in_child=catalogue.start_anew)
 
 
-@receiver([post_save, post_delete], sender=BizType, dispatch_uid="tasksapp.catalogue")
+@receiver([post_save, post_delete], sender=BizType, dispatch_uid="tasksapp.biz_types.cache")
 def _forget(**_: Any) -> None:
     catalogue.forget()

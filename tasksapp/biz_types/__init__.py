@@ -1,0 +1,1 @@
+"""What a biz type means: its checks, limits, gate, breaker and target."""
