@@ -73,9 +73,9 @@ class Chaos:
         """Creates the jobs over the run, in small bulks, and calls a tenth of them off."""
         from django.db import Error, connection
 
-        from tasksapp import lifecycle
         from tasksapp.errors import WrongState
-        from tasksapp.scheduling import Created, JobRequest, create_many
+        from tasksapp.jobs import verbs as lifecycle
+        from tasksapp.jobs.creation import Created, JobRequest, create_many
 
         bulk, rounds = 20, max(1, self.jobs // 20)
         waiting: list[UUID] = []

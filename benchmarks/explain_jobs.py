@@ -91,7 +91,7 @@ def describe(plan: dict[str, Any], indent: int = 4) -> str:
 
 def statements(now: datetime) -> dict[str, Callable[[], object]]:
     """What is run often, by name."""
-    from tasksapp import lifecycle
+    from tasksapp.jobs import verbs as lifecycle
     from tasksapp.models import BizType, Job
     from tasksapp.sql.claim_jobs import claim_jobs
     from tasksapp.sql.pending_rows import Place, count_pending, pages, standing

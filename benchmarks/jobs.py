@@ -58,8 +58,8 @@ def main() -> None:
 
 def create(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
     """Rows a second, on the worker's core."""
+    from tasksapp.jobs.creation import create
     from tasksapp.models import Job
-    from tasksapp.scheduling import create
 
     code = bench.biz_type("created", "ok/created")
     os.sched_setaffinity(0, {WORKER_CORE})

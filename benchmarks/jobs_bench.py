@@ -56,7 +56,7 @@ class Bench:
 
     def create_due(self, code: str, count: int, due: datetime, *, spread_seconds: float = 0.0) -> float:
         """Creates jobs in bulk; the seconds that took."""
-        from tasksapp.scheduling import JobRequest, create_many
+        from tasksapp.jobs.creation import JobRequest, create_many
 
         began = time.perf_counter()
         for start in range(0, count, BULK):

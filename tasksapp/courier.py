@@ -12,7 +12,6 @@ from uuid import UUID
 from django.db import connections
 
 from delayhub.engine import due_ms
-from tasksapp import lifecycle, verdicts
 from tasksapp.biz_types.breaker import Failures
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.biz_types.gate import gate_of
@@ -21,6 +20,8 @@ from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.dispatcher import Dispatcher
 from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry, Returned
+from tasksapp.jobs import completion as verdicts
+from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import LIVE, BizType, Job, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs

@@ -11,9 +11,10 @@ from uuid import UUID
 from django.db import router
 
 from delayhub.celery_support.job_store import JobTask, Outcome
-from tasksapp import lifecycle, scheduling
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs import creation as scheduling
+from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import BizType, Job
 from tasksapp.task_runs import run_task
 

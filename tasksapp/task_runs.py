@@ -14,9 +14,9 @@ from celery.exceptions import Ignore, Reject, Retry
 from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, Outcome
-from tasksapp import verdicts
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.conf import options
+from tasksapp.jobs import completion as verdicts
 from tasksapp.lease_keeper import Held, LeaseKeeper
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs

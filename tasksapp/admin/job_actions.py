@@ -14,9 +14,10 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils import timezone
 
-from tasksapp import lifecycle, rules
 from tasksapp.errors import InvalidJob
-from tasksapp.lifecycle import BulkOutcome
+from tasksapp.jobs import validation as rules
+from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.verbs import BulkOutcome
 from tasksapp.models import Status
 
 

@@ -16,11 +16,11 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from tasksapp import lifecycle
 from tasksapp.admin.attempt_inline import AttemptInline
 from tasksapp.admin.badges import badge, document, moment
 from tasksapp.admin.job_actions import VERBS, RescheduleForm, Verb, act, move
 from tasksapp.admin.paginator import BoundedPaginator
+from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import Job, Status
 
 #: Field of the form that says which ids a reschedule page is about.

@@ -14,7 +14,6 @@ from django.db import router
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from tasksapp import scheduling
 from tasksapp.api import transactions
 from tasksapp.api.authentication import caller_of
 from tasksapp.api.json_body import fields_of
@@ -23,6 +22,7 @@ from tasksapp.api.refusals import problem_of
 from tasksapp.api.representation import created_json
 from tasksapp.api.requests import MAX_BULK, job_request, only_known, refused
 from tasksapp.errors import InvalidJob, JobError
+from tasksapp.jobs import creation as scheduling
 from tasksapp.models import Job
 from tasksapp.sql.driver import health_check as quiet_connection
 

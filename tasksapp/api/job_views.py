@@ -13,7 +13,6 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasksapp import lifecycle
 from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.entry import Entry, fields_of
 from tasksapp.api.filters import JobFilters, RefusingFilters
@@ -34,6 +33,7 @@ from tasksapp.api.requests import (
     VerbRequestSerializer,
     only_known,
 )
+from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import Attempt, Job
 
 IDEMPOTENCY_HEADER = OpenApiParameter(

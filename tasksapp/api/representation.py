@@ -8,8 +8,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from tasksapp.jobs.creation import Created
 from tasksapp.models import Attempt, BizType, Job, Status
-from tasksapp.scheduling import Created
 from tasksapp.sql.insert_jobs import NewJob
 
 

@@ -1,4 +1,4 @@
-"""What callers may send: the fields of each request, checked by ``tasksapp.rules`` and described to OpenAPI."""
+"""What callers may send: the fields of each request, checked by ``tasksapp.jobs.validation``, and their OpenAPI."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from tasksapp import rules
 from tasksapp.api.problems import FieldError, Problem, Refused
-from tasksapp.scheduling import JobRequest
+from tasksapp.jobs import validation as rules
+from tasksapp.jobs.creation import JobRequest
 
 JOB_FIELDS = frozenset(rules.RULES)
 MOVE_FIELDS = frozenset({"due_at", "delay", "version"})

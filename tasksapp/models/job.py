@@ -28,7 +28,7 @@ FINISHED = (Status.SUCCEEDED, Status.CANCELLED, Status.SKIPPED, Status.DEAD, Sta
 
 
 class Job(models.Model):
-    """Something to happen at its time. Its status changes in ``tasksapp.lifecycle`` alone."""
+    """Something to happen at its time. Its status changes in ``tasksapp.jobs.verbs`` alone."""
 
     id = models.UUIDField(primary_key=True, default=new_job_id, editable=False)
     biz_type = models.ForeignKey(BizType, on_delete=models.PROTECT, related_name="jobs", db_index=False)

@@ -13,10 +13,11 @@ from django.test import RequestFactory
 from django.urls import resolve
 from rest_framework.throttling import BaseThrottle
 
-from tasksapp import rules, scheduling
 from tasksapp.api.creation import create_job, create_jobs, short_way
 from tasksapp.api.job_views import JobViews
 from tasksapp.api.requests import JobRequestSerializer
+from tasksapp.jobs import creation as scheduling
+from tasksapp.jobs import validation as rules
 from tasksapp.models import BizType, Job
 from tasksapp.sql.driver import health_check as quiet_connection
 

@@ -22,8 +22,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from delayhub.local.redis_server import RedisServer
+from tasksapp.jobs.creation import create
 from tasksapp.models import BizType, Job, Status
-from tasksapp.scheduling import create
 from tasksapp.timers.arming import arming as timers
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -18,12 +18,12 @@ from django.urls import include, path
 
 from delayhub.engine import TimerLane
 from delayhub.local.redis_server import RedisServer
-from tasksapp import lifecycle
 from tasksapp.api import urls
 from tasksapp.api.authentication import forget_known_keys
 from tasksapp.biz_types.cache import catalogue
+from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.creation import create
 from tasksapp.models import ApiKey, BizType, Job
-from tasksapp.scheduling import create
 from tasksapp.timers.arming import arming as timers
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "jobs"])

@@ -10,14 +10,14 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 
 from delayhub.engine import TimerLane
-from tasksapp import lifecycle
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.creation import create
+from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.loader import Loader
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
 from tasksapp.purge import purge
-from tasksapp.retry_policy import RetryPolicy
-from tasksapp.scheduling import create
 from tasksapp.sql.claim_jobs import ClaimAnswer, claim_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)

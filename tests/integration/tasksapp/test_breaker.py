@@ -12,10 +12,10 @@ import redis
 from delayhub.engine import SystemClock, TimerLane
 from tasksapp.biz_types.breaker import Failures
 from tasksapp.biz_types.gate import gate_of
+from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.loader import Loader
 from tasksapp.models import BizType, Job, Status
 from tasksapp.post_office import close_post_office, post_office
-from tasksapp.scheduling import JobRequest, create, create_many
 from tasksapp.timers.arming import client
 from tasksapp.timers.redis_clock import RedisClock
 from tests.integration.tasksapp.conftest import Fire, MakeBizType

@@ -10,8 +10,8 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
-from tasksapp.scheduling import create
 from tasksapp.sql.claim_jobs import ClaimAnswer, claim_jobs
 from tasksapp.sql.renew_leases import renew_leases, return_lost_leases
 from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
@@ -164,7 +164,7 @@ def test_a_job_whose_age_is_used_up_is_dead(make_biz_type: MakeBizType) -> None:
 
 
 def test_after_a_redrive_the_age_counts_anew(make_biz_type: MakeBizType) -> None:
-    from tasksapp.lifecycle import redrive
+    from tasksapp.jobs.verbs import redrive
 
     make_biz_type("old", max_age=timedelta(minutes=5))
     job_id = due("old", due_at=timezone.now() - timedelta(minutes=6))

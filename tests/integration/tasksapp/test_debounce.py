@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
-from tasksapp import lifecycle
 from tasksapp.errors import InvalidJob, KeyTaken, TooManyInserts
+from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.creation import Created, JobRequest, Rejected, create, create_many
 from tasksapp.models import BizType, Job, Status
-from tasksapp.scheduling import Created, JobRequest, Rejected, create, create_many
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import return_lost_leases
 from tests.integration.tasksapp.conftest import MakeBizType

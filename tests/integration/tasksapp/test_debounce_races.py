@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from tasksapp import lifecycle
+from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.creation import Created, JobRequest, create, create_many
 from tasksapp.models import BizType, Job, Status
-from tasksapp.scheduling import Created, JobRequest, create, create_many
 from tasksapp.sql.claim_jobs import claim_jobs
 from tests.integration.tasksapp.test_races import at_once
 

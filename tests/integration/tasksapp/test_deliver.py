@@ -15,10 +15,10 @@ from standardwebhooks import Webhook
 
 from delayhub.engine import Gate, TimerLane, due_ms
 from delayhub.webhooks.signature import new_secret
-from tasksapp import lifecycle
+from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
 from tasksapp.post_office import close_post_office, post_office
-from tasksapp.scheduling import create
 from tasksapp.tasks import deliver
 from tests.integration.tasksapp.conftest import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, answering

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command, get_commands
 
+from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.models import BizType, Job, Status
-from tasksapp.retry_policy import RetryPolicy
 
 PAGE = (Path(__file__).parents[3] / "docs/jobs.md").read_text()
 

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from tasksapp import lifecycle
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import WrongState
-from tasksapp.lifecycle import TRANSITIONS, allowed
+from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.creation import create
+from tasksapp.jobs.verbs import TRANSITIONS, allowed
 from tasksapp.models import Attempt, BizType, Job, Status
-from tasksapp.scheduling import create
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import return_lost_leases
 from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes

@@ -12,11 +12,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
-from tasksapp import lifecycle
 from tasksapp.errors import InvalidJob, JobNotFound, SeveralJobs, VersionConflict, WrongState
-from tasksapp.lifecycle import BulkOutcome, allowed
+from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.creation import create
+from tasksapp.jobs.verbs import BulkOutcome, allowed
 from tasksapp.models import BizType, Job, Status
-from tasksapp.scheduling import create
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

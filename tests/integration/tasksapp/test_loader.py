@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from delayhub.engine import TimerLane
 from tasksapp import loader as loader_module
+from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.loader import Loader, Turn
 from tasksapp.models import UNTIL_RESUMED, BizType, Job
-from tasksapp.scheduling import JobRequest, create, create_many
 from tasksapp.worker import LoaderThread
 from tests.integration.tasksapp.conftest import MakeBizType
 

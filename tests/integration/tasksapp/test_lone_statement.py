@@ -9,9 +9,9 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tasksapp.jobs.creation import create
 from tasksapp.models import BizType, Job
 from tasksapp.models.job_id import new_job_id
-from tasksapp.scheduling import create
 from tasksapp.sql.driver.single_statement import may_be_alone
 from tasksapp.sql.insert_jobs import NewJob, insert_jobs
 

@@ -14,8 +14,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tasksapp import lifecycle
 from tasksapp.errors import JobNotFound
+from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import BizType, Job
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.pending_rows import Place, pages

@@ -15,11 +15,11 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from tasksapp import lifecycle
 from tasksapp.errors import WrongState
+from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.models import BizType, Job, Status
 from tasksapp.models.job_id import new_job_ids
-from tasksapp.scheduling import JobRequest, create, create_many
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import return_lost_leases
 from tasksapp.sql.write_outcomes import Finished, write_outcomes

@@ -11,9 +11,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
+from tasksapp.jobs.creation import JobRequest, create_many
 from tasksapp.models import BizType, Job, Status
 from tasksapp.reconcile import Difference, Reconciler
-from tasksapp.scheduling import JobRequest, create_many
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

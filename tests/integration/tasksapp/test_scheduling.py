@@ -14,8 +14,8 @@ from django.utils import timezone
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob, KeyTaken, TooManyInserts
+from tasksapp.jobs.creation import Created, JobRequest, Rejected, create, create_many
 from tasksapp.models import BizType, IdempotencyKey, Job, Status
-from tasksapp.scheduling import Created, JobRequest, Rejected, create, create_many
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

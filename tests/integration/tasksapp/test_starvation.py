@@ -10,9 +10,9 @@ import pytest
 from django.utils import timezone
 
 from delayhub.engine import TimerLane
+from tasksapp.jobs.creation import JobRequest, create_many
 from tasksapp.loader import Loader
 from tasksapp.models import Attempt, Job
-from tasksapp.scheduling import JobRequest, create_many
 from tests.integration.tasksapp.conftest import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver
 

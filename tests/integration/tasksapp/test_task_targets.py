@@ -14,8 +14,8 @@ from django.utils import timezone
 from delayhub import delayed_task
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from delayhub.engine import due_ms
+from tasksapp.jobs.creation import create
 from tasksapp.models import Job, Status
-from tasksapp.scheduling import create
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.task_runs import arguments_of
 from tasksapp.tasks import _forward, run_task

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasksapp.models import BizType
-from tasksapp.retry_policy import (
+from tasksapp.jobs.retry_policy import (
     LAST_CHANCE,
     LONGEST_RETRY_AFTER,
     LONGEST_WAIT,
@@ -14,6 +13,7 @@ from tasksapp.retry_policy import (
     TryAgain,
     age_used_up,
 )
+from tasksapp.models import BizType
 
 DUE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasksapp import rules
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs import validation as rules
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

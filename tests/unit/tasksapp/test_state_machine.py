@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from tasksapp.lifecycle import TRANSITIONS, allowed
+from tasksapp.jobs.verbs import TRANSITIONS, allowed
 from tasksapp.models import FINISHED, LIVE, Status
 
 PAGE = Path(__file__).parents[3] / "docs/state_machine.md"

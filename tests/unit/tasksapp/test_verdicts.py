@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from tasksapp import verdicts
+from tasksapp.jobs import completion as verdicts
 from tasksapp.models import BizType, Status
 from tasksapp.sql.claim_jobs import ClaimedJob
 from tasksapp.sql.write_outcomes import Tried

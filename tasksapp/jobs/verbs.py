@@ -17,8 +17,8 @@ from django.db import router, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from tasksapp import rules
 from tasksapp.errors import InvalidJob, JobNotFound, SeveralJobs, VersionConflict, WrongState
+from tasksapp.jobs import validation as rules
 from tasksapp.models import LIVE, Job, Status
 from tasksapp.timers.arming import Timer, forget, move
 

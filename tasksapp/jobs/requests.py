@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from tasksapp import rules
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.biz_types.insert_limit import admit
 from tasksapp.errors import InvalidJob, JobError
+from tasksapp.jobs import validation as rules
 from tasksapp.models import BizType
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.sql.insert_jobs import NewJob
@@ -21,7 +21,7 @@ from tasksapp.sql.insert_jobs import NewJob
 
 @dataclass(kw_only=True, slots=True)  # not frozen: that doubles the price of making one
 class JobRequest:
-    """What a caller asks for; ``tasksapp.rules`` says what each field may be.
+    """What a caller asks for; ``tasksapp.jobs.validation`` says what each field may be.
 
     Args:
         biz_type: the biz type's code.

@@ -13,8 +13,8 @@ from django.db import router, transaction
 from django.utils import timezone
 
 from tasksapp.conf import options
-from tasksapp.drafts import Draft, JobRequest, Rejected, drafts_of, request_hash
 from tasksapp.errors import KeyTaken
+from tasksapp.jobs.requests import Draft, JobRequest, Rejected, drafts_of, request_hash
 from tasksapp.models import Job
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.insert_jobs import NewJob, insert_jobs

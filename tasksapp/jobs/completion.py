@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from datetime import datetime
 
+from tasksapp.jobs.retry_policy import Exhausted, RetryPolicy, TryAgain
 from tasksapp.models import BizType, Status
-from tasksapp.retry_policy import Exhausted, RetryPolicy, TryAgain
 from tasksapp.sql.claim_jobs import ClaimedJob
 from tasksapp.sql.write_outcomes import Finished, Tried
 

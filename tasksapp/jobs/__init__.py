@@ -1,0 +1,1 @@
+"""Jobs: created, changed and ended by verbs."""
