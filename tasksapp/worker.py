@@ -21,10 +21,10 @@ from celery.signals import (
 from django.db import Error, connections, router
 
 from tasksapp.conf import options
-from tasksapp.loader import Loader
+from tasksapp.maintenance.loader import Loader
+from tasksapp.maintenance.purger import Purger
 from tasksapp.models import Job
 from tasksapp.post_office import close_post_office, warm_up
-from tasksapp.purge import Purger
 from tasksapp.timers.arming import client
 from tasksapp.timers.redis_clock import RedisClock
 

@@ -8,9 +8,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 from django.utils import timezone
 
+from tasksapp.maintenance.purger import count_old, purge
 from tasksapp.management.progress import Progress
 from tasksapp.models import BizType, Job
-from tasksapp.purge import count_old, purge
 from tasksapp.sql.purge_rows import Purged
 
 

@@ -10,7 +10,7 @@ from django.db import router
 from django.utils import timezone
 
 from tasksapp.conf import options as current_options
-from tasksapp.loader import Loader
+from tasksapp.maintenance.loader import Loader
 from tasksapp.management.progress import Progress
 from tasksapp.models import Job, Status
 

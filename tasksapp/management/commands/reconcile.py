@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
+from tasksapp.maintenance.reconciler import Reconciler
 from tasksapp.management.progress import Progress
 from tasksapp.models import BizType, Job
-from tasksapp.reconcile import Reconciler
 
 
 class Command(BaseCommand):

@@ -15,9 +15,9 @@ from tasksapp.errors import InvalidJob
 from tasksapp.jobs import verbs as lifecycle
 from tasksapp.jobs.creation import create
 from tasksapp.jobs.retry_policy import RetryPolicy
-from tasksapp.loader import Loader
+from tasksapp.maintenance.loader import Loader
+from tasksapp.maintenance.purger import purge
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
-from tasksapp.purge import purge
 from tasksapp.sql.claim_jobs import ClaimAnswer, claim_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from delayhub.engine import SystemClock, TimerLane
 from tasksapp.biz_types.breaker import Failures
 from tasksapp.biz_types.gate import gate_of
 from tasksapp.jobs.creation import JobRequest, create, create_many
-from tasksapp.loader import Loader
+from tasksapp.maintenance.loader import Loader
 from tasksapp.models import BizType, Job, Status
 from tasksapp.post_office import close_post_office, post_office
 from tasksapp.timers.arming import client

@@ -14,9 +14,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from delayhub.engine import TimerLane
-from tasksapp import loader as loader_module
 from tasksapp.jobs.creation import JobRequest, create, create_many
-from tasksapp.loader import Loader, Turn
+from tasksapp.maintenance import loader as loader_module
+from tasksapp.maintenance.loader import Loader, Turn
 from tasksapp.models import UNTIL_RESUMED, BizType, Job
 from tasksapp.worker import LoaderThread
 from tests.integration.tasksapp.conftest import MakeBizType

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from delayhub.engine import Lease, TimerLane
 from delayhub.testing import MovableClock
-from tasksapp import loader as loader_module
 from tasksapp.jobs.creation import create
-from tasksapp.loader import Loader, Turn
+from tasksapp.maintenance import loader as loader_module
+from tasksapp.maintenance.loader import Loader, Turn
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import renew_leases

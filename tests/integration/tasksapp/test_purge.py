@@ -11,9 +11,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from delayhub.testing import MovableClock
-from tasksapp.loader import Loader
+from tasksapp.maintenance.loader import Loader
+from tasksapp.maintenance.purger import Purger, purge
 from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
-from tasksapp.purge import Purger, purge
 from tasksapp.sql.purge_rows import BATCH_ROWS, Purged
 from tasksapp.worker import LoaderThread
 from tests.integration.tasksapp.conftest import MakeBizType

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.jobs.creation import JobRequest, create_many
+from tasksapp.maintenance.reconciler import Difference, Reconciler
 from tasksapp.models import BizType, Job, Status
-from tasksapp.reconcile import Difference, Reconciler
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

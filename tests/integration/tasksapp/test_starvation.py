@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from delayhub.engine import TimerLane
 from tasksapp.jobs.creation import JobRequest, create_many
-from tasksapp.loader import Loader
+from tasksapp.maintenance.loader import Loader
 from tasksapp.models import Attempt, Job
 from tests.integration.tasksapp.conftest import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver

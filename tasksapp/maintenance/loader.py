@@ -22,8 +22,8 @@ from tasksapp.biz_types.breaker import CLOSED, Breaker, read_breakers
 from tasksapp.biz_types.gate import gate_of, is_shut
 from tasksapp.conf import options
 from tasksapp.courier import moment
+from tasksapp.maintenance.database_uptime import Patience
 from tasksapp.models import BizType, Status
-from tasksapp.patience import Patience
 from tasksapp.sql import pending_rows as sweep
 from tasksapp.sql.pending_rows import Place, Row, count_pending, pages, standing
 from tasksapp.sql.renew_leases import return_lost_leases

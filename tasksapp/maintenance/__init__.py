@@ -1,0 +1,1 @@
+"""What keeps rows and timers in step, run by one worker at a time."""
