@@ -16,7 +16,7 @@ from tasksapp.errors import InvalidJob
 from tasksapp.jobs import creation as scheduling
 from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import BizType, Job
-from tasksapp.task_runs import run_task
+from tasksapp.workers.task_runner import run_task
 
 
 @dataclass(frozen=True, slots=True)

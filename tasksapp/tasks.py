@@ -12,10 +12,10 @@ from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, DelayedTask, run_job
 from delayhub.errors import UnknownTask
-from tasksapp import worker  # noqa: F401  connects the loader and the post office to the worker's life
 from tasksapp.biz_types.cache import catalogue
-from tasksapp.post_office import post_office
 from tasksapp.sql.claim_jobs import ClaimedJob
+from tasksapp.workers import signals as worker  # noqa: F401  connects the loader and the post office to the worker's life
+from tasksapp.workers.delivery_runtime import post_office
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,6 @@ from delayhub.engine import Gate, TimerLane
 from tasksapp.biz_types.breaker import CLOSED, Breaker, read_breakers
 from tasksapp.biz_types.gate import gate_of, is_shut
 from tasksapp.conf import options
-from tasksapp.courier import moment
 from tasksapp.maintenance.database_uptime import Patience
 from tasksapp.models import BizType, Status
 from tasksapp.sql import pending_rows as sweep
@@ -29,6 +28,7 @@ from tasksapp.sql.pending_rows import Place, Row, count_pending, pages, standing
 from tasksapp.sql.renew_leases import return_lost_leases
 from tasksapp.timers.arming import Timer, client, grouped, patient_lane, settle
 from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.claimer import moment
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from datetime import datetime
 
 from delayhub.engine import Clock
 from tasksapp.conf import options
-from tasksapp.courier import moment
 from tasksapp.models import BizType
 from tasksapp.sql.purge_rows import BATCH_ROWS, Purged, count_old_jobs, count_old_keys, purge_jobs, purge_keys
+from tasksapp.workers.claimer import moment
 
 #: Where nothing was left to delete, the next look comes after this long.
 IDLE_SECONDS = 60.0

@@ -10,11 +10,11 @@ from uuid import UUID
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.biz_types.gate import is_shut
 from tasksapp.conf import options
-from tasksapp.courier import moment
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.pending_rows import Row, count_pending, pages
 from tasksapp.timers.arming import Timer, client, grouped, patient_lane
 from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.claimer import moment
 
 #: Jobs that are due so soon may be on their way to a worker; what differs about them mends itself.
 MARGIN = timedelta(seconds=2)

@@ -18,7 +18,7 @@ from delayhub.engine import TimerLane, due_ms
 from tasksapp.errors import InvalidJob, WrongState
 from tasksapp.models import Attempt, BizType, Job, Status
 from tasksapp.sql.claim_jobs import claim_jobs
-from tasksapp.task_runs import lease_keeper
+from tasksapp.workers.task_runner import lease_keeper
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -18,8 +18,8 @@ from delayhub.webhooks.signature import new_secret
 from tasksapp.jobs import verbs as lifecycle
 from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
-from tasksapp.post_office import close_post_office, post_office
 from tasksapp.tasks import deliver
+from tasksapp.workers.delivery_runtime import close_post_office, post_office
 from tests.integration.tasksapp.conftest import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, answering
 

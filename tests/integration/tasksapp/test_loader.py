@@ -18,7 +18,7 @@ from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.maintenance import loader as loader_module
 from tasksapp.maintenance.loader import Loader, Turn
 from tasksapp.models import UNTIL_RESUMED, BizType, Job
-from tasksapp.worker import LoaderThread
+from tasksapp.workers.signals import LoaderThread
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,7 +15,7 @@ from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.purger import Purger, purge
 from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
 from tasksapp.sql.purge_rows import BATCH_ROWS, Purged
-from tasksapp.worker import LoaderThread
+from tasksapp.workers.signals import LoaderThread
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,8 +17,8 @@ from delayhub.engine import due_ms
 from tasksapp.jobs.creation import create
 from tasksapp.models import Job, Status
 from tasksapp.sql.claim_jobs import claim_jobs
-from tasksapp.task_runs import arguments_of
 from tasksapp.tasks import _forward, run_task
+from tasksapp.workers.task_runner import arguments_of
 from tests.integration.tasksapp.conftest import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

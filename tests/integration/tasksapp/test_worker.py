@@ -12,8 +12,8 @@ from celery.exceptions import WorkerShutdown
 from django.db import connections
 
 from delayhub.engine import TimerLane
-from tasksapp import post_office
-from tasksapp.worker import open_early
+from tasksapp.workers import delivery_runtime as post_office
+from tasksapp.workers.signals import open_early
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,7 +13,6 @@ from django.db import Error, router
 
 import delayhub
 from tasksapp.conf import options
-from tasksapp.courier import Courier
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.dispatcher import Dispatcher
 from tasksapp.delivery.fair_queue import Caps
@@ -22,6 +21,7 @@ from tasksapp.delivery.sender import Sender
 from tasksapp.models import Job
 from tasksapp.timers.arming import client
 from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.claimer import Courier
 
 logger = logging.getLogger(__name__)
 

@@ -24,9 +24,9 @@ from tasksapp.conf import options
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.purger import Purger
 from tasksapp.models import Job
-from tasksapp.post_office import close_post_office, warm_up
 from tasksapp.timers.arming import client
 from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.delivery_runtime import close_post_office, warm_up
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class _Running:
     thread: LoaderThread | None = None
 
 
-@worker_ready.connect(dispatch_uid="tasksapp.worker")
+@worker_ready.connect(dispatch_uid="tasksapp.workers.signals")
 def start_loader(sender: Any = None, **_: Any) -> None:
     """Starts the loader in a worker that consumes a timer lane."""
     if _Running.thread is None and _serves_timers(sender.app):
@@ -105,7 +105,7 @@ def start_loader(sender: Any = None, **_: Any) -> None:
         _Running.thread.start()
 
 
-@worker_ready.connect(dispatch_uid="tasksapp.worker.warm_up")
+@worker_ready.connect(dispatch_uid="tasksapp.workers.signals.warm_up")
 def open_early(sender: Any = None, **_: Any) -> None:
     """Opens the post office where its tasks will run; not in the parent of a prefork pool, whose children do.
 
@@ -121,14 +121,14 @@ def open_early(sender: Any = None, **_: Any) -> None:
         warm_up()
 
 
-@worker_process_init.connect(dispatch_uid="tasksapp.worker.warm_up")
+@worker_process_init.connect(dispatch_uid="tasksapp.workers.signals.warm_up")
 def open_early_in_child(**_: Any) -> None:
     """The same in a child, right after the fork."""
     if _serves_timers(current_app):
         warm_up()
 
 
-@worker_shutting_down.connect(dispatch_uid="tasksapp.worker")
+@worker_shutting_down.connect(dispatch_uid="tasksapp.workers.signals")
 def stop_loader(**_: Any) -> None:
     """Lets another worker's loader take over at once."""
     thread, _Running.thread = _Running.thread, None
@@ -137,8 +137,8 @@ def stop_loader(**_: Any) -> None:
         threading.Thread(target=thread.stop, name="delayhub-loader-stop", daemon=True).start()
 
 
-@worker_process_shutdown.connect(dispatch_uid="tasksapp.worker")
-@worker_shutdown.connect(dispatch_uid="tasksapp.worker")
+@worker_process_shutdown.connect(dispatch_uid="tasksapp.workers.signals")
+@worker_shutdown.connect(dispatch_uid="tasksapp.workers.signals")
 def finish_deliveries(**_: Any) -> None:
     """Lets open callbacks end, and writes every outcome, before the process does."""
     close_post_office()

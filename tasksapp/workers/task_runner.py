@@ -17,12 +17,12 @@ from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, Outco
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.conf import options
 from tasksapp.jobs import completion as verdicts
-from tasksapp.lease_keeper import Held, LeaseKeeper
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs
 from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
 from tasksapp.timers.arming import Timer, client, move, settle
 from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.lease_keeper import Held, LeaseKeeper
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""What runs in a Celery worker: claims, deliveries, task runs, leases."""
