@@ -17,6 +17,6 @@ class TasksAppConfig(AppConfig):
     def ready(self) -> None:
         from delayhub.celery_support.job_store import register_job_store  # noqa: PLC0415  leave it to those who set Django up
         from tasksapp import checks  # noqa: F401, PLC0415  register themselves
-        from tasksapp.job_store import TableStore  # noqa: PLC0415  needs the models
+        from tasksapp.task_backends.delayed_task import TableStore  # noqa: PLC0415  needs the models
 
         register_job_store(TableStore())

@@ -1,0 +1,1 @@
+"""Where tasks of other frameworks become jobs."""
