@@ -20,5 +20,5 @@ urlpatterns = [
     path("readyz", readyz),
 ]
 
-handler404 = "tasksapp.api.problems.page_not_found"
-handler500 = "tasksapp.api.problems.server_error"
+handler404 = "tasksapp.api.http.problems.page_not_found"
+handler500 = "tasksapp.api.http.problems.server_error"

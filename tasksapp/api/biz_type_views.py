@@ -8,9 +8,9 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasksapp.api.entry import Entry, fields_of
+from tasksapp.api.http.view import Entry, fields_of
 from tasksapp.api.job_views import shown, version_of
-from tasksapp.api.representation import BizTypeSerializer, JobSerializer, biz_type_json
+from tasksapp.api.representation.job import BizTypeSerializer, JobSerializer, biz_type_json
 from tasksapp.api.requests import MOVE_FIELDS, MoveRequestSerializer, VerbRequestSerializer, only_known
 from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import BizType, Job

@@ -14,12 +14,12 @@ from django.db import router
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from tasksapp.api import transactions
-from tasksapp.api.authentication import caller_of
-from tasksapp.api.json_body import fields_of
-from tasksapp.api.problems import Refused, internal_error
-from tasksapp.api.refusals import problem_of
-from tasksapp.api.representation import created_json
+from tasksapp.api.http import transactions
+from tasksapp.api.http.authentication import caller_of
+from tasksapp.api.http.exception_handler import problem_of
+from tasksapp.api.http.json_body import fields_of
+from tasksapp.api.http.problems import Refused, internal_error
+from tasksapp.api.representation.job import created_json
 from tasksapp.api.requests import MAX_BULK, job_request, only_known, refused
 from tasksapp.errors import InvalidJob, JobError
 from tasksapp.jobs import creation as scheduling

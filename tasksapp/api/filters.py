@@ -12,7 +12,7 @@ from django_filters.fields import IsoDateTimeField
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from tasksapp.api.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.models import Job, Status
 
 

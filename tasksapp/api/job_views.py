@@ -14,10 +14,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp.api.creation import create_job, create_jobs
-from tasksapp.api.entry import Entry, fields_of
 from tasksapp.api.filters import JobFilters, RefusingFilters
-from tasksapp.api.paging import NewestFirst
-from tasksapp.api.representation import (
+from tasksapp.api.http.paging import NewestFirst
+from tasksapp.api.http.view import Entry, fields_of
+from tasksapp.api.representation.job import (
     AttemptSerializer,
     CreatedJobSerializer,
     JobSerializer,

@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from tasksapp.api.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.jobs import validation as rules
 from tasksapp.jobs.creation import JobRequest
 

@@ -5,7 +5,7 @@ import pytest
 import redis
 from django.test import Client
 
-from tasksapp.api.authentication import forget_known_keys
+from tasksapp.api.http.authentication import forget_known_keys
 from tasksapp.models import ApiKey, BizType
 from tasksapp.timers.arming import arming as timers
 

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.utils.encoders import JSONEncoder
 
-from tasksapp.api.representation import AttemptSerializer, CreatedJobSerializer, JobSerializer
+from tasksapp.api.representation.job import AttemptSerializer, CreatedJobSerializer, JobSerializer
 from tasksapp.models import Attempt, BizType, Job, Status
 
 Ask = Callable[..., Any]

@@ -19,7 +19,7 @@ from django.urls import include, path
 from delayhub.engine import TimerLane
 from delayhub.local.redis_server import RedisServer
 from tasksapp.api import urls
-from tasksapp.api.authentication import forget_known_keys
+from tasksapp.api.http.authentication import forget_known_keys
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.jobs import verbs as lifecycle
 from tasksapp.jobs.creation import create

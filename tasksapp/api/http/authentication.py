@@ -11,7 +11,7 @@ from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from tasksapp.api.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.models import ApiKey
 
 #: Seconds that a key is known without asking the database; as long does a disabled key go on to work.

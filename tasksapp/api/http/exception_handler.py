@@ -9,7 +9,7 @@ from typing import Any
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import APIException, MethodNotAllowed, NotAcceptable
 
-from tasksapp.api.problems import FieldError, Problem, Refused, internal_error
+from tasksapp.api.http.problems import FieldError, Problem, Refused, internal_error
 from tasksapp.errors import (
     InvalidJob,
     JobNotFound,

@@ -12,10 +12,10 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
-from tasksapp.api import json_body, transactions
-from tasksapp.api.authentication import ApiKeyAuthentication
-from tasksapp.api.refusals import handle
-from tasksapp.api.schema import ProblemSchema
+from tasksapp.api.http import json_body, transactions
+from tasksapp.api.http.authentication import ApiKeyAuthentication
+from tasksapp.api.http.exception_handler import handle
+from tasksapp.api.http.openapi import ProblemSchema
 
 
 class JsonAlone(BaseContentNegotiation):

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
-from tasksapp.api.problems import MEDIA_TYPE
+from tasksapp.api.http.problems import MEDIA_TYPE
 
 _PROBLEM = {
     "type": "object",
@@ -67,7 +67,7 @@ class ProblemSchema(AutoSchema):
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # spectacular's registry metaclass
     """Tells spectacular how callers name themselves."""
 
-    target_class = "tasksapp.api.authentication.ApiKeyAuthentication"
+    target_class = "tasksapp.api.http.authentication.ApiKeyAuthentication"
     name = "apiKey"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:

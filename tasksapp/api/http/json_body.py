@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn, Protocol
 
-from tasksapp.api.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.conf import options
 
 #: A job's body may be as large as the options say; the rest of the request is small, and JSON escapes may triple it.

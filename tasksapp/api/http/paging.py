@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from tasksapp.api.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import FieldError, Problem, Refused
 
 
 class NewestFirst(BasePagination):

@@ -1,0 +1,1 @@
+"""What all views of the API share: who calls, JSON, pages, problems, OpenAPI."""
