@@ -10,7 +10,8 @@ from rest_framework.response import Response
 
 from tasksapp.api.http.view import Entry, fields_of
 from tasksapp.api.job_views import shown, version_of
-from tasksapp.api.representation.job import BizTypeSerializer, JobSerializer, biz_type_json
+from tasksapp.api.representation.biz_type import BizTypeSerializer, biz_type_json
+from tasksapp.api.representation.job import JobSerializer
 from tasksapp.api.requests import MOVE_FIELDS, MoveRequestSerializer, VerbRequestSerializer, only_known
 from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import BizType, Job

@@ -17,13 +17,8 @@ from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.filters import JobFilters, RefusingFilters
 from tasksapp.api.http.paging import NewestFirst
 from tasksapp.api.http.view import Entry, fields_of
-from tasksapp.api.representation.job import (
-    AttemptSerializer,
-    CreatedJobSerializer,
-    JobSerializer,
-    attempt_json,
-    job_json,
-)
+from tasksapp.api.representation.attempt import AttemptSerializer, attempt_json
+from tasksapp.api.representation.job import CreatedJobSerializer, JobSerializer, job_json
 from tasksapp.api.requests import (
     MOVE_FIELDS,
     VERB_FIELDS,

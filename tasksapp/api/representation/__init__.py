@@ -1,1 +1,1 @@
-"""Representation."""
+"""How jobs, attempts and biz types look from outside."""

@@ -1,4 +1,4 @@
-"""How jobs, attempts and biz types look from outside. The serializers describe it; plain functions make it."""
+"""How a job looks from outside. The serializers describe it; plain functions make it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from tasksapp.api.representation.moment import moment
 from tasksapp.jobs.creation import Created
-from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.models import Job, Status
 from tasksapp.sql.insert_jobs import NewJob
-
-
-def moment(value: datetime | None) -> str | None:
-    """A time as ISO 8601 in UTC, to the microsecond."""
-    return None if value is None else value.isoformat().replace("+00:00", "Z")
 
 
 def job_json(job: Job, *, biz_type: str) -> dict[str, Any]:
@@ -80,37 +76,6 @@ def _new_job_json(row: NewJob, now: datetime, biz_type: str) -> dict[str, Any]:
     }
 
 
-def attempt_json(attempt: Attempt) -> dict[str, Any]:
-    """An attempt, as :class:`AttemptSerializer` describes it."""
-    return {
-        "number": attempt.number,
-        "started_at": moment(attempt.started_at),
-        "duration_ms": attempt.duration_ms,
-        "lateness_ms": attempt.lateness_ms,
-        "status_code": attempt.status_code,
-        "response_headers": attempt.response_headers,
-        "response_body": attempt.response_body,
-        "error": attempt.error,
-        "worker": attempt.worker,
-    }
-
-
-def biz_type_json(biz_type: BizType) -> dict[str, Any]:
-    """A biz type, as :class:`BizTypeSerializer` describes it. Secrets stay inside."""
-    return {
-        "code": biz_type.code,
-        "name": biz_type.name,
-        "description": biz_type.description,
-        "enabled": biz_type.enabled,
-        "paused_until": moment(biz_type.paused_until),
-        "target": str(biz_type.target),
-        "max_attempts": biz_type.max_attempts,
-        "timeout_seconds": biz_type.timeout_seconds,
-        "guarantee": str(biz_type.guarantee),
-        "lane": biz_type.lane,
-    }
-
-
 class JobSerializer(serializers.Serializer[Any]):
     """A job."""
 
@@ -140,32 +105,3 @@ class CreatedJobSerializer(JobSerializer):
     replaced = serializers.BooleanField(help_text="It waited under the debounce key, and has this content now.")
     armed = serializers.BooleanField(allow_null=True, help_text="Whether its timer is set; if not, it will be soon.")
     past_due = serializers.BooleanField(help_text="Its time had passed already: it fires at once.")
-
-
-class AttemptSerializer(serializers.Serializer[Any]):
-    """One attempt to deliver a job."""
-
-    number = serializers.IntegerField()
-    started_at = serializers.DateTimeField()
-    duration_ms = serializers.IntegerField()
-    lateness_ms = serializers.IntegerField()
-    status_code = serializers.IntegerField(allow_null=True)
-    response_headers = serializers.DictField(child=serializers.CharField())
-    response_body = serializers.CharField(allow_blank=True)
-    error = serializers.CharField(allow_blank=True)
-    worker = serializers.CharField(allow_blank=True)
-
-
-class BizTypeSerializer(serializers.Serializer[Any]):
-    """A kind of job."""
-
-    code = serializers.CharField()
-    name = serializers.CharField(allow_blank=True)
-    description = serializers.CharField(allow_blank=True)
-    enabled = serializers.BooleanField()
-    paused_until = serializers.DateTimeField(allow_null=True)
-    target = serializers.ChoiceField(choices=BizType.Target.choices)
-    max_attempts = serializers.IntegerField()
-    timeout_seconds = serializers.FloatField()
-    guarantee = serializers.ChoiceField(choices=BizType.Guarantee.choices)
-    lane = serializers.CharField()

@@ -1,0 +1,39 @@
+"""How an attempt looks from outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from tasksapp.api.representation.moment import moment
+from tasksapp.models import Attempt
+
+
+def attempt_json(attempt: Attempt) -> dict[str, Any]:
+    """An attempt, as :class:`AttemptSerializer` describes it."""
+    return {
+        "number": attempt.number,
+        "started_at": moment(attempt.started_at),
+        "duration_ms": attempt.duration_ms,
+        "lateness_ms": attempt.lateness_ms,
+        "status_code": attempt.status_code,
+        "response_headers": attempt.response_headers,
+        "response_body": attempt.response_body,
+        "error": attempt.error,
+        "worker": attempt.worker,
+    }
+
+
+class AttemptSerializer(serializers.Serializer[Any]):
+    """One attempt to deliver a job."""
+
+    number = serializers.IntegerField()
+    started_at = serializers.DateTimeField()
+    duration_ms = serializers.IntegerField()
+    lateness_ms = serializers.IntegerField()
+    status_code = serializers.IntegerField(allow_null=True)
+    response_headers = serializers.DictField(child=serializers.CharField())
+    response_body = serializers.CharField(allow_blank=True)
+    error = serializers.CharField(allow_blank=True)
+    worker = serializers.CharField(allow_blank=True)
