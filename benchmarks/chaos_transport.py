@@ -26,8 +26,8 @@ from pathlib import Path
 from benchmarks.chaos_crowd import POLL_SECONDS, Crowd
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
-from tests.acceptance.tcp_proxy import TcpProxy
 from tests.integration.transport.sentinels import NAME, Sentinels
+from tests.tcp_proxy import TcpProxy
 
 #: Seconds that a slow connection is slow, and by how much.
 SLOW_SECONDS, SLOW_BY = 3.0, 0.3

@@ -15,7 +15,7 @@ from delayhub.demo.receiver import Received, read_received
 from delayhub.demo.report import FollowedJob, follow
 from delayhub.demo.scenario import PlannedJob
 from delayhub.demo.site import Site, SiteOptions
-from tests.acceptance.waiting import wait_until
+from tests.waiting import wait_until
 
 #: Short leases, so that what a killed worker held is back within seconds.
 SHORT_LEASES = {"DELAYHUB_LEASE_SECONDS": "3", "DELAYHUB_BROKER_LEASE_SECONDS": "3"}

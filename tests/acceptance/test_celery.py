@@ -15,7 +15,7 @@ from celery.exceptions import TaskRevokedError
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.celery_worker import CeleryWorker, wait_for
-from tests.acceptance.tcp_proxy import TcpProxy
+from tests.tcp_proxy import TcpProxy
 
 
 def runs(proj: Any, event: str = "start") -> list[str]:

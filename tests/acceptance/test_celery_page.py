@@ -14,8 +14,9 @@ import redis
 
 from delayhub.engine import Counts, DelayQueue, Entry
 from delayhub.local.redis_server import RedisServer
+from tests.repository import ROOT
 
-PAGE = (Path(__file__).parents[2] / "docs/celery.md").read_text()
+PAGE = (ROOT / "docs/celery.md").read_text()
 
 
 @pytest.mark.slow

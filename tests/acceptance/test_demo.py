@@ -16,7 +16,7 @@ import pytest
 
 from delayhub.errors import DataFolderInUse
 from delayhub.local.data_folder import DataFolder
-from tests.acceptance.waiting import wait_until
+from tests.waiting import wait_until
 
 DEMO = [sys.executable, "-m", "delayhub.cli", "demo", "--jobs", "60", "--seconds", "4"]
 

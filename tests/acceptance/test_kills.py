@@ -10,7 +10,7 @@ from delayhub.demo.report import FollowedJob
 from delayhub.demo.scenario import plan
 from delayhub.demo.site import Site
 from tests.acceptance.site import create_on, now, received_by, site_in, wait_until_all_ended
-from tests.acceptance.waiting import wait_until
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

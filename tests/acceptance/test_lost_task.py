@@ -15,7 +15,7 @@ import redis
 
 from delayhub.local.redis_server import RedisServer
 from delayhub.local.service import Service
-from tests.acceptance.waiting import wait_until
+from tests.waiting import wait_until
 
 PROJECT = Path(__file__).parent / "task_project"
 #: Makes the biz type with the shortest lease there can be, and a job for each name.

@@ -14,9 +14,10 @@ import redis
 
 from delayhub.local.redis_server import RedisServer
 from delayhub.local.service import Service
-from tests.acceptance.waiting import wait_until
+from tests.repository import ROOT
+from tests.waiting import wait_until
 
-SHOP = Path(__file__).parents[2] / "examples" / "order_timeout"
+SHOP = ROOT / "examples" / "order_timeout"
 
 
 @pytest.fixture

@@ -17,9 +17,10 @@ import requests
 from delayhub.demo.receiver import read_received
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.site import site_in
-from tests.acceptance.waiting import wait_until
+from tests.repository import ROOT
+from tests.waiting import wait_until
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+README = (ROOT / "README.md").read_text()
 DEADLINE_SECONDS = 60
 
 

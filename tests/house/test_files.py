@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.house.repository import ROOT, python_files, text_files
+from tests.repository import ROOT, python_files, text_files
 
 USUAL_LINES = 300
 MOST_LINES = 400

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.repository import ROOT
+from tests.repository import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text()

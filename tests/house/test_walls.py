@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from tests.house.repository import ROOT
+from tests.repository import ROOT
 
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 

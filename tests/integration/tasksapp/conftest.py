@@ -14,7 +14,7 @@ from delayhub.local.redis_server import RedisServer
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.models import BizType
 from tasksapp.tasks import deliver
-from tasksapp.timers.arming import arming as timers
+from tasksapp.timers import arming as timers
 from tasksapp.workers.delivery_runtime import close_post_office, post_office
 from tests.integration.tasksapp.receiver import Receiver
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,9 @@ from django.core.management import call_command, get_commands
 
 from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.models import BizType, Job, Status
+from tests.repository import ROOT
 
-PAGE = (Path(__file__).parents[3] / "docs/jobs.md").read_text()
+PAGE = (ROOT / "docs/jobs.md").read_text()
 
 
 @pytest.mark.django_db(transaction=True)

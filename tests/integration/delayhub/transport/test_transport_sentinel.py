@@ -1,0 +1,42 @@
+"""Behind Sentinel: the master is found, and found again when it has fallen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kombu import Connection, Consumer, Producer, Queue
+
+from delayhub.engine import Counts, DelayQueue
+from delayhub.transport import register
+from tests.integration.delayhub.transport.sentinels import NAME, Sentinels, wait
+
+register()
+
+
+@pytest.mark.slow
+def test_what_replicas_have_is_delivered_by_the_next_master(tmp_path: Path) -> None:
+    got: list[Any] = []
+
+    def on_message(message: Any) -> None:
+        got.append(message.payload)
+        message.ack()
+
+    with Sentinels(tmp_path) as sentinels:
+        # Replication is asynchronous; who publishes can wait for it.
+        safe = {"master_name": NAME, "wait_replicas": 2, "wait_seconds": 5}
+        with Connection(sentinels.url, transport_options=safe) as connection:
+            for number in range(20):
+                Producer(connection.channel()).publish(number, routing_key="q")
+
+        sentinels.kill_the_master()
+
+        with Connection(sentinels.url, transport_options={"master_name": NAME}) as connection:
+            with connection.channel() as channel, Consumer(channel, [Queue("q")], on_message=on_message):
+                while len(got) < 20:
+                    connection.drain_events(timeout=5)
+        with sentinels.client() as client:
+            wait(lambda: DelayQueue(client, "q").count() == Counts(0, 0, 0, 0), seconds=5)
+
+    assert got == list(range(20))

@@ -1,0 +1,114 @@
+"""The API does what its OpenAPI schema says, whatever it is sent: generated requests, the same ones in every run."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+import schemathesis
+from django.core.wsgi import get_wsgi_application
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    ignored_auth,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from delayhub.local.redis_server import RedisServer
+from tasksapp.jobs.creation import create
+from tasksapp.models import BizType, Job, Status
+from tasksapp.timers import arming as timers
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    unsupported_method,
+    ignored_auth,
+]
+OPERATIONS = [
+    ("GET", "/api/v1/jobs"),
+    ("POST", "/api/v1/jobs"),
+    ("POST", "/api/v1/jobs/bulk"),
+    ("GET", "/api/v1/jobs/{id}"),
+    ("PATCH", "/api/v1/jobs/{id}"),
+    ("GET", "/api/v1/jobs/{id}/attempts"),
+    ("POST", "/api/v1/jobs/{id}/cancel"),
+    ("POST", "/api/v1/jobs/{id}/drop"),
+    ("POST", "/api/v1/jobs/{id}/redrive"),
+    ("POST", "/api/v1/jobs/{id}/run"),
+    ("GET", "/api/v1/biz-types"),
+    ("GET", "/api/v1/biz-types/{code}"),
+    ("GET", "/api/v1/biz-types/{code}/jobs/{biz_id}"),
+    ("PATCH", "/api/v1/biz-types/{code}/jobs/{biz_id}"),
+    ("POST", "/api/v1/biz-types/{code}/jobs/{biz_id}/cancel"),
+    ("POST", "/api/v1/biz-types/{code}/jobs/{biz_id}/run"),
+]
+
+
+@pytest.fixture
+def schema(key: str, biz_type: BizType, redis_server: RedisServer, settings: Any) -> Any:
+    """The schema, as a client reads it."""
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": redis_server.url, "ARM_TIMEOUT_SECONDS": 5.0}
+    timers._rest.until = 0.0
+    return schemathesis.openapi.from_wsgi("/api/schema?format=json", get_wsgi_application())
+
+
+def aim(case: Any, number: int, job: Job) -> None:
+    """Lets every second request name what is there, so that it comes further than to a refusal."""
+    if number % 2:
+        return
+    if case.path_parameters:
+        there = {"id": str(job.id), "code": "order.close", "biz_id": "there"}
+        case.path_parameters = {name: there[name] for name in case.path_parameters}
+    bodies = case.body.get("jobs", [case.body]) if isinstance(case.body, dict) else []
+    for body in bodies if isinstance(bodies, list) else []:
+        if isinstance(body, dict) and "biz_type" in body:
+            body["biz_type"] = "order.close"
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_an_operation_answers_as_the_schema_says(
+    schema: Any, key: str, method: str, path: str, redis_client: redis.Redis
+) -> None:
+    job = Job.objects.get(id=create("order.close", biz_id="there", delay=timedelta(hours=1)).job_id)
+    operation = schema[path][method]
+    sent = 0
+
+    @given(case=operation.as_strategy())
+    @settings(
+        max_examples=15,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def check(case: Any) -> None:
+        nonlocal sent
+        aim(case, sent, job)
+        sent += 1
+        case.call_and_validate(headers={"Authorization": f"Bearer {key}"}, checks=CHECKS)
+        Job.objects.filter(id=job.id).update(status=Status.DEAD if sent % 4 else Status.PENDING)
+
+    check()
+    assert sent >= 1
+
+
+def test_every_operation_of_the_schema_is_tried(schema: Any) -> None:
+    described = {(result.ok().method.upper(), result.ok().path) for result in schema.get_all_operations()}
+
+    assert described == set(OPERATIONS)

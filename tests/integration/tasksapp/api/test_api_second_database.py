@@ -1,0 +1,153 @@
+"""Jobs on a database of their own, by a router, in a project whose requests are transactions."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Iterator
+from datetime import timedelta
+from types import ModuleType
+from typing import Any
+
+import pytest
+import redis
+from django.core.management import call_command
+from django.db import connection, connections, transaction
+from django.test import Client
+from django.urls import include, path
+
+from delayhub.engine import TimerLane
+from delayhub.local.redis_server import RedisServer
+from tasksapp.api import urls
+from tasksapp.api.http.authentication import forget_known_keys
+from tasksapp.biz_types.cache import catalogue
+from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.creation import create
+from tasksapp.models import ApiKey, BizType, Job
+from tasksapp.timers import arming as timers
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "jobs"])
+
+
+class JobsElsewhere:
+    """Puts this app's tables, and nothing else, on the database ``jobs``."""
+
+    def db_for_read(self, model: Any, **hints: Any) -> str | None:
+        return "jobs" if model._meta.app_label == "tasksapp" else None
+
+    db_for_write = db_for_read
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _second_database(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """A database of the same kind as the first, before the tests ask for both."""
+    config = copy.deepcopy(connections.settings["default"])
+    second = f"{config['NAME']}_jobs"
+    if connection.vendor == "sqlite":
+        second = str(tmp_path_factory.mktemp("second") / "jobs.sqlite3")
+    connections.settings["jobs"] = {**config, "NAME": second}
+    with django_db_blocker.unblock():
+        _run_on_postgresql(f'CREATE DATABASE "{second}"')
+        call_command("migrate", database="jobs", verbosity=0)
+    yield
+    with django_db_blocker.unblock():
+        connections["jobs"].close()
+        del connections["jobs"]
+        del connections.settings["jobs"]
+        _run_on_postgresql(f'DROP DATABASE "{second}"')
+
+
+def _run_on_postgresql(statement: str) -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+
+
+@pytest.fixture(autouse=True)
+def _two_databases(
+    transactional_db: None, settings: Any, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Jobs are on the second one; requests are transactions on both."""
+    settings.DATABASE_ROUTERS = [JobsElsewhere()]
+    settings.DELAYHUB = {"REDIS_URL": redis_server.url, "ARM_TIMEOUT_SECONDS": 5.0}
+    for alias in ("default", "jobs"):
+        monkeypatch.setitem(connections.settings[alias], "ATOMIC_REQUESTS", True)
+    timers._rest.until = 0.0
+    catalogue.forget()
+    forget_known_keys()
+    yield
+    catalogue.forget()
+    forget_known_keys()
+
+
+@pytest.fixture
+def lane(redis_client: redis.Redis) -> TimerLane:
+    return TimerLane(redis_client, "delayhub.timers")
+
+
+@pytest.fixture
+def biz_type(_two_databases: None) -> BizType:
+    return BizType.objects.create(code="order.close", url="https://receiver.example/hook")
+
+
+def on_default() -> int:
+    """Jobs on the first database, where none should be."""
+    return Job.objects.using("default").count()
+
+
+def test_jobs_and_their_verbs_follow_the_router(biz_type: BizType, lane: TimerLane) -> None:
+    made = create("order.close", biz_id="1", delay=60, idempotency_key="i", debounce_key="d")
+    later = create("order.close", biz_id="1", delay=90, debounce_key="d")
+
+    assert (made.armed, later.armed, later.job_id) == (True, True, made.job_id)
+    assert made.job._state.db == later.job._state.db == "jobs"
+    assert lane.count() == 1
+    assert lifecycle.cancel(lifecycle.find_live("order.close", "1").id).status == "cancelled"
+    assert lane.count() == 0
+    assert (Job.objects.count(), on_default()) == (1, 0)
+
+
+def test_a_database_that_is_named_goes_before_the_router(biz_type: BizType, lane: TimerLane) -> None:
+    BizType.objects.using("default").create(code="order.close", url="https://receiver.example/hook")
+
+    made = create("order.close", delay=timedelta(minutes=1), using="default")
+
+    assert made.armed
+    assert (made.job._state.db, Job.objects.count(), on_default()) == ("default", 0, 1)
+
+
+def test_timers_wait_for_the_commit_of_the_jobs_database_alone(biz_type: BizType, lane: TimerLane) -> None:
+    with transaction.atomic():
+        assert create("order.close", delay=60).armed is True
+        transaction.set_rollback(True)
+    assert (Job.objects.count(), lane.count()) == (1, 1)
+
+    with transaction.atomic(using="jobs"):
+        assert create("order.close", delay=60).armed is None
+        assert lane.count() == 1
+        transaction.set_rollback(True, using="jobs")
+    assert (Job.objects.count(), lane.count()) == (1, 1)
+
+
+def test_the_api_knows_what_it_armed_though_requests_are_transactions(
+    biz_type: BizType, lane: TimerLane, settings: Any
+) -> None:
+    # The addresses are made once, for the databases that there are then.
+    root = ModuleType("addresses_of_two_databases")
+    root.__dict__["urlpatterns"] = [path("api/", include(importlib.reload(urls).urlpatterns))]
+    settings.ROOT_URLCONF = root
+    headers = {"authorization": f"Bearer {ApiKey.objects.issue('caller').key}"}
+    job = {"biz_type": "order.close", "delay": 60}
+
+    def ask(where: str, body: Any) -> Any:
+        return Client().post(f"/api/v1/{where}", body, content_type="application/json", headers=headers).json()
+
+    made = ask("jobs", job)
+    assert made["armed"] is True
+    assert lane.count() == 1
+    assert ask("jobs/bulk", {"jobs": [job, {"biz_type": "nope"}]})["created"] == 1
+    assert ask(f"jobs/{made['id']}/cancel", {})["status"] == "cancelled"
+    assert lane.count() == 1
+    assert (Job.objects.count(), on_default()) == (2, 0)

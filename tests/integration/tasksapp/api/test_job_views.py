@@ -1,0 +1,286 @@
+"""Jobs over REST: what is accepted, what is refused and how, and that a refusal leaves nothing half-made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from rest_framework.utils.encoders import JSONEncoder
+
+from tasksapp.api.representation.attempt import AttemptSerializer
+from tasksapp.api.representation.job import CreatedJobSerializer, JobSerializer
+from tasksapp.models import Attempt, BizType, Job, Status
+
+Ask = Callable[..., Any]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def problem(response: Any, status: int) -> dict[str, Any]:
+    """The problem document of a refusal with that status."""
+    assert response.status_code == status, response.content
+    assert response["Content-Type"] == "application/problem+json"
+    document: dict[str, Any] = json.loads(response.content)
+    assert document["status"] == status
+    assert document["errors"]
+    return document
+
+
+def test_a_job_is_created_and_armed(ask: Ask, biz_type: BizType) -> None:
+    response = ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42", "delay": 60, "body": {"order": 42}})
+
+    assert response.status_code == 201
+    answer = response.json()
+    assert (answer["status"], answer["created"], answer["armed"], answer["past_due"]) == ("pending", True, True, False)
+    assert answer["body"] == {"order": 42}
+    assert response["Location"] == f"/api/v1/jobs/{answer['id']}"
+    assert Job.objects.get().biz_id == "42"
+    assert set(answer) == set(CreatedJobSerializer().fields)
+
+
+def test_a_due_time_in_the_past_fires_now_and_says_so(ask: Ask, biz_type: BizType) -> None:
+    answer = ask("POST", "/jobs", {"biz_type": "order.close", "due_at": "2020-01-01T00:00:00Z"}).json()
+
+    assert answer["past_due"] is True
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "code"),
+    [
+        ({}, "biz_type", "required"),
+        ({"biz_type": "unknown"}, "biz_type", "unknown"),
+        ({"biz_type": 7}, "biz_type", "invalid"),
+        ({"biz_type": "order.close", "delay": -1}, "delay", "negative"),
+        ({"biz_type": "order.close", "delay": "soon"}, "delay", "invalid"),
+        ({"biz_type": "order.close", "delay": 1e12}, "delay", "too_far"),
+        ({"biz_type": "order.close", "due_at": "2200-01-01T00:00:00Z"}, "due_at", "too_far"),
+        ({"biz_type": "order.close", "due_at": "2026-13-01T00:00:00Z"}, "due_at", "invalid"),
+        # a time without a zone names no moment
+        ({"biz_type": "order.close", "due_at": "2027-01-01T00:00:00"}, "due_at", "no_time_zone"),
+        ({"biz_type": "order.close", "due_at": "2027-01-01T00:00:00Z", "delay": 5}, "delay", "conflict"),
+        ({"biz_type": "order.close", "body": "x" * 70_000}, "body", "too_large"),
+        ({"biz_type": "order.close", "body": {"a": "\x00"}}, "body", "nul"),
+        ({"biz_type": "order.close", "body": 2**70}, "body", "number"),
+        ({"biz_type": "order.close", "priority": 10}, "priority", "invalid"),
+        ({"biz_type": "order.close", "max_attempts": 0}, "max_attempts", "invalid"),
+        ({"biz_type": "order.close", "biz_id": "x" * 201}, "biz_id", "too_long"),
+        ({"biz_type": "order.close", "colour": "red"}, "colour", "unknown"),
+    ],
+)
+def test_a_bad_field_is_named_and_nothing_is_made(
+    ask: Ask, biz_type: BizType, fields: dict[str, Any], field: str, code: str
+) -> None:
+    (error,) = problem(ask("POST", "/jobs", fields), 400)["errors"]
+
+    assert (error["field"], error["code"]) == (field, code)
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("raw", "content_type", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"", "application/json", 400),
+        (b"[]", "application/json", 400),
+        (b'{"body": NaN}', "application/json", 400),
+        (b"\xff", "application/json", 400),
+        (b'{"a": 1, "a": 2}', "application/json", 400),
+        (b'{"body": "\\ud800"}', "application/json", 400),
+        (b'{"body": ' + b"[" * 100_000, "application/json", 400),
+        (b"a=1", "application/x-www-form-urlencoded", 415),
+        (b" " * 1_000_000, "application/json", 413),
+    ],
+)
+def test_a_body_that_is_not_json_is_refused(client: Any, key: str, raw: bytes, content_type: str, status: int) -> None:
+    response = client.post(
+        "/api/v1/jobs", data=raw, content_type=content_type, headers={"authorization": f"Bearer {key}"}
+    )
+
+    problem(response, status)
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer dh_wrong", "Basic dXNlcjpwYXNz"])
+def test_a_caller_without_a_valid_key_is_refused(client: Any, db: None, header: str) -> None:
+    response = client.get("/api/v1/jobs", headers={"authorization": header} if header else {})
+
+    problem(response, 401)
+    assert response["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_the_same_key_and_request_make_one_job_and_another_request_is_a_conflict(ask: Ask, biz_type: BizType) -> None:
+    fields = {"biz_type": "order.close", "biz_id": "42", "delay": 60}
+    header = {"idempotency-key": "k-1"}
+
+    first, again = ask("POST", "/jobs", fields, **header), ask("POST", "/jobs", fields, **header)
+    other = ask("POST", "/jobs", {**fields, "biz_id": "43"}, **header)
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["id"] == again.json()["id"]
+    assert problem(other, 409)["job_id"] == first.json()["id"]
+    assert Job.objects.count() == 1
+
+
+def test_the_same_debounce_key_replaces_what_waits_and_says_so(ask: Ask, biz_type: BizType) -> None:
+    fields = {"biz_type": "order.close", "delay": 60, "debounce_key": "cart-7"}
+    first, later = (ask("POST", "/jobs", {**fields, "body": word}) for word in ("one", "two"))
+    job = {**fields, "body": "three"}
+    bulk = ask("POST", "/jobs/bulk", {"jobs": [job, {**job, "body": "four"}]})
+
+    assert (first.status_code, later.status_code, bulk.status_code) == (201, 200, 201)
+    assert [(answer.json()["created"], answer.json()["replaced"]) for answer in (first, later)] == [
+        (True, False),
+        (False, True),
+    ]
+    assert (later.json()["body"], later.json()["version"], later.json()["debounce_key"]) == ("two", 2, "cart-7")
+    ids = {first.json()["id"], later.json()["id"], *(result["id"] for result in bulk.json()["results"])}
+    assert [result["replaced"] for result in bulk.json()["results"]] == [False, True]
+    assert ids == {str(Job.objects.get().id)}
+    assert Job.objects.get().body == '"four"'
+
+
+def test_in_a_bulk_the_good_jobs_are_created_whatever_the_others_are(ask: Ask, biz_type: BizType) -> None:
+    jobs: list[Any] = [{"biz_type": "order.close", "biz_id": str(n), "delay": 60} for n in range(3)]
+    jobs[1:1] = [{"biz_type": "nope"}, 7, {"biz_type": "order.close", "colour": 1}]
+
+    response = ask("POST", "/jobs/bulk", {"jobs": jobs})
+
+    assert response.status_code == 207
+    answer = response.json()
+    assert (answer["created"], answer["refused"]) == (3, 3)
+    assert ["error" in result for result in answer["results"]] == [False, True, True, True, False, False]
+    assert {str(job.id) for job in Job.objects.all()} == {r["id"] for r in answer["results"] if "id" in r}
+
+
+@pytest.mark.parametrize("jobs", [None, [], "x", [{}] * 1001])
+def test_a_bulk_of_no_or_too_many_jobs_is_refused(ask: Ask, biz_type: BizType, jobs: Any) -> None:
+    assert problem(ask("POST", "/jobs/bulk", {"jobs": jobs}), 400)["errors"][0]["field"] == "jobs"
+
+
+def test_a_job_is_moved_cancelled_and_then_refuses(ask: Ask, biz_type: BizType) -> None:
+    job = ask("POST", "/jobs", {"biz_type": "order.close", "delay": 60}).json()
+    later = (timezone.now() + timedelta(hours=2)).isoformat()
+
+    moved = ask("PATCH", f"/jobs/{job['id']}", {"due_at": later, "version": job["version"]})
+    stale = ask("POST", f"/jobs/{job['id']}/cancel", {"version": job["version"]})
+    cancelled = ask("POST", f"/jobs/{job['id']}/cancel")
+    again = ask("POST", f"/jobs/{job['id']}/cancel")
+
+    assert moved.json()["version"] == job["version"] + 1
+    assert problem(stale, 409)["state"] == "pending"
+    assert cancelled.json()["status"] == "cancelled"
+    assert problem(again, 409)["state"] == "cancelled"
+
+
+def test_a_pending_job_runs_now_and_a_dead_one_is_redriven_or_dropped(ask: Ask, biz_type: BizType) -> None:
+    job = ask("POST", "/jobs", {"biz_type": "order.close", "delay": 3600}).json()
+    path = f"/jobs/{job['id']}"
+
+    assert ask("POST", f"{path}/run").json()["next_run_at"] < job["next_run_at"]
+    problem(ask("POST", f"{path}/redrive"), 409)
+    Job.objects.update(status=Status.DEAD)
+    assert ask("POST", f"{path}/redrive").json()["status"] == "pending"
+    Job.objects.update(status=Status.DEAD)
+    assert ask("POST", f"{path}/drop").json()["status"] == "dropped"
+
+
+@pytest.mark.parametrize("job_id", ["2958c8dc-7db5-41a2-9f24-7f2d4c0f0c82", "-" * 36, "7"])
+def test_a_job_that_is_not_there_is_a_404(ask: Ask, job_id: str) -> None:
+    problem(ask("GET", f"/jobs/{job_id}"), 404)
+
+
+def test_a_method_that_an_address_does_not_take_is_a_405(ask: Ask) -> None:
+    problem(ask("DELETE", "/jobs"), 405)
+
+
+def test_lists_are_filtered_and_paged(ask: Ask, biz_type: BizType) -> None:
+    other = BizType.objects.create(code="other", url="https://receiver.example/")
+    for number in range(5):
+        ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": f"b{number}", "delay": 60 * number})
+    ask("POST", "/jobs", {"biz_type": other.code, "biz_id": "b1"})
+    Job.objects.filter(biz_id="b3").update(status=Status.DEAD)
+
+    def ids(query: str) -> list[str]:
+        return [job["biz_id"] for job in ask("GET", f"/jobs?{query}").json()["results"]]
+
+    assert ids("biz_type=order.close") == ["b4", "b3", "b2", "b1", "b0"]
+    assert ids("status=dead") == ["b3"]
+    assert ids("status=dead&status=pending&biz_type=order.close&biz_id=b1") == ["b1"]
+    soon = (timezone.now() + timedelta(seconds=90)).isoformat().replace("+", "%2B")
+    assert ids(f"due_after={soon}") == ["b4", "b3", "b2"]
+    page = ask("GET", "/jobs?limit=4").json()
+    rest = ask("GET", page["next"].partition("/api/v1")[2]).json()
+    assert len(page["results"]) == 4
+    assert [job["biz_id"] for job in rest["results"]] == ["b1", "b0"]
+    assert rest["next"] is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("status=nope", "colour=red", "limit=0", "limit=x", "cursor=x", "due_after=soon", "biz_id=%00"),
+        "due_after=0001-01-01T00:00:00%2B10:00",  # before the first year, in UTC
+    ],
+)
+def test_a_filter_that_cannot_be_is_refused(ask: Ask, query: str) -> None:
+    problem(ask("GET", f"/jobs?{query}"), 400)
+
+
+def test_a_filter_takes_offsets_that_no_place_on_earth_has(ask: Ask, biz_type: BizType) -> None:
+    ask("POST", "/jobs", {"biz_type": "order.close"})
+
+    assert len(ask("GET", "/jobs?created_after=2020-01-01T00:00:00-18:38").json()["results"]) == 1
+
+
+def test_jobs_are_found_and_changed_by_their_business_key(ask: Ask, biz_type: BizType) -> None:
+    first = ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42", "delay": 60}).json()
+    path = "/biz-types/order.close/jobs/42"
+
+    assert ask("GET", path).json()["id"] == first["id"]
+    assert ask("PATCH", path, {"delay": 120}).status_code == 200
+    second = ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42", "delay": 60}).json()
+    assert set(problem(ask("POST", f"{path}/cancel"), 409)["ids"]) == {first["id"], second["id"]}
+    ask("POST", f"/jobs/{second['id']}/cancel")
+    assert ask("POST", f"{path}/cancel").json()["id"] == first["id"]
+    problem(ask("POST", f"{path}/cancel"), 404)
+    assert ask("GET", path).json()["id"] == second["id"]
+
+
+def test_attempts_are_listed(ask: Ask, biz_type: BizType) -> None:
+    job = ask("POST", "/jobs", {"biz_type": "order.close"}).json()
+    Attempt.objects.create(
+        job_id=job["id"], number=1, started_at=timezone.now(), duration_ms=5, lateness_ms=2, status_code=204
+    )
+
+    (attempt,) = ask("GET", f"/jobs/{job['id']}/attempts").json()
+
+    assert (attempt["number"], attempt["status_code"]) == (1, 204)
+    assert set(attempt) == set(AttemptSerializer().fields)
+
+
+def test_biz_types_show_no_secret(ask: Ask, biz_type: BizType) -> None:
+    biz_type.signing_secret = "whsec_" + "c2VjcmV0" * 4
+    biz_type.save()
+
+    shown = ask("GET", "/biz-types").content + ask("GET", "/biz-types/order.close").content
+
+    assert b"whsec" not in shown
+    assert b"c2VjcmV0" not in shown
+
+
+def test_what_is_shown_of_a_job_is_what_the_schema_says(ask: Ask, biz_type: BizType) -> None:
+    job = ask("POST", "/jobs", {"biz_type": "order.close", "delay": 60}).json()
+    read = ask("GET", f"/jobs/{job['id']}").json()
+
+    assert set(read) == set(JobSerializer().fields)
+    assert json.loads(json.dumps(JobSerializer(Job.objects.get()).data["id"], cls=JSONEncoder)) == read["id"]
+
+
+def test_the_schema_is_valid_and_the_docs_page_needs_no_other_host(client: Any, db: None) -> None:
+    assert b"/api/v1/jobs" in client.get("/api/schema").content
+    page = client.get("/api/docs/").content
+
+    assert b"swagger" in page
+    assert b"https://cdn" not in page

@@ -1,0 +1,103 @@
+"""Every private member of kombu (and redis-py) that the transport relies on, so that an upgrade fails loudly."""
+
+import ast
+import inspect
+
+import pytest
+from kombu.asynchronous.hub import Hub
+from kombu.serialization import registry
+from kombu.transport import TRANSPORT_ALIASES, redis, virtual
+from kombu.utils import json as kombu_json
+from redis import Connection, ConnectionPool
+
+from tests.repository import ROOT
+
+CHANNEL = [
+    "_after_fork", "_basic_cancel", "_connparams", "_delete", "_expires", "_fanout_queues", "_get", "_get_pool",
+    "_has_queue", "_maybe_update_queues_expire", "_new_queue", "_purge", "_put", "_receive", "_size",
+    "_active_queues", "_tag_to_queue", "active_fanout_queues", "active_queues", "async_pool", "pool", "priority_steps",
+    "create_publish_batch", "encode_body", "from_transport_options", "maybe_refresh_binding_expiry",
+    "_lookup", "_q_for_pri", "global_keyprefix", "unacked_key", "unacked_index_key",
+]  # fmt: skip
+POLLER = [
+    "_channels", "_chan_to_sock", "_fd_to_chan", "_in_protected_read", "_register_LISTEN", "after_read", "eventflags",
+    "fds",
+    "get", "handle_event", "maybe_check_brpop_health", "maybe_refresh_binding_expiry", "maybe_restore_messages",
+    "on_poll_init", "on_poll_start", "on_readable", "poller",
+]  # fmt: skip
+SENTINEL = ["_sentinel_managed_pool", "_sentinel_manager", "_async_sentinel_manager", "connection_class_ssl"]
+QOS = ["_delivered", "_dirty", "_flush", "can_consume", "can_consume_max_estimate", "prefetch_count", "restore_unacked"]
+TRANSPORT = ["_callbacks", "cycle"]
+REGISTRY = ["_decoders"]
+BATCH = ["add", "publish", "flush", "discard", "close", "pipeline"]
+
+
+def mentions(owner: type, name: str) -> bool:
+    """Whether a class has a member, or sets it in some method."""
+    return hasattr(owner, name) or any(f"self.{name}" in inspect.getsource(kind) for kind in owner.__mro__[:-1])
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(redis.Channel, name) for name in CHANNEL]
+    + [(redis.MultiChannelPoller, name) for name in POLLER]
+    + [(redis.SentinelChannel, name) for name in SENTINEL]
+    + [(virtual.QoS, name) for name in QOS]
+    + [(redis.PublishBatch, name) for name in BATCH]
+    + [(virtual.Transport, name) for name in TRANSPORT]
+    + [(Hub, name) for name in ("add_reader", "remove", "call_later", "readers", "on_tick", "timer")]
+    + [
+        (Connection, name)
+        for name in ("_sock", "pack_commands", "send_packed_command", "send_command", "read_response")
+    ]
+    + [(ConnectionPool, name) for name in ("get_connection", "connection_kwargs")],
+)
+def test_what_we_rely_on_is_there(owner: type, name: str) -> None:
+    assert mentions(owner, name)
+
+
+def test_no_private_member_is_used_that_is_not_named_here() -> None:
+    named = {
+        *CHANNEL,
+        *POLLER,
+        *SENTINEL,
+        *QOS,
+        *TRANSPORT,
+        *BATCH,
+        *REGISTRY,
+        "_sock",
+        "_asdict",
+    }  # the last is a named tuple's
+    folder = ROOT / "delayhub"
+    used: dict[str, str] = {}
+    ours: set[str] = set()
+    for path in [*(folder / "transport").rglob("*.py"), *(folder / "celery_support").glob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                ours.add(node.name)
+            elif isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.endswith("__"):
+                used[node.attr] = f"{path.name}:{node.lineno}"
+                if isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+                    ours.add(node.attr)
+
+    assert {name: where for name, where in used.items() if name not in named | ours} == {}
+
+
+def test_the_registry_keeps_kombus_json_decoder_by_its_type() -> None:
+    assert registry._decoders["application/json"] is kombu_json.loads
+    assert kombu_json.object_hook({"__type__": "bytes", "__value__": "x"}) == b"x"
+
+
+def test_kombu_has_no_transport_under_our_names() -> None:
+    from delayhub.transport import ALIASES, register
+
+    register()
+
+    assert all(value.startswith("delayhub.") for name, value in TRANSPORT_ALIASES.items() if name in ALIASES)
+
+
+def test_the_poller_finds_a_connection_by_the_attribute_that_a_wire_has() -> None:
+    source = inspect.getsource(redis.Transport.register_with_event_loop)
+
+    assert "client.connection is connection" in source
+    assert "_chan_to_sock" in source

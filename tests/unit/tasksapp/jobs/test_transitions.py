@@ -1,0 +1,54 @@
+from tasksapp.jobs.verbs import TRANSITIONS, allowed
+from tasksapp.models import FINISHED, LIVE, Status
+from tests.repository import ROOT
+
+PAGE = ROOT / "docs/state_machine.md"
+
+
+def diagram() -> str:
+    """The table as a mermaid diagram: one arrow for each pair of statuses, with all its verbs."""
+    arrows: dict[tuple[Status, Status], list[str]] = {}
+    for change in TRANSITIONS:
+        arrows.setdefault((change.source, change.target), []).append(change.verb)
+    lines = [f"    {source.value} --> {target.value}: {', '.join(verbs)}" for (source, target), verbs in arrows.items()]
+    ends = [f"    {status.value} --> [*]" for status in Status if not any(c.source == status for c in TRANSITIONS)]
+    return "\n".join(["stateDiagram-v2", "    [*] --> pending: create", *lines, *ends])
+
+
+def table() -> str:
+    """The table as it is."""
+    rows = [f"| {c.source.value} | {c.verb} | {c.target.value} | {c.why} |" for c in TRANSITIONS]
+    return "\n".join(["| from | verb | to | when |", "|---|---|---|---|", *rows])
+
+
+def test_the_page_shows_the_table_that_the_code_follows() -> None:
+    page = PAGE.read_text()
+
+    assert f"```mermaid\n{diagram()}\n```" in page, f"docs/state_machine.md should show:\n{diagram()}"
+    assert table() in page, f"docs/state_machine.md should show:\n{table()}"
+
+
+def test_every_status_can_be_reached_and_none_is_a_trap() -> None:
+    reached, leads_to_end = {Status.PENDING}, set(FINISHED)
+    for _ in Status:
+        reached |= {change.target for change in TRANSITIONS if change.source in reached}
+        leads_to_end |= {change.source for change in TRANSITIONS if change.target in leads_to_end}
+
+    assert reached == set(Status)
+    assert leads_to_end == set(Status)
+
+
+def test_a_job_is_live_or_finished() -> None:
+    assert set(LIVE) | set(FINISHED) == set(Status)
+    assert not set(LIVE) & set(FINISHED)
+
+
+def test_what_has_succeeded_stays_so() -> None:
+    ends = set(Status) - {change.source for change in TRANSITIONS}
+
+    assert ends == {Status.SUCCEEDED, Status.CANCELLED, Status.SKIPPED, Status.DROPPED}
+
+
+def test_a_verb_is_allowed_where_the_table_has_it() -> None:
+    assert allowed("give up") == {Status.PENDING, Status.RUNNING}
+    assert allowed("redrive") == {Status.DEAD}
