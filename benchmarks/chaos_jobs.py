@@ -73,8 +73,8 @@ class Chaos:
         """Creates the jobs over the run, in small bulks, and calls a tenth of them off."""
         from django.db import Error, connection
 
+        from tasksapp import jobs
         from tasksapp.errors import WrongState
-        from tasksapp.jobs import verbs as lifecycle
         from tasksapp.jobs.creation import Created, JobRequest, create_many
 
         bulk, rounds = 20, max(1, self.jobs // 20)
@@ -89,7 +89,7 @@ class Chaos:
                 waiting += self.random.sample(ids, bulk // 10)
                 if len(waiting) > 4:
                     job_id = waiting.pop(0)
-                    lifecycle.cancel(job_id)
+                    jobs.cancel(job_id)
                     self.cancelled[str(job_id)] = time.time_ns() // 1000
             except WrongState:
                 self.refused += 1

@@ -91,7 +91,7 @@ def describe(plan: dict[str, Any], indent: int = 4) -> str:
 
 def statements(now: datetime) -> dict[str, Callable[[], object]]:
     """What is run often, by name."""
-    from tasksapp.jobs import verbs as lifecycle
+    from tasksapp import jobs
     from tasksapp.models import BizType, Job
     from tasksapp.sql.claim_jobs import claim_jobs
     from tasksapp.sql.pending_rows import Place, count_pending, pages, standing
@@ -126,7 +126,7 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
         "renew 100": lambda: renew_leases([(job.id, job.lease_token or 0, now) for job in running], using=using),
         "purge 500 jobs": lambda: purge_jobs(biz_type.id, before=now - timedelta(days=20), using=using),
         "purge 500 keys": lambda: purge_keys(before=now, using=using),
-        "look up by biz id": lambda: lifecycle.find_live(biz_type.code, some.biz_id, using=using),
+        "look up by biz id": lambda: jobs.find_live(biz_type.code, some.biz_id, using=using),
         **admin_lists(biz_type.id, some),
     }
 

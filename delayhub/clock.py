@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 #: No due time may lie further ahead: 100 years, in ms.
@@ -41,3 +41,8 @@ def due_ms(moment: datetime) -> int:
         raise ValueError(f"a due time needs a time zone, got {moment.isoformat()}")
     since = moment - _EPOCH
     return since.days * 86_400_000 + since.seconds * 1000 - (-since.microseconds // 1000)
+
+
+def moment(unix_ms: int) -> datetime:
+    """Unix ms as a moment in UTC."""
+    return _EPOCH + timedelta(milliseconds=unix_ms)

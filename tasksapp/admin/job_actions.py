@@ -1,8 +1,8 @@
-"""What a person can do to jobs: each action asks one verb of the lifecycle and says what it could not do."""
+"""What a person can do to jobs: each action applies one verb and says what it could not do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -16,25 +16,23 @@ from django.utils import timezone
 
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs import validation as rules
-from tasksapp.jobs import verbs as lifecycle
-from tasksapp.jobs.verbs import BulkOutcome
-from tasksapp.models import Status
+from tasksapp.jobs.bulk import BulkOutcome, apply_many
+from tasksapp.jobs.verbs import Verb
 
 
-class Verb(NamedTuple):
-    """A button: what it is called, what it asks, and how its success reads."""
+class Button(NamedTuple):
+    """A button: what it is called, what it asks for, and how its success reads."""
 
     label: str
-    run: Callable[[Sequence[UUID]], BulkOutcome]
+    verb: Verb
     done: str
-    name: str
 
 
-VERBS = {
-    "run_now": Verb("Run now", lifecycle.run_now_many, "due now", "run now"),
-    "cancel": Verb("Cancel", lifecycle.cancel_many, "cancelled", "cancel"),
-    "redrive": Verb("Redrive", lifecycle.redrive_many, "tried again", "redrive"),
-    "drop": Verb("Drop", lifecycle.drop_many, "dropped for good", "drop"),
+BUTTONS = {
+    "run_now": Button("Run now", Verb.RUN_NOW, "due now"),
+    "cancel": Button("Cancel", Verb.CANCEL, "cancelled"),
+    "redrive": Button("Redrive", Verb.REDRIVE, "tried again"),
+    "drop": Button("Drop", Verb.DROP, "dropped for good"),
 }
 
 
@@ -47,30 +45,29 @@ class RescheduleForm(forms.Form):
         """A time within what jobs may have."""
         moment: datetime = self.cleaned_data["due_at"]
         try:
-            return rules.moment_of(due=rules.due_at(moment), wait=None, now=timezone.now())
+            return rules.due_time(due=rules.due_at(moment), wait=None, now=timezone.now())
         except InvalidJob as error:
             raise ValidationError(error.message) from error
 
 
-def act(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> None:
-    """Asks the verb for these jobs and tells the person what became of them."""
-    tell(request, verb.run(ids), done=verb.done, name=verb.name)
+def act(request: HttpRequest, button: Button, ids: Sequence[UUID]) -> None:
+    """Applies the button's verb to these jobs and reports to the person what became of them."""
+    report(request, button.verb, apply_many(button.verb, ids), done=button.done)
 
 
 def move(request: HttpRequest, ids: Sequence[UUID], *, due_at: datetime) -> None:
-    """Moves the pending ones of these jobs and tells the person what became of them."""
-    outcome = lifecycle.reschedule_many(ids, due_at=due_at)
+    """Moves the pending ones of these jobs and reports to the person what became of them."""
+    outcome = apply_many(Verb.RESCHEDULE, ids, due_at=due_at)
     local = timezone.localtime(due_at)
-    tell(request, outcome, done=f"moved to {local:%Y-%m-%d %H:%M:%S %Z}", name="reschedule")
+    report(request, Verb.RESCHEDULE, outcome, done=f"moved to {local:%Y-%m-%d %H:%M:%S %Z}")
 
 
-def tell(request: HttpRequest, outcome: BulkOutcome, *, done: str, name: str) -> None:
+def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, done: str) -> None:
     """One message for what was done, one for what was not and why."""
     if outcome.changed:
         messages.success(request, f"{_jobs(outcome.changed)} {done}.")
     if outcome.left:
-        allowed = " or ".join(sorted(str(Status(status).label) for status in lifecycle.allowed(name)))
-        messages.warning(request, f"{_jobs(outcome.left)} left alone: {name} is for what is {allowed}.")
+        messages.warning(request, f"{_jobs(outcome.left)} left alone: {verb} is for what is {verb.source.label}.")
 
 
 def _jobs(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Jobs: found, understood and acted on here; changed only by the lifecycle's verbs."""
+"""Jobs: found, understood and acted on here; changed only by verbs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from tasksapp import jobs
 from tasksapp.admin.attempt_inline import AttemptInline
 from tasksapp.admin.badges import badge, document, moment
-from tasksapp.admin.job_actions import VERBS, RescheduleForm, Verb, act, move
+from tasksapp.admin.job_actions import BUTTONS, Button, RescheduleForm, act, move
 from tasksapp.admin.paginator import BoundedPaginator
-from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import Job, Status
 
 #: Field of the form that says which ids a reschedule page is about.
@@ -159,22 +159,22 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
     @admin.action(description="Run now", permissions=["change"])
     def run_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         """Makes pending jobs due at once."""
-        act(request, VERBS["run_now"], chosen(queryset))
+        act(request, BUTTONS["run_now"], chosen(queryset))
 
     @admin.action(description="Cancel", permissions=["change"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         """Calls pending jobs off."""
-        act(request, VERBS["cancel"], chosen(queryset))
+        act(request, BUTTONS["cancel"], chosen(queryset))
 
     @admin.action(description="Redrive: try dead jobs again", permissions=["change"])
     def redrive(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         """Lets dead jobs try again."""
-        act(request, VERBS["redrive"], chosen(queryset))
+        act(request, BUTTONS["redrive"], chosen(queryset))
 
     @admin.action(description="Drop dead jobs for good", permissions=["change"])
     def drop(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         """Gives dead jobs up."""
-        act(request, VERBS["drop"], chosen(queryset))
+        act(request, BUTTONS["drop"], chosen(queryset))
 
     @admin.action(description="Reschedule …", permissions=["change"])
     def reschedule(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse:
@@ -188,19 +188,19 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
             *(
                 path(
                     f"<uuid:job_id>/{name}/",
-                    self.admin_site.admin_view(partial(self.verb_view, verb=verb)),
+                    self.admin_site.admin_view(partial(self.verb_view, button=button)),
                     name=f"tasksapp_job_{name}",
                 )
-                for name, verb in VERBS.items()
+                for name, button in BUTTONS.items()
             ),
         ]
         return own + super().get_urls()
 
-    def verb_view(self, request: HttpRequest, job_id: UUID, verb: Verb) -> HttpResponse:
+    def verb_view(self, request: HttpRequest, job_id: UUID, button: Button) -> HttpResponse:
         """A button was pressed on a job's page."""
         self._require(request)
         if request.method == "POST":
-            act(request, verb, [job_id])
+            act(request, button, [job_id])
         return HttpResponseRedirect(reverse("admin:tasksapp_job_change", args=[job_id]))
 
     def reschedule_view(self, request: HttpRequest) -> HttpResponse:
@@ -228,11 +228,11 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
         job: Job | None = context.get("original")
         if job is not None and self.has_change_permission(request, job):
             context["verbs"] = [
-                (verb.label, reverse(f"admin:tasksapp_job_{name}", args=[job.id]))
-                for name, verb in VERBS.items()
-                if job.status in lifecycle.allowed(verb.name)
+                (button.label, reverse(f"admin:tasksapp_job_{name}", args=[job.id]))
+                for name, button in BUTTONS.items()
+                if job.status == button.verb.source
             ]
-            if job.status in lifecycle.allowed("reschedule"):
+            if job.status == jobs.Verb.RESCHEDULE.source:
                 context["reschedule_url"] = f"{reverse('admin:tasksapp_job_reschedule')}?id={job.id}"
         context |= {"show_save": False, "show_save_and_continue": False, "show_close": True}
         context["zone"] = timezone.get_current_timezone_name()

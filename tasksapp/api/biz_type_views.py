@@ -8,12 +8,12 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from tasksapp import jobs
 from tasksapp.api.http.view import Entry, fields_of
 from tasksapp.api.job_views import shown, version_of
 from tasksapp.api.representation.biz_type import BizTypeSerializer, biz_type_json
 from tasksapp.api.representation.job import JobSerializer
 from tasksapp.api.requests import MOVE_FIELDS, MoveRequestSerializer, VerbRequestSerializer, only_known
-from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import BizType, Job
 
 BIZ_ID = r"jobs/(?P<biz_id>[^/]{1,200})"
@@ -45,8 +45,8 @@ class BizTypeViews(Entry):
     @action(detail=True, methods=["get"], url_path=BIZ_ID, url_name="job")
     def job(self, request: Request, code: str, biz_id: str) -> Response:
         """The newest job with that business key."""
-        jobs = Job.objects.select_related("biz_type").filter(biz_type__code=code, biz_id=biz_id)
-        found = jobs.order_by("-id").first()
+        named = Job.objects.select_related("biz_type").filter(biz_type__code=code, biz_id=biz_id)
+        found = named.order_by("-id").first()
         if found is None:
             raise Http404(f"There is no job of {code} with the biz id {biz_id!r}.")
         return shown(found)
@@ -57,18 +57,18 @@ class BizTypeViews(Entry):
         """Gives the one live job with that business key another time."""
         fields = fields_of(request)
         only_known(fields, MOVE_FIELDS)
-        return shown(lifecycle.reschedule(lifecycle.find_live(code, biz_id).id, **fields))
+        return shown(jobs.reschedule(jobs.find_live(code, biz_id).id, **fields))
 
     @extend_schema(summary="Cancel a job by business key", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"], url_path=f"{BIZ_ID}/cancel", url_name="job-cancel")
     def cancel_job(self, request: Request, code: str, biz_id: str) -> Response:
         """Calls the one live job with that business key off."""
         version = version_of(request)
-        return shown(lifecycle.cancel(lifecycle.find_live(code, biz_id).id, **version))
+        return shown(jobs.cancel(jobs.find_live(code, biz_id).id, **version))
 
     @extend_schema(summary="Run a job now by business key", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"], url_path=f"{BIZ_ID}/run", url_name="job-run")
     def run_job(self, request: Request, code: str, biz_id: str) -> Response:
         """Makes the one live job with that business key due at once."""
         version = version_of(request)
-        return shown(lifecycle.run_now(lifecycle.find_live(code, biz_id).id, **version))
+        return shown(jobs.run_now(jobs.find_live(code, biz_id).id, **version))

@@ -13,6 +13,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from tasksapp import jobs
 from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.filters import JobFilters, RefusingFilters
 from tasksapp.api.http.paging import NewestFirst
@@ -28,7 +29,6 @@ from tasksapp.api.requests import (
     VerbRequestSerializer,
     only_known,
 )
-from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import Attempt, Job
 
 IDEMPOTENCY_HEADER = OpenApiParameter(
@@ -113,31 +113,31 @@ class JobViews(Entry):
         """Gives a pending job another time."""
         fields = fields_of(request)
         only_known(fields, MOVE_FIELDS)
-        return shown(lifecycle.reschedule(job_id(pk), **fields))
+        return shown(jobs.reschedule(job_id(pk), **fields))
 
     @extend_schema(summary="Cancel a job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Calls a pending job off: once this is answered with 200, nothing is sent."""
-        return shown(lifecycle.cancel(job_id(pk), **version_of(request)))
+        return shown(jobs.cancel(job_id(pk), **version_of(request)))
 
     @extend_schema(summary="Run a job now", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def run(self, request: Request, pk: str) -> Response:
         """Makes a pending job due at once; a pause of its biz type still holds it."""
-        return shown(lifecycle.run_now(job_id(pk), **version_of(request)))
+        return shown(jobs.run_now(job_id(pk), **version_of(request)))
 
     @extend_schema(summary="Redrive a dead job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def redrive(self, request: Request, pk: str) -> Response:
         """Lets a dead job try again, with a new budget of attempts."""
-        return shown(lifecycle.redrive(job_id(pk), **version_of(request)))
+        return shown(jobs.redrive(job_id(pk), **version_of(request)))
 
     @extend_schema(summary="Drop a dead job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def drop(self, request: Request, pk: str) -> Response:
         """Gives a dead job up for good."""
-        return shown(lifecycle.drop(job_id(pk), **version_of(request)))
+        return shown(jobs.drop(job_id(pk), **version_of(request)))
 
 
 def job_id(text: str) -> UUID:

@@ -18,7 +18,7 @@ import redis
 from delayhub.engine import Gate, TimerLane
 from tasksapp.conf import options
 from tasksapp.models import BizType
-from tasksapp.timers.arming import brisk_lane, tried
+from tasksapp.timers.lanes import brisk_lane, tried
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import redis
 
 from tasksapp.errors import TooManyInserts
 from tasksapp.models import BizType
-from tasksapp.timers.arming import brisk_lane
+from tasksapp.timers.lanes import brisk_lane
 
 logger = logging.getLogger(__name__)
 

@@ -1,1 +1,65 @@
-"""Jobs: created, changed and ended by verbs."""
+"""Jobs, for Python callers: ``from tasksapp import jobs``, then ``jobs.create(…)``, ``jobs.cancel(…)`` and the others.
+
+The names below are loaded when they are first used, so that a project's ``models.py`` may import this before Django has
+loaded its apps.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tasksapp.jobs.bulk import BulkOutcome, apply_many
+    from tasksapp.jobs.business_key import find_live
+    from tasksapp.jobs.creation import Created, create, create_many
+    from tasksapp.jobs.requests import JobRequest, Rejected
+    from tasksapp.jobs.verbs import Verb, cancel, drop, redrive, reschedule, run_now
+
+__all__ = [
+    "BulkOutcome",
+    "Created",
+    "JobRequest",
+    "Rejected",
+    "Verb",
+    "apply_many",
+    "cancel",
+    "create",
+    "create_many",
+    "drop",
+    "find_live",
+    "redrive",
+    "reschedule",
+    "run_now",
+]
+
+_HOMES = {
+    "BulkOutcome": "bulk",
+    "Created": "creation",
+    "JobRequest": "requests",
+    "Rejected": "requests",
+    "Verb": "verbs",
+    "apply_many": "bulk",
+    "cancel": "verbs",
+    "create": "creation",
+    "create_many": "creation",
+    "drop": "verbs",
+    "find_live": "business_key",
+    "redrive": "verbs",
+    "reschedule": "verbs",
+    "run_now": "verbs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        home = _HOMES[name]
+    except KeyError:
+        raise AttributeError(f"module 'tasksapp.jobs' has no attribute {name!r}") from None
+    value = getattr(import_module(f"tasksapp.jobs.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

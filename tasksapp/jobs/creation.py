@@ -19,7 +19,8 @@ from tasksapp.models import Job
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.insert_jobs import NewJob, insert_jobs
 from tasksapp.sql.replace_jobs import replace_jobs
-from tasksapp.timers.arming import Groups, Timer, arm, grouped, move
+from tasksapp.timers.arming import arm, move
+from tasksapp.timers.timer import Groups, Timer, grouped
 
 __all__ = ["Created", "JobRequest", "Rejected", "create", "create_many"]
 
@@ -105,7 +106,7 @@ def create(
 
 
 def create_many(requests: Sequence[JobRequest], *, using: str | None = None) -> list[Created | Rejected]:
-    """What became of each request, in order. The good ones are created together; a bad one holds none of them up."""
+    """What became of each request, in order: Created, or Rejected with the error. One bad request holds up no other."""
     using = using or router.db_for_write(Job)
     now = timezone.now()
     drafts = drafts_of(requests, now=now, using=using)

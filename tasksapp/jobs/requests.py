@@ -101,7 +101,7 @@ def _draft(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now:
         raise InvalidJob("biz_type", "unknown", f"there is no biz type {request.biz_type!r}")
     if not biz_type.enabled:
         raise InvalidJob("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")
-    due = rules.moment_of(due=rules.due_at(request.due_at), wait=rules.delay(request.delay), now=now)
+    due = rules.due_time(due=rules.due_at(request.due_at), wait=rules.delay(request.delay), now=now)
     priority = rules.priority(request.priority)
     row = NewJob(
         job_id,

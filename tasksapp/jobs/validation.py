@@ -145,7 +145,7 @@ RULES: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def moment_of(*, due: datetime | None, wait: timedelta | None, now: datetime) -> datetime:
+def due_time(*, due: datetime | None, wait: timedelta | None, now: datetime) -> datetime:
     """The moment a job is due: exactly one of the two says it; neither means now."""
     if due is not None and wait is not None:
         raise InvalidJob("delay", "conflict", "give due_at or delay, not both")

@@ -17,7 +17,8 @@ from uuid import uuid4
 import redis
 from django.db import Error
 
-from delayhub.engine import Gate, TimerLane
+from delayhub.clock import moment
+from delayhub.engine import Gate
 from tasksapp.biz_types.breaker import CLOSED, Breaker, read_breakers
 from tasksapp.biz_types.gate import gate_of, is_shut
 from tasksapp.conf import options
@@ -26,9 +27,10 @@ from tasksapp.models import BizType, Status
 from tasksapp.sql import pending_rows as sweep
 from tasksapp.sql.pending_rows import Place, Row, count_pending, pages, standing
 from tasksapp.sql.renew_leases import return_lost_leases
-from tasksapp.timers.arming import Timer, client, grouped, patient_lane, settle
+from tasksapp.timers.arming import settle
+from tasksapp.timers.lanes import client, patient_lane, patient_lanes
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import moment
+from tasksapp.timers.timer import Timer, grouped
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +98,7 @@ class Loader:
         if not self._hold():
             self._server, self._held = None, False
             return Turn(held=False)
-        lane = self._lanes()[0]
+        lane = patient_lanes()[0]
         try:
             self._clock.sync()
             if not self._held:
@@ -111,7 +113,7 @@ class Loader:
 
     def resign(self) -> None:
         """Gives the seat up, so that another loader need not wait for the lease to end."""
-        lane = self._lanes()[0]
+        lane = patient_lanes()[0]
         if lane.client.get(lane.keys.loader) == self._holder.encode():
             lane.client.delete(lane.keys.loader)
 
@@ -195,11 +197,7 @@ class Loader:
     def _ensure(self, biz_type: BizType, rows: Iterable[Row]) -> list[str]:
         """For each row that needs a timer, in no order, what became of that."""
         now = self._now()
-        timers = [
-            Timer(biz_type.lane, biz_type.code, row.id, row.next_run_at, row.priority)
-            for row in rows
-            if row.under_way_until is None or row.under_way_until <= now
-        ]
+        timers = [Timer.of(row, biz_type) for row in rows if row.under_way_until is None or row.under_way_until <= now]
         return [
             outcome
             for (lane, queue, step), group in grouped(timers).items()
@@ -216,7 +214,7 @@ class Loader:
                 now=now, limit=500, max_system_errors=options().max_system_errors, using=self._using
             )
             for job in lost:
-                timer = Timer(job.biz_type.lane, job.biz_type.code, job.id, job.next_run_at, job.priority)
+                timer = Timer.of(job, job.biz_type)
                 if job.biz_type.max_in_flight is not None:
                     settle(timer.lane, timer.queue, [job.id])
                 if job.status == Status.PENDING:
@@ -268,17 +266,14 @@ class Loader:
         except redis.ResponseError:
             info = {}  # a hosted Redis may hide it; the epoch and the count still tell
         epochs = []
-        for lane in self._lanes():
+        for lane in patient_lanes():
             lane.client.set(lane.keys.epoch, uuid4().hex, nx=True)
             epoch = lane.client.get(lane.keys.epoch)
             epochs.append(epoch.decode() if isinstance(epoch, bytes) else epoch)
         return _Server(str(info.get("run_id", "")), str(info.get("master_replid", "")), tuple(epochs))
 
     def _hold(self) -> bool:
-        return self._lanes()[0].hold(self._holder, lease_ms=int(options().loader_lease_seconds * 1000))
-
-    def _lanes(self) -> list[TimerLane]:
-        return [patient_lane(name) for name in options().lanes]
+        return patient_lanes()[0].hold(self._holder, lease_ms=int(options().loader_lease_seconds * 1000))
 
     def _now(self) -> datetime:
         return moment(self._clock.now_ms())

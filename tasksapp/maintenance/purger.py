@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from delayhub.engine import Clock
+from delayhub.clock import Clock, moment
 from tasksapp.conf import options
 from tasksapp.models import BizType
 from tasksapp.sql.purge_rows import BATCH_ROWS, Purged, count_old_jobs, count_old_keys, purge_jobs, purge_keys
-from tasksapp.workers.claimer import moment
 
 #: Where nothing was left to delete, the next look comes after this long.
 IDLE_SECONDS = 60.0

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from delayhub.engine import TimerLane, due_ms
+from delayhub.clock import due_ms, moment
+from delayhub.engine import TimerLane
 from tasksapp.biz_types.gate import is_shut
 from tasksapp.conf import options
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.pending_rows import Row, count_pending, pages
-from tasksapp.timers.arming import Timer, client, grouped, patient_lane
+from tasksapp.timers.lanes import client, patient_lane
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import moment
+from tasksapp.timers.timer import Timer, grouped
 
 #: Jobs that are due so soon may be on their way to a worker; what differs about them mends itself.
 MARGIN = timedelta(seconds=2)
@@ -94,7 +95,7 @@ class Reconciler:
                 wrong.append(row)
         difference.rows += len(rows)
         if self._mend and wrong:
-            timers = [Timer(biz_type.lane, biz_type.code, row.id, row.next_run_at, row.priority) for row in wrong]
+            timers = [Timer.of(row, biz_type) for row in wrong]
             for (_, queue, step), group in grouped(timers).items():
                 lane.ensure(queue, group, step=step)
 

@@ -6,6 +6,19 @@ from tasksapp.models.api_key import ApiKey
 from tasksapp.models.attempt import Attempt
 from tasksapp.models.biz_type import UNTIL_RESUMED, BizType
 from tasksapp.models.idempotency_key import IdempotencyKey
-from tasksapp.models.job import FINISHED, LIVE, Job, Status
+from tasksapp.models.job import Job
+from tasksapp.models.status import FINISHED, LIVE, Status
+from tasksapp.models.transition import Transition
 
-__all__ = ["FINISHED", "LIVE", "UNTIL_RESUMED", "ApiKey", "Attempt", "BizType", "IdempotencyKey", "Job", "Status"]
+__all__ = [
+    "FINISHED",
+    "LIVE",
+    "UNTIL_RESUMED",
+    "ApiKey",
+    "Attempt",
+    "BizType",
+    "IdempotencyKey",
+    "Job",
+    "Status",
+    "Transition",
+]

@@ -7,28 +7,11 @@ from django.db.models import Q
 
 from tasksapp.models.biz_type import BizType
 from tasksapp.models.job_id import new_job_id
-
-
-class Status(models.TextChoices):
-    """Where a job stands; ``lifecycle.TRANSITIONS`` says what may follow what."""
-
-    PENDING = "pending", "pending"
-    RUNNING = "running", "running"
-    SUCCEEDED = "succeeded", "succeeded"
-    CANCELLED = "cancelled", "cancelled"
-    SKIPPED = "skipped", "skipped"
-    DEAD = "dead", "dead"
-    DROPPED = "dropped", "dropped"
-
-
-#: Statuses of jobs that may still fire.
-LIVE = (Status.PENDING, Status.RUNNING)
-#: Statuses that stay as they are, so that retention may take the row. A dead job waits for a person, but not for ever.
-FINISHED = (Status.SUCCEEDED, Status.CANCELLED, Status.SKIPPED, Status.DEAD, Status.DROPPED)
+from tasksapp.models.status import Status
 
 
 class Job(models.Model):
-    """Something to happen at its time. Its status changes in ``tasksapp.jobs.verbs`` alone."""
+    """Something to happen at its time. Its status changes only by a transition."""
 
     id = models.UUIDField(primary_key=True, default=new_job_id, editable=False)
     biz_type = models.ForeignKey(BizType, on_delete=models.PROTECT, related_name="jobs", db_index=False)

@@ -11,10 +11,10 @@ from uuid import UUID
 from django.db import router
 
 from delayhub.celery_support.job_store import JobTask, Outcome
+from tasksapp import jobs
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs import creation as scheduling
-from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import BizType, Job
 from tasksapp.workers.task_runner import run_task
 
@@ -42,11 +42,11 @@ class ScheduledTask:
 
     def reschedule(self, *, due_at: datetime | None = None, delay: timedelta | None = None) -> None:
         """Moves it to another time; WrongState once it runs or has ended."""
-        lifecycle.reschedule(self.id, due_at=due_at, delay=delay, using=self.using)
+        jobs.reschedule(self.id, due_at=due_at, delay=delay, using=self.using)
 
     def cancel(self) -> None:
         """Calls it off; WrongState once it runs or has ended."""
-        lifecycle.cancel(self.id, using=self.using)
+        jobs.cancel(self.id, using=self.using)
 
 
 class TableStore:

@@ -6,12 +6,12 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connections
 
-from delayhub.engine import due_ms
+from delayhub.clock import due_ms, moment
 from tasksapp.biz_types.breaker import Failures
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.biz_types.gate import gate_of
@@ -21,14 +21,16 @@ from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.dispatcher import Dispatcher
 from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry, Returned
 from tasksapp.jobs import completion as verdicts
-from tasksapp.jobs import verbs as lifecycle
+from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
+from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs
 from tasksapp.sql.renew_leases import renew_leases
 from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
-from tasksapp.timers.arming import Timer, move, settle
+from tasksapp.timers.arming import move, settle
 from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.timers.timer import Timer
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +84,7 @@ class Courier:
         later |= dict.fromkeys(answer.shut, now + SHUT_WAIT)
         if later:
             jobs = Job.objects.using(self.using).select_related("biz_type").defer("body").filter(id__in=later)
-            move([_timer(job.biz_type, job, later[job.id]) for job in jobs])
+            move([Timer.of(job, job.biz_type, at=later[job.id]) for job in jobs])
         self._settle_unsent([*later, *answer.ended, *answer.gone])
         return answer
 
@@ -132,7 +134,7 @@ class Courier:
                     extra={"action": "write", "job_id": str(claimed.job.id)},
                 )
             elif outcome.status == Status.PENDING:
-                again.append(_timer(claimed.biz_type, claimed.job, outcome.next_run_at or claimed.job.next_run_at))
+                again.append(Timer.of(claimed.job, claimed.biz_type, at=outcome.next_run_at))
         self._note_failures(findings, now=now)
         for (lane, code), ids in slots.items():
             settle(lane, code, ids)
@@ -211,13 +213,8 @@ class Courier:
         others = Job.objects.using(self.using).filter(
             biz_type_id=claimed.job.biz_type_id, biz_id=claimed.job.biz_id, status__in=LIVE
         )
-        ids = list(others.exclude(id=claimed.job.id).values_list("id", flat=True)[: lifecycle.BULK_ROWS])
-        lifecycle.cancel_many(ids, using=self.using)
-
-
-def moment(unix_ms: int) -> datetime:
-    """Unix ms as a datetime."""
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=unix_ms)
+        ids = list(others.exclude(id=claimed.job.id).values_list("id", flat=True)[:BATCH_ROWS])
+        apply_many(Verb.CANCEL, ids, using=self.using)
 
 
 def _callback(job: ClaimedJob, biz_type: BizType, target: Target, *, token: int, lease_ends: float) -> Callback:
@@ -238,10 +235,6 @@ def _callback(job: ClaimedJob, biz_type: BizType, target: Target, *, token: int,
 
 def _capped(using: str) -> Iterable[tuple[str, str]]:
     return BizType.objects.using(using).filter(max_in_flight__isnull=False).values_list("lane", "code")
-
-
-def _timer(biz_type: BizType, job: Job | ClaimedJob, at: datetime) -> Timer:
-    return Timer(biz_type.lane, biz_type.code, job.id, at, job.priority)
 
 
 def _claimed(finding: Finding) -> Claimed:

@@ -19,7 +19,7 @@ from tasksapp.delivery.fair_queue import Caps
 from tasksapp.delivery.outcome_writer import Clerk
 from tasksapp.delivery.sender import Sender
 from tasksapp.models import Job
-from tasksapp.timers.arming import client
+from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.claimer import Courier
 

@@ -24,7 +24,7 @@ from tasksapp.conf import options
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.purger import Purger
 from tasksapp.models import Job
-from tasksapp.timers.arming import client
+from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.delivery_runtime import close_post_office, warm_up
 

@@ -20,8 +20,10 @@ from tasksapp.jobs import completion as verdicts
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs
 from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
-from tasksapp.timers.arming import Timer, client, move, settle
+from tasksapp.timers.arming import move, settle
+from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.timers.timer import Timer
 from tasksapp.workers.lease_keeper import Held, LeaseKeeper
 
 logger = logging.getLogger(__name__)
@@ -86,7 +88,7 @@ def _not_run(answer: ClaimAnswer, job_id: UUID, *, now: datetime, using: str) ->
 
 def _arm_again(job_id: UUID, moment: datetime, *, using: str) -> None:
     job = Job.objects.using(using).select_related("biz_type").defer("body").get(id=job_id)
-    move([Timer(job.biz_type.lane, job.biz_type.code, job_id, moment, job.priority)])
+    move([Timer.of(job, job.biz_type, at=moment)])
 
 
 def _run(job: ClaimedJob, biz_type: BizType, call: Call, *, token: int, worker: str, using: str) -> Outcome:
@@ -117,7 +119,7 @@ def _run(job: ClaimedJob, biz_type: BizType, call: Call, *, token: int, worker: 
         return NotRun("its lease was lost while it ran: what became of it does not count")
     if finished.status == Status.PENDING and finished.next_run_at is not None:
         # Exact: the timer of this attempt may still be leased, and an acknowledgement to come must not end this one.
-        move([Timer(biz_type.lane, biz_type.code, job.id, finished.next_run_at, job.priority)])
+        move([Timer.of(job, biz_type, at=finished.next_run_at)])
         return Again(finished.next_run_at, _cause(error))
     return Done(result) if error is None else Failed(_cause(error) or error)
 

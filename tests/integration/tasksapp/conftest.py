@@ -14,7 +14,7 @@ from delayhub.local.redis_server import RedisServer
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.models import BizType
 from tasksapp.tasks import deliver
-from tasksapp.timers import arming as timers
+from tasksapp.timers import lanes
 from tasksapp.workers.delivery_runtime import close_post_office, post_office
 from tests.integration.tasksapp.receiver import Receiver
 
@@ -26,10 +26,10 @@ def _private_redis(settings: Any, redis_server: RedisServer, redis_client: redis
         "ALLOWED_NETWORKS": ["127.0.0.0/8"],
         "ARM_TIMEOUT_SECONDS": 5.0,  # a machine busy with tests is no reason to leave a timer to the loader
     }
-    timers._rest.until = 0.0
+    lanes.try_again()
     catalogue.forget()
     yield
-    timers._rest.until = 0.0
+    lanes.try_again()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from standardwebhooks import Webhook
 
 from delayhub.engine import Gate, TimerLane, due_ms
 from delayhub.webhooks.signature import new_secret
-from tasksapp.jobs import verbs as lifecycle
+from tasksapp import jobs
 from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
 from tasksapp.tasks import deliver
@@ -35,7 +35,7 @@ def _office() -> Iterator[None]:
 
 def make_due(job_id: UUID) -> None:
     """Lets the job's retry be due at once."""
-    lifecycle.run_now(job_id)
+    jobs.run_now(job_id)
 
 
 def test_a_due_job_becomes_a_signed_callback_and_succeeds(
@@ -106,7 +106,7 @@ def test_a_redriven_job_has_a_new_budget_and_its_attempts_count_on(
     assert Job.objects.get().status == Status.DEAD
     receiver.answer = answering(200)
 
-    lifecycle.redrive(job_id)
+    jobs.redrive(job_id)
     fire()
 
     assert Job.objects.get().status == Status.SUCCEEDED
@@ -186,7 +186,7 @@ def test_a_cancelled_job_is_never_delivered(make_biz_type: MakeBizType, receiver
     make_biz_type("close", url=receiver.url())
     job_id = create("close").job_id
     claim = lane.claim()
-    lifecycle.cancel(job_id)
+    jobs.cancel(job_id)
 
     deliver([str(job_id)], lane=lane.name, now_ms=claim.now_ms)
 

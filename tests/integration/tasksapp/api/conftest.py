@@ -7,7 +7,7 @@ from django.test import Client
 
 from tasksapp.api.http.authentication import forget_known_keys
 from tasksapp.models import ApiKey, BizType
-from tasksapp.timers import arming as timers
+from tasksapp.timers import lanes
 
 Ask = Callable[..., Any]
 
@@ -32,7 +32,7 @@ def ask(key: str, client: Client, redis_client: redis.Redis, settings: Any) -> A
     address = f"redis://127.0.0.1:{url['port']}/0"
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": address, "ARM_TIMEOUT_SECONDS": 5.0}
     # Another test's Redis may have been away a moment ago, after which arming rests.
-    timers._rest.until = 0.0
+    lanes.try_again()
 
     def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
         options: dict[str, Any] = {"headers": {"authorization": f"Bearer {key}", **headers}}

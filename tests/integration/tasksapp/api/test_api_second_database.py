@@ -18,13 +18,13 @@ from django.urls import include, path
 
 from delayhub.engine import TimerLane
 from delayhub.local.redis_server import RedisServer
+from tasksapp import jobs
 from tasksapp.api import urls
 from tasksapp.api.http.authentication import forget_known_keys
 from tasksapp.biz_types.cache import catalogue
-from tasksapp.jobs import verbs as lifecycle
 from tasksapp.jobs.creation import create
 from tasksapp.models import ApiKey, BizType, Job
-from tasksapp.timers import arming as timers
+from tasksapp.timers import lanes
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "jobs"])
 
@@ -74,7 +74,7 @@ def _two_databases(
     settings.DELAYHUB = {"REDIS_URL": redis_server.url, "ARM_TIMEOUT_SECONDS": 5.0}
     for alias in ("default", "jobs"):
         monkeypatch.setitem(connections.settings[alias], "ATOMIC_REQUESTS", True)
-    timers._rest.until = 0.0
+    lanes.try_again()
     catalogue.forget()
     forget_known_keys()
     yield
@@ -104,7 +104,7 @@ def test_jobs_and_their_verbs_follow_the_router(biz_type: BizType, lane: TimerLa
     assert (made.armed, later.armed, later.job_id) == (True, True, made.job_id)
     assert made.job._state.db == later.job._state.db == "jobs"
     assert lane.count() == 1
-    assert lifecycle.cancel(lifecycle.find_live("order.close", "1").id).status == "cancelled"
+    assert jobs.cancel(jobs.find_live("order.close", "1").id).status == "cancelled"
     assert lane.count() == 0
     assert (Job.objects.count(), on_default()) == (1, 0)
 

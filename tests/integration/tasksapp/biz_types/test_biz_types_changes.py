@@ -10,9 +10,9 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 
 from delayhub.engine import TimerLane
+from tasksapp import jobs
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs import verbs as lifecycle
 from tasksapp.jobs.creation import create
 from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.maintenance.loader import Loader
@@ -47,7 +47,7 @@ def test_jobs_of_a_paused_biz_type_wait_and_new_ones_are_taken(biz_type: BizType
     biz_type.save()
 
     job_id = create("order.close").job_id
-    lifecycle.run_now(job_id)
+    jobs.run_now(job_id)
     assert claim(job_id).shut == [job_id]
 
     biz_type.paused_until = None
@@ -70,7 +70,7 @@ def test_jobs_of_a_disabled_biz_type_wait_and_new_ones_are_refused(biz_type: Biz
     assert claim(job_id).shut == [job_id]
     with pytest.raises(InvalidJob, match="disabled"):
         create("order.close")
-    assert lifecycle.cancel(job_id).status == Status.CANCELLED
+    assert jobs.cancel(job_id).status == Status.CANCELLED
 
 
 def test_a_biz_type_with_jobs_cannot_be_deleted(biz_type: BizType) -> None:
@@ -103,5 +103,5 @@ def test_a_biz_type_that_gets_another_code_keeps_its_jobs(biz_type: BizType) -> 
     biz_type.code = "order.expire"
     biz_type.save()
 
-    assert lifecycle.find_live("order.expire", "order-42").id == job_id
+    assert jobs.find_live("order.expire", "order-42").id == job_id
     assert len(claim(job_id).claimed) == 1

@@ -15,7 +15,7 @@ from tasksapp.biz_types.gate import gate_of
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.maintenance.loader import Loader
 from tasksapp.models import BizType, Job, Status
-from tasksapp.timers.arming import client
+from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.delivery_runtime import close_post_office, post_office
 from tests.integration.tasksapp.conftest import Fire, MakeBizType

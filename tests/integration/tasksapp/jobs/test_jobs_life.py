@@ -13,12 +13,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from tasksapp import jobs
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import WrongState
-from tasksapp.jobs import verbs as lifecycle
 from tasksapp.jobs.creation import create
-from tasksapp.jobs.verbs import TRANSITIONS, allowed
-from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.models import Attempt, BizType, Job, Status, Transition
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import return_lost_leases
 from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
@@ -42,7 +41,7 @@ class Known:
     token: int | None = None
 
     def become(self, status: Status, verb: str) -> None:
-        assert any((change.source, change.verb, change.target) == (self.status, verb, status) for change in TRANSITIONS)
+        assert any((change.source, change.verb, change.target) == (self.status, verb, status) for change in Transition)
         self.status = status
         self.version += 1
         if verb not in ("cancel", "reschedule", "run now", "redrive", "drop"):
@@ -76,15 +75,15 @@ class LifeOfJobs(RuleBasedStateMachine):
     @rule(job_id=jobs, verb=st.sampled_from(["cancel", "reschedule", "run now", "redrive", "drop"]))
     def act(self, job_id: UUID, verb: str) -> None:
         acts: dict[str, Any] = {
-            "cancel": (Status.CANCELLED, lambda: lifecycle.cancel(job_id)),
-            "reschedule": (Status.PENDING, lambda: lifecycle.reschedule(job_id, delay=FAR / 2)),
-            "run now": (Status.PENDING, lambda: lifecycle.run_now(job_id)),
-            "redrive": (Status.PENDING, lambda: lifecycle.redrive(job_id)),
-            "drop": (Status.DROPPED, lambda: lifecycle.drop(job_id)),
+            "cancel": (Status.CANCELLED, lambda: jobs.cancel(job_id)),
+            "reschedule": (Status.PENDING, lambda: jobs.reschedule(job_id, delay=FAR / 2)),
+            "run now": (Status.PENDING, lambda: jobs.run_now(job_id)),
+            "redrive": (Status.PENDING, lambda: jobs.redrive(job_id)),
+            "drop": (Status.DROPPED, lambda: jobs.drop(job_id)),
         }
         becomes, do = acts[verb]
         known = self.known[job_id]
-        if known.status not in allowed(verb):
+        if not any((change.source, change.verb) == (known.status, verb) for change in Transition):
             with pytest.raises(WrongState):
                 do()
             return

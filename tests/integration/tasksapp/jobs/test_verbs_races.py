@@ -15,8 +15,8 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
+from tasksapp import jobs
 from tasksapp.errors import WrongState
-from tasksapp.jobs import verbs as lifecycle
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.models import BizType, Job, Status
 from tasksapp.models.job_id import new_job_ids
@@ -87,7 +87,7 @@ def test_a_job_is_cancelled_or_claimed_never_both(biz_type: BizType) -> None:
     def cancel_all() -> None:
         for job_id in ids:
             try:
-                lifecycle.cancel(job_id)
+                jobs.cancel(job_id)
                 cancelled.append(job_id)
             except WrongState as refused:
                 refusals.add(refused.status)
@@ -110,10 +110,12 @@ def test_bulk_verbs_over_the_same_jobs_do_not_deadlock(biz_type: BizType) -> Non
     ids = due_jobs(biz_type, 600)
 
     outcomes = at_once(
-        lambda: lifecycle.reschedule_many(ids, delay=timedelta(minutes=1)).changed,
-        lambda: lifecycle.run_now_many(ids[::-1]).changed,
-        lambda: lifecycle.reschedule_many(random.Random(1).sample(ids, 600), delay=timedelta(minutes=2)).changed,
-        lambda: lifecycle.run_now_many(ids[300:] + ids[:300]).changed,
+        lambda: jobs.apply_many(jobs.Verb.RESCHEDULE, ids, delay=timedelta(minutes=1)).changed,
+        lambda: jobs.apply_many(jobs.Verb.RUN_NOW, ids[::-1]).changed,
+        lambda: (
+            jobs.apply_many(jobs.Verb.RESCHEDULE, random.Random(1).sample(ids, 600), delay=timedelta(minutes=2)).changed
+        ),
+        lambda: jobs.apply_many(jobs.Verb.RUN_NOW, ids[300:] + ids[:300]).changed,
     )
 
     assert outcomes == [600] * 4

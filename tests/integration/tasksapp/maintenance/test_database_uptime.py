@@ -19,7 +19,7 @@ from tasksapp.maintenance.loader import Loader, Turn
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import renew_leases
-from tasksapp.timers.arming import client
+from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tests.integration.tasksapp.conftest import MakeBizType
 

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
+from tasksapp import jobs
 from tasksapp.errors import InvalidJob, KeyTaken, TooManyInserts
-from tasksapp.jobs import verbs as lifecycle
 from tasksapp.jobs.creation import Created, JobRequest, Rejected, create, create_many
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_jobs import claim_jobs
@@ -69,7 +69,7 @@ def test_the_timer_moves_earlier_and_out_of_the_window_too(biz_type: BizType, la
 def test_once_its_job_is_not_pending_the_key_makes_a_new_one(biz_type: BizType, ending: str) -> None:
     first = ask("one", delay=0)
     if ending == "cancel":
-        lifecycle.cancel(first.job_id)
+        jobs.cancel(first.job_id)
     else:
         assert claim(first.job_id) == 1
     second = ask("two")
@@ -91,7 +91,7 @@ def test_a_job_that_waits_for_a_retry_stays_as_it_is_beside_a_younger_one(biz_ty
         (second.job_id, Status.PENDING, "k"),
     }
     Job.objects.filter(id=first.job_id).update(status=Status.DEAD)
-    assert lifecycle.redrive(first.job_id).status == Status.PENDING
+    assert jobs.redrive(first.job_id).status == Status.PENDING
 
 
 def test_keys_belong_to_their_biz_type_and_none_is_no_key(biz_type: BizType, make_biz_type: BizTypes) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from tasksapp.jobs import verbs as lifecycle
+from tasksapp import jobs
 from tasksapp.jobs.creation import Created, JobRequest, create, create_many
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_jobs import claim_jobs
@@ -61,7 +61,7 @@ def test_bulks_of_the_same_keys_and_moves_of_their_jobs_do_not_deadlock(biz_type
 
     def move() -> int:
         ids = list(Job.objects.values_list("id", flat=True))
-        return lifecycle.reschedule_many(ids, delay=timedelta(minutes=5)).left
+        return jobs.apply_many(jobs.Verb.RESCHEDULE, ids, delay=timedelta(minutes=5)).left
 
     for round_ in range(3):
         counts = at_once(*[partial(bulk, round_ * 10 + seed) for seed in range(3)], move)

@@ -14,8 +14,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tasksapp import jobs
 from tasksapp.errors import JobNotFound
-from tasksapp.jobs import verbs as lifecycle
 from tasksapp.models import BizType, Job
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.pending_rows import Place, pages
@@ -122,7 +122,7 @@ def test_a_purge_reads_the_oldest_only(full_table: BizType) -> None:
 def test_a_job_is_found_by_its_business_key(full_table: BizType) -> None:
     def look() -> None:
         with pytest.raises(JobNotFound):
-            lifecycle.find_live("order.close", "order-nobody")
+            jobs.find_live("order.close", "order-nobody")
 
     assert scans(look) == {"delayhub_job_biz_id"}
 

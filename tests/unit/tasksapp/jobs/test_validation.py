@@ -136,14 +136,14 @@ def test_a_delay_that_cannot_be_is_refused(value: Any, code: str) -> None:
 def test_a_job_is_due_at_once_at_a_time_or_after_a_while() -> None:
     due = NOW + timedelta(hours=1)
 
-    assert rules.moment_of(due=None, wait=None, now=NOW) == NOW
-    assert rules.moment_of(due=due, wait=None, now=NOW) == due
-    assert rules.moment_of(due=None, wait=timedelta(hours=1), now=NOW) == due
+    assert rules.due_time(due=None, wait=None, now=NOW) == NOW
+    assert rules.due_time(due=due, wait=None, now=NOW) == due
+    assert rules.due_time(due=None, wait=timedelta(hours=1), now=NOW) == due
 
 
 def test_no_job_is_due_in_more_than_100_years() -> None:
     with pytest.raises(InvalidJob) as refusal:
-        rules.moment_of(due=NOW + rules.MAX_DELAY + timedelta(seconds=1), wait=None, now=NOW)
+        rules.due_time(due=NOW + rules.MAX_DELAY + timedelta(seconds=1), wait=None, now=NOW)
 
     assert (refusal.value.field, refusal.value.code) == ("due_at", "too_far")
 

@@ -1,0 +1,23 @@
+"""Status: where a job stands."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Status(models.TextChoices):
+    """Where a job stands; :class:`tasksapp.models.transition.Transition` says what may follow what."""
+
+    PENDING = "pending", "pending"
+    RUNNING = "running", "running"
+    SUCCEEDED = "succeeded", "succeeded"
+    CANCELLED = "cancelled", "cancelled"
+    SKIPPED = "skipped", "skipped"
+    DEAD = "dead", "dead"
+    DROPPED = "dropped", "dropped"
+
+
+#: Statuses of jobs that may still fire.
+LIVE = (Status.PENDING, Status.RUNNING)
+#: Statuses that stay as they are, so that retention may take the row. A dead job waits for a person, but not for ever.
+FINISHED = (Status.SUCCEEDED, Status.CANCELLED, Status.SKIPPED, Status.DEAD, Status.DROPPED)

@@ -1,0 +1,36 @@
+"""Transition: the changes of status that exist. Every statement that writes a status names one of them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tasksapp.models.status import Status
+
+
+class Transition(Enum):
+    """One change of a job's status: from where, by which verb, to where, and when that happens.
+
+    The table is on the ground floor, below ``tasksapp.sql``, because most changes are made by SQL statements.
+    """
+
+    CLAIM = Status.PENDING, "claim", Status.RUNNING, "due, and a worker takes it"
+    CANCEL = Status.PENDING, "cancel", Status.CANCELLED, "somebody calls it off"
+    RESCHEDULE = Status.PENDING, "reschedule", Status.PENDING, "somebody moves it"
+    RUN_NOW = Status.PENDING, "run now", Status.PENDING, "somebody cannot wait"
+    REPLACE = Status.PENDING, "replace", Status.PENDING, "a later request with its debounce key takes its place"
+    SKIP = Status.PENDING, "skip", Status.SKIPPED, "too late, and its biz type says skip"
+    EXPIRE = Status.PENDING, "expire", Status.DEAD, "too late, or its age is used up"
+    SUCCEED = Status.RUNNING, "succeed", Status.SUCCEEDED, "the receiver took it"
+    RETRY = Status.RUNNING, "retry", Status.PENDING, "the attempt failed; again after the backoff"
+    GIVE_UP = Status.RUNNING, "give up", Status.DEAD, "permanent failure, or attempts or age used up"
+    GIVE_BACK = Status.RUNNING, "give back", Status.PENDING, "not sent after all: no attempt is used"
+    LOSE = Status.RUNNING, "lose", Status.PENDING, "its worker's lease ran out: no attempt is used"
+    LOSE_FOR_GOOD = Status.RUNNING, "lose", Status.DEAD, "the same, where it may be tried once only, or too often"
+    REDRIVE = Status.DEAD, "redrive", Status.PENDING, "somebody gives it a new budget of attempts"
+    DROP = Status.DEAD, "drop", Status.DROPPED, "somebody gives it up for good"
+
+    def __init__(self, source: Status, verb: str, target: Status, why: str) -> None:
+        self.source = source
+        self.verb = verb
+        self.target = target
+        self.why = why
