@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
+import grimp
 import pytest
 
 from tests.repository import ROOT
@@ -45,20 +50,98 @@ def test_the_name_of_every_import_contract_is_a_sentence() -> None:
         assert len(contract["name"].split()) >= 4, contract["name"]
 
 
-def test_every_room_has_a_contract() -> None:
-    walled = {
-        module for contract in CONTRACTS for module in contract.get("source_modules", []) + contract.get("modules", [])
-    }
+#: For each contract, imports that it must not allow: the file that gets them, and the statement.
+FORBIDDEN = {
+    "The engine knows Redis and nothing else": [("delayhub/engine/claim.py", "import kombu")],
+    "The transport knows kombu and the engine, not Celery or Django": [
+        ("delayhub/transport/channel.py", "import celery")
+    ],
+    "The Celery support does not know Django": [("delayhub/celery_support/control.py", "import django")],
+    "The ready-made project names the app by dotted string only": [
+        ("delayhub/project/urls.py", "import tasksapp.conf"),
+    ],
+    "Delivery is HTTP and nothing else: no ORM, no Celery, no engine": [
+        ("tasksapp/delivery/sender.py", "import django.db"),
+    ],
+    "The app is a ladder: no module knows what stands above it": [
+        ("tasksapp/sql/write_outcomes.py", "import tasksapp.workers.delivery_runtime"),
+        ("tasksapp/sql/write_outcomes.py", "import tasksapp.maintenance.loader"),
+        ("tasksapp/delivery/sender.py", "import tasksapp.errors"),
+        ("tasksapp/jobs/verbs.py", "import tasksapp.workers.signals"),
+        ("tasksapp/models/job.py", "import tasksapp.sql.insert_jobs"),
+        ("tasksapp/timers/arming.py", "import tasksapp.sql.insert_jobs"),
+        ("tasksapp/jobs/bulk.py", "import tasksapp.apps"),
+        ("tasksapp/a_module_without_a_floor.py", "import tasksapp.errors"),
+    ],
+    "Models know Django and nothing of tasks, requests or the engine": [("tasksapp/models/job.py", "import celery")],
+    "Verbs know neither requests nor messages": [("tasksapp/jobs/verbs.py", "import rest_framework.request")],
+    "Workers know neither the API nor the admin": [("tasksapp/workers/signals.py", "import tasksapp.api.urls")],
+    "The API and the admin speak to verbs, never to tasks, delivery, the engine or each other": [
+        ("tasksapp/api/job_views.py", "import delayhub.engine"),
+    ],
+    "The API and the admin are strangers": [("tasksapp/admin/job_admin.py", "import tasksapp.api.urls")],
+}
 
-    assert walled >= {
-        "delayhub.engine",
-        "delayhub.transport",
-        "delayhub.celery_support",
-        "tasksapp.delivery",
-        "tasksapp.models",
-        "tasksapp.jobs.verbs",
-        "tasksapp.jobs.creation",
-        "tasksapp.tasks",
-        "tasksapp.api",
-        "tasksapp.admin",
-    }
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A copy of the source and its contracts, to be broken."""
+    for room in ("delayhub", "tasksapp"):
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__", "*.html", "*.css"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def broken_contracts(folder: Path) -> set[str]:
+    """The names of the contracts that the source in that folder breaks."""
+    run = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=folder,
+        # Else the folder of the editable install would be looked at.
+        env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "Contracts:" in run.stdout, run.stdout + run.stderr
+    return set(re.findall(r"^(\S.*?) BROKEN", run.stdout, flags=re.MULTILINE))
+
+
+def test_the_copy_breaks_nothing_by_itself(copied: Path) -> None:
+    assert broken_contracts(copied) == set()
+
+
+def test_every_contract_has_an_import_that_breaks_it() -> None:
+    assert {contract["name"] for contract in CONTRACTS} == set(FORBIDDEN)
+
+
+@pytest.mark.parametrize(
+    ("contract", "file", "statement"),
+    [(contract, file, statement) for contract, imports in FORBIDDEN.items() for file, statement in imports],
+)
+def test_a_forbidden_import_breaks_its_contract(copied: Path, contract: str, file: str, statement: str) -> None:
+    with (copied / file).open("a") as source:
+        source.write(f"\n{statement}\n")
+
+    assert contract in broken_contracts(copied)
+
+
+def test_only_what_django_and_celery_look_for_by_name_stands_at_the_root_of_the_app() -> None:
+    assert {path.stem for path in (ROOT / "tasksapp").glob("*.py")} == {
+        "__init__", "apps", "checks", "conf", "errors", "tasks",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("package", ["delayhub", "tasksapp"])
+def test_no_modules_import_each_other_in_a_circle(package: str) -> None:
+    graph = grimp.build_graph(package, cache_dir=None)
+
+    circles = [
+        (module, chain)
+        for module in sorted(graph.modules)
+        for imported in sorted(graph.find_modules_directly_imported_by(module))
+        if (chain := graph.find_shortest_chain(imported, module)) is not None
+    ]
+
+    assert circles == []
