@@ -7,12 +7,12 @@
 --   acknowledged, then a list for each queue that gave something: its number, token, {id, payload, …}, {id, strikes, …},
 --   revoked ids
 -- Complexity: O(log n) an entry claimed, promoted, reaped or acknowledged
--- Uses: now, ring, drain, forget, owned, acknowledge, reap, promote, suspect, take, extras, alarm
+-- Uses: now, ring, allow_writes_when_full, forget, owned, acknowledge, reap, promote, suspect, take, extras, alarm
 local consumer, lease, limit, max_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local max_strikes = tonumber(ARGV[5])
 local queues, claimed, acknowledged, at = #KEYS / 2, {}, 0, 6
 local more, come_back, stop = 0, nil, false
-drain(KEYS[2])
+allow_writes_when_full(KEYS[2])
 
 for n = 1, queues do
   local lane, q, no_ack, acks = KEYS[2 * n - 1], KEYS[2 * n], ARGV[at] == '1', tonumber(ARGV[at + 1])

@@ -3,9 +3,9 @@
 -- ARGV: lease ms, then for each lease: id, token
 -- Returns: the ids whose leases still held
 -- Complexity: O(log n) a lease
--- Uses: now, drain, owned
+-- Uses: now, allow_writes_when_full, owned
 local q, lease = KEYS[1], tonumber(ARGV[1])
-drain(q)
+allow_writes_when_full(q)
 local ids = owned(q, 2, (#ARGV - 1) / 2)
 for _, id in ipairs(ids) do
   redis.call('ZADD', q .. LEASED, now + lease, id)

@@ -3,9 +3,9 @@
 -- ARGV: max strikes, why, then for each lease: id, token
 -- Returns: how many went back to their place, how many died
 -- Complexity: O(log n) a lease
--- Uses: now, ring, drain, owned, reap
+-- Uses: now, ring, allow_writes_when_full, owned, reap
 local q = KEYS[1]
-drain(q)
+allow_writes_when_full(q)
 local ids = owned(q, 3, (#ARGV - 2) / 2)
 for _, id in ipairs(ids) do
   redis.call('ZADD', q .. LEASED, 0, id) -- before all others, so that these are the ones reaped
