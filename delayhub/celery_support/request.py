@@ -60,7 +60,7 @@ class OurRequest(Request):
         # At a cold shutdown the worker kills its children by itself.
         cold = cast("bool | int | None", state.should_terminate)
         if requeue and self._loses_child and not cold and isinstance(self.message.channel, Channel):
-            self.message.channel.blame(self.message.delivery_tag)
+            self.message.channel.mark_process_lost(self.message.delivery_tag)
         super().reject(requeue)
 
 

@@ -12,8 +12,9 @@ from kombu.log import get_logger
 
 from delayhub.engine.fitness import examine
 from delayhub.errors import RedisUnfit
-from delayhub.transport.channel import TASK_ARGUMENT, Channel
+from delayhub.transport.channel import Channel
 from delayhub.transport.kombu_migration import StockBroker
+from delayhub.transport.timer_queue import TASK_ARGUMENT
 
 logger = get_logger(__name__)
 

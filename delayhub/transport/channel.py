@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from queue import Empty
 from typing import Any
 
 import redis
-from kombu.log import get_logger
 from kombu.transport import redis as kombu_redis
 
-from delayhub.engine import Claimed, Counts, DelayQueue, Entry, LaneKeys, Lease, QueueKeys
+from delayhub.engine import Counts, DelayQueue, Entry, LaneKeys, Lease
 from delayhub.engine.keys import directory
+from delayhub.transport.consuming.buffer import Buffer
 from delayhub.transport.consuming.consumer import Consumer
-from delayhub.transport.consuming.lease_book import LeaseBook, LeaseQoS, book_of
-from delayhub.transport.envelope import Unreadable, from_payload, to_entry
+from delayhub.transport.consuming.entry_reader import EntryReader
+from delayhub.transport.consuming.lease_book import LeaseBook, book_of
+from delayhub.transport.consuming.lease_qos import LeaseQoS
+from delayhub.transport.envelope import to_entry
 from delayhub.transport.hooks import Hooks, hooks
 from delayhub.transport.message import Message
 from delayhub.transport.options import OWN_OPTIONS, TransportOptions
+from delayhub.transport.poller import Poller
 from delayhub.transport.publish_batch import EntryBatch
+from delayhub.transport.redis_wire import RedisWire
 from delayhub.transport.replication import ReplicatedClient
-
-logger = get_logger(__name__)
-
-#: Queue arguments that make a queue a timer lane: the task its timers are handed to, and how many at a time.
-TASK_ARGUMENT = "x-delayhub-task"
-BATCH_ARGUMENT = "x-delayhub-batch"
+from delayhub.transport.timer_queue import TimerQueue
+from delayhub.transport.waking.event_loop import EventLoop
+from delayhub.transport.waking.nudge import Nudge
 
 #: Queues that a channel remembers; making one costs a tenth of a publish.
 KEPT_QUEUES = 100
-
-
-@dataclass(frozen=True, slots=True)
-class TimerQueue:
-    """A queue whose timers become messages for a task."""
-
-    task: str
-    batch: int
 
 
 class Channel(kombu_redis.Channel):
@@ -55,41 +47,34 @@ class Channel(kombu_redis.Channel):
         self.options = TransportOptions.of(connection.client.transport_options)
         self.hooks: Hooks = hooks
         self.no_ack_queues: set[str] = set()
-        self._consumer: Consumer | None = None
+        #: What claims for this channel; made when it first consumes.
+        self.consumer: Consumer | None = None
         self._publisher: redis.Redis | None = None
         self._queues: dict[str, DelayQueue] = {}
         super().__init__(connection, **options)
         broker = f"{connection.client.as_uri(include_password=True)} {self.options}"
         #: The process' leases on this broker; tasks that outlive the channel acknowledge through it all the same.
         self.book: LeaseBook = book_of(broker, self.options, self._connect_book)
-        self.handlers = {
-            "CLAIM": partial(self._consume, Consumer.on_claim),
-            "BELL": partial(self._consume, Consumer.on_bell),
-            "NUDGE": partial(self._consume, Consumer.on_nudge),
-            "LISTEN": self._receive,
-        }
+        self.reader = EntryReader(
+            self.book,
+            hooks=self.hooks,
+            max_strikes=self.options.max_strikes,
+            make_message=partial(self.Message, channel=self),
+        )
+        self.handlers: dict[str, Callable[[], object]] = {"LISTEN": self._receive}
 
     # ------------------------------------------------------------ parts
 
     @property
-    def poller(self) -> Any:
+    def poller(self) -> Poller:
         """The poller that all channels of the connection share."""
-        return self.connection.cycle
+        found: Poller = self.connection.cycle
+        return found
 
     @property
-    def consuming(self) -> bool:
-        """Whether the channel has ever claimed."""
-        return self._consumer is not None
-
-    @property
-    def consumer(self) -> Consumer:
-        """What claims for this channel; made when it is first needed."""
-        if self._consumer is None:
-            self._consumer = Consumer(self)
-        return self._consumer
-
-    def _consume(self, handler: Callable[[Consumer], bool]) -> bool:
-        return handler(self.consumer)
+    def hub(self) -> EventLoop | None:
+        """The event loop; None where callers poll by themselves (``drain_events``)."""
+        return self.poller.hub
 
     @property
     def timer_queues(self) -> dict[str, TimerQueue]:
@@ -113,9 +98,27 @@ class Channel(kombu_redis.Channel):
             found = self._queues[name] = DelayQueue(self.publisher, name, options=self.options.engine())
         return found
 
-    def keys(self, lane: str, queue: str) -> QueueKeys:
-        """The keys of a queue in a lane."""
-        return LaneKeys(lane, self.options.key_prefix).queue(queue)
+    def watch(self, wire: RedisWire, kind: str) -> None:
+        """Calls the handler of that kind when the wire's connection can be read."""
+        self.poller.watch(self, wire, kind)
+
+    def watch_nudges(self, nudge: Nudge) -> None:
+        """Calls the NUDGE handler when the consumer is nudged."""
+        self.poller.watch_nudges(self, nudge)
+
+    def _start_consumer(self) -> Consumer:
+        if self.consumer is None:
+            buffer = Buffer(
+                self.book,
+                reader=self.reader,
+                receivers=self.connection._callbacks,
+                timer_queues=self.timer_queues,
+                hooks=self.hooks,
+            )
+            consumer = Consumer(self, buffer=buffer, options=self.options.engine(), pool=self.async_pool)
+            self.handlers.update(CLAIM=consumer.on_claim, BELL=consumer.on_bell, NUDGE=consumer.on_nudge)
+            self.consumer = consumer
+        return self.consumer
 
     def _connect_book(self) -> redis.Redis:
         pool = self._get_pool()
@@ -124,7 +127,7 @@ class Channel(kombu_redis.Channel):
         return redis.Redis(connection_pool=pool)
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
-        # RESP2: a RESP3 server may push what nobody asked for, and the loop would wait for a reply behind it.
+        # RESP2: a RESP3 server may push what was not asked for, and the loop would wait for a reply behind it.
         return {**super()._connparams(asynchronous=asynchronous), "protocol": 2}
 
     def _after_fork(self) -> None:
@@ -141,23 +144,31 @@ class Channel(kombu_redis.Channel):
         encoded: tuple[Any, str | None] = super().encode_body(body, encoding)
         return encoded
 
+    def entry(self, message: dict[str, Any]) -> Entry:
+        """The entry that keeps a message."""
+        return to_entry(message, priority_steps=self.priority_steps, naive_zone=self.hooks.naive_zone())
+
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
-        entry = to_entry(message, priority_steps=self.priority_steps, naive_zone=self.hooks.naive_zone())
+        entry = self.entry(message)
         batch: EntryBatch | None = kwargs.pop("_publish_batch", None)
         if batch is not None:
             batch.add_entry(queue, entry)
-            return
-        self.store(queue, [entry])
-        self._maybe_update_queues_expire(self.publisher, queue)
+        else:
+            self.store(queue, [entry])
 
     def store(self, queue: str, entries: Sequence[Entry]) -> None:
-        """Stores new messages of a queue, on replicas too where that is wanted."""
+        """Stores new messages of a queue, on replicas too where that is wanted.
+
+        Raises:
+            NotReplicated: the messages are stored, but too few replicas have them.
+        """
         found = self.queue(queue)
         if self.options.wait_replicas:
             milliseconds = max(1, int(self.options.wait_seconds * 1000))
             client = ReplicatedClient(self.pool, replicas=self.options.wait_replicas, milliseconds=milliseconds)
             found = DelayQueue(client, queue, options=found.options)
         found.schedule(entries)
+        self._maybe_update_queues_expire(self.publisher, queue)
 
     def create_publish_batch(self, max_size: int) -> EntryBatch:
         """A batch of publishes: one script call for all entries of a queue."""
@@ -174,7 +185,7 @@ class Channel(kombu_redis.Channel):
             if no_ack:
                 self.no_ack_queues.add(queue)
             self.connection._callbacks[queue] = self._receiver(queue, callback, no_ack=no_ack)
-            self.consumer.wanted = True
+            self._start_consumer().wanted = True
         return answer
 
     def _receiver(self, queue: str, callback: Callable[[Any], Any], *, no_ack: bool) -> Callable[[Any], Any]:
@@ -184,7 +195,7 @@ class Channel(kombu_redis.Channel):
                 message = self.Message(raw, channel=self)
             except Exception as error:
                 leases = self.book.tags.pop(tag, ())
-                self.bury(queue, leases, reason=f"unreadable: {type(error).__name__}: {error}")
+                self.reader.bury(queue, leases, reason=f"unreadable: {type(error).__name__}: {error}")
                 return None
             if not no_ack:
                 self.qos.append(message, tag)
@@ -197,8 +208,8 @@ class Channel(kombu_redis.Channel):
         answer = super()._basic_cancel(consumer_tag)
         if queue is not None and queue not in self._active_queues:
             self.no_ack_queues.discard(queue)
-            if self._consumer is not None:
-                self._consumer.buffer.drop(queue)
+            if self.consumer is not None:
+                self.consumer.buffer.drop(queue)
         return answer
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
@@ -218,54 +229,30 @@ class Channel(kombu_redis.Channel):
         while entries := self.queue(queue).claim(1, no_ack=no_ack).entries:
             (entry,) = entries
             leases = [Lease(queue, queue, entry.id, entry.token)] if entry.token else []
-            message = self.living(queue, entry, leases)
+            message = self.reader.read(queue, entry, leases)
             if message is not None:
                 message["properties"]["delivery_tag"] = self.book.take(leases)
                 return message
         raise Empty
 
-    def living(self, queue: str, entry: Claimed, leases: Sequence[Lease]) -> dict[str, Any] | None:
-        """The message that was claimed; None where it is dead: nobody can read it, or no process survives it."""
-        try:
-            message = from_payload(entry.payload, strikes=entry.strikes)
-        except Unreadable as error:
-            self.bury(queue, leases, reason=f"unreadable: {error}")
-            return None
-        if not leases or entry.revoked or entry.strikes < self.options.max_strikes:
-            return message
-        # Told first: if that is what kills this process, or its end comes now, it is claimed and told again.
-        reason = f"lost its process or its lease {entry.strikes} times"
-        self._mourn(message, reason)
-        self.bury(queue, leases, reason=reason)
-        return None
-
-    def bury(self, queue: str, leases: Sequence[Lease], *, reason: str) -> None:
-        """Puts what was claimed with the dead; the consumer lives on."""
-        logger.error("a message on %s is dead: %s", queue, reason, extra={"action": "bury", "queue": queue})
-        self.book.bury(list(leases), reason=reason[:500])
-
-    def _mourn(self, raw: dict[str, Any], reason: str) -> None:
-        raw["properties"]["delivery_tag"] = "dead"
-        try:
-            self.hooks.on_dead(self.Message(raw, channel=self), reason)
-        except Exception:
-            logger.exception("nobody could be told that a message is dead")
-
-    def blame(self, delivery_tag: str) -> None:
-        """Says that a message took the process down that ran it: to requeue it costs a strike."""
+    def mark_process_lost(self, delivery_tag: str) -> None:
+        """Notes that the process that ran a message was lost: to requeue the message now costs a strike."""
         if delivery_tag in self.book.tags:
-            self.book.blamed.add(delivery_tag)
+            self.book.lost_process.add(delivery_tag)
 
     # ------------------------------------------------------------ queues
 
     def _new_queue(self, queue: str, auto_delete: bool = False, **kwargs: Any) -> None:
         super()._new_queue(queue, auto_delete=auto_delete, **kwargs)
         if kwargs.get("durable") and not auto_delete:  # not those of replies and events
-            self.publisher.sadd(directory(self.options.key_prefix), queue)
-        arguments = kwargs.get("arguments") or {}
-        if TASK_ARGUMENT in arguments:
-            batch = int(arguments.get(BATCH_ARGUMENT, 100))
-            self.timer_queues[queue] = TimerQueue(arguments[TASK_ARGUMENT], batch)
+            self.add_to_directory(queue)
+        declared = TimerQueue.declared(kwargs.get("arguments") or {})
+        if declared is not None:
+            self.timer_queues[queue] = declared
+
+    def add_to_directory(self, queue: str) -> None:
+        """Adds a queue to those that are known on this broker, so that verbs over all queues find it."""
+        self.publisher.sadd(directory(self.options.key_prefix), queue)
 
     def count(self, queue: str) -> Counts:
         """How many messages of a queue are where."""
@@ -277,7 +264,7 @@ class Channel(kombu_redis.Channel):
 
     def _has_queue(self, queue: str, **kwargs: Any) -> bool:
         del kwargs
-        return bool(self.publisher.exists(*self.keys(queue, queue).every))
+        return bool(self.publisher.exists(*self.queue(queue).keys.every))
 
     def _purge(self, queue: str) -> int:
         return self.queue(queue).purge()
@@ -300,9 +287,9 @@ class Channel(kombu_redis.Channel):
     # ------------------------------------------------------------ ending
 
     def close(self) -> None:
-        """Closes the channel; what nobody works on goes back to its place."""
-        if self._consumer is not None and not self.closed:
+        """Closes the channel; messages that are not being worked on go back to their places."""
+        if self.consumer is not None and not self.closed:
             self.poller.unwatch(self)
-            self._consumer.close()
+            self.consumer.close()
         super().close()
         self.book.flush_quietly()

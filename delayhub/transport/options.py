@@ -9,11 +9,11 @@ from typing import Any
 from delayhub.engine import EngineOptions
 from delayhub.errors import OptionError
 
-#: Messages a consumer claims at once when its prefetch is unlimited.
+#: Messages that a consumer claims at once when its prefetch count is unlimited.
 UNLIMITED_CLAIM = 100
 
-#: Leases that may run out while it is being told that a message is dead, before it is dead without a word.
-LAST_WORDS = 3
+#: How often a consumer may lose its lease while it reports that a message is dead; then the message is dead unreported.
+REPORT_ATTEMPTS = 3
 
 #: Names in ``transport_options`` that are ours.
 OWN_OPTIONS = ("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis", "wait_replicas", "wait_seconds")
@@ -26,11 +26,14 @@ class TransportOptions:
     Args:
         lease_seconds: how long a claimed message belongs to its consumer; renewed at a third while it is held.
         max_strikes: leases that may run out before a message is dead.
-        max_hold_seconds: a message held longer is no longer renewed, for workers that hang; None for no limit.
+        max_hold_seconds: a message that is held longer is no longer renewed, for workers that hang; None for no limit.
         check_redis: whether a worker refuses a Redis server that loses tasks (evicts keys, is too old, is a replica).
         wait_replicas: how many replicas must have a message before its publish returns.
         wait_seconds: how long a publish waits for them.
         key_prefix: put before every Redis key (kombu's ``global_keyprefix``).
+
+    Raises:
+        OptionError: a value cannot work.
     """
 
     lease_seconds: float = 30.0
@@ -46,7 +49,7 @@ class TransportOptions:
             raise OptionError(f"max_hold_seconds must be positive, got {self.max_hold_seconds!r}")
         if self.wait_replicas < 0:
             raise OptionError(f"wait_replicas must not be negative, got {self.wait_replicas!r}")
-        if not self.wait_seconds > 0:  # 0 would be for ever
+        if not self.wait_seconds > 0:  # to Redis, 0 means to wait without end
             raise OptionError(f"wait_seconds must be positive, got {self.wait_seconds!r}")
         if not self.max_strikes > 0:
             raise OptionError(f"max_strikes must be positive, got {self.max_strikes!r}")
@@ -54,17 +57,22 @@ class TransportOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> TransportOptions:
-        """The options in kombu's ``transport_options``, of which most are kombu's own."""
+        """The options in kombu's ``transport_options``, of which most are kombu's own.
+
+        Raises:
+            OptionError: a value cannot work.
+        """
         known = {name: options[name] for name in OWN_OPTIONS if name in options}
         return cls(**known, key_prefix=options.get("global_keyprefix", ""))
 
     def engine(self) -> EngineOptions:
         """The engine's part of the options.
 
-        A message with ``max_strikes`` is claimed once more, so that who claimed it can tell those that wait for it.
+        The engine lets a message live for a few strikes more than ``max_strikes``: a consumer claims it once more, to
+        report that it is dead.
         """
         return EngineOptions(
             key_prefix=self.key_prefix,
             lease_seconds=self.lease_seconds,
-            max_strikes=self.max_strikes + LAST_WORDS,
+            max_strikes=self.max_strikes + REPORT_ATTEMPTS,
         )

@@ -1,42 +1,76 @@
-"""Which sockets the transport watches, and who is called when one can be read."""
+"""Which sockets the transport watches, and which handler is called when one can be read."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from queue import Empty
-from typing import Any
+from typing import Any, Protocol
 
-from kombu.log import get_logger
 from kombu.transport.redis import MultiChannelPoller
 from kombu.utils.eventio import ERR, READ
 
-from delayhub.transport.consuming.consumer import PERIOD
 from delayhub.transport.redis_wire import RedisWire
-from delayhub.transport.waking.bell import TIMEOUT_SECONDS
+from delayhub.transport.waking.event_loop import EventLoop
 from delayhub.transport.waking.nudge import Nudge
 
-logger = get_logger(__name__)
+#: Seconds that one poll without an event loop lasts at most, so that channels are looked at again.
+LONGEST_POLL = 1.0
 
-#: Seconds after which an unanswered claim means that its connection is dead.
-CLAIM_PATIENCE = 10.0
+
+class PolledConsumer(Protocol):
+    """What the poller needs of a channel's consumer."""
+
+    @property
+    def next_claim_at(self) -> float:
+        """When it wants to claim again, on the monotonic clock."""
+
+    def take_turn(self) -> None:
+        """Called at every turn of the loop: claims, where it is time."""
+
+    def deliver(self) -> bool:
+        """Hands over messages that it has; whether there were any."""
+
+    def require_replies(self) -> None:
+        """Raises ConnectionError where Redis stopped answering."""
+
+
+class PolledChannel(Protocol):
+    """What the poller needs of a channel, beside what kombu's own poller does with it."""
+
+    @property
+    def consumer(self) -> PolledConsumer | None:
+        """What claims for the channel; None until it consumes."""
+
+    @property
+    def handlers(self) -> Mapping[str, Callable[[], object]]:
+        """What is called when a connection of that kind can be read."""
+
+    @property
+    def active_fanout_queues(self) -> Collection[str]:
+        """Queues that kombu's pub/sub serves."""
 
 
 class Poller(MultiChannelPoller):
-    """kombu's poller, with our consumers in the place of its blocking pops; pub/sub stays kombu's.
+    """kombu's poller with our consumers in place of its blocking pops; pub/sub stays kombu's.
 
-    kombu's own skips handlers of channels without credit, so that an unread reply would spin; here every reply is read,
-    and credit decides only whether to claim.
+    kombu's own skips handlers of channels without credit, so that an unread reply would wake it again at once; here
+    every reply is read, and credit decides only whether to claim.
     """
+
+    _channels: set[PolledChannel]
+    _chan_to_sock: dict[tuple[PolledChannel, Any, str], Any]
+    _fd_to_chan: dict[int, tuple[PolledChannel, str]]
 
     def __init__(self) -> None:
         super().__init__()
-        #: The event loop, where there is one.
-        self.hub: Any = None
+        #: The event loop; None where callers poll by themselves (``drain_events``).
+        self.hub: EventLoop | None = None
 
     # ------------------------------------------------------------ watching
 
-    def watch(self, channel: Any, wire: RedisWire, kind: str) -> None:
+    def watch(self, channel: PolledChannel, wire: RedisWire, kind: str) -> None:
         """Calls the channel's handler of that kind when the wire's connection can be read."""
         sock = wire.socket
         if self._chan_to_sock.get((channel, wire, kind)) is sock:
@@ -45,19 +79,12 @@ class Poller(MultiChannelPoller):
         self._chan_to_sock[channel, wire, kind] = sock
         self._watch(channel, sock.fileno(), kind)
 
-    def watch_nudges(self, channel: Any, nudge: Nudge) -> None:
-        """Calls the channel's NUDGE handler when somebody wakes its consumer."""
+    def watch_nudges(self, channel: PolledChannel, nudge: Nudge) -> None:
+        """Calls the channel's NUDGE handler when its consumer is nudged."""
         if nudge.fileno() not in self._fd_to_chan:
             self._watch(channel, nudge.fileno(), "NUDGE")
 
-    def _watch(self, channel: Any, fileno: int, kind: str) -> None:
-        self._fd_to_chan[fileno] = (channel, kind)
-        if self.hub is None:
-            self.poller.register(fileno, self.eventflags)
-        else:
-            self.hub.add_reader(fileno, self.on_readable, fileno)
-
-    def unwatch(self, channel: Any) -> None:
+    def unwatch(self, channel: PolledChannel) -> None:
         """Forgets all of a channel's descriptors; called before they are closed."""
         for key in [key for key in self._chan_to_sock if key[0] is channel]:
             del self._chan_to_sock[key]
@@ -69,30 +96,35 @@ class Poller(MultiChannelPoller):
                 with suppress(KeyError, ValueError, OSError):  # closed by the other side already
                     self.poller.unregister(fileno)
 
+    def _watch(self, channel: PolledChannel, fileno: int, kind: str) -> None:
+        self._fd_to_chan[fileno] = (channel, kind)
+        if self.hub is None:
+            self.poller.register(fileno, self.eventflags)
+        else:
+            self.hub.add_reader(fileno, self.on_readable, fileno)
+
     @property
-    def fds(self) -> dict[int, Any]:
-        """Descriptors that the loop does not watch yet; kombu adds those at every tick."""
+    def fds(self) -> dict[int, tuple[PolledChannel, str]]:
+        """Descriptors that the loop does not watch yet; kombu adds those at every turn."""
         known = self.hub.readers if self.hub is not None else ()
         return {fileno: found for fileno, found in self._fd_to_chan.items() if fileno not in known}
 
     # ------------------------------------------------------------ turns
 
     def on_poll_init(self, poller: Any) -> None:
-        """kombu restores messages here; our claims do."""
+        """Takes the poller; kombu restores messages here, which our claims do."""
         self.poller = poller
 
     def on_poll_start(self) -> None:
         """A turn of the loop begins."""
         for channel in list(self._channels):
-            if channel.active_queues:
-                channel.consumer.turn()
-            elif channel.consuming:
-                channel.consumer.idle()
+            if channel.consumer is not None:
+                channel.consumer.take_turn()
             if channel.active_fanout_queues:
                 self._register_LISTEN(channel)
 
-    def on_readable(self, fileno: int) -> Any:
-        """Something can be read; what, the handler knows."""
+    def on_readable(self, fileno: int) -> object:
+        """Calls the handler of a descriptor that can be read; gives back what the handler does."""
         found = self._fd_to_chan.get(fileno)
         if found is None:
             return None
@@ -106,7 +138,9 @@ class Poller(MultiChannelPoller):
     def get(self, callback: Any, timeout: float | None = None) -> None:
         """Hands over what comes within the timeout, for callers without an event loop.
 
-        Raises Empty where nothing does.
+        Raises:
+            Empty: nothing came.
+            ConnectionError: Redis stopped answering.
         """
         del callback  # messages go to the transport's callbacks
         self._in_protected_read = True
@@ -114,10 +148,10 @@ class Poller(MultiChannelPoller):
             self.maybe_refresh_binding_expiry()
             self.on_poll_start()
             for channel in list(self._channels):
-                if channel.consuming and channel.consumer.deliver():
+                if channel.consumer is not None and channel.consumer.deliver():
                     return
             delivered = False
-            for fileno, event in self.poller.poll(self._patience(timeout)) or ():
+            for fileno, event in self.poller.poll(self._poll_seconds(timeout)) or ():
                 delivered = self.handle_event(fileno, event) or delivered
             if not delivered:
                 self.maybe_check_brpop_health()
@@ -127,10 +161,10 @@ class Poller(MultiChannelPoller):
             while self.after_read:
                 self.after_read.pop()()
 
-    def _patience(self, timeout: float | None) -> float:
+    def _poll_seconds(self, timeout: float | None) -> float:
         now = time.monotonic()
-        waits = [PERIOD if timeout is None else timeout, PERIOD]
-        waits += [channel.consumer.next_claim_at - now for channel in self._channels if channel.consuming]
+        waits = [LONGEST_POLL if timeout is None else timeout, LONGEST_POLL]
+        waits += [channel.consumer.next_claim_at - now for channel in self._channels if channel.consumer is not None]
         return max(0.0, min(waits))
 
     # ------------------------------------------------------------ health
@@ -139,16 +173,7 @@ class Poller(MultiChannelPoller):
         """Nothing to do: leases that run out come back with the next claim."""
 
     def maybe_check_brpop_health(self) -> None:
-        """Drops connections whose reply is long overdue: the other side is gone and never said so."""
-        now = time.monotonic()
+        """Drops connections whose reply is long overdue. Raises ConnectionError where one was."""
         for channel in list(self._channels):
-            if not channel.consuming:
-                continue
-            for wire, patience in (
-                (channel.consumer.claims, CLAIM_PATIENCE),
-                (channel.consumer.bell.wire, 2 * TIMEOUT_SECONDS),
-            ):
-                if wire.sent and wire.connection is not None and now - wire.sent_at > patience:
-                    logger.warning("Redis has not answered for %.0f s; dropping the connection", now - wire.sent_at)
-                    wire.connection.disconnect()
-                    raise ConnectionError("Redis stopped answering")
+            if channel.consumer is not None:
+                channel.consumer.require_replies()

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from kombu.transport.redis import PublishBatch
 
 from delayhub.engine import Entry
 
 
+class StoringChannel(Protocol):
+    """What a batch needs of its channel, beside what kombu's own batch does with it."""
+
+    def store(self, queue: str, entries: Sequence[Entry]) -> None:
+        """Stores new messages of a queue."""
+
+
 class EntryBatch(PublishBatch):
     """kombu's batch, whose buffer keeps entries by queue beside the commands (of fanout) that kombu buffers."""
 
-    def __init__(self, channel: Any, max_size: int) -> None:
+    def __init__(self, channel: StoringChannel, max_size: int) -> None:
         super().__init__(channel, max_size)
         self.pipeline: _Entries = _Entries(channel, self.pipeline)
 
@@ -25,7 +33,7 @@ class EntryBatch(PublishBatch):
 class _Entries:
     """What kombu's batch takes for a Redis pipeline."""
 
-    def __init__(self, channel: Any, pipeline: Any) -> None:
+    def __init__(self, channel: StoringChannel, pipeline: Any) -> None:
         self.channel = channel
         self.pipeline = pipeline
         self.entries: dict[str, list[Entry]] = defaultdict(list)
@@ -39,7 +47,6 @@ class _Entries:
     def execute(self) -> None:
         for queue, entries in self.entries.items():
             self.channel.store(queue, entries)
-            self.channel._maybe_update_queues_expire(None, queue)
         self.entries.clear()
         self.pipeline.execute()
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import redis
+from kombu.log import get_logger
 from redis.exceptions import NoScriptError, ResponseError
 
 from delayhub.engine.scripts import Script
 
-#: Commands sent together: each with the script it runs (None: not a script).
+logger = get_logger(__name__)
+
+#: A command to send, and the script it runs (None: not a script).
 Command = tuple[Script | None, tuple[Any, ...]]
 
 
@@ -33,7 +37,11 @@ class RedisWire:
         return getattr(self.connection, "_sock", None)
 
     def connect(self) -> Any:
-        """A connected socket; commands that were under way on an earlier one are forgotten."""
+        """A connected socket; commands that were under way on an earlier one are forgotten.
+
+        Raises:
+            redis.ConnectionError: the server cannot be reached.
+        """
         if self.connection is None:
             self.connection = self.pool.get_connection()
         if self.socket is None:
@@ -42,16 +50,26 @@ class RedisWire:
         return self.socket
 
     def send(self, commands: Sequence[Command], *, at: float) -> None:
-        """Sends the commands in one write."""
+        """Sends the commands in one write.
+
+        Args:
+            commands: what to send.
+            at: the time of the monotonic clock.
+
+        Raises:
+            redis.ConnectionError: the connection is broken.
+        """
         self.connection.send_packed_command(self.connection.pack_commands([command for _, command in commands]))
         self.sent = list(commands)
         self.sent_at = at
 
     def receive(self) -> list[Any]:
-        """The replies of all commands sent; an error that Redis answered stands in its command's place.
+        """The replies to all commands sent, none where none were; an error of Redis stands in its command's place.
 
-        A script that Redis does not know (flushed, failed over) is sent again with its source. Where nothing was sent
-        there are no replies, and a connection that the other side closed meanwhile raises redis' ConnectionError.
+        A script that Redis does not know (flushed, failed over) is sent again with its source.
+
+        Raises:
+            redis.ConnectionError: the connection is broken; also where nothing was sent.
         """
         if not self.sent:
             self.connection.can_read(timeout=0)
@@ -63,6 +81,18 @@ class RedisWire:
                 self.connection.send_command("EVAL", script.source, *command[2:])
                 replies[number] = self._reply()
         return replies
+
+    def require_reply(self, *, within: float) -> None:
+        """Drops a connection whose reply is overdue after so many seconds: the other side is gone without a word.
+
+        Raises:
+            ConnectionError: the connection was dropped.
+        """
+        silence = time.monotonic() - self.sent_at
+        if self.sent and self.connection is not None and silence > within:
+            logger.warning("Redis has not answered for %.0f s; dropping the connection", silence)
+            self.connection.disconnect()
+            raise ConnectionError("Redis stopped answering")
 
     def close(self) -> None:
         """Drops the connection."""

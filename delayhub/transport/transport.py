@@ -12,8 +12,10 @@ from kombu.utils.url import url_to_parts
 from redis.sentinel import Sentinel
 
 from delayhub.errors import OptionError
-from delayhub.transport.channel import Channel, TimerQueue
+from delayhub.transport.channel import Channel
 from delayhub.transport.poller import Poller
+from delayhub.transport.timer_queue import TimerQueue
+from delayhub.transport.waking.event_loop import EventLoop
 
 ALIASES = {
     "delayhub": "delayhub.transport.transport:Transport",
@@ -43,7 +45,7 @@ class Transport(kombu_redis.Transport):
         self.cycle = Poller()
         self.timer_queues: dict[str, TimerQueue] = {}
 
-    def register_with_event_loop(self, connection: Any, loop: Any) -> None:
+    def register_with_event_loop(self, connection: Any, loop: EventLoop) -> None:
         """Lets the event loop wake our consumers."""
         self.cycle.hub = loop
         super().register_with_event_loop(connection, loop)

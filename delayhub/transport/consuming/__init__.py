@@ -1,1 +1,1 @@
-"""What a channel claims, keeps until it can be handed over, and holds until it is acknowledged."""
+"""What a channel claims, keeps until it is handed over, and holds until it is acknowledged."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from kombu.log import get_logger
 
 from delayhub.engine import Claimed, Entry, Lease, TimerClaim
+from delayhub.transport.consuming.entry_reader import EntryReader
+from delayhub.transport.consuming.lease_book import LeaseBook
 from delayhub.transport.envelope import Message
+from delayhub.transport.hooks import Hooks
 from delayhub.transport.timer_message import timer_message
+from delayhub.transport.timer_queue import TimerQueue
 
 logger = get_logger(__name__)
 
-#: Leases that ran out, from which on a message is claimed alone (so the scripts have it) and run alone.
+#: From so many lost leases on, the scripts give a message out as the only one of a claim, and it runs as the only one.
 SUSPECT_STRIKES = 2
 
 
@@ -29,45 +33,65 @@ class Delivery(NamedTuple):
 
     @property
     def leases(self) -> tuple[Lease, ...]:
-        """What is acknowledged with the message; nothing where its claim has deleted it."""
+        """What is acknowledged with the message; empty where its claim has deleted it."""
         if self.entry is None:
             return self.timer_leases
         return (Lease(self.queue, self.queue, self.entry.id, self.entry.token),) if self.entry.token else ()
 
 
 class Buffer:
-    """Deliveries of one channel. They count as credit that is taken, and are the first to go back."""
+    """Deliveries of one channel. They count as credit that is taken, and are the first to go back.
 
-    def __init__(self, channel: Any) -> None:
-        self.channel = channel
+    Args:
+        book: the process' leases on the channel's broker.
+        reader: makes messages of entries.
+        receivers: what takes the messages of each queue that is consumed.
+        timer_queues: the queues that are timer lanes.
+        hooks: gets the report of a revoked message.
+    """
+
+    def __init__(
+        self,
+        book: LeaseBook,
+        *,
+        reader: EntryReader,
+        receivers: Mapping[str, Callable[[Message], object]],
+        timer_queues: Mapping[str, TimerQueue],
+        hooks: Hooks,
+    ) -> None:
+        self.book = book
+        self.reader = reader
+        self.receivers = receivers
+        self.timer_queues = timer_queues
+        self.hooks = hooks
         self.deliveries: deque[Delivery] = deque()
-        channel.book.buffers.add(self)
+        book.buffers.add(self)
 
     def __len__(self) -> int:
         return len(self.deliveries)
 
     def leases(self) -> list[Lease]:
-        """The leases of all that is here; asked for by the keeper's thread too, so on a copy."""
+        """The leases of all that is here. The keeper's thread asks too, so this walks over a copy."""
         return [lease for delivery in self.deliveries.copy() for lease in delivery.leases]
 
     # ------------------------------------------------------------ in
 
     def add_entries(self, queue: str, entries: Sequence[Claimed]) -> None:
-        """Takes in what a claim returned of a queue. What struck comes alone, and should have the process to itself."""
+        """Takes in what a claim returned of a queue. A suspect comes as the only one and gets the process to itself."""
         taken = [Delivery(queue, entry) for entry in entries]
         self.deliveries.extend(taken)
         if len(taken) == 1 and taken[0].leases and entries[0].strikes >= SUSPECT_STRIKES:
-            self.channel.book.isolate(taken[0].leases[0])
+            self.book.isolate(taken[0].leases[0])
 
     def add_timers(self, lane: str, claim: TimerClaim) -> None:
         """Takes in what a claim returned of a timer lane, as messages for the lane's task."""
-        declared = self.channel.timer_queues[lane]
+        declared = self.timer_queues[lane]
         sound: list[Lease] = []
         for batch in claim.batches:
             for found in batch.ids:
                 lease = Lease(lane, batch.queue, found, batch.token)
                 if found in batch.strikes:
-                    # What struck comes alone, so that one poison job cannot take its neighbours along.
+                    # A message of its own, so that one poison job cannot take its neighbours along.
                     self._add_batch(declared.task, lane, [lease], claim.now_ms, struck=True)
                 else:
                     sound.append(lease)
@@ -81,19 +105,18 @@ class Buffer:
     # ------------------------------------------------------------ out
 
     def hand_over(self, *, seconds: float) -> bool:
-        """Hands messages over for that long, but at least one; whether it was any."""
+        """Hands messages over for so long, but at least one; whether there were any."""
         until = time.monotonic() + seconds
-        receivers = self.channel.connection._callbacks
         handed_over = False
         while self.deliveries:
             delivery = self.deliveries.popleft()
-            receive = receivers.get(delivery.queue)
+            receive = self.receivers.get(delivery.queue)
             if receive is None:
                 self._give_back([delivery])
                 continue
-            lost = self.channel.book.lost
+            lost = self.book.lost
             if lost and not lost.isdisjoint(delivery.leases):
-                continue  # another has it by now
+                continue  # another consumer has it by now
             message = self._message(delivery)
             if message is not None:
                 receive(message)
@@ -119,27 +142,26 @@ class Buffer:
         """The message, leased under its delivery tag; None where it is dead."""
         leases, entry, message = delivery.leases, delivery.entry, delivery.timers
         if entry is not None:
-            message = self.channel.living(delivery.queue, entry, leases)
+            message = self.reader.read(delivery.queue, entry, leases)
             if message is None:
                 return None
             if entry.revoked:
-                self.channel.hooks.on_revoked(message.get("headers", {}).get("id") or "")
+                self.hooks.on_revoked(message.get("headers", {}).get("id") or "")
         assert message is not None
-        tag = self.channel.book.take(leases, timers=entry is None) if leases else f"no-ack-{id(delivery)}"
+        tag = self.book.take(leases, timers=entry is None) if leases else f"no-ack-{id(delivery)}"
         message["properties"]["delivery_tag"] = tag
         return message
 
     def _give_back(self, deliveries: Sequence[Delivery]) -> None:
-        book = self.channel.book
         messages = [lease for delivery in deliveries if delivery.entry is not None for lease in delivery.leases]
         timers = [lease for delivery in deliveries if delivery.entry is None for lease in delivery.leases]
-        book.timers.update(timers)
+        self.book.timers.update(timers)
         try:
             for delivery in deliveries:
                 if delivery.entry is not None and not delivery.leases:
                     # What was claimed without a lease is not in Redis any more: it goes to the end of its line.
                     entry = Entry(delivery.entry.id, payload=delivery.entry.payload)
-                    book.queue(delivery.queue, delivery.queue).schedule([entry])
-            book.give_back(messages + timers)
+                    self.book.queue(delivery.queue, delivery.queue).schedule([entry])
+            self.book.give_back(messages + timers)
         except Exception as error:
             logger.warning("could not give back %d claimed messages: %s", len(deliveries), error)

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import random
 import time
-from typing import Any
+from collections.abc import Collection
+from typing import Any, Protocol
 from uuid import uuid4
 
+import redis
 from kombu.log import get_logger
 from redis.exceptions import ResponseError
 
-from delayhub.engine import (
-    ClaimedQueue,
-    Lease,
-    TimerClaim,
-    claim_command,
-    parse_claim,
-    parse_timer_claim,
-    timer_claim_command,
-)
+from delayhub.engine import EngineOptions, Lease, TimerClaim, parse_claim, parse_timer_claim
 from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS, Claim
-from delayhub.engine.scripts import script
 from delayhub.transport.consuming.buffer import Buffer
+from delayhub.transport.consuming.claim_request import ClaimRequest
+from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.options import UNLIMITED_CLAIM
-from delayhub.transport.redis_wire import Command, RedisWire
+from delayhub.transport.redis_wire import RedisWire
 from delayhub.transport.waking.alarm import Alarm
-from delayhub.transport.waking.bell import Bell
+from delayhub.transport.waking.bell import TIMEOUT_SECONDS, Bell
+from delayhub.transport.waking.event_loop import EventLoop
 from delayhub.transport.waking.nudge import Nudge
 
 logger = get_logger(__name__)
@@ -40,68 +36,93 @@ PERIOD = 1.0
 SLICE = 0.005
 #: Seconds that acknowledgements wait for a claim to travel with before they travel by themselves.
 ACK_DELAY = 0.010
-#: Acknowledgements that don't wait any longer.
+#: So many acknowledgements wait no longer.
 ACK_BATCH = 100
+#: Seconds after which an unanswered claim means that its connection is dead.
+CLAIM_TIMEOUT_SECONDS = 10.0
+
+
+class ConsumedChannel(Protocol):
+    """What a consumer needs of its channel."""
+
+    @property
+    def active_queues(self) -> list[str]:
+        """The queues that are consumed, without those of fanout exchanges."""
+
+    @property
+    def no_ack_queues(self) -> Collection[str]:
+        """Those of them whose messages need no acknowledgement."""
+
+    @property
+    def qos(self) -> LeaseQoS:
+        """The channel's unacknowledged messages."""
+
+    @property
+    def hub(self) -> EventLoop | None:
+        """The event loop; None where callers poll by themselves (``drain_events``)."""
+
+    def watch(self, wire: RedisWire, kind: str) -> None:
+        """Calls :meth:`Consumer.on_claim` or ``on_bell`` when the wire's connection can be read."""
+
+    def watch_nudges(self, nudge: Nudge) -> None:
+        """Calls :meth:`Consumer.on_nudge` when the consumer is nudged."""
 
 
 class Consumer:
-    """Claims for one channel. Runs in the thread of the channel's event loop, or of ``drain_events``."""
+    """Claims for one channel. Runs in the thread of the channel's event loop, or of ``drain_events``.
 
-    def __init__(self, channel: Any) -> None:
+    Args:
+        channel: what it claims for.
+        buffer: where claimed messages wait.
+        options: the engine's.
+        pool: where its connections come from.
+    """
+
+    def __init__(
+        self, channel: ConsumedChannel, *, buffer: Buffer, options: EngineOptions, pool: redis.ConnectionPool
+    ) -> None:
         self.channel = channel
-        self.options = channel.options.engine()
+        self.buffer = buffer
+        self.book = buffer.book
+        self.options = options
         self.identity = uuid4().hex[:12]
-        pool = channel.async_pool
         self.claims = RedisWire(pool)
-        self.bell = Bell(pool, self.options.key_prefix)
-        self.buffer = Buffer(channel)
+        self.bell = Bell(pool, options.key_prefix)
         self.nudge = Nudge()
         self.alarm = Alarm(self.turn)
+        self.request = ClaimRequest()
         self.sending: list[Lease] = []
         self.wanted = True
         self.more = False
         self.next_claim_at = 0.0
         self.acks_since: float | None = None
-        self.asked: list[str] = []
-        self._plain = 0
-        self._lanes: list[str] = []
-        self._turn = 0
+        self._first = 0
         self._closed = False
-        channel.book.bells.add(self.nudge.give)
+        self.book.bells.add(self.nudge.give)
 
     # ------------------------------------------------------------ when to claim
 
-    def credit(self) -> int:
-        """How many messages more the channel may be given now."""
-        qos = self.channel.qos
-        if self.channel.book.isolates:
-            return 0  # a message that may take the process down must not take others along
-        if "can_consume" in qos.__dict__:
-            # Somebody (worker_disable_prefetch) decides message by message.
-            return 1 if not self.buffer and qos.can_consume() else 0
-        if not qos.prefetch_count:
-            # Without an event loop and a prefetch there may be one caller for one message (SimpleQueue).
-            limit = UNLIMITED_CLAIM if self.channel.poller.hub is not None else 1
-            return max(0, limit - len(self.buffer))
-        return max(0, int(qos.can_consume_max_estimate()) - len(self.buffer))
+    def take_turn(self) -> None:
+        """Called at every turn of the loop; while nothing is consumed, acknowledgements travel all the same."""
+        if self.channel.active_queues:
+            self.turn()
+        elif self.book.done and not self._closed and not self.claims.sent:
+            self._claim(0, time.monotonic())
 
     def turn(self) -> None:
-        """Called at every turn of the loop: claims, where it is time and there is reason to."""
+        """Claims, where it is time and there is reason to."""
         if self._closed:
             return
         now = time.monotonic()
         self._listen(now)
         if self.claims.sent:
             return
-        credit = self.credit()
-        wanted = credit and (self.wanted or self._is_hungry(credit) or now >= self.next_claim_at)
+        # Without an event loop and a prefetch count there may be one caller for one message (SimpleQueue).
+        unlimited = UNLIMITED_CLAIM if self.channel.hub is not None else 1
+        credit = self.channel.qos.credit(buffered=len(self.buffer), unlimited=unlimited)
+        wanted = credit and (self.wanted or self._may_claim_more(credit) or now >= self.next_claim_at)
         if wanted or self._acks_are_due(now):
             self._claim(credit, now)
-
-    def idle(self) -> None:
-        """Called at every turn while nothing is consumed: acknowledgements travel all the same."""
-        if self.channel.book.done and not self._closed and not self.claims.sent:
-            self._claim(0, time.monotonic())
 
     def on_bell(self) -> bool:
         """The bell's connection has something to read."""
@@ -111,25 +132,24 @@ class Consumer:
         return False
 
     def on_nudge(self) -> bool:
-        """Somebody nudged: acknowledgements wait, or the buffer does."""
+        """Acknowledgements wait to be sent, or the buffer has messages; whether a message was handed over."""
         self.nudge.take()
         delivered = self.deliver()
         self.turn()
         return delivered
 
-    def _is_hungry(self, credit: int) -> bool:
-        """Whether more is ready than this consumer has, and half of what it may have is used up."""
+    def _may_claim_more(self, credit: int) -> bool:
+        """Whether more is ready than this consumer has, and half of its credit is free."""
         if not self.more or credit < len(self.buffer):
             return False
-        qos = self.channel.qos
-        busy = len(qos._delivered) - len(qos._dirty) + len(self.buffer)
+        busy = self.channel.qos.unacknowledged + len(self.buffer)
         return credit >= max(1, (credit + busy) // 2)
 
     def _acks_are_due(self, now: float) -> bool:
-        acks = len(self.channel.book.done)
+        acks = len(self.book.done)
         if not acks:
             return False
-        if self.channel.poller.hub is None or acks >= ACK_BATCH:
+        if self.channel.hub is None or acks >= ACK_BATCH:
             return True
         if self.acks_since is None:
             self.acks_since = now
@@ -140,59 +160,47 @@ class Consumer:
         return False
 
     def _listen(self, now: float) -> None:
-        # Who has work at hand, or knows of more, needs no waking; each answered pop would cost a round trip.
+        # A consumer that has work, or knows of more, needs no waking; each answered pop would cost a round trip.
         if self.more or self.buffer:
             return
         lanes = self.channel.active_queues
         if lanes:
             self.bell.listen(lanes, at=now)
-            self.channel.poller.watch(self.channel, self.bell.wire, "BELL")
+            self.channel.watch(self.bell.wire, "BELL")
 
     # ------------------------------------------------------------ claiming
 
     def _claim(self, credit: int, now: float) -> None:
         self._unsend()
         self.claims.connect()
-        self.channel.poller.watch(self.channel, self.claims, "CLAIM")
-        self.channel.poller.watch_nudges(self.channel, self.nudge)
+        self.channel.watch(self.claims, "CLAIM")
+        self.channel.watch_nudges(self.nudge)
         self.wanted = False
         self.acks_since = None
         self.next_claim_at = now + PERIOD
-        commands = self._commands(credit)
+        self.sending = self.book.next_done(MAX_ACKNOWLEDGEMENTS)
+        self.request = self._next_request(credit)
         try:
-            self.claims.send(commands, at=now)
+            self.claims.send(self.request.commands, at=now)
         except Exception:
             self._unsend()
             raise
 
-    def _commands(self, credit: int) -> list[Command]:
-        self.sending = self.channel.book.next_done(MAX_ACKNOWLEDGEMENTS)
+    def _next_request(self, credit: int) -> ClaimRequest:
         queues = self.channel.active_queues
         if queues:
-            self._turn = (self._turn + 1) % len(queues)
-            queues = queues[self._turn :] + queues[: self._turn]
-        mine: dict[str, list[tuple[str, int]]] = {queue: [] for queue in queues}
-        others: dict[tuple[str, str], list[Any]] = {}
-        for lease in self.sending:
-            if lease.lane == lease.queue and lease.queue in mine:
-                mine[lease.queue].append((lease.id, lease.token))
-            else:
-                others.setdefault((lease.lane, lease.queue), []).extend((lease.id, lease.token))
-        claimed = [ClaimedQueue(name, name, name in self.channel.no_ack_queues, acks) for name, acks in mine.items()]
-        commands: list[Command] = []
-        for (lane, queue), acks in others.items():
-            verb = script("acknowledge")
-            commands.append((verb, verb.command([self.channel.keys(lane, queue).base], acks)))
-        self.asked = queues
-        self._plain = len(commands)
-        command = claim_command(claimed, limit=credit, consumer=self.identity, options=self.options)
-        commands.append((script("claim"), command))
-        self._lanes = [queue for queue in queues if queue in self.channel.timer_queues] if credit else []
-        for lane in self._lanes:
-            batch = self.channel.timer_queues[lane].batch
-            command = timer_claim_command(lane, limit=credit * batch, consumer=self.identity, options=self.options)
-            commands.append((script("claim_timers"), command))
-        return commands
+            # Each queue is the first one in turn: the first queues of a claim get their share before the last.
+            self._first = (self._first + 1) % len(queues)
+            queues = queues[self._first :] + queues[: self._first]
+        return ClaimRequest.of(
+            queues,
+            credit=credit,
+            acknowledged=self.sending,
+            no_ack=self.channel.no_ack_queues,
+            timer_queues=self.buffer.timer_queues,
+            consumer=self.identity,
+            options=self.options,
+        )
 
     def on_claim(self) -> bool:
         """The claim's reply is there; whether a message was handed over."""
@@ -206,28 +214,32 @@ class Consumer:
         self.sending, sent = [], self.sending
         refused = [reply for reply in replies if isinstance(reply, ResponseError)]
         if refused:
-            self.channel.book.done.extendleft(reversed(sent))
+            self.book.done.extendleft(reversed(sent))
             logger.error("Redis refused a claim, trying again in %s s: %s", PERIOD, refused[0])
-        come_back = [
-            self._take_messages(parse_claim(replies[self._plain]))
-            if not isinstance(replies[self._plain], ResponseError)
-            else PERIOD
-        ]
-        for lane, reply in zip(self._lanes, replies[self._plain + 1 :], strict=True):
-            come_back.append(
-                PERIOD if isinstance(reply, ResponseError) else self._take_timers(lane, parse_timer_claim(reply))
-            )
         # Set now, when the reply is read: the loop computes how long it sleeps before its next tick callbacks.
-        self._sleep(min([PERIOD, *come_back]))
+        self._sleep(self._take(replies))
         delivered = self.deliver()
-        if self.channel.poller.hub is not None:
-            # Without a loop the caller may want this one message only (SimpleQueue).
+        if self.channel.hub is not None:
+            # Without a loop the caller may want only this message (SimpleQueue).
             self.turn()
         return delivered
 
+    def _take(self, replies: list[Any]) -> float:
+        """Takes in what the replies bring; gives back the seconds until the next claim makes sense."""
+        messages, timers = self.request.replies(replies)
+        pauses = [PERIOD]
+        if not isinstance(messages, ResponseError):
+            pauses.append(self._take_messages(parse_claim(messages)))
+        pauses += [
+            self._take_timers(lane, parse_timer_claim(reply))
+            for lane, reply in timers
+            if not isinstance(reply, ResponseError)
+        ]
+        return min(pauses)
+
     def _take_messages(self, claim: Claim) -> float:
         for given in claim.queues:
-            self.buffer.add_entries(self.asked[given.position], given.entries)
+            self.buffer.add_entries(self.request.queues[given.position], given.entries)
         self.more = claim.more
         return self._pause(claim)
 
@@ -237,7 +249,6 @@ class Consumer:
         return self._pause(claim)
 
     def _pause(self, claim: Claim | TimerClaim) -> float:
-        """Seconds until the next claim makes sense."""
         if claim.come_back_ms is None or claim.more:
             return PERIOD
         pause = max(0.0, claim.come_back_ms / 1000 - claim.now_us / 1e6)
@@ -246,29 +257,34 @@ class Consumer:
 
     def _sleep(self, seconds: float) -> None:
         self.next_claim_at = self.claims.sent_at + seconds
-        if self.channel.poller.hub is not None:
-            self.alarm.attach(self.channel.poller.hub)
+        if self.channel.hub is not None:
+            self.alarm.attach(self.channel.hub)
             self.alarm.set(self.next_claim_at)
 
     # ------------------------------------------------------------ handing over
 
     def deliver(self) -> bool:
-        """Hands messages over for a slice of time (without a loop: one); whether it was any."""
+        """Hands messages over for a slice of time (without a loop: one); whether there were any."""
         if self._closed:
             return False
-        delivered = self.buffer.hand_over(seconds=SLICE if self.channel.poller.hub is not None else 0.0)
+        delivered = self.buffer.hand_over(seconds=SLICE if self.channel.hub is not None else 0.0)
         if self.buffer:
             self.nudge.give()
         return delivered
 
     # ------------------------------------------------------------ ending
 
+    def require_replies(self) -> None:
+        """Drops a connection on which a reply is long overdue. Raises ConnectionError where one was."""
+        self.claims.require_reply(within=CLAIM_TIMEOUT_SECONDS)
+        self.bell.wire.require_reply(within=2 * TIMEOUT_SECONDS)
+
     def close(self) -> None:
         """Gives back everything that was not handed over, also what a claim under way still brings."""
         if self._closed:
             return
         self._closed = True
-        self.channel.book.bells.discard(self.nudge.give)
+        self.book.bells.discard(self.nudge.give)
         self.alarm.close()
         try:
             if self.claims.sent and self.claims.socket is not None:
@@ -286,13 +302,11 @@ class Consumer:
         replies = self.claims.receive()
         self.sending, sent = [], self.sending
         if any(isinstance(reply, Exception) for reply in replies):
-            self.channel.book.done.extendleft(reversed(sent))
-            return
-        self._take_messages(parse_claim(replies[self._plain]))
-        for lane, reply in zip(self._lanes, replies[self._plain + 1 :], strict=True):
-            self._take_timers(lane, parse_timer_claim(reply))
+            self.book.done.extendleft(reversed(sent))
+        else:
+            self._take(replies)
 
     def _unsend(self) -> None:
-        """Acknowledgements whose claim got no reply are sent again; a second time does no harm."""
-        self.channel.book.done.extendleft(reversed(self.sending))
+        """Puts acknowledgements back whose claim got no reply; sent a second time they do no harm."""
+        self.book.done.extendleft(reversed(self.sending))
         self.sending = []

@@ -17,7 +17,6 @@ from weakref import WeakSet
 
 import redis
 from kombu.log import get_logger
-from kombu.transport import virtual
 
 from delayhub.engine import DelayQueue, Lease, TimerLane
 from delayhub.transport.options import TransportOptions
@@ -71,8 +70,8 @@ class LeaseBook:
         #: Leases on messages that may take the process down, and until when nothing else is claimed beside them.
         self.suspects: dict[Lease, float] = {}
         self.tags: dict[str, tuple[Lease, ...]] = {}
-        #: Tags whose task took its process down: to give one back costs a strike.
-        self.blamed: set[str] = set()
+        #: Tags of messages whose process was lost: to give one back costs a strike.
+        self.lost_process: set[str] = set()
         self.done: deque[Lease] = deque()
         #: Called when an acknowledgement is waiting, from whatever thread made it.
         self.bells: set[Callable[[], None]] = set()
@@ -245,39 +244,3 @@ class LeaseBook:
                 self.keep()
             except (redis.RedisError, OSError) as error:
                 logger.warning("could not renew leases, trying again: %s", error)
-
-
-class LeaseQoS(virtual.QoS):
-    """A channel's unacknowledged messages; their leases are in the process' book."""
-
-    def ack(self, delivery_tag: str) -> None:
-        """The message is done."""
-        self.channel.book.acknowledge(delivery_tag)
-        super().ack(delivery_tag)
-
-    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        """The message goes back to its place in line, or is dropped; a batch of timers is never dropped."""
-        book = self.channel.book
-        blamed = delivery_tag in book.blamed
-        book.blamed.discard(delivery_tag)
-        if requeue and not blamed:
-            book.release([delivery_tag])
-        elif not book.abandon(delivery_tag):
-            if requeue:
-                book.strike(delivery_tag)
-            else:
-                book.acknowledge(delivery_tag)
-        super().ack(delivery_tag)
-
-    def restore_unacked(self) -> list[object]:
-        """Gives back all messages that nobody is working on, in one call and in their order."""
-        self._flush()
-        running = self.channel.hooks.running_tags()
-        waiting = [tag for tag in self._delivered if tag not in running]
-        try:
-            self.channel.book.release(waiting)
-        except (redis.RedisError, OSError) as error:
-            # Nothing is lost: the leases run out and the messages come back by themselves.
-            logger.warning("could not give back %d messages, their leases will run out: %s", len(waiting), error)
-        self._delivered.clear()
-        return []

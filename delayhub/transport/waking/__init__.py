@@ -1,1 +1,1 @@
-"""What wakes a worker's event loop: Redis' bell, another thread's nudge, an alarm at a moment."""
+"""What wakes a worker's event loop: Redis' bell, a nudge by another thread, an alarm at a moment."""

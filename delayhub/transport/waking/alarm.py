@@ -9,8 +9,11 @@ import ctypes
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+
+from delayhub.transport.waking.event_loop import EventLoop, LoopTimer
 
 _CLOCK_MONOTONIC = 1
 
@@ -35,7 +38,7 @@ _LIBC = _library()
 
 
 class TimerDescriptor:
-    """A descriptor that becomes readable after some seconds. ``available`` says whether this system has them."""
+    """A descriptor that becomes readable after some seconds. ``available``: whether this system has them."""
 
     available = _LIBC is not None
 
@@ -50,7 +53,7 @@ class TimerDescriptor:
         return self._descriptor
 
     def set(self, seconds: float) -> None:
-        """Becomes readable after so long, and not at the time that was set before."""
+        """Becomes readable after so long, and not at the moment that was set before."""
         nanoseconds = max(1, int(seconds * 1e9))  # zero would switch it off
         setting = _Setting(_Moment(0, 0), _Moment(*divmod(nanoseconds, 1_000_000_000)))
         if _LIBC.timerfd_settime(self._descriptor, 0, ctypes.byref(setting), None) < 0:
@@ -58,8 +61,8 @@ class TimerDescriptor:
             raise OSError(number, os.strerror(number))
 
     def take(self) -> None:
-        """Makes the descriptor silent again."""
-        with suppress(BlockingIOError):  # it was set anew after it had been seen
+        """Makes the descriptor unreadable again."""
+        with suppress(BlockingIOError):  # it was set to another time after the loop had seen it
             os.read(self._descriptor, 8)
 
     def close(self) -> None:
@@ -74,15 +77,15 @@ class Alarm:
         wake: what is called.
     """
 
-    def __init__(self, wake: Any) -> None:
+    def __init__(self, wake: Callable[[], object]) -> None:
         self._wake = wake
         self._at: float | None = None
         self._timer = TimerDescriptor() if TimerDescriptor.available else None
-        self._hub: Any = None
-        self._entry: Any = None
+        self._hub: EventLoop | None = None
+        self._loop_timer: LoopTimer | None = None
 
-    def attach(self, hub: Any) -> None:
-        """Gets its event loop; a second time does nothing."""
+    def attach(self, hub: EventLoop) -> None:
+        """Takes its event loop; a second time it does nothing."""
         if self._hub is hub:
             return
         self._hub = hub
@@ -90,7 +93,7 @@ class Alarm:
             hub.add_reader(self._timer.fileno(), self._ring)
 
     def set(self, at: float) -> None:
-        """Calls back then, and not when it was asked for before."""
+        """Calls back then, and not at the moment that was set before."""
         if self._hub is None or at == self._at:
             return
         self._at = at
@@ -98,19 +101,19 @@ class Alarm:
         if self._timer is not None:
             self._timer.set(seconds)
             return
-        if self._entry is not None:
-            self._entry.cancel()
-        self._entry = self._hub.call_later(seconds, self._ring)
+        if self._loop_timer is not None:
+            self._loop_timer.cancel()
+        self._loop_timer = self._hub.call_later(seconds, self._ring)
 
     def pull(self, at: float) -> None:
-        """Calls back then, where it would be later or never."""
+        """Calls back then, where it would call back later or never."""
         if self._at is None or at < self._at:
             self.set(at)
 
     def close(self) -> None:
         """Never calls back again."""
-        if self._entry is not None:
-            self._entry.cancel()
+        if self._loop_timer is not None:
+            self._loop_timer.cancel()
         if self._timer is not None:
             if self._hub is not None:
                 self._hub.remove(self._timer.fileno())

@@ -1,4 +1,4 @@
-"""The bell: a blocking pop that makes the event loop claim again. It only ever wakes; it is never a clock."""
+"""The bell: a blocking pop that makes the event loop claim again. It only wakes the loop; it is no clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import redis
 from delayhub.engine import LaneKeys
 from delayhub.transport.redis_wire import RedisWire
 
-#: Seconds until Redis answers a bell that nobody rang; bounds how long a half-open connection goes unnoticed.
+#: Seconds after which Redis answers a bell that did not ring; bounds how long a half-open connection goes unnoticed.
 TIMEOUT_SECONDS = 30
 
 
@@ -22,7 +22,11 @@ class Bell:
         self.lanes: list[str] = []
 
     def listen(self, lanes: Sequence[str], *, at: float) -> None:
-        """Waits for any of the lanes' bells, unless it does already."""
+        """Waits for any of the lanes' bells, unless it does already.
+
+        Raises:
+            redis.ConnectionError: the server cannot be reached.
+        """
         if self.wire.sent and list(lanes) == self.lanes and self.wire.socket is not None:
             return
         if self.wire.sent:
@@ -34,7 +38,7 @@ class Bell:
         self.wire.send([(None, ("BLPOP", *keys, TIMEOUT_SECONDS))], at=at)
 
     def rang(self) -> bool:
-        """Whether the reply that came was a ring, and not the end of the wait."""
+        """Whether the reply that came was a ring, and not the end of the wait. Raises what Redis answered instead."""
         (reply,) = self.wire.receive()
         if isinstance(reply, Exception):
             raise reply

@@ -12,9 +12,10 @@ _ONE = (1).to_bytes(8, sys.byteorder)
 
 
 class Nudge:
-    """Given by any thread, taken by the one that watches ``fileno``; any number given together are one.
+    """Given by any thread, taken by the thread that watches ``fileno``; several given before a take count as one.
 
-    Whoever gives one has put its news where the taker looks before: the taker looks after it has taken.
+    The giver first puts its work where the taker looks, then gives; the taker first takes, then looks. So no work is
+    overlooked.
     """
 
     def __init__(self) -> None:
@@ -43,8 +44,8 @@ class Nudge:
                 os.write(self._writer, _ONE)
 
     def take(self) -> None:
-        """Makes the descriptor silent again."""
-        self._is_given = False  # first: what is given from here on is either read here or makes it readable again
+        """Makes the descriptor unreadable again."""
+        self._is_given = False  # first: a nudge given from here on is either read here or makes it readable again
         with suppress(BlockingIOError):  # nothing was given
             os.read(self._reader, 4096)
 

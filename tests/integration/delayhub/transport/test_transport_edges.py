@@ -172,7 +172,7 @@ def test_a_requeue_costs_a_strike_only_where_the_message_is_blamed(connection: A
         for blamed, strikes in ((False, 0), (True, 1), (False, 1), (True, 2)):
             message = channel.basic_get("q")
             if blamed:
-                channel.blame(message.delivery_tag)
+                channel.mark_process_lost(message.delivery_tag)
             message.requeue()
             assert [listed.strikes for listed in stored("q").list("ready")] == [strikes]
 
@@ -198,7 +198,7 @@ def test_a_message_is_announced_before_it_is_dead_and_again_where_that_was_inter
     with connection.channel() as channel:
         for _ in range(2):
             message = channel.basic_get("q")
-            channel.blame(message.delivery_tag)
+            channel.mark_process_lost(message.delivery_tag)
             message.requeue()
 
         with pytest.raises(KeyboardInterrupt):
@@ -220,7 +220,7 @@ def test_blamed_timers_come_back_one_by_one(connection: Any, redis_client: redis
     def on_message(message: Any) -> None:
         got.append(message.payload[0][0])
         if len(got) == 1:
-            message.channel.blame(message.delivery_tag)
+            message.channel.mark_process_lost(message.delivery_tag)
             message.requeue()
         else:
             message.ack()

@@ -11,14 +11,14 @@ from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
-from delayhub.transport import poller
+from delayhub.transport.consuming import consumer
 from tests.tcp_proxy import TcpProxy
 
 
 def test_a_consumer_leaves_a_connection_that_went_silent(
     redis_server: RedisServer, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(poller, "CLAIM_PATIENCE", 0.4)
+    monkeypatch.setattr(consumer, "CLAIM_TIMEOUT_SECONDS", 0.4)
     got: list[Any] = []
 
     def on_message(message: Any) -> None:

@@ -1,0 +1,75 @@
+"""One claim of a consumer: the commands that make it, and which reply belongs to what."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delayhub.engine import ClaimedQueue, EngineOptions, LaneKeys, Lease, claim_command, timer_claim_command
+from delayhub.engine.scripts import script
+from delayhub.transport.redis_wire import Command
+from delayhub.transport.timer_queue import TimerQueue
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """What one claim asks for.
+
+    Args:
+        queues: the queues it asks, in their order.
+        lanes: those of them that it asks for timers too.
+        commands: acknowledgements of queues that it does not ask, the claim of messages, then a claim for each lane.
+    """
+
+    queues: Sequence[str] = ()
+    lanes: Sequence[str] = ()
+    commands: Sequence[Command] = ()
+
+    @classmethod
+    def of(
+        cls,
+        queues: Sequence[str],
+        *,
+        credit: int,
+        acknowledged: Iterable[Lease],
+        no_ack: Collection[str],
+        timer_queues: Mapping[str, TimerQueue],
+        consumer: str,
+        options: EngineOptions,
+    ) -> ClaimRequest:
+        """The request for up to ``credit`` messages of these queues.
+
+        Args:
+            queues: the queues to ask, in their order.
+            credit: how many messages it may bring; with 0 it only acknowledges.
+            acknowledged: leases of messages that are done, which travel along.
+            no_ack: queues whose messages need no acknowledgement: the claim deletes them.
+            timer_queues: the queues that are timer lanes.
+            consumer: the identity of the consumer, for the alarm of the lane.
+            options: the engine's.
+        """
+        of_queues: dict[str, list[tuple[str, int]]] = {queue: [] for queue in queues}
+        others: dict[tuple[str, str], list[Any]] = {}
+        for lease in acknowledged:
+            if lease.lane == lease.queue and lease.queue in of_queues:
+                of_queues[lease.queue].append((lease.id, lease.token))
+            else:
+                others.setdefault((lease.lane, lease.queue), []).extend((lease.id, lease.token))
+        commands: list[Command] = []
+        for (lane, queue), leases in others.items():
+            verb = script("acknowledge")
+            commands.append((verb, verb.command([LaneKeys(lane, options.key_prefix).queue(queue).base], leases)))
+        claimed = [ClaimedQueue(name, name, name in no_ack, leases) for name, leases in of_queues.items()]
+        commands.append((script("claim"), claim_command(claimed, limit=credit, consumer=consumer, options=options)))
+        lanes = [queue for queue in queues if queue in timer_queues] if credit else []
+        for lane in lanes:
+            limit = credit * timer_queues[lane].batch
+            command = timer_claim_command(lane, limit=limit, consumer=consumer, options=options)
+            commands.append((script("claim_timers"), command))
+        return cls(queues, lanes, commands)
+
+    def replies(self, replies: Sequence[Any]) -> tuple[Any, list[tuple[str, Any]]]:
+        """Of the replies to all commands: that to the claim of messages, and each lane with that to its claim."""
+        messages, *timers = replies[len(self.commands) - 1 - len(self.lanes) :]
+        return messages, list(zip(self.lanes, timers, strict=True))

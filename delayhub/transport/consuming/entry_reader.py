@@ -1,0 +1,62 @@
+"""Turns claimed entries into messages, and puts those with the dead that must not be delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kombu.log import get_logger
+
+from delayhub.engine import Claimed, Lease
+from delayhub.transport.consuming.lease_book import LeaseBook
+from delayhub.transport.envelope import Message, Unreadable, from_payload
+from delayhub.transport.hooks import Hooks
+
+logger = get_logger(__name__)
+
+
+class EntryReader:
+    """Reads what a channel claims.
+
+    Args:
+        book: the process' leases on the channel's broker.
+        hooks: gets the report of a message that no process survives.
+        max_strikes: leases that may run out before a message is dead.
+        make_message: makes kombu's message of a raw one, for that report.
+    """
+
+    def __init__(
+        self, book: LeaseBook, *, hooks: Hooks, max_strikes: int, make_message: Callable[[Message], Any]
+    ) -> None:
+        self.book = book
+        self.hooks = hooks
+        self.max_strikes = max_strikes
+        self.make_message = make_message
+
+    def read(self, queue: str, entry: Claimed, leases: Sequence[Lease]) -> Message | None:
+        """The message that was claimed; None where it is dead now: it is unreadable, or no process survives it."""
+        try:
+            message = from_payload(entry.payload, strikes=entry.strikes)
+        except Unreadable as error:
+            self.bury(queue, leases, reason=f"unreadable: {error}")
+            return None
+        if not leases or entry.revoked or entry.strikes < self.max_strikes:
+            return message
+        # Report the failure before burying the message: if this process dies in between, the message is claimed and
+        # reported again.
+        reason = f"lost its process or its lease {entry.strikes} times"
+        self._report_dead(message, reason)
+        self.bury(queue, leases, reason=reason)
+        return None
+
+    def bury(self, queue: str, leases: Sequence[Lease], *, reason: str) -> None:
+        """Puts what was claimed with the dead; the consumer lives on."""
+        logger.error("a message on %s is dead: %s", queue, reason, extra={"action": "bury", "queue": queue})
+        self.book.bury(list(leases), reason=reason[:500])
+
+    def _report_dead(self, message: Message, reason: str) -> None:
+        message["properties"]["delivery_tag"] = "dead"
+        try:
+            self.hooks.on_dead(self.make_message(message), reason)
+        except Exception:
+            logger.exception("could not report that a message is dead")
