@@ -21,7 +21,7 @@ from kombu import Connection
 from delayhub.engine import DelayQueue, Entry, Lease
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
-from delayhub.transport.kombu_migration import StockBroker
+from delayhub.transport.kombu_migration import KombuBroker
 
 TRIES = 3
 #: What is faster is not told apart; what a script calls is logged too, which costs time.
@@ -160,7 +160,7 @@ class Million:
         register()
         with Connection(self.url) as connection:
             channel = connection.default_channel
-            stock = StockBroker(channel)
+            stock = KombuBroker(channel)
             few = 0.02  # its time is the number of calls; each sees the whole list
 
             def listed() -> None:

@@ -20,7 +20,7 @@ from delayhub.engine.keys import directory
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import Unreadable, from_payload
 from delayhub.transport.hooks import hooks
-from delayhub.transport.kombu_migration import StockBroker, StockCounts
+from delayhub.transport.kombu_migration import KombuBroker, KombuCounts
 
 logger = get_logger(__name__)
 
@@ -84,8 +84,9 @@ class Control(CeleryControl):
         A task in a worker's hands is revoked by the worker, as Celery does it.
         """
         ids = [task_id] if isinstance(task_id, str) else list(task_id)
-        with self._channel() as channel:
-            if channel is not None:
+        with self.app.connection_for_write() as connection:
+            channel = connection.default_channel
+            if isinstance(channel, Channel):
                 for name in self._queues(channel):
                     self._revoke_waiting(channel, channel.queue(name), ids)
         return super().revoke(task_id, destination=destination, terminate=terminate, signal=signal, **kwargs)
@@ -105,7 +106,7 @@ class Control(CeleryControl):
         if eta is None:
             eta = self.app.now().astimezone(UTC) + timedelta(seconds=float(countdown or 0))
         moment = eta if eta.tzinfo else eta.replace(tzinfo=hooks.naive_zone())
-        with self._channel(required=True) as channel:
+        with self._channel() as channel:
             answers = [
                 channel.queue(name).reschedule([task_id], due_ms=due_ms(moment))[0]
                 for name in self._queues(channel, queue)
@@ -122,18 +123,18 @@ class Control(CeleryControl):
 
     def redrive(self, queue: str | None = None, ids: Sequence[str] | None = None, *, limit: int = 100) -> int:
         """How many dead tasks are back in line: those named, or the ``limit`` oldest of each queue."""
-        with self._channel(required=True) as channel:
+        with self._channel() as channel:
             return sum(channel.queue(name).redrive(ids, limit=limit) for name in self._queues(channel, queue))
 
     def counts(self, queue: str | None = None) -> dict[str, Counts]:
         """How many tasks of each queue wait, are ready, are in workers' hands, are dead."""
-        with self._channel(required=True) as channel:
+        with self._channel() as channel:
             return {name: channel.queue(name).count() for name in self._queues(channel, queue)}
 
-    def examine(self) -> tuple[Fitness, StockCounts]:
+    def examine(self) -> tuple[Fitness, KombuCounts]:
         """What can be said against the Redis server, and what kombu's own transport left in it."""
-        with self._channel(required=True) as channel:
-            return examine(channel.publisher), StockBroker(channel).count(self._queues(channel))
+        with self._channel() as channel:
+            return examine(channel.publisher), KombuBroker(channel).count(self._queues(channel))
 
     def import_redis(self, source: str | None = None, *, queues: Sequence[str] = (), dry_run: bool = False) -> Imported:
         """Moves what kombu's own Redis transport keeps over to this broker; stop its workers and producers before.
@@ -143,8 +144,8 @@ class Control(CeleryControl):
             queues: those to move; the app's by default. What the old workers held is moved whatever its queue.
             dry_run: only count.
         """
-        with self._channel(required=True) as channel, self._stock(source) as old:
-            stock = StockBroker(old.default_channel if old else channel)
+        with self._channel() as channel, self._stock(source) as old:
+            stock = KombuBroker(old.default_channel if old else channel)
             names = list(queues) or self._queues(channel)
             found = stock.count(names)
             return Imported(found.ready, found.unacked, 0 if dry_run else stock.move(names, channel))
@@ -157,10 +158,10 @@ class Control(CeleryControl):
             queues: those to move; all that are known by default.
             dry_run: only count.
         """
-        with self._channel(required=True) as channel, self._stock(target) as other:
+        with self._channel() as channel, self._stock(target) as other:
             names = list(queues) or self._queues(channel)
             before = Counts(*map(sum, zip(*(channel.count(name) for name in names), strict=True)))
-            stock = StockBroker(other.default_channel if other else channel)
+            stock = KombuBroker(other.default_channel if other else channel)
             moved = 0 if dry_run else stock.take_back(names, channel)
             return Exported(before.waiting, before.ready, moved, before.leased, before.dead)
 
@@ -174,15 +175,12 @@ class Control(CeleryControl):
         return cast("AbstractContextManager[Any]", connection)
 
     @contextmanager
-    def _channel(self, *, required: bool = False) -> Iterator[Any]:
+    def _channel(self) -> Iterator[Channel]:
         with self.app.connection_for_write() as connection:
             channel = connection.default_channel
-            if isinstance(channel, Channel):
-                yield channel
-            elif required:
+            if not isinstance(channel, Channel):
                 raise TypeError(f"the app's broker is {connection.transport_cls}, not a delayhub one")
-            else:
-                yield None
+            yield channel
 
     def _queues(self, channel: Channel, queue: str | None = None) -> list[str]:
         if queue is not None:
@@ -191,7 +189,7 @@ class Control(CeleryControl):
         return sorted({text(name) for name in known} | set(self.app.amqp.queues))
 
     def _page(self, place: Place, queue: str | None, limit: int, offset: int) -> list[TaskMessage]:
-        with self._channel(required=True) as channel:
+        with self._channel() as channel:
             if queue is not None:
                 return [task_message(listed) for listed in stretch(channel.queue(queue), place, offset, limit)]
             found = [

@@ -13,7 +13,7 @@ from kombu.log import get_logger
 from delayhub.engine.fitness import examine
 from delayhub.errors import RedisUnfit
 from delayhub.transport.channel import Channel
-from delayhub.transport.kombu_migration import StockBroker
+from delayhub.transport.kombu_migration import KombuBroker
 from delayhub.transport.timer_queue import TASK_ARGUMENT
 
 logger = get_logger(__name__)
@@ -49,7 +49,7 @@ class StartupChecks(bootsteps.StartStopStep):
 
     def _look_for_stock_messages(self, channel: Channel, queues: list[str]) -> None:
         try:
-            left = StockBroker(channel).count(queues)
+            left = KombuBroker(channel).count(queues)
         except redis.ResponseError:  # not allowed to look, or something else has those names
             return
         if left.total:

@@ -63,7 +63,7 @@ def moment_of(eta: str | datetime, naive_zone: tzinfo) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=naive_zone)
 
 
-def to_stock(message: Message, *, due: datetime | None) -> Message:
+def to_kombu(message: Message, *, due: datetime | None) -> Message:
     """The message as kombu's own transports keep it: its due time is an eta, for the worker to wait for."""
     headers = {name: value for name, value in message.get("headers", {}).items() if name != DUE_HEADER}
     if due is not None:

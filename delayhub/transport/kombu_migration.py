@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import redis
 from kombu.utils.json import dumps
 
-from delayhub.engine import Entry, Listed, Place
-from delayhub.engine.keys import directory
-from delayhub.transport.envelope import Unreadable, from_payload, to_entry, to_stock
+from delayhub.engine import DelayQueue, Entry, Listed, Place
+from delayhub.transport.envelope import Message, Unreadable, from_payload, to_kombu
 
 #: Messages that are moved at a time.
 BATCH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class StockCounts:
+class KombuCounts:
     """How many messages wait in kombu's lists, and how many its consumers hold (tasks with an eta among them)."""
 
     ready: int
@@ -33,29 +32,56 @@ class StockCounts:
         return self.ready + self.unacked
 
 
-class StockBroker:
+class RoutingChannel(Protocol):
+    """What :class:`KombuBroker` needs of a channel; those of kombu's Redis transport have it, and so have ours."""
+
+    global_keyprefix: str
+    pool: redis.ConnectionPool
+    priority_steps: Sequence[int]
+    unacked_key: str
+    unacked_index_key: str
+
+    def _q_for_pri(self, queue: str, pri: int) -> str: ...
+
+    def _lookup(self, exchange: str, routing_key: str) -> Iterable[str]: ...
+
+
+class QueueChannel(Protocol):
+    """What :class:`KombuBroker` needs of a channel of ours, to move messages to it or from it."""
+
+    def queue(self, name: str) -> DelayQueue:
+        """The engine's queue of that name."""
+
+    def entry(self, message: Message) -> Entry:
+        """The entry that keeps a message."""
+
+    def add_to_directory(self, queue: str) -> None:
+        """Adds a queue to those that are known on this broker."""
+
+
+class KombuBroker:
     """What kombu's own Redis transport keeps in the Redis of a channel.
 
     Args:
         channel: a channel of either transport; both know the same exchanges.
     """
 
-    def __init__(self, channel: Any) -> None:
+    def __init__(self, channel: RoutingChannel) -> None:
         self.channel = channel
         self.prefix = channel.global_keyprefix or ""
         # Not the channel's client: its prefix goes only before the keys of commands that kombu itself uses.
         self.client: Any = redis.Redis(connection_pool=channel.pool)
 
-    def count(self, queues: Sequence[str]) -> StockCounts:
+    def count(self, queues: Sequence[str]) -> KombuCounts:
         """How much there is of some queues; what consumers hold is not counted by queue."""
         ready = sum(int(self.client.llen(key)) for _, key in self._lists(queues))
-        return StockCounts(ready, int(self.client.hlen(self.prefix + self.channel.unacked_key)))
+        return KombuCounts(ready, int(self.client.hlen(self.prefix + self.channel.unacked_key)))
 
-    def move(self, queues: Sequence[str], target: Any) -> int:
+    def move(self, queues: Sequence[str], target: QueueChannel) -> int:
         """How many messages were moved to a channel of ours: those of some queues, and all that consumers hold.
 
-        Stop kombu's workers before. A message is stored here first and removed there then; one that was stored by a
-        run that was cut short is not stored again.
+        Stop kombu's workers before. A message is stored in the target first and then removed here; one that an
+        interrupted run has stored is not stored again.
         """
         moved = 0
         for queue, key in self._lists(queues):
@@ -75,15 +101,15 @@ class StockBroker:
             moved += 1
         return moved
 
-    def take_back(self, queues: Sequence[str], source: Any) -> int:
+    def take_back(self, queues: Sequence[str], source: QueueChannel) -> int:
         """How many messages were moved here from a channel of ours: those that wait or are ready, in their order.
 
         Stop our workers and producers before. What is in workers' hands, dead, or unreadable stays. A message is
-        stored here first and removed there then; one that was stored by a run that was cut short is not stored again.
+        stored here first and then removed from the source; one that an interrupted run has stored is not stored again.
         """
         return sum(self._take_back(queue, place, source) for queue in queues for place in (Place.READY, Place.WAITING))
 
-    def _take_back(self, name: str, place: Place, source: Any) -> int:
+    def _take_back(self, name: str, place: Place, source: QueueChannel) -> int:
         queue, moved, unreadable = source.queue(name), 0, 0
         while page := queue.list(place, offset=unreadable, limit=BATCH, payloads=True):
             stored = {raw for _, key in self._lists([name]) for raw in self.client.lrange(key, 0, BATCH - 1)}
@@ -113,28 +139,27 @@ class StockBroker:
         for queue in self.channel._lookup(exchange, routing_key):
             yield queue, json.dumps(message).encode()
 
-    def _store(self, target: Any, messages: Sequence[tuple[str, bytes]]) -> None:
+    def _store(self, target: QueueChannel, messages: Sequence[tuple[str, bytes]]) -> None:
         by_queue: dict[str, list[Entry]] = {}
-        for queue, raw in messages:
-            by_queue.setdefault(queue, []).append(entry_of(raw, target))
+        for name, raw in messages:
+            by_queue.setdefault(name, []).append(entry_of(raw, target))
         for name, entries in by_queue.items():
             queue = target.queue(name)
             stored = queue.payloads([entry.id for entry in entries])
             queue.schedule([entry for entry in entries if entry.payload not in stored[entry.id]])
-            target.publisher.sadd(directory(target.options.key_prefix), name)
+            target.add_to_directory(name)
 
 
-def entry_of(raw: bytes, target: Any) -> Entry:
-    """A stock message as an entry; one that cannot be read comes over as it is, and will be dead with the reason."""
+def entry_of(raw: bytes, target: QueueChannel) -> Entry:
+    """A message of kombu's as an entry; an unreadable one comes over as it is, and will be dead with the reason."""
     try:
-        message = json.loads(raw)
-        return to_entry(message, priority_steps=target.priority_steps, naive_zone=target.hooks.naive_zone())
+        return target.entry(json.loads(raw))
     except (ValueError, KeyError, TypeError, AttributeError):
         return Entry(str(uuid4()), payload=raw)
 
 
 def raw_of(listed: Listed, place: Place) -> bytes:
-    """A message of ours as a stock one. Raises Unreadable where it is none."""
+    """A message of ours as kombu keeps it. Raises Unreadable where it is none."""
     message = from_payload(listed.payload or b"", strikes=0)
     due = datetime.fromtimestamp(listed.at_ms / 1000, UTC) if place is Place.WAITING else None
-    return dumps(to_stock(message, due=due)).encode()
+    return dumps(to_kombu(message, due=due)).encode()
