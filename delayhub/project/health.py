@@ -10,6 +10,9 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 
+from delayhub.errors import OptionError
+from delayhub.redis_url import redis_url
+
 _TIMEOUT_SECONDS = 1.0
 
 
@@ -32,7 +35,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def _outcome(ask: Callable[[], None]) -> str:
     try:
         ask()
-    except (DatabaseError, redis.RedisError, OSError) as error:
+    except (DatabaseError, redis.RedisError, OSError, OptionError) as error:
         return type(error).__name__
     return "ok"
 
@@ -48,8 +51,6 @@ def _ask_redis() -> None:
 
 @cache
 def _redis(broker_url: str) -> redis.Redis:
-    scheme, _, rest = broker_url.partition("://")
-    url = f"{'rediss' if scheme == 'delayhubs' else 'redis'}://{rest}"
     return redis.Redis.from_url(
-        url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS, protocol=2
+        redis_url(broker_url), socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS, protocol=2
     )
