@@ -117,7 +117,7 @@ def check(control: Control) -> Sequence[Row]:
     rows += [{"level": "warning", "about": warning} for warning in fitness.warnings]
     if left.total:
         rows.append({"level": "warning", "about": f"{left.total} messages of kombu's own transport: see import-redis"})
-    return rows or [{"level": "ok", "about": f"Redis {fitness.version}"}]
+    return rows or [{"level": "ok", "about": fitness.server}]
 
 
 @verb(name="import-redis")
