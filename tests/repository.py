@@ -22,7 +22,7 @@ def python_files(*rooms: str) -> list[Path]:
 def text_files() -> Iterator[Path]:
     """Every file that a person writes or reads here."""
     kinds = {".py", ".lua", ".md", ".toml", ".txt", ".html", ".js", ".css", ".json", ".yml", ".yaml", ".cfg", ".sh"}
-    for room in (*ROOMS, "docs"):
+    for room in (*ROOMS, "docs", "templates"):
         yield from (path for path in (ROOT / room).rglob("*") if path.suffix in kinds and path.is_file())
     yield from (path for path in ROOT.iterdir() if path.suffix in kinds and path.is_file())
     yield from (ROOT / name for name in ("Makefile", ".ci/run", "LICENSE", ".gitignore"))

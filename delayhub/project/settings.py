@@ -71,9 +71,14 @@ ROOT_URLCONF = "delayhub.project.urls"
 WSGI_APPLICATION = "delayhub.project.wsgi.application"
 APPEND_SLASH = True
 
+HERE = Path(__file__).resolve().parent
+# A wheel has the project's templates inside this package, a checkout has them at its top.
+TEMPLATE_DIRS = [folder for folder in (HERE / "templates", HERE.parents[1] / "templates") if folder.is_dir()][:1]
+
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": TEMPLATE_DIRS,
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

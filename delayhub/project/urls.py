@@ -11,13 +11,14 @@ from delayhub.project.health import healthz, readyz
 admin.site.site_header = "DelayHub"
 admin.site.site_title = "DelayHub"
 admin.site.index_title = "Timeout centre"
+admin.site.site_url = None  # the admin would link to "/", which leads back to the admin
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("api/", include("tasksapp.api.urls")),
-    path("healthz", healthz),
-    path("readyz", readyz),
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
 ]
 
 handler404 = "tasksapp.api.http.problems.page_not_found"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
-
 from tasksapp.admin.api_key_admin import ApiKeyAdmin
 from tasksapp.admin.biz_type_admin import BizTypeAdmin
 from tasksapp.admin.job_admin import JobAdmin
 
 __all__ = ["ApiKeyAdmin", "BizTypeAdmin", "JobAdmin"]
-
-admin.site.index_template = "tasksapp/admin/index.html"

@@ -1,0 +1,115 @@
+"""The pages of the ready-made project: its admin, and what people see when something is missing or has failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.http import Http404
+from django.template.loader import get_template
+from django.test import Client
+from django.urls import path, reverse
+
+from delayhub.project import urls as project_urls
+from tasksapp.models import BizType
+
+pytestmark = pytest.mark.django_db
+SECRET = "a sentence that must not leave this process"
+
+
+def fail(request: Any) -> None:
+    raise RuntimeError(SECRET)
+
+
+def fail_to_find(request: Any) -> None:
+    raise Http404(SECRET)
+
+
+class Urls:
+    """The project's addresses, and two that fail."""
+
+    urlpatterns = [path("fail", fail), path("missing", fail_to_find), *project_urls.urlpatterns]
+    handler404 = project_urls.handler404
+    handler500 = project_urls.handler500
+
+
+def test_every_template_of_the_project_is_taken_from_its_own_folder(settings: Any) -> None:
+    (folder,) = settings.TEMPLATES[0]["DIRS"]
+
+    for found in folder.rglob("*.html"):
+        name = str(found.relative_to(folder))
+        assert get_template(name).origin.name == str(found), name
+
+
+def test_the_admin_shows_the_name_the_mark_and_links_to_people_who_are_logged_in(admin_client: Client) -> None:
+    page = admin_client.get(reverse("admin:index")).content.decode()
+
+    assert "DelayHub" in page
+    assert "<svg" in page.partition('id="site-name"')[2].partition("</div>")[0]
+    assert f'href="{reverse("docs")}"' in page
+    assert f'href="{reverse("readyz")}"' in page
+    assert "View site" not in page
+
+
+def test_a_stranger_sees_the_name_and_no_links(client: Client) -> None:
+    page = client.get(reverse("admin:login")).content.decode()
+
+    assert "DelayHub" in page
+    assert reverse("docs") not in page
+    assert reverse("readyz") not in page
+
+
+def test_the_first_page_of_the_admin_counts_jobs(admin_client: Client) -> None:
+    BizType.objects.create(code="order.close", url="https://receiver.example/hook")
+
+    page = admin_client.get(reverse("admin:index")).content.decode()
+
+    assert "Jobs by biz type" in page
+    assert "order.close" in page
+    assert 'id="content-main"' in page  # and the list of models is still there
+
+
+def test_another_project_gets_the_counts_by_one_line_and_not_without_it(
+    admin_client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": []}]
+    without = admin_client.get(reverse("admin:index")).content.decode()
+    monkeypatch.setattr(admin.site, "index_template", "tasksapp/admin/index.html")
+
+    with_line = admin_client.get(reverse("admin:index")).content.decode()
+
+    assert "Jobs by biz type" not in without
+    assert "Jobs by biz type" in with_line
+
+
+def test_people_who_may_not_see_jobs_see_no_counts(client: Client, django_user_model: Any) -> None:
+    client.force_login(django_user_model.objects.create_user("viewer", password="x", is_staff=True))
+
+    page = client.get(reverse("admin:index")).content.decode()
+
+    assert "Jobs by biz type" not in page
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "heading"),
+    [
+        ("/no/such/page", 404, "There is no page at this address"),
+        ("/missing", 404, "There is no page at this address"),
+        ("/fail", 500, "Something failed on our side"),
+    ],
+)
+def test_a_failure_is_a_plain_page_without_the_database_or_secrets(
+    client: Client, settings: Any, django_assert_num_queries: Any, address: str, status: int, heading: str
+) -> None:
+    settings.ROOT_URLCONF = Urls
+    client.raise_request_exception = False
+
+    with django_assert_num_queries(0):
+        answer = client.get(address)
+
+    page = answer.content.decode()
+    assert answer.status_code == status
+    assert heading in page
+    assert "prefers-color-scheme: dark" in page
+    assert SECRET not in page
