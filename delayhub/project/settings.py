@@ -57,7 +57,6 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "delayhub.project.short_way.ShortWay",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "delayhub.project.browser_middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.http import HttpRequest, HttpResponse
 from django.test import Client
 
 pytestmark = pytest.mark.django_db
@@ -28,3 +30,32 @@ def test_the_api_keeps_the_headers_that_protect_its_readers(client: Client) -> N
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert answer["X-Frame-Options"] == "DENY"
     assert "Cookie" not in answer.get("Vary", "")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/jobs", "/api/v1/jobs/bulk"])
+def test_a_create_for_another_host_is_refused(client: Client, settings: Any, path: str) -> None:
+    settings.ALLOWED_HOSTS = ["testserver"]
+
+    answer = client.post(path, b"{}", content_type="application/json", headers={"host": "elsewhere.example"})
+
+    assert answer.status_code == 400
+
+
+def marking(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """A middleware of an operator: marks every answer."""
+
+    def mark(request: HttpRequest) -> HttpResponse:
+        answer = get_response(request)
+        answer["X-Seen"] = request.path_info
+        return answer
+
+    return mark
+
+
+@pytest.mark.parametrize("path", ["/api/v1/jobs", "/api/v1/jobs/bulk"])
+def test_a_middleware_that_an_operator_adds_sees_creates(client: Client, settings: Any, path: str) -> None:
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.marking"]
+
+    answer = client.post(path, b"{}", content_type="application/json")
+
+    assert answer["X-Seen"] == path
