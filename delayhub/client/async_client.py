@@ -10,6 +10,8 @@ import aiohttp
 
 from delayhub.errors import DelayHubError
 
+#: Where the ready-made project has its API.
+API_PATH = "/api/v1"
 CONNECTIONS = 8
 PAGE = 1000
 TIMEOUT_SECONDS = 30
@@ -28,15 +30,16 @@ class Unreachable(DelayHubError):
 
 
 class ApiClient:
-    """The API at an address, for as long as the ``async with`` block lasts.
+    """The API of a site, for as long as the ``async with`` block lasts.
 
     Args:
         url: where the site is, without the path of the API.
         key: the API key.
+        path: where the site has its API.
     """
 
-    def __init__(self, url: str, *, key: str) -> None:
-        self._base = f"{url}/api/v1"
+    def __init__(self, url: str, *, key: str, path: str = API_PATH) -> None:
+        self._base = url + path
         self._key = key
 
     async def __aenter__(self) -> Self:

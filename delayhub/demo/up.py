@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from delayhub.client.async_client import API_PATH
 from delayhub.demo.samples import CLOSE_ORDER
 from delayhub.demo.site import ADMIN_NAME, Site, SiteOptions, require_free
 from delayhub.errors import PortTaken
@@ -57,7 +58,7 @@ DelayHub is up.
 
 A job that fires in ten seconds:
 
-  curl {site.url}/api/v1/jobs \\
+  curl {site.url}{API_PATH}/jobs \\
     -H "Authorization: Bearer {site.api_key}" -H "Content-Type: application/json" \\
     -d '{{"biz_type": "{CLOSE_ORDER.code}", "biz_id": "order-42", "delay": 10, "body": {{"order": 42}}}}'
 

@@ -1,29 +1,36 @@
-"""Django's middleware for people with browsers, which calls of the REST API pass by: a tenth of what a call costs.
+"""Django's middleware for people with browsers, which steps aside for the REST API: a tenth of what a call costs.
 
 The API knows its callers by their keys; it has no session, no cookie to forge and no message to show.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
 from django.http import HttpRequest
+from django.urls import NoReverseMatch, get_script_prefix, reverse
 
-API = "/api/v1/"
+#: A view of the API, by its name in the URL conf; all others stand below the same prefix.
+API_VIEW = "job-list"
 
 
 class _ForBrowsers:
-    """Steps aside for the API."""
+    """Steps aside for the API, wherever the URL conf has it."""
 
     get_response: Any
 
     def __call__(self, request: HttpRequest) -> Any:
-        if request.path_info.startswith(API):
+        if request.path_info.startswith(self._api):
             return self.get_response(request)
         return super().__call__(request)  # type: ignore[misc]  # the middleware's own, after us in the line
+
+    @cached_property
+    def _api(self) -> tuple[str, ...]:
+        return api_prefixes()
 
 
 class SessionMiddleware(_ForBrowsers, sessions.SessionMiddleware):
@@ -36,3 +43,14 @@ class AuthenticationMiddleware(_ForBrowsers, auth.AuthenticationMiddleware):
 
 class MessageMiddleware(_ForBrowsers, messages.MessageMiddleware):
     """Messages from one page to the next."""
+
+
+def api_prefixes() -> tuple[str, ...]:
+    """What each ``path_info`` of the API begins with, ``("/api/v1/",)``; empty if the URL conf has no API."""
+    try:
+        address = reverse(API_VIEW)
+    except NoReverseMatch:
+        return ()
+    # reverse() puts the prefix of the script first, which path_info is without.
+    folder = address.removeprefix(get_script_prefix()).rpartition("/")[0]
+    return (f"/{folder}/",)

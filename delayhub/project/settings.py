@@ -178,7 +178,8 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
-    "SCHEMA_PATH_PREFIX": "/api/v1",
+    # What names and groups of operations leave out: whatever the URL conf has before the API's version, and that too.
+    "SCHEMA_PATH_PREFIX": r"^/(?:.*?/)?v1",
 }
 
 # ---------------------------------------------------------------- the timeout centre

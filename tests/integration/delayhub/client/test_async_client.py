@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from django.urls import reverse
 
-from delayhub.client.async_client import ApiClient, Refusal, Unreachable
+from delayhub.client.async_client import API_PATH, ApiClient, Refusal, Unreachable
 from delayhub.local.redis_server import free_port
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Use = Callable[[ApiClient], Awaitable[Any]]
 
 
-def ask(handler: Handler, use: Use) -> Any:
+def ask(handler: Handler, use: Use, *, path: str = API_PATH) -> Any:
     """What ``use`` gives back with a client of a server that answers everything by ``handler``."""
 
     async def run() -> Any:
@@ -25,7 +26,7 @@ def ask(handler: Handler, use: Use) -> Any:
         application.router.add_route("*", "/{path:.*}", handler)
         async with (
             TestServer(application) as server,
-            ApiClient(str(server.make_url("")).rstrip("/"), key="k") as client,
+            ApiClient(str(server.make_url("")).rstrip("/"), key="k", path=path) as client,
         ):
             return await use(client)
 
@@ -61,6 +62,17 @@ def test_pages_are_followed_to_the_last_one() -> None:
         return [job["id"] async for job in client.newest()]
 
     assert ask(page, ids) == ["1", "2"]
+
+
+def test_the_ready_made_project_has_its_api_where_the_client_asks() -> None:
+    assert reverse("job-list") == f"{API_PATH}/jobs"
+
+
+def test_an_api_elsewhere_is_asked_there() -> None:
+    async def path_of(request: web.Request) -> web.Response:
+        return web.json_response({"path": request.path})
+
+    assert ask(path_of, lambda client: client.create({}), path="/timeouts/v1") == {"path": "/timeouts/v1/jobs"}
 
 
 def test_a_server_that_is_not_there_is_a_sentence() -> None:

@@ -6,8 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
+from django.test.utils import override_script_prefix
+from django.urls import include, path
+
+from delayhub.project import urls as project_urls
+from delayhub.project.browser_middleware import api_prefixes
 
 pytestmark = pytest.mark.django_db
 
@@ -59,3 +65,42 @@ def test_a_middleware_that_an_operator_adds_sees_creates(client: Client, setting
     answer = client.post(path, b"{}", content_type="application/json")
 
     assert answer["X-Seen"] == path
+
+
+class Elsewhere:
+    """Addresses of an operator who has the API below another prefix."""
+
+    urlpatterns = [path("admin/", admin.site.urls), path("timeouts/", include("tasksapp.api.urls"))]
+
+
+class WithoutApi:
+    """Addresses of an operator who has the admin only."""
+
+    urlpatterns = [path("admin/", admin.site.urls)]
+
+
+@pytest.mark.parametrize(
+    ("urls", "script", "prefixes"),
+    [
+        (project_urls, "/", ("/api/v1/",)),  # the ready-made project
+        (project_urls, "/delayhub/", ("/api/v1/",)),  # the same, where the web server has it below a path
+        (Elsewhere, "/", ("/timeouts/v1/",)),
+        (WithoutApi, "/", ()),
+    ],
+)
+def test_the_api_is_where_the_url_conf_has_it(settings: Any, urls: Any, script: str, prefixes: tuple[str, ...]) -> None:
+    settings.ROOT_URLCONF = urls
+
+    with override_script_prefix(script):
+        assert api_prefixes() == prefixes
+
+
+def test_an_api_below_another_prefix_has_no_session_either(settings: Any) -> None:
+    settings.ROOT_URLCONF = Elsewhere
+    strict = Client(enforce_csrf_checks=True)
+
+    refused = strict.post("/timeouts/v1/jobs", b"{}", content_type="application/json")
+
+    assert refused.status_code == 401
+    assert not hasattr(refused.wsgi_request, "session")
+    assert hasattr(strict.get("/admin/login/").wsgi_request, "session")
