@@ -27,7 +27,9 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
-from jobs_rig import Rig, rig, wait_until
+from jobs_rig import Rig, rig
+
+from tests.waiting import wait_until
 
 #: Short, so that what was lost comes back within the run.
 LEASE_SECONDS, TIMEOUT_SECONDS = 4, 2
@@ -114,7 +116,7 @@ class Chaos:
         worker = self.random.choice(self.rig.workers)
         before = self.rig.count_seen()
         with contextlib.suppress(TimeoutError):
-            wait_until(lambda: self.rig.count_seen() > before, seconds=3, look_seconds=0.001)
+            wait_until(lambda: self.rig.count_seen() > before, within_seconds=3, look_seconds=0.001)
         worker.send_signal(signal.SIGSTOP)
         time.sleep(FREEZE_SECONDS)
         worker.send_signal(signal.SIGCONT)
@@ -147,7 +149,9 @@ class Chaos:
                 connection.close()
                 return False
 
-        wait_until(ended, seconds=120, otherwise=lambda: Job.objects.filter(status__in=LIVE).count(), look_seconds=0.5)
+        wait_until(
+            ended, within_seconds=120, otherwise=lambda: Job.objects.filter(status__in=LIVE).count(), look_seconds=0.5
+        )
         statuses = {str(job_id): status for job_id, status in Job.objects.values_list("id", "status")}
         seen = self.rig.seen()
         first: dict[str, int] = {}

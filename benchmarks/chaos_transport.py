@@ -26,7 +26,7 @@ from pathlib import Path
 from benchmarks.chaos_crowd import POLL_SECONDS, Crowd
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
-from tests.integration.transport.sentinels import NAME, Sentinels
+from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
 from tests.tcp_proxy import TcpProxy
 
 #: Seconds that a slow connection is slow, and by how much.

@@ -17,23 +17,16 @@ import socket
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
 from typing import Any
 
 import redis
 
+from benchmarks.figures import percentile, rate
 from delayhub.engine import DelayQueue, Entry, Lease, TimerLane
 from delayhub.local.redis_server import RedisServer
 
 PAYLOAD = b"x" * 500
 FAR = 4_000_000_000_000
-
-
-def rate(work: Callable[[], object], count: int) -> float:
-    """How often a second, where the work does it ``count`` times."""
-    start = time.perf_counter()
-    work()
-    return count / (time.perf_counter() - start)
 
 
 def now_ms() -> float:
@@ -167,10 +160,6 @@ def beanstalkd_rates(count: int) -> dict[str, float]:
         process.terminate()
         process.wait(10)
     return {"create_one": created, "consume": consumed}
-
-
-def percentile(values: list[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
 def main() -> None:

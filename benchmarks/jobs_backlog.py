@@ -11,7 +11,8 @@ from django.core.management import call_command
 from django.utils import timezone
 from jobs_bench import Bench
 from jobs_fill import empty, fill
-from jobs_rig import wait_until
+
+from tests.waiting import wait_until
 
 #: How long an idle worker is looked at, and a backlog that was let go again.
 IDLE_SECONDS, RESUMED_SECONDS = 10.0, 10
@@ -93,7 +94,7 @@ def flushed(bench: Bench, pending: int) -> dict[str, Any]:
         _wipe(bench)
         wiped = timezone.now().timestamp()
         ended = Job.objects.filter(biz_type__code=code, status=Status.SUCCEEDED)
-        wait_until(lambda: ended.count() >= pending, seconds=240, otherwise=ended.count, look_seconds=1.0)
+        wait_until(lambda: ended.count() >= pending, within_seconds=240, otherwise=ended.count, look_seconds=1.0)
     seen = bench.rig.seen()
     empty()
     return {

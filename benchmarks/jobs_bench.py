@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 from django.utils import timezone
 from jobs_cost import Processes, each
-from jobs_rig import Rig, percentile, wait_until
+from jobs_rig import Rig
+
+from benchmarks.figures import percentile
+from tests.waiting import wait_until
 
 BULK = 500
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -95,10 +98,16 @@ class Bench:
         count = int(rate * self.seconds)
         self.create_due(code, count, timezone.now() + timedelta(seconds=2), spread_seconds=self.seconds)
         path = f"/{kind}/{name}"
-        wait_until(lambda: self.of_path(path) >= count, seconds=60 + self.seconds, otherwise=lambda: self.of_path(path))
+        wait_until(
+            lambda: self.of_path(path) >= count, within_seconds=60 + self.seconds, otherwise=lambda: self.of_path(path)
+        )
         late = [one.lateness_ms for one in self.rig.seen() if one.path == path]
         self.wait_until_ended(code)
-        return {"p50": percentile(late, 0.5), "p99": percentile(late, 0.99), "early": sum(one < 0 for one in late)}
+        return {
+            "p50": round(percentile(late, 0.5), 2),
+            "p99": round(percentile(late, 0.99), 2),
+            "early": sum(one < 0 for one in late),
+        }
 
     def of_path(self, path: str) -> int:
         """Callbacks so far to that path."""
@@ -113,11 +122,11 @@ class Bench:
 
     def wait_until_seen(self, count: int, *, seconds: float = 180) -> None:
         """Returns when the receiver has got so many."""
-        wait_until(lambda: self.rig.count_seen() >= count, seconds=seconds, otherwise=self.rig.count_seen)
+        wait_until(lambda: self.rig.count_seen() >= count, within_seconds=seconds, otherwise=self.rig.count_seen)
 
     def wait_until_ended(self, code: str) -> None:
         """Returns when no job of the biz type is live."""
         from tasksapp.models import LIVE, Job
 
         live = Job.objects.filter(biz_type__code=code, status__in=LIVE)
-        wait_until(lambda: not live.exists(), seconds=60, otherwise=live.count)
+        wait_until(lambda: not live.exists(), within_seconds=60, otherwise=live.count)

@@ -16,7 +16,9 @@ from typing import Any
 
 import psutil
 from jobs_bench import Bench
-from jobs_rig import OTHER_CORE, ROOT, WORKER_CORE, wait_until
+from jobs_rig import OTHER_CORE, ROOT, WORKER_CORE
+
+from tests.waiting import wait_until
 
 CONNECTIONS = 8
 BULK = 500
@@ -111,7 +113,7 @@ def web_server(bench: Bench) -> Iterator[WebServer]:
         )
     os.sched_setaffinity(started.pid, {WORKER_CORE})
     try:
-        wait_until(lambda: _listens(port), seconds=60, otherwise=log.read_text)
+        wait_until(lambda: _listens(port), within_seconds=60, otherwise=log.read_text)
         os.sched_setaffinity(0, {OTHER_CORE})
         yield WebServer(psutil.Process(started.pid), port)
     finally:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from urllib.parse import quote
 from jobs_cost import Processes
 
 from delayhub.local.redis_server import RedisServer
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
 #: The worker has a core of its own where there are two; the servers and the receiver share the other.
@@ -132,7 +133,7 @@ class Rig:
         self.workers.append(worker)
         wait_until(
             lambda: "ready" in log.read_text() or worker.poll() is not None,
-            seconds=60,
+            within_seconds=60,
             otherwise=lambda: log.read_text()[-3000:],
         )
         if worker.poll() is not None:
@@ -147,7 +148,7 @@ class Rig:
         worker = self.start_worker(app=app, **options)
         try:
             if app == "jobs_worker":
-                wait_until(lambda: "delayhub-clerk" in threads.read_text(), seconds=20)
+                wait_until(lambda: "delayhub-clerk" in threads.read_text(), within_seconds=20)
             yield Processes(worker.pid, threads, self.redis.pid, self.database.pid)
         finally:
             worker.terminate()
@@ -224,30 +225,13 @@ class Database:
             return
         pid = self._server.get_pid()
         os.kill(pid, signal.SIGQUIT)
-        wait_until(lambda: not Path(f"/proc/{pid}").exists(), seconds=20)
+        wait_until(lambda: not Path(f"/proc/{pid}").exists(), within_seconds=20)
         self._server.ensure_postgres_running()
 
     def close(self) -> None:
         """Ends a private server and removes its data."""
         if self._server is not None:
             self._server.cleanup()
-
-
-def wait_until(
-    done: Callable[[], bool], *, seconds: float, otherwise: Callable[[], Any] = lambda: "", look_seconds: float = 0.05
-) -> None:
-    """Returns once it is so; raises TimeoutError with what ``otherwise`` tells."""
-    end = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() > end:
-            raise TimeoutError(f"not within {seconds} s: {otherwise()}")
-        time.sleep(look_seconds)
-
-
-def percentile(values: list[float], share: float) -> float:
-    """The value that the share of all does not exceed."""
-    ordered = sorted(values)
-    return round(ordered[min(len(ordered) - 1, int(len(ordered) * share))], 2)
 
 
 def _seen(at_us: str, job_id: str, path: str, due: str) -> Seen:

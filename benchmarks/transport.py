@@ -30,6 +30,7 @@ from typing import Any
 
 import redis
 
+from benchmarks.figures import rate
 from delayhub.local.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[1]
@@ -215,13 +216,6 @@ def due_at(moment: float) -> dict[str, Any]:
     """The options of a call that is due at a moment, which the task is told too; transports keep ms."""
     moment = round(moment, 3)
     return {"eta": datetime.fromtimestamp(moment, UTC), "args": [moment]}
-
-
-def rate(work: Any, count: int) -> float:
-    """How often a second, where the work does it ``count`` times."""
-    start = time.perf_counter()
-    work()
-    return count / (time.perf_counter() - start)
 
 
 def resident_bytes(pid: int) -> int:

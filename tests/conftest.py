@@ -1,6 +1,6 @@
 """What every test may ask for, and the rules of a run.
 
-Fixtures: a private Redis server for each test process.
+Fixtures: a private Redis server for each test process, a broker on it, a connection to it, a current Celery app.
 
 Rules:
 - A test that touches the database gets the marker ``database`` by itself: those run on PostgreSQL too.
@@ -13,11 +13,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis
+from celery import Celery, current_app
+from kombu import Connection
 
 from delayhub.local.redis_server import RedisServer
+from delayhub.transport import register
+
+register()
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_serialized_rollback"}
 ALLOWED_SKIP = "cannot run here:"
@@ -37,6 +43,31 @@ def redis_client(redis_server: RedisServer) -> Iterator[redis.Redis]:
     with redis_server.client() as client:
         client.flushall()
         yield client
+
+
+@pytest.fixture
+def broker(redis_server: RedisServer, redis_client: redis.Redis) -> str:
+    """The URL of an empty delayhub broker."""
+    assert redis_client.dbsize() == 0
+    return redis_server.url.replace("redis://", "delayhub://")
+
+
+@pytest.fixture
+def connection(broker: str) -> Iterator[Any]:
+    """A connection of kombu's to that broker."""
+    with Connection(broker) as opened:
+        yield opened
+
+
+@pytest.fixture
+def current_celery() -> Iterator[Celery]:
+    """A Celery app that is the current one for as long as a test runs."""
+    before = current_app._get_current_object()
+    made = Celery("tests", set_as_current=False)
+    made.set_current()
+    yield made
+    made.close()
+    before.set_current()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects

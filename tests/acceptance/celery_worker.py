@@ -1,4 +1,4 @@
-"""Real Celery workers for tests, and waiting with a deadline."""
+"""Real Celery workers for tests."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from delayhub.local.service import Service
+from tests.waiting import wait_until
+
 PROJECT = Path(__file__).parent / "celery_project"
-
-
-def wait_for(condition: Callable[[], object], what: str, *, seconds: float = 20.0) -> None:
-    """Returns once the condition holds; fails after the deadline, saying what never came."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not come within {seconds} s"
-        time.sleep(0.02)  # between looks at another process
+#: What a worker logs when it takes tasks.
+READY = " ready."
 
 
 class CeleryWorker:
@@ -47,8 +45,11 @@ class CeleryWorker:
             self.process = subprocess.Popen(
                 self.command, cwd=PROJECT, env=self.env, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
-        wait_for(lambda: " ready." in self.log or self.process.poll() is not None, f"a ready worker: {self.log}")
-        assert " ready." in self.log, self.log  # it may have died of its first task since
+        wait_until(
+            lambda: READY in self.log or self.process.poll() is not None,
+            otherwise=lambda: f"a ready worker: {self.log}",
+        )
+        assert READY in self.log, self.log  # it may have died of its first task since
         return self
 
     def __exit__(
@@ -74,3 +75,22 @@ class CeleryWorker:
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(10)
+
+
+@contextmanager
+def worker_service(app: str, environment: dict[str, str], *options: str, folder: Path) -> Iterator[Service]:
+    """A worker of another project, ready for tasks; a test may stop it and launch it again."""
+    log = folder / "worker.log"
+    service = Service(
+        "worker",
+        command=[sys.executable, "-m", "celery", "-A", app, "worker", "--loglevel", "INFO", *options],
+        environment=environment,
+        log=log,
+        is_ready=lambda: READY in log.read_text(),
+    )
+    service.launch()
+    try:
+        service.wait_until_ready()
+        yield service
+    finally:
+        service.stop()

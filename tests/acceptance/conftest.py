@@ -12,16 +12,15 @@ from typing import Any
 
 import celery._state
 import pytest
-import redis
 
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.celery_worker import PROJECT, CeleryWorker
 
 
 @pytest.fixture
-def env(redis_server: RedisServer, redis_client: redis.Redis) -> dict[str, str]:
-    url = redis_server.url.rsplit("/", 1)[0]
-    return {"BROKER_URL": url.replace("redis://", "delayhub://") + "/0", "RESULT_URL": url + "/1", "LEASE_SECONDS": "2"}
+def env(broker: str, redis_server: RedisServer) -> dict[str, str]:
+    results = redis_server.url.removesuffix("/0") + "/1"
+    return {"BROKER_URL": broker, "RESULT_URL": results, "LEASE_SECONDS": "2"}
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import pytest
 import redis
 
 from delayhub.engine import DelayQueue
-from tests.acceptance.celery_worker import PROJECT, CeleryWorker, wait_for
+from tests.acceptance.celery_worker import PROJECT, CeleryWorker
+from tests.waiting import wait_until
 
 
 @pytest.mark.slow
@@ -31,11 +32,14 @@ def test_beat_sends_tasks_that_run_on_time_and_those_that_expire_do_not(
         )
         try:
             for name in ("often", "later"):
-                wait_for(lambda name=name: proj.ledger.llen(f"ledger:{name}") >= 3, f"{name}: {running.log}")
+                wait_until(
+                    lambda name=name: proj.ledger.llen(f"ledger:{name}") >= 3,
+                    otherwise=lambda name=name: f"{name}: {running.log}",
+                )
         finally:
             beat.terminate()
             beat.wait(20)
-        wait_for(lambda: not any(DelayQueue(redis_client, "celery").count()), "an empty queue")
+        wait_until(lambda: not any(DelayQueue(redis_client, "celery").count()), otherwise="an empty queue")
 
     late = [float(seconds) for seconds in proj.ledger.lrange("ledger:later", 0, -1)]
     assert 0 <= min(late) <= max(late) < 0.5

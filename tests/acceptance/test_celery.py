@@ -14,18 +14,14 @@ from celery.exceptions import TaskRevokedError
 
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
-from tests.acceptance.celery_worker import CeleryWorker, wait_for
+from tests.acceptance import ledger
+from tests.acceptance.celery_worker import CeleryWorker
 from tests.tcp_proxy import TcpProxy
-
-
-def runs(proj: Any, event: str = "start") -> list[str]:
-    """Ids of the tasks that started (or ended), one for each time."""
-    return [entry.decode().split()[0] for entry in proj.ledger.lrange(f"ledger:{event}", 0, -1)]
+from tests.waiting import wait_until
 
 
 def starts(proj: Any) -> dict[str, float]:
-    entries = (entry.decode().split() for entry in proj.ledger.lrange("ledger:start", 0, -1))
-    return {task_id: float(at) for task_id, at in entries}
+    return dict(ledger.times(proj))
 
 
 def counts(redis_client: redis.Redis) -> Counts:
@@ -59,10 +55,10 @@ def test_a_long_countdown_runs_once_although_leases_are_short(
         ids = [proj.run.apply_async(args=[0.0], countdown=2.0).id for _ in range(100)]
         ids += [proj.run.delay(2.0).id for _ in range(4)]  # longer than two leases
 
-        wait_for(lambda: len(runs(proj, "end")) >= 104, "the end of 104 tasks")
-        wait_for(lambda: counts(redis_client) == Counts(0, 0, 0, 0), "an empty queue")
+        wait_until(lambda: len(ledger.task_ids(proj, "end")) >= 104, otherwise="the end of 104 tasks")
+        wait_until(lambda: counts(redis_client) == Counts(0, 0, 0, 0), otherwise="an empty queue")
 
-    assert sorted(runs(proj)) == sorted(ids)
+    assert sorted(ledger.task_ids(proj)) == sorted(ids)
 
 
 @pytest.mark.slow
@@ -75,9 +71,9 @@ def test_tasks_that_are_not_due_are_on_time_when_their_worker_was_killed(
         first.kill()
 
     with worker("prefork"):
-        wait_for(lambda: len(runs(proj)) >= 200, "200 tasks")
+        wait_until(lambda: len(ledger.task_ids(proj)) >= 200, otherwise="200 tasks")
 
-    assert sorted(runs(proj)) == sorted(ids)
+    assert sorted(ledger.task_ids(proj)) == sorted(ids)
     late = [at - due for at in starts(proj).values()]
     assert min(late) >= 0
     assert max(late) < 3.0  # the second worker's own start is in it
@@ -89,12 +85,12 @@ def test_a_killed_workers_tasks_come_back_after_their_lease(
 ) -> None:
     with worker("threads", ACKS_LATE="1", LEASE_SECONDS="1") as first:
         ids = [proj.run.delay(0.2).id for _ in range(30)]
-        wait_for(lambda: runs(proj), "the first start")
+        wait_until(lambda: ledger.task_ids(proj), otherwise="the first start")
         first.kill()
     assert counts(redis_client).leased > 0
 
     with worker("threads", ACKS_LATE="1", LEASE_SECONDS="1"):
-        wait_for(lambda: set(runs(proj, "end")) == set(ids), "all tasks")
+        wait_until(lambda: set(ledger.task_ids(proj, "end")) == set(ids), otherwise="all tasks")
 
 
 @pytest.mark.slow
@@ -103,16 +99,18 @@ def test_a_connection_cut_during_a_late_acknowledged_task_does_not_run_it_twice(
 ) -> None:
     with TcpProxy(redis_server.port) as proxy, worker("threads", broker_port=proxy.port, ACKS_LATE="1") as running:
         task = proj.run.delay(3.0)  # longer than its lease of 2 s
-        wait_for(lambda: runs(proj), "its start")
+        wait_until(lambda: ledger.task_ids(proj), otherwise="its start")
 
         assert proxy.cut() > 0
 
-        wait_for(lambda: runs(proj, "end"), "its end")
+        wait_until(lambda: ledger.task_ids(proj, "end"), otherwise="its end")
         after = proj.run.delay()
-        wait_for(lambda: after.id in runs(proj, "end"), f"a task after the cut: {running.log}")
-        wait_for(lambda: counts(redis_client) == Counts(0, 0, 0, 0), "an empty queue")
+        wait_until(
+            lambda: after.id in ledger.task_ids(proj, "end"), otherwise=lambda: f"a task after the cut: {running.log}"
+        )
+        wait_until(lambda: counts(redis_client) == Counts(0, 0, 0, 0), otherwise="an empty queue")
 
-    assert runs(proj).count(task.id) == 1
+    assert ledger.task_ids(proj).count(task.id) == 1
 
 
 @pytest.mark.slow
@@ -122,12 +120,12 @@ def test_a_stopped_worker_gives_back_what_it_has_not_started(
 ) -> None:
     with worker(pool, PREFETCH="50") as running:
         ids = [proj.run.delay(0.1).id for _ in range(100)]
-        wait_for(lambda: len(runs(proj, "end")) >= 3, "three ends")
+        wait_until(lambda: len(ledger.task_ids(proj, "end")) >= 3, otherwise="three ends")
 
         took = running.terminate()
 
     left = counts(redis_client)
-    done = len(runs(proj, "end"))
+    done = len(ledger.task_ids(proj, "end"))
     assert took < 3.0, f"{took:.1f} s; with {100 - done} tasks left"
     assert left == Counts(0, 100 - done, 0, 0)
     assert done < 60
@@ -154,7 +152,7 @@ def test_a_task_revoked_while_no_worker_runs_never_runs_and_its_chord_ends(
         canary.get(timeout=10)
 
     assert waiting.state == "REVOKED"
-    assert runs(proj) == [canary.id]
+    assert ledger.task_ids(proj) == [canary.id]
 
 
 @pytest.mark.slow
@@ -181,7 +179,7 @@ def test_an_expired_task_is_announced_and_does_not_run(proj: Any, worker: Callab
             with pytest.raises(TaskRevokedError):
                 expired.get(timeout=10)
 
-    assert runs(proj) == []
+    assert ledger.task_ids(proj) == []
 
 
 @pytest.mark.slow
@@ -190,11 +188,11 @@ def test_a_worker_without_prefetch_takes_only_what_it_runs(
 ) -> None:
     ids = [proj.run.delay(0.2).id for _ in range(8)]
     with worker("prefork", DISABLE_PREFETCH="1", ACKS_LATE="1"):
-        wait_for(lambda: len(runs(proj)) >= 2, "two starts")
+        wait_until(lambda: len(ledger.task_ids(proj)) >= 2, otherwise="two starts")
         assert counts(redis_client).leased <= 2
-        wait_for(lambda: len(runs(proj, "end")) >= 8, "eight ends")
+        wait_until(lambda: len(ledger.task_ids(proj, "end")) >= 8, otherwise="eight ends")
 
-    assert sorted(runs(proj)) == sorted(ids)
+    assert sorted(ledger.task_ids(proj)) == sorted(ids)
 
 
 @pytest.mark.slow
@@ -202,8 +200,8 @@ def test_remote_control_leaves_no_keys_behind(
     proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
 ) -> None:
     with worker("threads"):
-        wait_for(lambda: proj.app.control.ping(timeout=1), "an answer to a ping")
-        wait_for(lambda: proj.app.control.inspect(timeout=1).active() is not None, "the tasks that run")
+        wait_until(lambda: proj.app.control.ping(timeout=1), otherwise="an answer to a ping")
+        wait_until(lambda: proj.app.control.inspect(timeout=1).active() is not None, otherwise="the tasks that run")
         kept = [key for key in redis_client.scan_iter("delayhub:*pidbox*", count=1000) if redis_client.pttl(key) == -1]
 
     assert kept == []

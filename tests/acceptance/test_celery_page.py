@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +10,7 @@ import redis
 
 from delayhub.engine import Counts, DelayQueue, Entry
 from delayhub.local.redis_server import RedisServer
+from tests.acceptance.typed_commands import run
 from tests.repository import ROOT
 
 PAGE = (ROOT / "docs/celery.md").read_text()
@@ -55,14 +52,3 @@ def test_every_command_of_the_page_does_what_it_says(
     assert "unreadable" in said["dead"]
     assert "Redis" in said["check"] or "appendonly" in said["check"]
     assert queue.count() == Counts(0, 1, 0, 0)
-
-
-def run(command: str, folder: Path) -> str:
-    """What a command says, typed as it stands."""
-    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
-    done = subprocess.run(
-        shlex.split(command), cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return done.stdout

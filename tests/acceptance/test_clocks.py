@@ -14,7 +14,10 @@ import pytest
 import redis
 
 from delayhub.engine import Counts, DelayQueue
-from tests.acceptance.celery_worker import PROJECT, CeleryWorker, wait_for
+from tests.acceptance import ledger
+from tests.acceptance.celery_worker import PROJECT, CeleryWorker
+from tests.redis_time import redis_now_ms
+from tests.waiting import wait_until
 
 SKEWED = str(Path(__file__).parent / "skewed_clock")
 
@@ -39,15 +42,9 @@ def set_to(clock: Path, seconds: float) -> None:
     new.replace(clock)
 
 
-def now_ms(client: redis.Redis) -> float:
-    seconds, micros = client.time()
-    return float(seconds * 1000 + micros / 1000)
-
-
 def runs(proj: Any) -> list[tuple[str, float, float]]:
     """Of each run: the task's id, Redis' time in ms at its start, and by how much the worker's clock was wrong."""
-    entries = (entry.decode().split() for entry in proj.ledger.lrange("ledger:clock", 0, -1))
-    return [(task_id, float(at), float(skew)) for task_id, at, skew in entries]
+    return [(task_id, float(at), float(skew)) for task_id, at, skew in ledger.lines(proj, "clock")]
 
 
 @pytest.mark.slow
@@ -57,10 +54,10 @@ def test_a_worker_whose_clock_is_minutes_off_runs_each_task_once_and_on_time(
 ) -> None:
     set_to(clock, ahead)
     with worker("threads", **skewed(clock), LEASE_SECONDS="1") as running:
-        start = now_ms(redis_client)
+        start = redis_now_ms(redis_client)
         due = {proj.clock.apply_async([1.2], countdown=1 + n / 10).id: start + 1000 + n * 100 for n in range(6)}
-        wait_for(lambda: len(runs(proj)) >= 6, f"six runs: {running.log}")
-        wait_for(lambda: DelayQueue(redis_client, "celery").count() == Counts(0, 0, 0, 0), "an empty queue")
+        wait_until(lambda: len(runs(proj)) >= 6, otherwise=lambda: f"six runs: {running.log}")
+        wait_until(lambda: DelayQueue(redis_client, "celery").count() == Counts(0, 0, 0, 0), otherwise="an empty queue")
 
     assert sorted(due) == sorted(task_id for task_id, _, _ in runs(proj))
     assert all(abs(skew - ahead * 1000) < 5000 for _, _, skew in runs(proj)), "the worker's clock was not off"
@@ -75,7 +72,7 @@ def test_a_clock_that_is_set_while_tasks_run_and_wait_changes_nothing(
     proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis, clock: Path
 ) -> None:
     with worker("threads", **skewed(clock), LEASE_SECONDS="1", ACKS_LATE="1") as running:
-        start = now_ms(redis_client)
+        start = redis_now_ms(redis_client)
         due = {proj.clock.apply_async([1.2], countdown=n / 5).id: start + n * 200 for n in range(12)}
         steps = cycle((300, -300, 3600, 0, -86_400))
 
@@ -83,8 +80,8 @@ def test_a_clock_that_is_set_while_tasks_run_and_wait_changes_nothing(
             set_to(clock, next(steps))
             return len(runs(proj)) >= 12
 
-        wait_for(all_ran, f"twelve runs: {running.log}")
-        wait_for(lambda: DelayQueue(redis_client, "celery").count() == Counts(0, 0, 0, 0), "an empty queue")
+        wait_until(all_ran, otherwise=lambda: f"twelve runs: {running.log}")
+        wait_until(lambda: DelayQueue(redis_client, "celery").count() == Counts(0, 0, 0, 0), otherwise="an empty queue")
 
     assert sorted(due) == sorted(task_id for task_id, _, _ in runs(proj))
     assert min(at - due[task_id] for task_id, at, _ in runs(proj)) >= 0
@@ -98,11 +95,11 @@ def test_a_producer_whose_clock_is_off_shifts_its_tasks_by_as_much(
     ahead: int, proj: Any, env: dict[str, str], redis_client: redis.Redis, clock: Path
 ) -> None:
     set_to(clock, ahead)
-    before = now_ms(redis_client)
+    before = redis_now_ms(redis_client)
     publish = "import proj; proj.run.apply_async(countdown=1000)"
     subprocess.run(
         [sys.executable, "-c", publish], cwd=PROJECT, env={**os.environ, **env, **skewed(clock)}, check=True, timeout=30
     )
 
     (waiting,) = DelayQueue(redis_client, "celery").list("waiting")
-    assert before <= waiting.at_ms - (1000 + ahead) * 1000 <= now_ms(redis_client) + 1
+    assert before <= waiting.at_ms - (1000 + ahead) * 1000 <= redis_now_ms(redis_client) + 1

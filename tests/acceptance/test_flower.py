@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from delayhub.local.redis_server import free_port
-from tests.acceptance.celery_worker import PROJECT, CeleryWorker, wait_for
+from tests.acceptance.celery_worker import PROJECT, CeleryWorker
+from tests.waiting import wait_until
 
 CONFIG = "import delayhub.celery_support.flower_broker\n\ndelayhub.celery_support.flower_broker.install()\n"
 
@@ -49,7 +50,7 @@ def flower(env: dict[str, str], folder: Path) -> Iterator[Callable[[str], str]]:
             stderr=log,
         )
     try:
-        wait_for(is_up, f"Flower: {folder}/flower.log")
+        wait_until(is_up, otherwise=lambda: f"Flower: {folder}/flower.log")
         yield page
     finally:
         process.terminate()
@@ -65,9 +66,12 @@ def test_flower_shows_workers_tasks_and_queues(
         done = proj.add.delay(2, 3)
         assert done.get(timeout=10) == 5
 
-        wait_for(lambda: json.loads(page("/api/tasks")).get(done.id, {}).get("state") == "SUCCESS", "the task's events")
+        wait_until(
+            lambda: json.loads(page("/api/tasks")).get(done.id, {}).get("state") == "SUCCESS",
+            otherwise="the task's events",
+        )
         task = json.loads(page(f"/api/task/info/{done.id}"))
-        wait_for(lambda: "active_queues" in page("/api/workers?refresh=1"), "an answer of the worker")
+        wait_until(lambda: "active_queues" in page("/api/workers?refresh=1"), otherwise="an answer of the worker")
         workers = json.loads(page("/api/workers"))
         queues = json.loads(page("/api/queues/length"))
         table = re.sub(r"<[^>]+>|\s+", " ", page("/broker"))

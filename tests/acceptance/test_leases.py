@@ -10,11 +10,9 @@ import pytest
 import redis
 
 from delayhub.engine import Counts, DelayQueue
-from tests.acceptance.celery_worker import CeleryWorker, wait_for
-
-
-def ended(proj: Any) -> list[str]:
-    return [entry.decode().split()[0] for entry in proj.ledger.lrange("ledger:end", 0, -1)]
+from tests.acceptance import ledger
+from tests.acceptance.celery_worker import CeleryWorker
+from tests.waiting import wait_until
 
 
 @pytest.mark.slow
@@ -26,10 +24,10 @@ def test_a_task_longer_than_its_lease_runs_once(
     with worker(pool, **short) as first, worker("threads", **short):
         ids = sorted(proj.run.delay(3.5).id for _ in range(4))
 
-        wait_for(lambda: len(ended(proj)) >= 4, f"four ends: {first.log}")
-        wait_for(lambda: DelayQueue(redis_client, "celery").count() == Counts(0, 0, 0, 0), "an empty queue")
+        wait_until(lambda: len(ledger.task_ids(proj, "end")) >= 4, otherwise=lambda: f"four ends: {first.log}")
+        wait_until(lambda: DelayQueue(redis_client, "celery").count() == Counts(0, 0, 0, 0), otherwise="an empty queue")
 
-        assert sorted(ended(proj)) == ids
+        assert sorted(ledger.task_ids(proj, "end")) == ids
         assert "ran out before they could be renewed" not in first.log
 
 
@@ -40,7 +38,7 @@ def test_a_worker_without_room_does_not_spin_while_work_waits(
     with worker("threads", PREFETCH="1", ACKS_LATE="1") as running:
         for _ in range(20):
             proj.run.delay(3.0)
-        wait_for(lambda: proj.ledger.llen("ledger:start") == 2, "two starts")
+        wait_until(lambda: proj.ledger.llen("ledger:start") == 2, otherwise="two starts")
         assert running.process is not None
         process = psutil.Process(running.process.pid)
         before = sum(process.cpu_times()[:2])

@@ -11,7 +11,9 @@ from billiard.exceptions import WorkerLostError
 from celery import chain, chord
 
 from delayhub.engine import Counts, DelayQueue
-from tests.acceptance.celery_worker import CeleryWorker, wait_for
+from tests.acceptance import ledger
+from tests.acceptance.celery_worker import CeleryWorker
+from tests.waiting import wait_until
 
 
 @pytest.mark.slow
@@ -24,9 +26,11 @@ def test_a_task_that_no_process_survives_dies_after_its_strikes_and_the_others_r
         good = [proj.run.delay().id for _ in range(10)]
 
         queue = DelayQueue(redis_client, "celery")
-        wait_for(lambda: queue.count() == Counts(0, 0, 0, 2), f"two dead and nothing else: {running.log}")
+        wait_until(
+            lambda: queue.count() == Counts(0, 0, 0, 2), otherwise=lambda: f"two dead and nothing else: {running.log}"
+        )
 
-    starts = [entry.decode().split()[0] for entry in proj.ledger.lrange("ledger:start", 0, -1)]
+    starts = ledger.task_ids(proj)
     assert sorted(task_id for task_id in starts if task_id in good) == sorted(good)
     assert (starts.count(deadly.id), starts.count(endless.id)) == (3, 3)
     assert {task.id: task.reason for task in proj.app.control.dead()} == {
@@ -48,7 +52,9 @@ def test_whoever_waits_for_a_task_that_no_process_survives_hears_of_its_end(
         for waited_for in (alone, after, together):
             with pytest.raises(WorkerLostError, match="lost its process or its lease 2 times"):
                 waited_for.get(timeout=20, disable_sync_subtasks=False)
-        wait_for(lambda: proj.ledger.llen("ledger:error") == 2, "the errback of the task and that of the chord")
+        wait_until(
+            lambda: proj.ledger.llen("ledger:error") == 2, otherwise="the errback of the task and that of the chord"
+        )
 
 
 @pytest.mark.slow
@@ -60,18 +66,19 @@ def test_a_task_that_takes_the_whole_worker_down_dies_and_its_neighbours_do_not(
     good += [proj.run.delay().id for _ in range(3)]
     queue = DelayQueue(redis_client, "celery")
 
-    def ended() -> set[str]:
-        return {entry.decode().split()[0] for entry in proj.ledger.lrange("ledger:end", 0, -1)}
-
     for _ in range(4):  # somebody starts it again each time
         with worker("solo", ACKS_LATE="1", PREFETCH="10", MAX_STRIKES="4", LEASE_SECONDS="0.3") as running:
             process = running.process
             assert process is not None
-            wait_for(lambda process=process: process.poll() is not None, f"its death: {running.log}")
+            wait_until(
+                lambda process=process: process.poll() is not None, otherwise=lambda: f"its death: {running.log}"
+            )
     with worker("solo", ACKS_LATE="1", PREFETCH="10", MAX_STRIKES="4", LEASE_SECONDS="0.3") as running:
-        wait_for(lambda: queue.count() == Counts(0, 0, 0, 1), f"one dead, the others done: {running.log}")
+        wait_until(
+            lambda: queue.count() == Counts(0, 0, 0, 1), otherwise=lambda: f"one dead, the others done: {running.log}"
+        )
 
-    assert ended() == set(good)
+    assert set(ledger.task_ids(proj, "end")) == set(good)
     assert [(task.id, task.reason) for task in proj.app.control.dead()] == [
         (deadly.id, "lost its process or its lease 4 times")
     ]

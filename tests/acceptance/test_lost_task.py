@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import redis
 
-from delayhub.local.redis_server import RedisServer
 from delayhub.local.service import Service
+from tests.acceptance.celery_worker import worker_service
 from tests.waiting import wait_until
 
 PROJECT = Path(__file__).parent / "task_project"
@@ -34,9 +33,9 @@ for name in sys.argv[1:]:
 
 
 @pytest.fixture
-def environment(redis_server: RedisServer, redis_client: redis.Redis, tmp_path: Path) -> dict[str, str]:
+def environment(broker: str, tmp_path: Path) -> dict[str, str]:
     own = {
-        "PATIENCE_BROKER": redis_server.url.replace("redis://", "delayhub://"),
+        "PATIENCE_BROKER": broker,
         "PATIENCE_DATABASE": str(tmp_path / "patience.sqlite3"),
         "DJANGO_SETTINGS_MODULE": "patience.settings",
         "PYTHONPATH": str(PROJECT),
@@ -48,17 +47,8 @@ def environment(redis_server: RedisServer, redis_client: redis.Redis, tmp_path: 
 def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[Service]:
     schedule = [sys.executable, "-c", SCHEDULE, "long", "killed"]
     subprocess.run(schedule, env=environment, check=True, timeout=60)
-    log = tmp_path / "worker.log"
-    command = [sys.executable, "-m", "celery", "-A", "patience", "worker", "--concurrency", "2", "--loglevel", "INFO"]
-    service = Service(
-        "worker", command=command, environment=environment, log=log, is_ready=lambda: " ready." in log.read_text()
-    )
-    service.launch()
-    try:
-        service.wait_until_ready()
+    with worker_service("patience", environment, "--concurrency", "2", folder=tmp_path) as service:
         yield service
-    finally:
-        service.stop()
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import redis
 
 from delayhub.local.redis_server import RedisServer
 from delayhub.local.service import Service
+from tests.acceptance.celery_worker import worker_service
 from tests.repository import ROOT
 from tests.waiting import wait_until
 
@@ -35,20 +36,8 @@ def environment(redis_server: RedisServer, redis_client: redis.Redis, tmp_path: 
 @pytest.fixture
 def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[Service]:
     manage(environment, "migrate", "--verbosity", "0")
-    log = tmp_path / "worker.log"
-    service = Service(
-        "worker",
-        command=[sys.executable, "-m", "celery", "-A", "shop", "worker", "--pool", "threads", "--loglevel", "INFO"],
-        environment=environment,
-        log=log,
-        is_ready=lambda: " ready." in log.read_text(),
-    )
-    service.launch()
-    try:
-        service.wait_until_ready()
+    with worker_service("shop", environment, "--pool", "threads", folder=tmp_path) as service:
         yield service
-    finally:
-        service.stop()
 
 
 def manage(environment: dict[str, str], *arguments: str) -> str:

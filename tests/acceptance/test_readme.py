@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from threading import Timer
 
@@ -17,11 +15,11 @@ import requests
 from delayhub.demo.receiver import read_received
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.site import site_in
+from tests.acceptance.typed_commands import DEADLINE_SECONDS, environment, run
 from tests.repository import ROOT
 from tests.waiting import wait_until
 
 README = (ROOT / "README.md").read_text()
-DEADLINE_SECONDS = 60
 
 
 @pytest.mark.slow
@@ -59,17 +57,6 @@ def test_the_curl_example_is_called_back_with_a_good_signature(tmp_path: Path) -
         assert callback.job_id == created.json()["id"]
         assert callback.biz_type == body["biz_type"]
         assert callback.verified
-
-
-def environment() -> dict[str, str]:
-    # Celery sets Django up where that variable names its settings, and the tests' own run sets it.
-    own = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-    own["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), own["PATH"]])
-    return {**own, "PYTHONUNBUFFERED": "1"}
-
-
-def run(command: str, folder: Path) -> None:
-    subprocess.run(command.split(), cwd=folder, env=environment(), check=True, timeout=DEADLINE_SECONDS)
 
 
 def hear(command: str, folder: Path, *, until: str) -> str:

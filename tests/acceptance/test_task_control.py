@@ -12,12 +12,9 @@ import redis
 from celery.exceptions import TaskRevokedError
 
 from delayhub.engine import Counts, DelayQueue
-from tests.acceptance.celery_worker import CeleryWorker, wait_for
-
-
-def noted(proj: Any, event: str = "start") -> list[tuple[str, float]]:
-    entries = (entry.decode().split() for entry in proj.ledger.lrange(f"ledger:{event}", 0, -1))
-    return [(task_id, float(at)) for task_id, at in entries]
+from tests.acceptance import ledger
+from tests.acceptance.celery_worker import CeleryWorker
+from tests.waiting import wait_until
 
 
 @pytest.mark.slow
@@ -27,7 +24,7 @@ def test_tasks_are_terminated_limited_and_put_back(
     queue = DelayQueue(redis_client, "celery")
     with worker("prefork") as running:
         endless = proj.run.delay(60.0)
-        wait_for(lambda: noted(proj), f"its start: {running.log}")
+        wait_until(lambda: ledger.times(proj), otherwise=lambda: f"its start: {running.log}")
         proj.app.control.revoke(endless.id, terminate=True)
         with pytest.raises(TaskRevokedError):
             endless.get(timeout=10)
@@ -35,13 +32,16 @@ def test_tasks_are_terminated_limited_and_put_back(
         limited = {proj.limited.delay().id for _ in range(6)}
         reluctant = proj.reluctant.delay()
         reluctant.get(timeout=10)
-        wait_for(lambda: limited <= {task_id for task_id, _ in noted(proj)}, f"all of the limited: {running.log}")
-        wait_for(lambda: queue.count() == Counts(0, 0, 0, 0), f"an empty queue: {running.log}")
+        wait_until(
+            lambda: limited <= {task_id for task_id, _ in ledger.times(proj)},
+            otherwise=lambda: f"all of the limited: {running.log}",
+        )
+        wait_until(lambda: queue.count() == Counts(0, 0, 0, 0), otherwise=lambda: f"an empty queue: {running.log}")
 
-    times = sorted(at for task_id, at in noted(proj) if task_id in limited)
+    times = sorted(at for task_id, at in ledger.times(proj) if task_id in limited)
     assert len(times) == 6
     assert times[-1] - times[0] > 0.7  # 5 a second
-    assert [task_id for task_id, _ in noted(proj)].count(reluctant.id) == 3
+    assert [task_id for task_id, _ in ledger.times(proj)].count(reluctant.id) == 3
     assert proj.app.control.dead() == []
 
 
@@ -52,7 +52,7 @@ def test_a_cold_or_soft_shutdown_gives_everything_back(
 ) -> None:
     with worker("prefork", ACKS_LATE="1", LEASE_SECONDS="60", REJECT_LOST="1", SOFT_SECONDS=soft_seconds) as running:
         ids = sorted(proj.run.delay(30.0).id for _ in range(6))
-        wait_for(lambda: len(noted(proj)) >= 2, "two starts")
+        wait_until(lambda: len(ledger.times(proj)) >= 2, otherwise="two starts")
         assert running.process is not None
         os.kill(running.process.pid, signal.SIGQUIT)
         running.process.wait(20)

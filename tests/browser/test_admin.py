@@ -11,8 +11,11 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from tasksapp.models import Attempt, BizType, Job, Status
+from tests.job_rows import store_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+HALF_AN_HOUR = timedelta(minutes=30)
 
 
 @pytest.fixture
@@ -27,13 +30,6 @@ def log_in(page: Page, site: str) -> None:
     page.fill("#id_username", "ada")
     page.fill("#id_password", "analytical")
     page.click("input[type=submit]")
-
-
-def job(biz_type: BizType, status: Status, **more: Any) -> Job:
-    now = timezone.now()
-    due = now + timedelta(minutes=30 if status == Status.PENDING else -30)
-    fields = {"due_at": due, "next_run_at": due, "body": '{"order": 42, "items": ["a", "b"]}'}
-    return Job.objects.create(biz_type=biz_type, status=status, created_at=now, updated_at=now, **{**fields, **more})
 
 
 def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str, shots: Path) -> None:
@@ -57,9 +53,16 @@ def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str,
     expect(page.locator(".messagelist")).to_contain_text("was added successfully")
 
     biz_type = BizType.objects.get()
-    pending = job(biz_type, Status.PENDING, biz_id="order-41")
-    dead = job(biz_type, Status.DEAD, biz_id="order-42", attempts=2, last_error="the receiver answered 500")
-    job(biz_type, Status.SUCCEEDED, biz_id="order-40", attempts=1)
+    pending = store_job(biz_type, Status.PENDING, biz_id="order-41")
+    dead = store_job(
+        biz_type,
+        Status.DEAD,
+        due_in=-HALF_AN_HOUR,
+        biz_id="order-42",
+        attempts=2,
+        last_error="the receiver answered 500",
+    )
+    store_job(biz_type, Status.SUCCEEDED, due_in=-HALF_AN_HOUR, biz_id="order-40", attempts=1)
     for number in (1, 2):
         Attempt.objects.create(
             job=dead, number=number, started_at=timezone.now(), duration_ms=12, lateness_ms=3, status_code=500,

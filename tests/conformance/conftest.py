@@ -1,14 +1,8 @@
-from collections.abc import Iterator
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from kombu import Connection
 
 from delayhub.local.redis_server import RedisServer
-from delayhub.transport import register
-
-register()
 
 
 @pytest.fixture(params=["memory", "redis", "delayhub"])
@@ -25,12 +19,6 @@ def broker(scheme: str, request: pytest.FixtureRequest) -> str:
     with server.client() as client:
         client.flushall()
     return server.url.replace("redis://", f"{scheme}://")
-
-
-@pytest.fixture
-def connection(broker: str) -> Iterator[Any]:
-    with Connection(broker) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import pytest
 from kombu import Connection, Consumer, Exchange, Producer, Queue
 
+from tests.consuming import drain
+
 Bodies = list[Any]
-
-
-def drain(connection: Any, *, until: Callable[[], bool], seconds: float = 5.0) -> None:
-    """Drains events until the condition holds; fails after the deadline."""
-    deadline = time.monotonic() + seconds
-    while not until() and time.monotonic() < deadline:
-        try:
-            connection.drain_events(timeout=0.5)
-        except TimeoutError:
-            continue
-    assert until(), "nothing came in time"
 
 
 def receive(connection: Any, queue: Any, count: int, **options: Any) -> list[Any]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import redis
 from django.db import connections
 
-from delayhub.engine import Lease, TimerLane
+from delayhub.engine import TimerLane
 from delayhub.local.redis_server import RedisServer
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.models import BizType
 from tasksapp.tasks import deliver
 from tasksapp.timers import lanes
 from tasksapp.workers.delivery_runtime import close_post_office, post_office
+from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver
+from tests.redis_time import redis_now_ms, wait_until_redis_ms
+from tests.timer_leases import leases_of
 
 
 @pytest.fixture(autouse=True)
@@ -44,9 +47,6 @@ def biz_type(db: None) -> BizType:
     return BizType.objects.create(code="order.close", url="https://shop.example/hooks/close")
 
 
-MakeBizType = Callable[..., BizType]
-
-
 @pytest.fixture
 def make_biz_type(db: None) -> MakeBizType:
     """Makes biz types: ``make_biz_type("a.code", max_attempts=3)``."""
@@ -64,25 +64,26 @@ def receiver() -> Iterator[Receiver]:
         yield started
 
 
-Fire = Callable[[], list[str]]
+@pytest.fixture
+def ends_office() -> Iterator[None]:
+    """Ends the process' post office and its connections after a test that delivered something."""
+    yield
+    close_post_office()
+    connections.close_all()
 
 
 @pytest.fixture
-def fire(lane: TimerLane) -> Iterator[Fire]:
+def fire(lane: TimerLane, ends_office: None) -> Fire:
     """Delivers what is due, as the transport does: claim, task, acknowledge; then waits for the outcomes."""
 
     def fire() -> list[str]:
         # What is due now is due at the end of this millisecond: times are rounded up, so that nothing is early.
-        began = lane.client.time()
-        while lane.client.time() < (began[0], began[1] + 2_000):
-            pass
+        wait_until_redis_ms(lane.client, redis_now_ms(lane.client) + 2)
         claim = lane.claim()
         ids = [job_id for batch in claim.batches for job_id in batch.ids]
         deliver(ids, lane=lane.name, now_ms=claim.now_ms)
-        lane.acknowledge([Lease(lane.name, b.queue, job_id, b.token) for b in claim.batches for job_id in b.ids])
+        lane.acknowledge(leases_of(claim, lane=lane.name))
         assert post_office().clerk.wait_until_idle(20)
         return ids
 
-    yield fire
-    close_post_office()
-    connections.close_all()
+    return fire

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 import redis
-from django.db import connections
 from django.utils import timezone
 from standardwebhooks import Webhook
 
@@ -19,18 +17,11 @@ from tasksapp import jobs
 from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
 from tasksapp.tasks import deliver
-from tasksapp.workers.delivery_runtime import close_post_office, post_office
-from tests.integration.tasksapp.conftest import Fire, MakeBizType
+from tasksapp.workers.delivery_runtime import post_office
+from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, answering
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _office() -> Iterator[None]:
-    yield
-    close_post_office()
-    connections.close_all()
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ends_office")]
 
 
 def make_due(job_id: UUID) -> None:

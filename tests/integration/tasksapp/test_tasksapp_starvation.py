@@ -13,7 +13,7 @@ from delayhub.engine import TimerLane
 from tasksapp.jobs.creation import JobRequest, create_many
 from tasksapp.maintenance.loader import Loader
 from tasksapp.models import Attempt, Job
-from tests.integration.tasksapp.conftest import Fire, MakeBizType
+from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,14 +8,12 @@ from celery import Celery
 
 import delayhub
 from delayhub.engine import DelayQueue
-from delayhub.local.redis_server import RedisServer
 
 
 @pytest.fixture
-def app(redis_server: RedisServer, redis_client: redis.Redis) -> Iterator[Celery]:
+def app(broker: str) -> Iterator[Celery]:
     """A Celery app on an empty delayhub broker."""
-    assert redis_client.dbsize() == 0
-    made = Celery("shop", broker=redis_server.url.replace("redis://", "delayhub://"), set_as_current=False)
+    made = Celery("shop", broker=broker, set_as_current=False)
     delayhub.install(made)
 
     @made.task(name="shop.close", shared=False)

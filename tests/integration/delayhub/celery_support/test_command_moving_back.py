@@ -14,16 +14,13 @@ from delayhub.celery_support.control import Exported
 from delayhub.engine import Counts, DelayQueue, Entry
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import kombu_migration as stock_queue
+from tests.consuming import take_all
 
 
 def taken_by_stock(url: str, **options: Any) -> list[Any]:
     """All messages that a consumer of kombu's own transport gets, acknowledged."""
-    got = []
-    with Connection(url, transport_options=options) as connection, connection.channel() as channel:
-        while message := channel.basic_get("celery"):
-            got.append(message)
-            message.ack()
-    return got
+    with Connection(url, transport_options=options) as connection:
+        return take_all(connection, "celery")
 
 
 def test_tasks_go_back_in_their_order_with_their_etas_and_come_again_as_they_were(

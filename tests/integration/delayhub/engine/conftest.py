@@ -1,9 +1,11 @@
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 import redis
 
 from delayhub.engine import DelayQueue, TimerLane
+from tests.fixture_types import Now, Until
+from tests.redis_time import redis_now_ms, wait_until_redis_ms
 
 
 @pytest.fixture
@@ -17,23 +19,13 @@ def lane(redis_client: redis.Redis) -> TimerLane:
 
 
 @pytest.fixture
-def now_ms(redis_client: redis.Redis) -> Callable[[], int]:
+def now_ms(redis_client: redis.Redis) -> Now:
     """Redis' own time in ms."""
 
-    def now() -> int:
-        seconds, micros = redis_client.time()
-        return int(seconds) * 1000 + int(micros) // 1000
-
-    return now
+    return lambda: int(redis_now_ms(redis_client))
 
 
 @pytest.fixture
-def until(now_ms: Callable[[], int]) -> Callable[[int], None]:
-    """Returns once Redis' clock has reached a time in ms; those times are a few ms ahead."""
-
-    def wait(moment_ms: int) -> None:
-        assert moment_ms - now_ms() < 2000
-        while now_ms() < moment_ms:
-            pass
-
-    return wait
+def until(redis_client: redis.Redis) -> Until:
+    """Returns once Redis' clock has reached a time in ms."""
+    return partial(wait_until_redis_ms, redis_client)

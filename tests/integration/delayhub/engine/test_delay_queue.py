@@ -1,12 +1,9 @@
-from collections.abc import Callable
-
 import pytest
 import redis
 
 from delayhub.clock import MAX_DELAY_MS
 from delayhub.engine import Claim, Counts, DelayQueue, EngineOptions, Entry, Lease, Mode
-
-Now = Callable[[], int]
+from tests.fixture_types import Now, Until
 
 
 def leases(queue: DelayQueue, claim: Claim) -> list[Lease]:
@@ -17,9 +14,7 @@ def ids(claim: Claim) -> list[str]:
     return [entry.id for entry in claim.entries]
 
 
-def test_a_message_is_claimed_with_its_payload_when_it_is_due(
-    queue: DelayQueue, now_ms: Now, until: Callable[[int], None]
-) -> None:
+def test_a_message_is_claimed_with_its_payload_when_it_is_due(queue: DelayQueue, now_ms: Now, until: Until) -> None:
     due = now_ms() + 30
     queue.schedule([Entry("later", due, b"body")])
 
@@ -54,7 +49,7 @@ def test_entries_of_one_batch_keep_their_order(queue: DelayQueue) -> None:
     assert received == sent
 
 
-def test_a_lower_step_goes_first(queue: DelayQueue, now_ms: Now, until: Callable[[int], None]) -> None:
+def test_a_lower_step_goes_first(queue: DelayQueue, now_ms: Now, until: Until) -> None:
     due = now_ms() + 20
     queue.schedule([Entry("low", due, step=3), Entry("high", due, step=0), Entry("middle", 0, step=1)])
 

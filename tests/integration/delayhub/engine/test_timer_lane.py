@@ -1,17 +1,10 @@
-from collections.abc import Callable
-
 import pytest
 import redis
 
-from delayhub.engine import Gate, Lease, TimerClaim, TimerLane
+from delayhub.engine import Gate, TimerClaim, TimerLane
 from delayhub.errors import EntryError
-
-Now = Callable[[], int]
-Until = Callable[[int], None]
-
-
-def leases(claim: TimerClaim) -> list[Lease]:
-    return [Lease("timers", batch.queue, found, batch.token) for batch in claim.batches for found in batch.ids]
+from tests.fixture_types import Now, Until
+from tests.timer_leases import leases_of
 
 
 def by_queue(claim: TimerClaim) -> dict[str, list[str]]:
@@ -26,7 +19,7 @@ def test_due_timers_of_all_queues_come_in_one_claim(lane: TimerLane, now_ms: Now
     claim = lane.claim()
 
     assert by_queue(claim) == {"close": ["1"], "remind": ["1"]}
-    assert lane.acknowledge(leases(claim)) == 2
+    assert lane.acknowledge(leases_of(claim, lane="timers")) == 2
     assert lane.count() == 1
 
 
@@ -52,7 +45,7 @@ def test_ensure_leaves_a_leased_timer_to_its_consumer(lane: TimerLane, now_ms: N
     claim = lane.claim()
 
     assert lane.ensure("close", [("1", now_ms())]) == ["left"]
-    assert lane.acknowledge(leases(claim)) == 1
+    assert lane.acknowledge(leases_of(claim, lane="timers")) == 1
     assert lane.count() == 0
 
 
@@ -61,7 +54,7 @@ def test_put_is_exact_and_voids_a_lease(lane: TimerLane, now_ms: Now) -> None:
     claim = lane.claim()
 
     assert lane.put("close", [("1", now_ms() + 60_000), ("2", now_ms() + 60_000)]) == ["moved", "added"]
-    assert lane.acknowledge(leases(claim)) == 0
+    assert lane.acknowledge(leases_of(claim, lane="timers")) == 0
     assert lane.count("close") == 2
 
 
@@ -79,7 +72,7 @@ def test_a_timer_whose_lease_ran_out_comes_again_with_a_strike(
 ) -> None:
     lane.ensure("close", [("1", now_ms())])
     lost = lane.claim()
-    assert lane.extend(leases(lost), lease_ms=5) == {"1"}
+    assert lane.extend(leases_of(lost, lane="timers"), lease_ms=5) == {"1"}
     assert lane.claim().batches == []
 
     until(now_ms() + 10)
@@ -87,13 +80,13 @@ def test_a_timer_whose_lease_ran_out_comes_again_with_a_strike(
     again = lane.claim()
 
     assert [(batch.ids, batch.strikes) for batch in again.batches] == [(["1"], {"1": 1})]
-    assert lane.acknowledge(leases(lost)) == 0
+    assert lane.acknowledge(leases_of(lost, lane="timers")) == 0
 
 
 def test_a_released_timer_waits_for_its_delay(lane: TimerLane, now_ms: Now) -> None:
     lane.ensure("close", [("1", now_ms()), ("2", now_ms())])
     claim = lane.claim()
-    first, second = leases(claim)
+    first, second = leases_of(claim, lane="timers")
 
     assert lane.release([first], delay_ms=60_000) == 1
     assert lane.release([second]) == 1
@@ -104,7 +97,7 @@ def test_nothing_is_left_in_redis_when_everything_is_done(
     lane: TimerLane, redis_client: redis.Redis, now_ms: Now
 ) -> None:
     lane.ensure("close", [("1", now_ms())])
-    lane.acknowledge(leases(lane.claim()))
+    lane.acknowledge(leases_of(lane.claim(), lane="timers"))
 
     assert not [key for key in redis_client.scan_iter() if b":close:" in key]
 
@@ -160,7 +153,7 @@ def test_slots_in_flight_hold_timers_back_until_they_are_settled(lane: TimerLane
     lane.ensure("close", [(str(number), now_ms()) for number in range(10)])
 
     first = lane.claim()
-    lane.acknowledge(leases(first))
+    lane.acknowledge(leases_of(first, lane="timers"))
     held_back = lane.claim()
     freed = lane.settle("close", by_queue(first)["close"][:2])
     then = lane.claim()

@@ -1,11 +1,7 @@
-from collections.abc import Callable
-
 import pytest
 
 from delayhub.engine import TimerLane
-
-Now = Callable[[], int]
-Until = Callable[[int], None]
+from tests.fixture_types import Now, Until
 
 
 def test_newcomers_get_in_up_to_the_burst_and_then_at_the_rate(lane: TimerLane, now_ms: Now, until: Until) -> None:

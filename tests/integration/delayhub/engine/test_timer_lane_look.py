@@ -1,8 +1,5 @@
-from collections.abc import Callable
-
 from delayhub.engine import TimerLane
-
-Now = Callable[[], int]
+from tests.fixture_types import Now
 
 
 def test_a_look_at_timers_tells_waiting_leased_and_absent(lane: TimerLane, now_ms: Now) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +16,7 @@ from redis.sentinel import Sentinel
 
 from delayhub.local.redis_server import RedisServer, free_port
 from delayhub.local.server_program import find_redis_server
+from tests.waiting import wait_until
 
 NAME = "clock"
 
@@ -38,8 +38,11 @@ class Sentinels:
         with ExitStack() as stack:
             quick = {"repl-diskless-sync-delay": 0}
             master = stack.enter_context(RedisServer(config=quick))
-            replica = {"replicaof": f"127.0.0.1 {master.port}", **quick}
-            self.servers = [master, *(stack.enter_context(RedisServer(config=replica)) for _ in range(2))]
+            self.servers = [master, *(stack.enter_context(RedisServer(config=quick)) for _ in range(2))]
+            for server in self.servers[1:]:
+                # By command: Redis 6.2 takes a host and a port on its command line for one word.
+                with server.client() as client:
+                    client.replicaof("127.0.0.1", master.port)
             for number in range(3):
                 self._start_sentinel(stack, number, master.port)
             self._wait_until_agreed()
@@ -80,7 +83,7 @@ class Sentinels:
         next(server for server in self.servers if server.port == fallen).kill()
         for pid in frozen:
             os.kill(pid, signal.SIGCONT)
-        wait(lambda: self._takes_writes() not in (None, fallen), seconds=30)
+        wait_until(lambda: self._takes_writes() not in (None, fallen), within_seconds=30)
 
     def _freeze_the_replicas(self, master: int) -> list[int]:
         """Stops the replicas and closes their connections, so that nothing is on its way; their process ids."""
@@ -139,12 +142,4 @@ class Sentinels:
                 return False
             return self._takes_writes() is not None and all(self._follows(server) for server in self.servers[1:])
 
-        wait(agreed, seconds=30)
-
-
-def wait(condition: Callable[[], bool], *, seconds: float) -> None:
-    """Returns once the condition holds; fails after the deadline."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"nothing came of it within {seconds} s"
-        time.sleep(0.05)  # between looks at other processes
+        wait_until(agreed, within_seconds=30)

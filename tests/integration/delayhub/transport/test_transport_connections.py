@@ -18,10 +18,10 @@ from tests.integration.delayhub.transport.tls_proxy import TlsProxy
 register()
 
 
-def round_trip(url: str, **options: Any) -> Any:
+def round_trip(broker: str, **options: Any) -> Any:
     """What comes out of a queue that a text was put in, over that broker; consumed by a real consumer."""
     once = {"max_retries": 1, "interval_start": 0}
-    with Connection(url, transport_options=once, **options) as connection:
+    with Connection(broker, transport_options=once, **options) as connection:
         queue = connection.SimpleQueue("round-trip")
         queue.put("hello")
         message = queue.get(timeout=5)

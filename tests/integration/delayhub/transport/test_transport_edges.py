@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,8 +13,9 @@ from kombu import Connection, Consumer, Producer, Queue
 from delayhub.engine import Counts, DelayQueue, EngineOptions, TimerLane
 from delayhub.errors import NotReplicated
 from delayhub.transport.hooks import hooks
-
-Stored = Callable[[str], DelayQueue]
+from tests.consuming import drain, keep_payloads, take_all
+from tests.fixture_types import Stored
+from tests.waiting import wait_until
 
 
 def publish(connection: Any, body: Any = None, *, queue: str = "q", **headers: Any) -> None:
@@ -24,24 +23,19 @@ def publish(connection: Any, body: Any = None, *, queue: str = "q", **headers: A
         Producer(channel).publish(body, routing_key=queue, headers={"task": "t", **headers})
 
 
-def take(connection: Any, queue: str = "q") -> list[Any]:
+def bodies_of(connection: Any, queue: str = "q") -> list[Any]:
     """The bodies that are due, acknowledged."""
-    bodies = []
-    with connection.channel() as channel:
-        while message := channel.basic_get(queue):
-            bodies.append(message.payload)
-            message.ack()
-    return bodies
+    return [message.payload for message in take_all(connection, queue)]
 
 
-def test_apps_with_different_prefixes_do_not_see_each_other(url: str, redis_client: redis.Redis) -> None:
-    first, second = (Connection(url, transport_options={"global_keyprefix": prefix}) for prefix in ("a:", "b:"))
+def test_apps_with_different_prefixes_do_not_see_each_other(broker: str, redis_client: redis.Redis) -> None:
+    first, second = (Connection(broker, transport_options={"global_keyprefix": prefix}) for prefix in ("a:", "b:"))
     with first, second:
         publish(first, "first")
         publish(second, "second")
 
         assert all(key[:2] in (b"a:", b"b:") for key in redis_client.scan_iter())
-        assert (take(first), take(second)) == (["first"], ["second"])
+        assert (bodies_of(first), bodies_of(second)) == (["first"], ["second"])
     assert DelayQueue(redis_client, "q", options=EngineOptions(key_prefix="a:")).count() == Counts(0, 0, 0, 0)
 
 
@@ -52,7 +46,7 @@ def test_ids_may_have_any_characters(odd: str, connection: Any, stored: Stored) 
     publish(connection, 1, id=odd)
     publish(connection, 2, id=odd)
 
-    assert take(connection) == [1, 2]
+    assert bodies_of(connection) == [1, 2]
     with connection.channel() as channel:
         channel.book.keep()
     assert stored("q").count() == Counts(0, 0, 0, 0)
@@ -62,7 +56,7 @@ def test_ids_may_have_any_characters(odd: str, connection: Any, stored: Stored) 
 def test_queues_may_have_any_name(name: str, connection: Any) -> None:
     publish(connection, "here", queue=name)
 
-    assert take(connection, name) == ["here"]
+    assert bodies_of(connection, name) == ["here"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +80,7 @@ def test_delays_may_be_years(delay: timedelta, connection: Any, stored: Stored) 
 def test_a_time_in_the_past_is_now(eta: str, connection: Any) -> None:
     publish(connection, "late", id="t", eta=eta)
 
-    assert take(connection) == ["late"]
+    assert bodies_of(connection) == ["late"]
 
 
 @pytest.mark.parametrize(
@@ -115,15 +109,12 @@ def test_a_queue_that_expires_leaves_no_key(connection: Any, redis_client: redis
         kept = [key for key in redis_client.keys("delayhub:*") if redis_client.pttl(key) == -1]
 
     assert kept == []
-    deadline = time.monotonic() + 5
-    while redis_client.keys("delayhub:*"):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)  # the server's clock
+    wait_until(lambda: not redis_client.keys("delayhub:*"), within_seconds=5)
 
 
-def test_each_consumer_has_the_lease_it_asked_for(url: str, stored: Stored) -> None:
-    short = Connection(url, transport_options={"lease_seconds": 5})
-    long = Connection(url, transport_options={"lease_seconds": 500})
+def test_each_consumer_has_the_lease_it_asked_for(broker: str, stored: Stored) -> None:
+    short = Connection(broker, transport_options={"lease_seconds": 5})
+    long = Connection(broker, transport_options={"lease_seconds": 500})
     with short, long:
         publish(short, id="one")
         publish(short, id="two")
@@ -142,24 +133,17 @@ def test_two_queues_take_turns(connection: Any) -> None:
         publish(connection, ("b", number), queue="b")
     got: list[Any] = []
     with connection.channel() as channel:
-        consumer = Consumer(
-            channel, [Queue("a"), Queue("b")], on_message=lambda message: (got.append(message.payload), message.ack())
-        )
+        consumer = Consumer(channel, [Queue("a"), Queue("b")], on_message=keep_payloads(got))
         consumer.qos(prefetch_count=2)
         with consumer:
-            deadline = time.monotonic() + 5
-            while len(got) < 20 and time.monotonic() < deadline:
-                try:
-                    connection.drain_events(timeout=0.2)
-                except TimeoutError:
-                    continue
+            drain(connection, until=lambda: len(got) == 20)
 
     assert sorted(map(tuple, got)) == sorted((name, number) for name in "ab" for number in range(10))
     assert {name for name, _ in got[:8]} == {"a", "b"}
 
 
-def test_a_publish_that_too_few_replicas_have_says_so_and_is_stored(url: str, stored: Stored) -> None:
-    lonely = Connection(url, transport_options={"wait_replicas": 1, "wait_seconds": 0.05})
+def test_a_publish_that_too_few_replicas_have_says_so_and_is_stored(broker: str, stored: Stored) -> None:
+    lonely = Connection(broker, transport_options={"wait_replicas": 1, "wait_seconds": 0.05})
     with lonely, pytest.raises(NotReplicated, match="0 of 1 replicas"):
         publish(lonely, id="t")
 
@@ -203,9 +187,12 @@ def test_a_message_is_announced_before_it_is_dead_and_again_where_that_was_inter
 
         with pytest.raises(KeyboardInterrupt):
             channel.basic_get("q")
-        deadline = time.monotonic() + 5
-        while len(told) == 1 and time.monotonic() < deadline:  # until its lease has run out
+
+        def lease_ran_out() -> bool:
             assert channel.basic_get("q") is None
+            return len(told) > 1
+
+        wait_until(lease_ran_out, within_seconds=5)
 
     assert told == [("t", f"lost its process or its lease {strikes} times") for strikes in (2, 3)]
     assert [(listed.id, listed.reason) for listed in stored("q").list("dead")] == [told[1]]
@@ -228,11 +215,6 @@ def test_blamed_timers_come_back_one_by_one(connection: Any, redis_client: redis
     with connection.channel() as channel:
         queue = Queue("timers", queue_arguments={"x-delayhub-task": "t.deliver"})
         with Consumer(channel, [queue], on_message=on_message):
-            deadline = time.monotonic() + 5
-            while len(got) < 3 and time.monotonic() < deadline:
-                try:
-                    connection.drain_events(timeout=0.2)
-                except TimeoutError:
-                    continue
+            drain(connection, until=lambda: len(got) == 3)
 
     assert got == [["1", "2"], ["1"], ["2"]]

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import redis
 from kombu import Connection, Consumer, Exchange, Producer, Queue
-from kombu.exceptions import OperationalError
 
 from delayhub.engine import Counts, DelayQueue, Entry
-from delayhub.local.redis_server import RedisServer
-
-Stored = Callable[[str], DelayQueue]
+from tests.consuming import drain, keep_payloads, take_all
+from tests.fixture_types import Stored
 
 
 def eta(seconds: float) -> str:
     return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()  # noqa: TID251  an eta is made by a client's clock
-
-
-def drain(connection: Any, until: Callable[[], bool], *, seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not until() and time.monotonic() < deadline:
-        try:
-            connection.drain_events(timeout=0.2)
-        except TimeoutError:
-            continue
-    assert until(), "nothing came in time"
 
 
 def test_an_eta_delays_the_message_in_every_queue_of_an_exchange(connection: Any, stored: Stored) -> None:
@@ -53,7 +40,7 @@ def test_a_fanout_message_keeps_its_eta(connection: Any) -> None:
                 connection.drain_events(timeout=0.2)  # subscribes
             when = eta(60)
             Producer(other).publish([], exchange=exchange, headers={"id": "t", "eta": when})
-            drain(connection, lambda: bool(heard))
+            drain(connection, until=lambda: bool(heard))
 
     assert heard[0].headers["eta"] == when
 
@@ -86,12 +73,8 @@ def test_one_id_published_twice_is_delivered_twice(connection: Any) -> None:
     with connection.channel() as channel:
         for body in ("first", "second"):
             Producer(channel).publish(body, routing_key="q", headers={"id": "same"})
-        bodies = []
-        while message := channel.basic_get("q"):
-            bodies.append(message.payload)
-            message.ack()
 
-    assert bodies == ["first", "second"]
+    assert [message.payload for message in take_all(connection, "q")] == ["first", "second"]
 
 
 def test_five_thousand_serial_publishes_arrive_in_order(connection: Any) -> None:
@@ -100,12 +83,10 @@ def test_five_thousand_serial_publishes_arrive_in_order(connection: Any) -> None
         producer = Producer(channel)
         for number in range(5000):
             producer.publish(number, routing_key="q", headers={"id": f"{number * 7919 % 5000}"})
-        consumer = Consumer(
-            channel, [Queue("q")], on_message=lambda message: (got.append(message.payload), message.ack())
-        )
+        consumer = Consumer(channel, [Queue("q")], on_message=keep_payloads(got))
         consumer.qos(prefetch_count=100)
         with consumer:
-            drain(connection, lambda: len(got) == 5000, seconds=30)
+            drain(connection, until=lambda: len(got) == 5000, within_seconds=30)
 
     assert got == list(range(5000))
 
@@ -122,8 +103,8 @@ def test_poison_among_good_messages_is_buried_with_the_reason(connection: Any, s
             ]
         )
         Producer(channel).publish("after", routing_key="q")
-        with Consumer(channel, [Queue("q")], on_message=lambda message: (got.append(message.payload), message.ack())):
-            drain(connection, lambda: len(got) == 2)
+        with Consumer(channel, [Queue("q")], on_message=keep_payloads(got)):
+            drain(connection, until=lambda: len(got) == 2)
 
     assert got == ["before", "after"]
     dead = {listed.id: listed.reason or "" for listed in stored("q").list("dead")}
@@ -140,20 +121,20 @@ def test_basic_get_passes_over_poison(connection: Any, stored: Stored) -> None:
     assert stored("q").count().dead == 1
 
 
-def test_what_was_claimed_and_not_handed_over_goes_back_in_its_order(url: str, stored: Stored) -> None:
+def test_what_was_claimed_and_not_handed_over_goes_back_in_its_order(broker: str, stored: Stored) -> None:
     held: list[Any] = []
-    with Connection(url) as first:
+    with Connection(broker) as first:
         channel = first.channel()
         for number in range(20):
             Producer(channel).publish(number, routing_key="q")
         consumer = Consumer(channel, [Queue("q")], on_message=held.append)
         consumer.qos(prefetch_count=20)
         consumer.consume()
-        drain(first, lambda: len(held) == 3)
+        drain(first, until=lambda: len(held) == 3)
         assert stored("q").count().leased == 20
 
     assert stored("q").count() == Counts(0, 20, 0, 0)
-    with Connection(url) as second, second.channel() as channel:
+    with Connection(broker) as second, second.channel() as channel:
         assert [channel.basic_get("q").payload for _ in range(20)] == list(range(20))
 
 
@@ -165,15 +146,15 @@ def test_a_cancelled_consumer_gives_back_what_it_did_not_hand_over(connection: A
         consumer = Consumer(channel, [Queue("q")], on_message=held.append)
         consumer.qos(prefetch_count=10)
         with consumer:
-            drain(connection, lambda: len(held) == 1)
+            drain(connection, until=lambda: len(held) == 1)
 
         assert stored("q").count() == Counts(0, 9, 1, 0)
 
 
-def test_an_acknowledgement_after_the_channel_is_gone_is_not_lost(url: str, stored: Stored) -> None:
+def test_an_acknowledgement_after_the_channel_is_gone_is_not_lost(broker: str, stored: Stored) -> None:
     from delayhub.transport.hooks import hooks
 
-    with Connection(url) as first:
+    with Connection(broker) as first:
         channel = first.channel()
         Producer(channel).publish("slow", routing_key="q")
         message = channel.basic_get("q")
@@ -207,30 +188,15 @@ def test_the_keeper_renews_what_is_held_but_not_what_is_done(connection: Any, st
         held.ack()
 
 
-def test_a_full_redis_refuses_a_publish_and_keeps_no_half_of_it(
-    redis_server: RedisServer, url: str, redis_client: redis.Redis, stored: Stored
-) -> None:
-    redis_client.config_set("maxmemory", 1)
-    try:
-        with Connection(url) as connection, connection.channel() as channel:
-            with pytest.raises((OperationalError, redis.ResponseError), match="maxmemory"):
-                Producer(channel).publish("x" * 1000, routing_key="q")
-    finally:
-        redis_client.config_set("maxmemory", 0)
-
-    assert stored("q").count() == Counts(0, 0, 0, 0)
-    assert not redis_client.exists(stored("q").keys.payload)
-
-
 def test_a_queue_deleted_while_consumers_wait_goes_on_when_it_is_used_again(connection: Any) -> None:
     got: list[Any] = []
     with connection.channel() as channel, connection.channel() as other:
-        with Consumer(channel, [Queue("q")], on_message=lambda message: (got.append(message.payload), message.ack())):
+        with Consumer(channel, [Queue("q")], on_message=keep_payloads(got)):
             Producer(other).publish(1, routing_key="q")
-            drain(connection, lambda: got == [1])
+            drain(connection, until=lambda: got == [1])
             other.queue_delete("q")
             Producer(other).publish(2, routing_key="q")
-            drain(connection, lambda: got == [1, 2])
+            drain(connection, until=lambda: got == [1, 2])
 
 
 def test_a_delayed_message_wakes_its_consumer_on_time(connection: Any) -> None:
@@ -245,7 +211,7 @@ def test_a_delayed_message_wakes_its_consumer_on_time(connection: Any) -> None:
         when = datetime.fromtimestamp(due, UTC).isoformat()
         with Consumer(channel, [Queue("q")], on_message=on_message):
             Producer(channel).publish([], routing_key="q", headers={"id": "t", "task": "t", "eta": when})
-            drain(connection, lambda: bool(late))
+            drain(connection, until=lambda: bool(late))
 
     assert 0 <= late[0] < 0.25
 
@@ -261,27 +227,27 @@ def test_a_timer_queue_delivers_batches_of_ids(connection: Any, redis_client: re
         consumer = Consumer(channel, [Queue("timers", queue_arguments=arguments)], on_message=got.append)
         consumer.qos(prefetch_count=8)
         with consumer:
-            drain(connection, lambda: sum(len(message.payload[0][0]) for message in got) == 25)
+            drain(connection, until=lambda: sum(len(message.payload[0][0]) for message in got) == 25)
             assert lane.count("close") == 25  # leased
             for message in got:
                 message.ack()
-            drain(connection, lambda: lane.count("close") == 0)
+            drain(connection, until=lambda: lane.count("close") == 0)
 
     assert max(len(message.payload[0][0]) for message in got) == 10
     assert {message.headers["task"] for message in got} == {"t.deliver"}
 
 
-def test_timers_not_worked_on_go_back_when_the_channel_closes(url: str, redis_client: redis.Redis) -> None:
+def test_timers_not_worked_on_go_back_when_the_channel_closes(broker: str, redis_client: redis.Redis) -> None:
     from delayhub.engine import TimerLane
 
     lane = TimerLane(redis_client, "timers")
     lane.ensure("close", [("1", 1), ("2", 1)])
     got: list[Any] = []
-    with Connection(url) as connection:
+    with Connection(broker) as connection:
         channel = connection.channel()
         queue = Queue("timers", queue_arguments={"x-delayhub-task": "t.deliver"})
         Consumer(channel, [queue], on_message=got.append).consume()
-        drain(connection, lambda: bool(got))
+        drain(connection, until=lambda: bool(got))
 
     assert [batch.ids for batch in lane.claim().batches] == [["1", "2"]]
 
@@ -304,7 +270,7 @@ def test_a_batch_of_timers_whose_task_failed_comes_back_one_by_one(connection: A
     with connection.channel() as channel:
         queue = Queue("timers", queue_arguments={"x-delayhub-task": "t.deliver"})
         with Consumer(channel, [queue], on_message=on_message):
-            drain(connection, lambda: len(got) == 3)
+            drain(connection, until=lambda: len(got) == 3)
 
     assert [message.payload[0][0] for message in got] == [["1", "2"], ["1"], ["2"]]
     assert [message.payload[1]["struck"] for message in got] == [False, True, True]

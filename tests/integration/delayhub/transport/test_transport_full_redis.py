@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,9 +13,10 @@ from kombu import Connection, Consumer, Producer, Queue
 from kombu.exceptions import BatchPublishError, OperationalError
 
 import delayhub
-from delayhub.engine import Counts, DelayQueue, TimerLane
+from delayhub.engine import Counts, TimerLane
+from tests.consuming import drain, keep_payloads
+from tests.fixture_types import Stored
 
-Stored = Callable[[str], DelayQueue]
 REFUSED = (OperationalError, redis.ResponseError, BatchPublishError)
 
 
@@ -35,11 +36,11 @@ def state(client: redis.Redis) -> dict[bytes, bytes]:
 
 @pytest.mark.parametrize("publish", ["one", "batch", "task", "later"])
 def test_a_publish_is_refused_and_nothing_of_it_is_kept(
-    publish: str, url: str, redis_client: redis.Redis, stored: Stored
+    publish: str, broker: str, redis_client: redis.Redis, stored: Stored
 ) -> None:
-    app = Celery("full", broker=url, set_as_current=False)
+    app = Celery("full", broker=broker, set_as_current=False)
     delayhub.install(app)
-    with Connection(url) as connection, connection.channel() as channel:
+    with Connection(broker) as connection, connection.channel() as channel:
         Queue("celery")(channel).declare()
         before = state(redis_client)
         with full(redis_client), pytest.raises(REFUSED) as refused:
@@ -66,13 +67,10 @@ def test_consumers_work_a_full_redis_empty(connection: Any, redis_client: redis.
     with connection.channel() as channel:
         for number in range(30):
             Producer(channel).publish(number, routing_key="q")
-        consumer = Consumer(
-            channel, [Queue("q")], on_message=lambda message: (got.append(message.payload), message.ack())
-        )
+        consumer = Consumer(channel, [Queue("q")], on_message=keep_payloads(got))
         consumer.qos(prefetch_count=5)
         with consumer, full(redis_client):
-            while len(got) < 30:
-                connection.drain_events(timeout=2)
+            drain(connection, until=lambda: len(got) == 30)
             channel.book.keep()
 
             assert stored("q").count() == Counts(0, 0, 0, 0)
@@ -93,3 +91,12 @@ def test_leases_are_renewed_lost_and_struck_on_a_full_redis(redis_client: redis.
         assert [batch.ids for batch in lane.claim().batches] == [["1"]]
 
     assert queue.count() == Counts(0, 2, 1, 0)
+
+
+def test_a_publish_is_refused_and_no_half_of_it_is_kept(broker: str, redis_client: redis.Redis, stored: Stored) -> None:
+    with full(redis_client), Connection(broker) as connection, connection.channel() as channel:
+        with pytest.raises((OperationalError, redis.ResponseError), match="maxmemory"):
+            Producer(channel).publish("x" * 1000, routing_key="q")
+
+    assert stored("q").count() == Counts(0, 0, 0, 0)
+    assert not redis_client.exists(stored("q").keys.payload)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -12,7 +11,9 @@ from kombu import Connection, Consumer, Producer, Queue
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport.consuming import consumer
+from tests.consuming import drain, keep_payloads
 from tests.tcp_proxy import TcpProxy
+from tests.waiting import wait_until
 
 
 def test_a_consumer_leaves_a_connection_that_went_silent(
@@ -21,27 +22,18 @@ def test_a_consumer_leaves_a_connection_that_went_silent(
     monkeypatch.setattr(consumer, "CLAIM_TIMEOUT_SECONDS", 0.4)
     got: list[Any] = []
 
-    def on_message(message: Any) -> None:
-        got.append(message.payload)
-        message.ack()
-
     options = {"socket_timeout": 0.5, "lease_seconds": 1}
     with TcpProxy(redis_server.port) as proxy:
         url = f"delayhub://127.0.0.1:{proxy.port}/0"
         with Connection(url, transport_options=options) as connection:
             channel = connection.channel()
             Producer(channel).publish("before", routing_key="q")
-            Consumer(channel, [Queue("q")], on_message=on_message).consume()
-            drain(connection, got, 1)
+            Consumer(channel, [Queue("q")], on_message=keep_payloads(got)).consume()
+            drain(connection, until=lambda: len(got) >= 1)
             proxy.stalled.set()
 
             with pytest.raises(connection.connection_errors):
-                deadline = time.monotonic() + 10
-                while time.monotonic() < deadline:
-                    try:
-                        connection.drain_events(timeout=0.2)
-                    except TimeoutError:
-                        continue
+                drain(connection, until=lambda: False, within_seconds=10)
             connection.collect()
         proxy.cut()
         proxy.stalled.clear()
@@ -49,22 +41,11 @@ def test_a_consumer_leaves_a_connection_that_went_silent(
         with Connection(url, transport_options=options) as connection:
             channel = connection.channel()
             Producer(channel).publish("after", routing_key="q")
-            Consumer(channel, [Queue("q")], on_message=on_message).consume()
-            drain(connection, got, 2)
+            Consumer(channel, [Queue("q")], on_message=keep_payloads(got)).consume()
+            drain(connection, until=lambda: len(got) >= 2)
             channel.book.keep()
-            deadline = time.monotonic() + 5
-            while DelayQueue(redis_client, "q").count() != Counts(0, 0, 0, 0) and time.monotonic() < deadline:
-                time.sleep(0.02)  # acknowledgements travel by themselves
+            # Acknowledgements travel by themselves.
+            wait_until(lambda: DelayQueue(redis_client, "q").count() == Counts(0, 0, 0, 0), within_seconds=5)
 
     assert got == ["before", "after"]
     assert DelayQueue(redis_client, "q").count() == Counts(0, 0, 0, 0)
-
-
-def drain(connection: Any, got: list[Any], count: int) -> None:
-    deadline = time.monotonic() + 5
-    while len(got) < count:
-        assert time.monotonic() < deadline, "nothing came in time"
-        try:
-            connection.drain_events(timeout=0.2)
-        except TimeoutError:
-            continue

@@ -10,7 +10,9 @@ from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts, DelayQueue
 from delayhub.transport import register
-from tests.integration.delayhub.transport.sentinels import NAME, Sentinels, wait
+from tests.consuming import drain, keep_payloads
+from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
+from tests.waiting import wait_until
 
 register()
 
@@ -18,10 +20,6 @@ register()
 @pytest.mark.slow
 def test_what_replicas_have_is_delivered_by_the_next_master(tmp_path: Path) -> None:
     got: list[Any] = []
-
-    def on_message(message: Any) -> None:
-        got.append(message.payload)
-        message.ack()
 
     with Sentinels(tmp_path) as sentinels:
         # Replication is asynchronous; who publishes can wait for it.
@@ -33,10 +31,9 @@ def test_what_replicas_have_is_delivered_by_the_next_master(tmp_path: Path) -> N
         sentinels.kill_the_master()
 
         with Connection(sentinels.url, transport_options={"master_name": NAME}) as connection:
-            with connection.channel() as channel, Consumer(channel, [Queue("q")], on_message=on_message):
-                while len(got) < 20:
-                    connection.drain_events(timeout=5)
+            with connection.channel() as channel, Consumer(channel, [Queue("q")], on_message=keep_payloads(got)):
+                drain(connection, until=lambda: len(got) == 20)
         with sentinels.client() as client:
-            wait(lambda: DelayQueue(client, "q").count() == Counts(0, 0, 0, 0), seconds=5)
+            wait_until(lambda: DelayQueue(client, "q").count() == Counts(0, 0, 0, 0), within_seconds=5)
 
     assert got == list(range(20))

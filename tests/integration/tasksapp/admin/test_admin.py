@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tasksapp.models import ApiKey, Attempt, BizType, Job, Status
+from tests.job_rows import store_job
 
 pytestmark = pytest.mark.django_db
 JOBS = "admin:tasksapp_job_changelist"
@@ -21,17 +21,6 @@ def person(admin_client: Client, settings: Any) -> Client:
     """A superuser's browser."""
     settings.DELAYHUB = {"REDIS_URL": "redis://127.0.0.1:1/0"}  # the database decides
     return admin_client
-
-
-@pytest.fixture
-def biz_type() -> BizType:
-    return BizType.objects.create(code="order.close", url="https://receiver.example/hook")
-
-
-def job(biz_type: BizType, status: Status = Status.PENDING, **more: Any) -> Job:
-    now = timezone.now()
-    fields = {"due_at": now + timedelta(hours=1), "next_run_at": now + timedelta(hours=1), "body": '{"order": 42}'}
-    return Job.objects.create(biz_type=biz_type, status=status, created_at=now, updated_at=now, **{**fields, **more})
 
 
 def form_of(biz_type: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +56,7 @@ def form_of(biz_type: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["biztype", "job", "apikey"])
 def test_every_page_opens(person: Client, biz_type: BizType, name: str) -> None:
-    job(biz_type)
+    store_job(biz_type)
     ApiKey.objects.issue("caller")
     model = {"biztype": BizType, "job": Job, "apikey": ApiKey}[name]
 
@@ -77,8 +66,8 @@ def test_every_page_opens(person: Client, biz_type: BizType, name: str) -> None:
 
 
 def test_the_index_counts_jobs_by_biz_type(person: Client, biz_type: BizType) -> None:
-    job(biz_type)
-    job(biz_type, Status.DEAD)
+    store_job(biz_type)
+    store_job(biz_type, Status.DEAD)
 
     page = person.get(reverse("admin:index")).content.decode()
 
@@ -174,7 +163,7 @@ def test_biz_types_are_paused_and_resumed(person: Client, biz_type: BizType) -> 
 def test_an_action_changes_what_it_may_and_says_what_it_left(
     person: Client, biz_type: BizType, action: str, before: Status, after: Status, other: Status
 ) -> None:
-    chosen, left = job(biz_type, before), job(biz_type, other)
+    chosen, left = store_job(biz_type, before), store_job(biz_type, other)
 
     answer = person.post(reverse(JOBS), {"action": action, "_selected_action": [chosen.pk, left.pk]}, follow=True)
 
@@ -188,7 +177,7 @@ def test_an_action_changes_what_it_may_and_says_what_it_left(
 
 def test_jobs_are_moved_to_the_time_that_was_given(person: Client, biz_type: BizType, settings: Any) -> None:
     settings.TIME_ZONE = "Europe/Berlin"
-    moved = job(biz_type)
+    moved = store_job(biz_type)
     asked = person.post(reverse(JOBS), {"action": "reschedule", "_selected_action": [moved.pk]})
     assert b"Europe/Berlin" in asked.content
 
@@ -201,7 +190,7 @@ def test_jobs_are_moved_to_the_time_that_was_given(person: Client, biz_type: Biz
 
 @pytest.mark.parametrize("when", [("", ""), ("2300-01-01", "00:00:00"), ("soon", "later")])
 def test_a_time_that_cannot_be_moves_nothing(person: Client, biz_type: BizType, when: tuple[str, str]) -> None:
-    kept = job(biz_type)
+    kept = store_job(biz_type)
 
     given = {"due_at_0": when[0], "due_at_1": when[1], "_selected_action": [str(kept.pk)]}
     answer = person.post(reverse("admin:tasksapp_job_reschedule"), given)
@@ -213,7 +202,7 @@ def test_a_time_that_cannot_be_moves_nothing(person: Client, biz_type: BizType, 
 def test_a_jobs_page_shows_its_attempts_and_only_the_buttons_its_status_allows(
     person: Client, biz_type: BizType
 ) -> None:
-    dead = job(biz_type, Status.DEAD, last_error="500", attempts=1)
+    dead = store_job(biz_type, Status.DEAD, last_error="500", attempts=1)
     Attempt.objects.create(
         job=dead, number=1, started_at=timezone.now(), duration_ms=3, lateness_ms=1, status_code=500, error="HTTP 500"
     )
@@ -228,7 +217,7 @@ def test_a_jobs_page_shows_its_attempts_and_only_the_buttons_its_status_allows(
 
 
 def test_a_button_acts_and_needs_a_post(person: Client, biz_type: BizType) -> None:
-    dead = job(biz_type, Status.DEAD)
+    dead = store_job(biz_type, Status.DEAD)
     url = reverse("admin:tasksapp_job_redrive", args=[dead.pk])
 
     person.get(url)
@@ -238,7 +227,7 @@ def test_a_button_acts_and_needs_a_post(person: Client, biz_type: BizType) -> No
 
 
 def test_jobs_are_found_by_id_and_by_biz_id(person: Client, biz_type: BizType) -> None:
-    found, _ = job(biz_type, biz_id="A-1"), job(biz_type, biz_id="A-2")
+    found, _ = store_job(biz_type, biz_id="A-1"), store_job(biz_type, biz_id="A-2")
 
     def results(term: str) -> list[Job]:
         return list(person.get(reverse(JOBS), {"q": term}).context["cl"].result_list)
@@ -253,7 +242,7 @@ def test_a_long_list_is_not_counted_to_its_end(
     person: Client, biz_type: BizType, django_assert_max_num_queries: Any
 ) -> None:
     for _ in range(60):
-        job(biz_type)
+        store_job(biz_type)
 
     with django_assert_max_num_queries(12) as queries:
         person.get(reverse(JOBS))
@@ -279,7 +268,7 @@ def test_an_api_key_is_shown_once_and_works(person: Client) -> None:
 
 
 def test_jobs_are_neither_added_nor_deleted_by_hand(person: Client, biz_type: BizType) -> None:
-    kept = job(biz_type)
+    kept = store_job(biz_type)
 
     assert person.get(reverse("admin:tasksapp_job_add")).status_code == 403
     assert person.post(reverse("admin:tasksapp_job_delete", args=[kept.pk]), {"post": "yes"}).status_code == 403
@@ -288,7 +277,7 @@ def test_jobs_are_neither_added_nor_deleted_by_hand(person: Client, biz_type: Bi
 
 def test_somebody_without_permission_cannot_act(client: Client, django_user_model: Any, biz_type: BizType) -> None:
     client.force_login(django_user_model.objects.create_user("viewer", password="x", is_staff=True))
-    dead = job(biz_type, Status.DEAD)
+    dead = store_job(biz_type, Status.DEAD)
 
     client.post(reverse("admin:tasksapp_job_redrive", args=[dead.pk]))
     client.post(reverse("admin:tasksapp_job_reschedule"), {"_selected_action": [str(dead.pk)]})

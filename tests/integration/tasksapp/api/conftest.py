@@ -1,15 +1,12 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import redis
 from django.test import Client
 
 from tasksapp.api.http.authentication import forget_known_keys
-from tasksapp.models import ApiKey, BizType
-from tasksapp.timers import lanes
-
-Ask = Callable[..., Any]
+from tasksapp.models import ApiKey
+from tests.fixture_types import Ask
 
 
 @pytest.fixture
@@ -21,18 +18,8 @@ def key(db: None) -> Iterator[str]:
 
 
 @pytest.fixture
-def biz_type(db: None) -> BizType:
-    return BizType.objects.create(code="order.close", url="https://receiver.example/hook")
-
-
-@pytest.fixture
-def ask(key: str, client: Client, redis_client: redis.Redis, settings: Any) -> Ask:
+def ask(key: str, client: Client) -> Ask:
     """Asks the API: method, path below /api/v1, JSON body; gives the response."""
-    url = redis_client.connection_pool.connection_kwargs
-    address = f"redis://127.0.0.1:{url['port']}/0"
-    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": address, "ARM_TIMEOUT_SECONDS": 5.0}
-    # Another test's Redis may have been away a moment ago, after which arming rests.
-    lanes.try_again()
 
     def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
         options: dict[str, Any] = {"headers": {"authorization": f"Bearer {key}", **headers}}

@@ -21,10 +21,8 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from delayhub.local.redis_server import RedisServer
 from tasksapp.jobs.creation import create
 from tasksapp.models import BizType, Job, Status
-from tasksapp.timers import lanes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,11 +57,9 @@ OPERATIONS = [
 
 
 @pytest.fixture
-def schema(key: str, biz_type: BizType, redis_server: RedisServer, settings: Any) -> Any:
+def schema(key: str, biz_type: BizType, settings: Any) -> Any:
     """The schema, as a client reads it."""
     settings.ALLOWED_HOSTS = ["*"]
-    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": redis_server.url, "ARM_TIMEOUT_SECONDS": 5.0}
-    lanes.try_again()
     return schemathesis.openapi.from_wsgi("/api/schema?format=json", get_wsgi_application())
 
 

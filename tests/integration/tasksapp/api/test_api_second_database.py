@@ -10,21 +10,18 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import redis
 from django.core.management import call_command
 from django.db import connection, connections, transaction
 from django.test import Client
 from django.urls import include, path
 
 from delayhub.engine import TimerLane
-from delayhub.local.redis_server import RedisServer
 from tasksapp import jobs
 from tasksapp.api import urls
 from tasksapp.api.http.authentication import forget_known_keys
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.jobs.creation import create
 from tasksapp.models import ApiKey, BizType, Job
-from tasksapp.timers import lanes
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "jobs"])
 
@@ -67,29 +64,16 @@ def _run_on_postgresql(statement: str) -> None:
 
 @pytest.fixture(autouse=True)
 def _two_databases(
-    transactional_db: None, settings: Any, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    transactional_db: None, settings: Any, _private_redis: None, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     """Jobs are on the second one; requests are transactions on both."""
     settings.DATABASE_ROUTERS = [JobsElsewhere()]
-    settings.DELAYHUB = {"REDIS_URL": redis_server.url, "ARM_TIMEOUT_SECONDS": 5.0}
     for alias in ("default", "jobs"):
         monkeypatch.setitem(connections.settings[alias], "ATOMIC_REQUESTS", True)
-    lanes.try_again()
-    catalogue.forget()
     forget_known_keys()
     yield
     catalogue.forget()
     forget_known_keys()
-
-
-@pytest.fixture
-def lane(redis_client: redis.Redis) -> TimerLane:
-    return TimerLane(redis_client, "delayhub.timers")
-
-
-@pytest.fixture
-def biz_type(_two_databases: None) -> BizType:
-    return BizType.objects.create(code="order.close", url="https://receiver.example/hook")
 
 
 def on_default() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +13,8 @@ from rest_framework.utils.encoders import JSONEncoder
 from tasksapp.api.representation.attempt import AttemptSerializer
 from tasksapp.api.representation.job import CreatedJobSerializer, JobSerializer
 from tasksapp.models import Attempt, BizType, Job, Status
+from tests.fixture_types import Ask
 
-Ask = Callable[..., Any]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

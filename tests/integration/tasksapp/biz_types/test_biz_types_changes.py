@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
 from django.db.models import ProtectedError
@@ -18,14 +17,9 @@ from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.purger import purge
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
-from tasksapp.sql.claim_jobs import ClaimAnswer, claim_jobs
+from tests.integration.tasksapp.claiming import claim
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def claim(job_id: UUID) -> ClaimAnswer:
-    now = timezone.now() + timedelta(seconds=1)
-    return claim_jobs([job_id], now=now, lease_seconds=60, worker="w", using="default")
 
 
 def test_an_edit_counts_from_the_next_attempt_on(biz_type: BizType) -> None:

@@ -18,7 +18,7 @@ from tasksapp.models import BizType, Job, Status
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.delivery_runtime import close_post_office, post_office
-from tests.integration.tasksapp.conftest import Fire, MakeBizType
+from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, answering
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""Receivers that answer with whatever bytes a test gives them, and callbacks to them."""
+"""Receivers that answer with whatever bytes a test gives them, and what a sender makes of them."""
 
 from __future__ import annotations
 
@@ -7,31 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from delayhub.engine import SystemClock
 from tasksapp.delivery.address_guard import AddressGuard
-from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import Finding, Retry
 from tasksapp.delivery.sender import Sender
+from tests.callbacks import CLOCK, callback
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-CLOCK = SystemClock()
-
-
-def callback(url: str, **fields: Any) -> Callback:
-    target = Target(biz_type="close", url=url, host="host", **{"timeout_seconds": 5.0, **fields})
-    now = CLOCK.now_ms()
-    return Callback(
-        job_id="job-1",
-        token=1,
-        target=target,
-        body=b'{"a":1}',
-        due_ms=now,
-        run_at_ms=now,
-        attempt=1,
-        max_attempts=3,
-        lease_ends=CLOCK.monotonic() + 60,
-    )
 
 
 @asynccontextmanager

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from tasksapp.delivery.outcomes import Delivered, Finding
+from tests.callbacks import callback
 from tests.integration.tasksapp.delivery.raw_receiver import (
     answering,
-    callback,
     failed,
     listening,
     outcome_of,

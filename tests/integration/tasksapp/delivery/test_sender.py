@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from delayhub.local.redis_server import free_port
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp
+from tests.callbacks import callback
 from tests.integration.tasksapp.delivery.raw_receiver import (
     answering,
-    callback,
     failed,
     listening,
     outcome_of,
@@ -259,11 +260,3 @@ def test_a_receiver_that_speaks_no_tls_is_a_failed_attempt() -> None:
             return await sender.send(callback(f"https://127.0.0.1:{port}/"))
 
     assert failed(asyncio.run(run())).unsent
-
-
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

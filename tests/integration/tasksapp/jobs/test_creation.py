@@ -16,7 +16,7 @@ from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob, KeyTaken, TooManyInserts
 from tasksapp.jobs.creation import Created, JobRequest, Rejected, create, create_many
 from tasksapp.models import BizType, IdempotencyKey, Job, Status
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

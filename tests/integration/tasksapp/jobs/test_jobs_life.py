@@ -20,7 +20,8 @@ from tasksapp.jobs.creation import create
 from tasksapp.models import Attempt, BizType, Job, Status, Transition
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import return_lost_leases
-from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
+from tasksapp.sql.write_outcomes import write_outcomes
+from tests.outcomes import finished, tried
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -127,11 +128,11 @@ class LifeOfJobs(RuleBasedStateMachine):
         # leases end together are lost in the order of their ids.
         job_id, token = self.claims[which % len(self.claims)]
         known, (status, verb) = self.known[job_id], end
-        tried = verb != "give back"
-        counted = (0 if known.once else 1) if tried else -1 if known.once else 0
+        was_tried = verb != "give back"
+        counted = (0 if known.once else 1) if was_tried else -1 if known.once else 0
         number = known.attempts + counted
-        attempt = Tried(number, timezone.now(), 1, 0, 200, {}, "", "") if tried else None
-        outcome = Finished(job_id, token, status, None, counted, 0, verb, attempt)
+        attempt = tried(number) if was_tried else None
+        outcome = finished(job_id, token, status, counted=counted, last_error=verb, tried=attempt)
 
         written = write_outcomes([outcome], now=timezone.now(), worker="w", using="default")
 
@@ -140,7 +141,7 @@ class LifeOfJobs(RuleBasedStateMachine):
         if ours:
             known.become(status, verb)
             known.attempts += counted
-            known.logged += tried
+            known.logged += was_tried
 
     @rule(limit=st.integers(1, 3))
     def lose_workers(self, limit: int) -> None:

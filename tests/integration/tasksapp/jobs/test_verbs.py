@@ -17,7 +17,8 @@ from tasksapp.errors import InvalidJob, JobNotFound, SeveralJobs, VersionConflic
 from tasksapp.jobs import BulkOutcome
 from tasksapp.jobs.creation import create
 from tasksapp.models import BizType, Job, Status
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
+from tests.job_rows import job_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -192,15 +193,10 @@ def test_many_are_changed_at_once_and_the_others_counted(biz_type: BizType, lane
 
 
 def test_more_than_one_transaction_of_jobs_can_be_cancelled(biz_type: BizType) -> None:
-    ids = [job.id for job in Job.objects.bulk_create([row(biz_type) for _ in range(1_100)])]
+    ids = [job.id for job in Job.objects.bulk_create([job_row(biz_type) for _ in range(1_100)])]
 
     assert jobs.apply_many(jobs.Verb.CANCEL, ids) == BulkOutcome(1_100, 0)
     assert Job.objects.filter(status=Status.CANCELLED, version=2).count() == 1_100
-
-
-def row(biz_type: BizType) -> Job:
-    now = timezone.now()
-    return Job(biz_type=biz_type, due_at=now, next_run_at=now, body="{}", created_at=now, updated_at=now)
 
 
 def test_the_live_job_of_a_business_key_is_found(biz_type: BizType, make_biz_type: MakeBizType) -> None:

@@ -20,13 +20,17 @@ from tasksapp.errors import WrongState
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.models import BizType, Job, Status
 from tasksapp.models.job_id import new_job_ids
-from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import return_lost_leases
-from tasksapp.sql.write_outcomes import Finished, write_outcomes
+from tasksapp.sql.write_outcomes import write_outcomes
+from tests.integration.tasksapp.claiming import claim
+from tests.job_rows import job_row
+from tests.outcomes import finished
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 T = TypeVar("T")
+
+SECOND = timedelta(seconds=1)
 
 
 def at_once(*actions: Callable[[], T]) -> list[T]:
@@ -45,20 +49,9 @@ def at_once(*actions: Callable[[], T]) -> list[T]:
 
 
 def due_jobs(biz_type: BizType, count: int) -> list[UUID]:
-    now = timezone.now() - timedelta(seconds=1)
     ids = new_job_ids(count)
-    Job.objects.bulk_create(
-        [
-            Job(id=job_id, biz_type=biz_type, due_at=now, next_run_at=now, body="{}", created_at=now, updated_at=now)
-            for job_id in ids
-        ]
-    )
+    Job.objects.bulk_create([job_row(biz_type, id=job_id, due_in=-SECOND) for job_id in ids])
     return ids
-
-
-def claim(ids: list[UUID], worker: str) -> tuple[int, list[UUID]]:
-    answer = claim_jobs(ids, now=timezone.now(), lease_seconds=60, worker=worker, using="default")
-    return answer.token, [job.id for job in answer.claimed]
 
 
 def test_a_job_is_claimed_by_one_worker(biz_type: BizType) -> None:
@@ -66,7 +59,9 @@ def test_a_job_is_claimed_by_one_worker(biz_type: BizType) -> None:
 
     def work(name: str) -> list[UUID]:
         mine = random.Random(name).sample(ids, len(ids))
-        return [found for start in range(0, 300, 50) for found in claim(mine[start : start + 50], name)[1]]
+        return [
+            found.id for start in range(0, 300, 50) for found in claim(*mine[start : start + 50], worker=name).claimed
+        ]
 
     claimed = at_once(*[partial(work, f"w{number}") for number in range(4)])
 
@@ -74,7 +69,7 @@ def test_a_job_is_claimed_by_one_worker(biz_type: BizType) -> None:
     assert len(taken) == len(set(taken))
     # A batch passes over rows that others hold at the moment; they are claimed when they are looked at again.
     left = [job_id for job_id in ids if job_id not in set(taken)]
-    assert sorted([*taken, *claim(left, "w9")[1]]) == ids
+    assert sorted([*taken, *(job.id for job in claim(*left).claimed)]) == ids
     for number, worker in enumerate(claimed):
         assert set(Job.objects.filter(worker=f"w{number}").values_list("id", flat=True)) == set(worker)
 
@@ -96,7 +91,7 @@ def test_a_job_is_cancelled_or_claimed_never_both(biz_type: BizType) -> None:
 
     def claim_all() -> None:
         for job_id in reversed(ids):
-            claimed.extend(claim([job_id], "w")[1])
+            claimed.extend(job.id for job in claim(job_id).claimed)
 
     at_once(cancel_all, claim_all)
 
@@ -124,17 +119,15 @@ def test_bulk_verbs_over_the_same_jobs_do_not_deadlock(biz_type: BizType) -> Non
 
 def test_an_outcome_and_the_return_of_its_lease_do_not_both_count(biz_type: BizType) -> None:
     ids = due_jobs(biz_type, 200)
-    token, claimed = claim(ids, "w")
-    assert claimed
+    answer = claim(*ids)
+    assert answer.claimed
     Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     written: set[UUID] = set()
     returned: set[UUID] = set()
 
     def finish() -> None:
         for start in range(0, 200, 20):
-            outcomes = [
-                Finished(job_id, token, Status.SUCCEEDED, None, 1, 0, "", None) for job_id in ids[start : start + 20]
-            ]
+            outcomes = [finished(job_id, answer.token, tried=None) for job_id in ids[start : start + 20]]
             written.update(write_outcomes(outcomes, now=timezone.now(), worker="w", using="default"))
 
     def return_lost() -> None:

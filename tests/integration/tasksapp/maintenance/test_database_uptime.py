@@ -17,11 +17,11 @@ from tasksapp.jobs.creation import create
 from tasksapp.maintenance import loader as loader_module
 from tasksapp.maintenance.loader import Loader, Turn
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import renew_leases
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.claiming import claim
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -64,7 +64,7 @@ def watch(loader: Loader, clock: MovableClock, seconds: float = LEASE_SECONDS) -
 def begin(code: str = "order.close") -> tuple[UUID, int]:
     """A job that runs, and whose lease ran out a second ago: its id and token."""
     job_id = create(code).job_id
-    answer = claim_jobs([job_id], now=timezone.now(), lease_seconds=60, worker="w", using="default")
+    answer = claim(job_id)
     assert len(answer.claimed) == 1
     Job.objects.filter(id=job_id).update(lease_until=timezone.now() - timedelta(seconds=1))
     return job_id, answer.token

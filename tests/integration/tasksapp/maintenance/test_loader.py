@@ -19,7 +19,7 @@ from tasksapp.maintenance import loader as loader_module
 from tasksapp.maintenance.loader import Loader, Turn
 from tasksapp.models import UNTIL_RESUMED, BizType, Job
 from tasksapp.workers.signals import LoaderThread
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
 from delayhub.testing import MovableClock
@@ -16,7 +15,9 @@ from tasksapp.maintenance.purger import Purger, purge
 from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
 from tasksapp.sql.purge_rows import BATCH_ROWS, Purged
 from tasksapp.workers.signals import LoaderThread
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.commands import run_command
+from tests.job_rows import job_row, store_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,30 +26,14 @@ DAY = timedelta(days=1)
 
 def ended(biz_type: BizType, ago: timedelta, *, status: Status = Status.SUCCEEDED, attempts: int = 1) -> Job:
     """A job that ended so long ago."""
-    now = timezone.now()
-    job = Job.objects.create(
-        biz_type=biz_type,
-        status=status,
-        due_at=now - ago,
-        next_run_at=now - ago,
-        body="{}",
-        created_at=now - ago,
-        updated_at=now - ago,
-        finished_at=None if status in (Status.PENDING, Status.RUNNING) else now - ago,
-    )
+    job = store_job(biz_type, status, due_in=-ago)
     for number in range(1, attempts + 1):
-        Attempt.objects.create(job=job, number=number, started_at=now, duration_ms=1, lateness_ms=0)
+        Attempt.objects.create(job=job, number=number, started_at=job.due_at, duration_ms=1, lateness_ms=0)
     return job
 
 
 def purge_all(now: datetime | None = None) -> Purged:
     return sum(purge(now=now or timezone.now(), using="default"), start=Purged())
-
-
-def run(*arguments: str) -> str:
-    out = StringIO()
-    call_command("purge_jobs", *arguments, stdout=out)
-    return out.getvalue()
 
 
 def test_what_ended_goes_after_its_retention_with_its_attempts(make_biz_type: MakeBizType) -> None:
@@ -97,15 +82,15 @@ def test_keys_go_when_they_expire(biz_type: BizType) -> None:
 def test_the_command_says_what_it_did(make_biz_type: MakeBizType) -> None:
     ended(make_biz_type("daily", retention=DAY), 2 * DAY, attempts=3)
 
-    assert run() == "deleted 1 jobs, 3 attempts, 0 idempotency keys\n"
-    assert run() == "deleted 0 jobs, 0 attempts, 0 idempotency keys\n"
+    assert run_command("purge_jobs") == "deleted 1 jobs, 3 attempts, 0 idempotency keys\n"
+    assert run_command("purge_jobs") == "deleted 0 jobs, 0 attempts, 0 idempotency keys\n"
 
 
 def test_a_dry_run_deletes_nothing(make_biz_type: MakeBizType) -> None:
     ended(make_biz_type("daily", retention=DAY), 2 * DAY, attempts=3)
     make_biz_type("hourly", retention=timedelta(hours=1))
 
-    said = run("--dry-run")
+    said = run_command("purge_jobs", "--dry-run")
 
     assert said.splitlines() == [
         "daily: 1 jobs, 3 attempts",
@@ -120,18 +105,16 @@ def test_one_biz_type_can_be_purged_alone(make_biz_type: MakeBizType) -> None:
     for code in ("a", "b"):
         ended(make_biz_type(code, retention=DAY), 2 * DAY)
 
-    run("--biz-type", "a")
+    run_command("purge_jobs", "--biz-type", "a")
 
     assert Job.objects.get().biz_type.code == "b"
     with pytest.raises(CommandError, match="there is no biz type nobody"):
-        run("--biz-type", "nobody")
+        run_command("purge_jobs", "--biz-type", "nobody")
 
 
 def many(biz_type: BizType, count: int) -> None:
     """So many dead jobs without attempts, older than any retention."""
-    old = timezone.now() - 60 * DAY
-    times = {"due_at": old, "next_run_at": old, "created_at": old, "updated_at": old, "finished_at": old}
-    Job.objects.bulk_create([Job(biz_type=biz_type, status="dead", body="{}", **times) for _ in range(count)])
+    Job.objects.bulk_create([job_row(biz_type, Status.DEAD, due_in=-60 * DAY) for _ in range(count)])
 
 
 def purger(clock: MovableClock) -> Purger:
@@ -205,4 +188,4 @@ def test_it_can_be_turned_off(biz_type: BizType, settings: Any) -> None:
     many(biz_type, 3)
 
     assert purger(MovableClock()).run_once() == Purged()
-    assert run() == "deleted 3 jobs, 0 attempts, 0 idempotency keys\n"
+    assert run_command("purge_jobs") == "deleted 3 jobs, 0 attempts, 0 idempotency keys\n"

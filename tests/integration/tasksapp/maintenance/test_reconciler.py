@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from io import StringIO
 from uuid import UUID, uuid4
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.jobs.creation import JobRequest, create_many
 from tasksapp.maintenance.reconciler import Difference, Reconciler
 from tasksapp.models import BizType, Job, Status
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.commands import run_command
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,12 +32,6 @@ def spoil(lane: TimerLane) -> tuple[list[UUID], list[UUID], list[UUID]]:
     lane.put("order.close", [(str(job_id), far) for job_id in [*late, stray[0]]])
     Job.objects.filter(id=stray[1]).update(status=Status.CANCELLED)
     return missing, late, sorted(stray)
-
-
-def run(name: str, *arguments: str) -> str:
-    out = StringIO()
-    call_command(name, *arguments, stdout=out)
-    return out.getvalue()
 
 
 def test_redis_in_step_has_no_difference(biz_type: BizType) -> None:
@@ -81,11 +75,11 @@ def test_a_paused_biz_type_needs_no_timers(make_biz_type: MakeBizType, lane: Tim
 def test_the_command_mends_and_says_what(biz_type: BizType, lane: TimerLane) -> None:
     spoil(lane)
 
-    assert run("reconcile").splitlines() == [
+    assert run_command("reconcile").splitlines() == [
         "order.close: 4 rows, 6 timers; 2 missing, 2 late, 2 stray",
         "mended",
     ]
-    assert run("reconcile").splitlines() == [
+    assert run_command("reconcile").splitlines() == [
         "order.close: 4 rows, 4 timers; 0 missing, 0 late, 0 stray",
         "Redis is in step with the database",
     ]
@@ -96,10 +90,10 @@ def test_a_dry_run_fails_where_something_differs_and_changes_nothing(biz_type: B
 
     for _ in range(2):
         with pytest.raises(CommandError, match="Redis differs") as failed:
-            run("reconcile", "--dry-run")
+            run_command("reconcile", "--dry-run")
         assert failed.value.returncode == 1
-    run("reconcile")
-    assert "in step" in run("reconcile", "--dry-run")
+    run_command("reconcile")
+    assert "in step" in run_command("reconcile", "--dry-run")
 
 
 def test_timers_are_rebuilt_from_the_rows(biz_type: BizType, lane: TimerLane) -> None:
@@ -107,8 +101,8 @@ def test_timers_are_rebuilt_from_the_rows(biz_type: BizType, lane: TimerLane) ->
     jobs(2, delay=timedelta(days=1))
     lane.client.flushall()
 
-    assert run("rebuild_timers") == "ensured 1100 timers\n"
+    assert run_command("rebuild_timers") == "ensured 1100 timers\n"
 
     assert lane.count("order.close") == 1_100
-    assert run("rebuild_timers") == "ensured 1100 timers\n"
+    assert run_command("rebuild_timers") == "ensured 1100 timers\n"
     assert lane.count("order.close") == 1_100

@@ -12,39 +12,18 @@ from django.utils import timezone
 
 from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
-from tasksapp.sql.claim_jobs import ClaimAnswer, claim_jobs
+from tasksapp.sql.claim_jobs import ClaimAnswer
 from tasksapp.sql.renew_leases import renew_leases, return_lost_leases
-from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
-from tests.integration.tasksapp.conftest import MakeBizType
+from tasksapp.sql.write_outcomes import write_outcomes
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.claiming import claim
+from tests.outcomes import finished
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def claim(*ids: UUID, now: datetime | None = None) -> ClaimAnswer:
-    return claim_jobs(ids, now=now or timezone.now(), lease_seconds=60, worker="w1", using="default")
-
-
 def due(code: str = "order.close", **fields: Any) -> UUID:
     return create(code, **fields).job_id
-
-
-def tried(number: int = 1, **fields: Any) -> Tried:
-    values: dict[str, Any] = {
-        "number": number,
-        "started_at": timezone.now(),
-        "duration_ms": 12,
-        "lateness_ms": 3,
-        "status_code": 204,
-        "response_headers": {"Server": "nginx"},
-        "response_body": "ö\n",
-        "error": "",
-    }
-    return Tried(**{**values, **fields})
-
-
-def finished(job_id: UUID, token: int, status: Status = Status.SUCCEEDED, **fields: Any) -> Finished:
-    values: dict[str, Any] = {"next_run_at": None, "counted": 1, "system_errors": 0, "last_error": "", "tried": tried()}
-    return Finished(job_id, token, status, **{**values, **fields})
 
 
 def return_lost(*, now: datetime) -> list[Job]:
@@ -71,7 +50,7 @@ def test_a_claim_answers_for_every_id(biz_type: BizType, make_biz_type: MakeBizT
 def test_a_claimed_row_is_leased_for_the_timeout_and_more(biz_type: BizType) -> None:
     job_id, now = due(biz_id="o-1", body={"a": 1}, max_attempts=3, priority=2), timezone.now()
 
-    answer = claim(job_id, now=now)
+    answer = claim(job_id, now=now, worker="w1")
 
     job = Job.objects.get()
     assert (job.status, job.worker, job.lease_token) == (Status.RUNNING, "w1", answer.token)
@@ -271,7 +250,7 @@ def test_a_job_of_a_celery_task_is_forwarded_once_in_a_while_and_claimed_by_its_
     job_id, now = due("task"), timezone.now()
 
     def forward(now: datetime) -> ClaimAnswer:
-        return claim_jobs([job_id], now=now, lease_seconds=60, worker="w1", using="default", forward_seconds=300)
+        return claim(job_id, now=now, worker="w1", forward_seconds=300)
 
     first, second, third = forward(now), forward(now + timedelta(seconds=299)), forward(now + timedelta(seconds=301))
     after_forwarding = Job.objects.get()

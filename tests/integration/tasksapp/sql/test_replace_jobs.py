@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -16,9 +15,9 @@ from tasksapp import jobs
 from tasksapp.errors import InvalidJob, KeyTaken, TooManyInserts
 from tasksapp.jobs.creation import Created, JobRequest, Rejected, create, create_many
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.renew_leases import return_lost_leases
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.claiming import claim
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,12 +33,6 @@ def waiting(lane: TimerLane) -> dict[str, int]:
     """The timers, by job id: when they are due, in ms."""
     entries: Any = lane.client.zrange(lane.keys.queue("order.close").waiting, 0, -1, withscores=True)
     return {job_id.decode(): int(score) // 16 for job_id, score in entries}
-
-
-def claim(job_id: UUID, *, now: datetime | None = None) -> int:
-    """How many jobs were claimed."""
-    answer = claim_jobs([job_id], now=now or timezone.now(), lease_seconds=60, worker="w", using="default")
-    return len(answer.claimed)
 
 
 def test_a_pending_job_takes_the_content_of_the_later_request(biz_type: BizType, lane: TimerLane) -> None:
@@ -71,7 +64,7 @@ def test_once_its_job_is_not_pending_the_key_makes_a_new_one(biz_type: BizType, 
     if ending == "cancel":
         jobs.cancel(first.job_id)
     else:
-        assert claim(first.job_id) == 1
+        assert len(claim(first.job_id).claimed) == 1
     second = ask("two")
 
     assert second.created
@@ -82,7 +75,7 @@ def test_once_its_job_is_not_pending_the_key_makes_a_new_one(biz_type: BizType, 
 
 def test_a_job_that_waits_for_a_retry_stays_as_it_is_beside_a_younger_one(biz_type: BizType) -> None:
     first = ask("one", delay=0)
-    assert claim(first.job_id) == 1
+    assert len(claim(first.job_id).claimed) == 1
     second = ask("two")
 
     return_lost_leases(now=timezone.now() + timedelta(hours=1), limit=10, max_system_errors=9, using="default")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from celery import Celery, current_app
+from celery import Celery
 from celery.exceptions import Ignore, Reject, Retry
 from django.db import transaction
 from django.utils import timezone
@@ -17,9 +17,10 @@ from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.errors import InvalidJob, WrongState
 from tasksapp.models import Attempt, BizType, Job, Status
-from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.workers.task_runner import lease_keeper
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.claiming import claim
+from tests.task_messages import message_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,15 +43,9 @@ def other_task(self: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def app() -> Iterator[Celery]:
-    before = current_app._get_current_object()
-    made = Celery("delayed_tasks", set_as_current=False)
-    made.set_current()
+def _nothing_ran(current_celery: Celery) -> None:
     closed.clear()
     trouble.clear()
-    yield made
-    made.close()
-    before.set_current()
 
 
 def raising(error: Exception) -> Callable[[], None]:
@@ -63,11 +58,8 @@ def raising(error: Exception) -> Callable[[], None]:
 def work(task: Any, job_id: object, *, now_ms: int | None = None) -> Any:
     """Runs the task for the job, as a worker that got its message does."""
     headers = {JOB_HEADER: str(job_id), NOW_HEADER: now_ms or due_ms(timezone.now())}
-    task.push_request(headers=headers, hostname="w1@here", called_directly=False)
-    try:
+    with message_of(task, headers=headers):
         return task()
-    finally:
-        task.pop_request()
 
 
 def test_a_call_becomes_a_job_and_makes_its_biz_type(lane: TimerLane) -> None:
@@ -239,7 +231,7 @@ def test_a_job_that_is_under_way_when_its_biz_type_is_paused_waits_for_nothing_e
     biz_type = make_biz_type("shop.close", target="celery", task_name="tests.shop.close")
     scheduled: Any = close_order.schedule(args=[1])
     now = timezone.now()
-    claim_jobs([scheduled.id], now=now, lease_seconds=60, worker="w", using="default", forward_seconds=300)
+    claim(scheduled.id, now=now, forward_seconds=300)
     assert scheduled.job.lease_until is not None
     biz_type.paused_until = now + timedelta(hours=1)
     biz_type.save()

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from celery.concurrency import get_implementation
 from celery.exceptions import WorkerShutdown
-from django.db import connections
 
 from delayhub.engine import TimerLane
 from tasksapp.workers import delivery_runtime as post_office
 from tasksapp.workers.signals import open_early
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _office() -> Iterator[None]:
-    yield
-    post_office.close_post_office()
-    connections.close_all()
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ends_office")]
 
 
 def consumer(pool: str, *queues: str) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from celery import Celery, current_app, shared_task
+from celery import Celery, shared_task
 from celery.exceptions import Retry
 from django.utils import timezone
 
@@ -16,10 +15,11 @@ from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from delayhub.engine import due_ms
 from tasksapp.jobs.creation import create
 from tasksapp.models import Job, Status
-from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.tasks import _forward, run_task
 from tasksapp.workers.task_runner import arguments_of
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.claiming import claim
+from tests.task_messages import message_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,26 +40,17 @@ def delayed(order_id: int) -> None:
 
 
 @pytest.fixture(autouse=True)
-def app() -> Iterator[Celery]:
-    before = current_app._get_current_object()
-    made = Celery("task_targets", set_as_current=False)
-    made.set_current()
+def _nothing_ran(current_celery: Celery) -> None:
     closed.clear()
     trouble.clear()
-    yield made
-    made.close()
-    before.set_current()
 
 
 def call_run_task(job_id: object, task_name: str) -> None:
     """Runs the bridge as a worker does."""
     headers = {JOB_HEADER: str(job_id), NOW_HEADER: due_ms(timezone.now())}
     bridge: Any = run_task
-    bridge.push_request(headers=headers, hostname="w1@here", called_directly=False)
-    try:
+    with message_of(bridge, headers=headers):
         bridge.run(task_name)
-    finally:
-        bridge.pop_request()
 
 
 def test_a_task_that_knows_nothing_of_jobs_runs_as_one_too(make_biz_type: MakeBizType) -> None:
@@ -122,7 +113,7 @@ def test_a_body_becomes_arguments(body: str, args: object, kwargs: object) -> No
 )
 def test_a_due_job_is_sent_to_its_task(
     make_biz_type: MakeBizType,
-    app: Celery,
+    current_celery: Celery,
     monkeypatch: pytest.MonkeyPatch,
     task_name: str,
     task_queue: str,
@@ -130,11 +121,11 @@ def test_a_due_job_is_sent_to_its_task(
 ) -> None:
     make_biz_type("shop.sent", target="celery", task_name=task_name, task_queue=task_queue)
     job_id, now = create("shop.sent").job_id, timezone.now() + timedelta(seconds=1)
-    (job,) = claim_jobs([job_id], now=now, lease_seconds=60, worker="w", using="default", forward_seconds=300).forwarded
+    (job,) = claim(job_id, now=now, forward_seconds=300).forwarded
     calls: list[dict[str, Any]] = []
-    monkeypatch.setattr(app, "send_task", lambda name, **options: calls.append({"name": name, **options}))
+    monkeypatch.setattr(current_celery, "send_task", lambda name, **options: calls.append({"name": name, **options}))
 
-    _forward(app, job, now_ms=5, using="default")
+    _forward(current_celery, job, now_ms=5, using="default")
 
     (call,) = calls
     assert (call["name"], call["args"], call["queue"]) == sent

@@ -1,16 +1,18 @@
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from celery import Celery, current_app
 from celery.exceptions import Ignore, Retry
 
 from delayhub.celery_support import job_store as module
 from delayhub.celery_support.delayed_task import JOB_HEADER, DelayedTask, delayed_task
 from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, Outcome, register_job_store
 from delayhub.errors import JobStoreMissing
+from tests.task_messages import message_of
+
+pytestmark = pytest.mark.usefixtures("current_celery")
 
 SOON = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -43,16 +45,6 @@ def store(monkeypatch: pytest.MonkeyPatch) -> ListStore:
     return kept
 
 
-@pytest.fixture(autouse=True)
-def app() -> Iterator[Celery]:
-    before = current_app._get_current_object()
-    made = Celery("delayed_task_tests", set_as_current=False)
-    made.set_current()
-    yield made
-    made.close()
-    before.set_current()
-
-
 # Shared tasks belong to every app of the process, so they are made once.
 
 
@@ -73,11 +65,8 @@ def impatient(self: Any) -> None:
 
 def message(task: Any, *, headers: dict[str, Any] | None, args: tuple[Any, ...] = ()) -> Any:
     """Calls the task as a worker does."""
-    task.push_request(headers=headers, hostname="w1", called_directly=False)
-    try:
+    with message_of(task, headers=headers):
         return task(*args)
-    finally:
-        task.pop_request()
 
 
 def test_a_scheduled_call_becomes_a_job_of_the_biz_type(store: ListStore) -> None:

@@ -10,30 +10,24 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from delayhub.engine import SystemClock
-from tasksapp.delivery.callback import Callback, Target
+from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.dispatcher import Dispatcher
 from tasksapp.delivery.fair_queue import Caps, WaitingRoom
 from tasksapp.delivery.outcome_writer import Clerk
 from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Returned
+from tests.callbacks import CLOCK, callback
 
-CLOCK = SystemClock()
 
-
-def callback(
+def numbered(
     number: int, biz_type: str = "close", *, host: str = "", lease: float = 60.0, once: bool = False
 ) -> Callback:
-    target = Target(biz_type=biz_type, url="http://x/", host=host or biz_type, timeout_seconds=1.0, at_most_once=once)
-    return Callback(
+    return callback(
         job_id=f"{biz_type}-{number}",
-        token=1,
-        target=target,
-        body=b"{}",
-        due_ms=0,
-        run_at_ms=0,
-        attempt=1,
-        max_attempts=1,
-        lease_ends=CLOCK.monotonic() + lease,
+        biz_type=biz_type,
+        host=host or biz_type,
+        timeout_seconds=1.0,
+        at_most_once=once,
+        lease_seconds=lease,
     )
 
 
@@ -120,7 +114,7 @@ def running(sender: Obedient, books: Books, caps: Caps | None = None) -> Iterato
 
 def test_every_callback_is_sent_and_written_once() -> None:
     sender, books = Obedient(), Books()
-    jobs = [callback(n) for n in range(55)]
+    jobs = [numbered(n) for n in range(55)]
 
     with running(sender, books) as (dispatcher, clerk):
         dispatcher.hand_over(jobs)
@@ -135,8 +129,8 @@ def test_no_more_are_open_than_the_cap_says() -> None:
     sender, books = Obedient(), Books()
 
     with running(sender, books, Caps(process=3)) as (dispatcher, clerk):
-        dispatcher.hand_over([callback(n) for n in range(6)])
-        dispatcher.hand_over([callback(n) for n in range(6, 12)])
+        dispatcher.hand_over([numbered(n) for n in range(6)])
+        dispatcher.hand_over([numbered(n) for n in range(6, 12)])
         assert clerk.wait_until_idle(20)
 
     assert sender.most_open == 3
@@ -145,10 +139,10 @@ def test_no_more_are_open_than_the_cap_says() -> None:
 
 def test_a_slow_biz_type_holds_up_nothing_but_itself() -> None:
     sender, books = Obedient(hold={"slow"}), Books()
-    fast = [callback(n, "fast") for n in range(20)]
+    fast = [numbered(n, "fast") for n in range(20)]
 
     with running(sender, books, Caps(process=100, biz_type=10, host=10)) as (dispatcher, _):
-        dispatcher.hand_over([callback(n, "slow") for n in range(40)])
+        dispatcher.hand_over([numbered(n, "slow") for n in range(40)])
         dispatcher.hand_over(fast)
         sender.wait_until(lambda: len(sender.sent) == len(fast))
         assert len(sender.open) == 10
@@ -161,19 +155,19 @@ def test_a_slow_biz_type_holds_up_nothing_but_itself() -> None:
 
 def test_several_slow_biz_types_hold_up_nothing_but_themselves() -> None:
     sender, books = Obedient(hold={"slow-1", "slow-2", "slow-3"}), Books()
-    fast = [callback(n, "fast") for n in range(20)]
+    fast = [numbered(n, "fast") for n in range(20)]
 
     with running(sender, books, Caps(process=100, biz_type=50, host=25)) as (dispatcher, _):
         for start in range(0, 200, 20):
             for slow in sorted(sender.hold):
-                dispatcher.hand_over([callback(start + n, slow) for n in range(20)])
+                dispatcher.hand_over([numbered(start + n, slow) for n in range(20)])
         dispatcher.hand_over(fast)
         sender.wait_until(lambda: len(sender.sent) == len(fast))
         assert len(sender.open) == 75
 
 
 def test_while_a_full_process_makes_callbacks_wait_their_leases_are_renewed() -> None:
-    books, waiting = Books(), [callback(n) for n in range(3)]
+    books, waiting = Books(), [numbered(n) for n in range(3)]
     with running(Obedient(), books) as (_, clerk):
         clerk.take(waiting[:2], room=1)
         hand_over = threading.Thread(target=clerk.take, args=[waiting[2:]], kwargs={"room": 1})
@@ -190,7 +184,7 @@ def test_while_a_full_process_makes_callbacks_wait_their_leases_are_renewed() ->
 
 def test_a_callback_whose_lease_is_too_short_is_not_begun() -> None:
     sender, books = Obedient(), Books()
-    late = callback(1, lease=2.5)
+    late = numbered(1, lease=2.5)
 
     with running(sender, books) as (dispatcher, clerk):
         dispatcher.hand_over([late])
@@ -210,7 +204,7 @@ def test_a_callback_whose_lease_is_too_short_is_not_begun() -> None:
 )
 def test_at_shutdown_what_is_open_too_long_is_cut_off(*, once: bool, outcome: object) -> None:
     sender, books = Obedient(hold={"slow"}), Books()
-    one = callback(1, "slow", once=once)
+    one = numbered(1, "slow", once=once)
 
     with running(sender, books) as (dispatcher, _):
         dispatcher.hand_over([one])
@@ -221,7 +215,7 @@ def test_at_shutdown_what_is_open_too_long_is_cut_off(*, once: bool, outcome: ob
 
 def test_outcomes_that_the_database_refused_are_written_later() -> None:
     sender, books = Obedient(), Books(refusals=1)
-    jobs = [callback(n) for n in range(3)]
+    jobs = [numbered(n) for n in range(3)]
 
     with running(sender, books) as (dispatcher, clerk):
         dispatcher.hand_over(jobs)
@@ -234,7 +228,7 @@ def test_an_outcome_that_cannot_be_written_holds_up_no_other() -> None:
     sender, books = Obedient(), Books(poison="close-3")
 
     with running(sender, books) as (dispatcher, clerk):
-        dispatcher.hand_over([callback(n) for n in range(8)])
+        dispatcher.hand_over([numbered(n) for n in range(8)])
         with clerk._changed:
             assert clerk._changed.wait_for(lambda: clerk.held == 1, 20)
 
@@ -253,7 +247,7 @@ def test_leases_are_renewed_until_the_outcome_is_written() -> None:
         flush_seconds=0.001,
         lease_seconds=0.0,
     )
-    one = callback(1)
+    one = numbered(1)
     clerk.take([one], room=10)
 
     assert clerk.run_once()
@@ -268,7 +262,7 @@ def test_those_who_wait_are_let_out_in_turn() -> None:
     room = WaitingRoom(Caps(process=4, biz_type=4, host=4), CLOCK.monotonic)
     for n in range(3):
         for biz_type in ("a", "b"):
-            assert room.enter(callback(n, biz_type))
+            assert room.enter(numbered(n, biz_type))
 
     first = [one.job_id for one in room.leave()]
 
@@ -280,16 +274,16 @@ def test_more_may_wait_where_their_turn_comes_soon() -> None:
     seconds = [100.0]
     room = WaitingRoom(Caps(process=1, biz_type=1, host=1), lambda: seconds[0])
     for n in range(4):
-        entered = [room.enter(callback(n)), room.enter(callback(n, "other"))]
+        entered = [room.enter(numbered(n)), room.enter(numbered(n, "other"))]
         for one in room.leave():
             room.done(one)
         assert entered == [True, True]
 
     # four ended in this second, so twenty may wait, and also in the next one
     seconds[0] = 101.0
-    fast = [room.enter(callback(n)) for n in range(30)]
+    fast = [room.enter(numbered(n)) for n in range(30)]
     seconds[0] = 103.0
-    after = room.enter(callback(99))
+    after = room.enter(numbered(99))
 
     assert 5 <= sum(fast) < 30
     assert not after
@@ -298,8 +292,8 @@ def test_more_may_wait_where_their_turn_comes_soon() -> None:
 def test_a_full_host_lets_other_hosts_pass() -> None:
     room = WaitingRoom(Caps(process=10, biz_type=10, host=1), CLOCK.monotonic)
     for n in range(3):
-        room.enter(callback(n, "a", host="one"))
-    room.enter(callback(9, "b", host="two"))
+        room.enter(numbered(n, "a", host="one"))
+    room.enter(numbered(9, "b", host="two"))
 
     assert [one.job_id for one in room.leave()] == ["a-0", "b-9"]
     assert [one.job_id for one in room.empty("a")] == ["a-1", "a-2"]

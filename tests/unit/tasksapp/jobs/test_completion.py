@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from tasksapp.jobs import completion as verdicts
 from tasksapp.models import BizType, Status
 from tasksapp.sql.claim_jobs import ClaimedJob
 from tasksapp.sql.write_outcomes import Tried
+from tests.outcomes import tried
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TOKEN = 77
@@ -38,12 +40,12 @@ def claimed(**fields: Any) -> ClaimedJob:
     return row._replace(**fields)
 
 
-def tried(number: int, error: str = "503") -> Tried:
-    return Tried(number, NOW, 5, 1, 503, {}, "", error)
+def failed_attempt(number: int, error: str = "503") -> Tried:
+    return tried(number, status_code=503, error=error)
 
 
 def test_a_success_counts_its_attempt() -> None:
-    finished = verdicts.succeeded(claimed(), biz_type(), token=TOKEN, tried=tried(1, ""))
+    finished = verdicts.succeeded(claimed(), biz_type(), token=TOKEN, tried=tried())
 
     assert (finished.status, finished.token, finished.counted) == (Status.SUCCEEDED, TOKEN, 1)
     assert (finished.next_run_at, finished.last_error, finished.system_errors) == (None, "", 0)
@@ -65,7 +67,7 @@ def test_a_success_counts_its_attempt() -> None:
 def test_a_failure_is_tried_again_while_there_are_attempts(attempts: int, attempt_base: int, status: Status) -> None:
     job = claimed(attempts=attempts, attempt_base=attempt_base)
 
-    finished = verdicts.failed(job, biz_type(), token=TOKEN, tried=tried(attempts + 1), now=NOW)
+    finished = verdicts.failed(job, biz_type(), token=TOKEN, tried=failed_attempt(attempts + 1), now=NOW)
 
     assert finished.status == status
     assert finished.next_run_at == (NOW + timedelta(seconds=10) if status == Status.PENDING else None)
@@ -73,8 +75,10 @@ def test_a_failure_is_tried_again_while_there_are_attempts(attempts: int, attemp
 
 
 def test_a_receiver_can_ask_for_time_and_a_task_can_take_it() -> None:
-    asked = verdicts.failed(claimed(), biz_type(), token=TOKEN, tried=tried(1), now=NOW, retry_after_seconds=60)
-    chosen = verdicts.failed(claimed(), biz_type(), token=TOKEN, tried=tried(1), now=NOW, own_wait_seconds=2)
+    fail = partial(verdicts.failed, claimed(), biz_type(), token=TOKEN, tried=failed_attempt(1), now=NOW)
+
+    asked = fail(retry_after_seconds=60)
+    chosen = fail(own_wait_seconds=2)
 
     assert asked.next_run_at == NOW + timedelta(seconds=60)
     assert chosen.next_run_at == NOW + timedelta(seconds=2)
@@ -84,17 +88,17 @@ def test_the_age_counts_from_the_redrive() -> None:
     aging = biz_type(max_age=timedelta(minutes=5))
     long_due = claimed(due_at=NOW - timedelta(days=1))
 
-    assert verdicts.failed(long_due, aging, token=TOKEN, tried=tried(1), now=NOW).status == Status.DEAD
+    assert verdicts.failed(long_due, aging, token=TOKEN, tried=failed_attempt(1), now=NOW).status == Status.DEAD
     redriven = long_due._replace(redriven_at=NOW)
-    assert verdicts.failed(redriven, aging, token=TOKEN, tried=tried(1), now=NOW).status == Status.PENDING
+    assert verdicts.failed(redriven, aging, token=TOKEN, tried=failed_attempt(1), now=NOW).status == Status.PENDING
 
 
 def test_what_may_happen_once_is_tried_again_only_if_nothing_was_sent() -> None:
     once = biz_type(guarantee="at_most_once")
     job = claimed(attempts=1)  # the claim counted it
 
-    sent = verdicts.failed(job, once, token=TOKEN, tried=tried(1, "reset"), now=NOW)
-    unsent = verdicts.failed(job, once, token=TOKEN, tried=tried(1, "refused"), now=NOW, unsent=True)
+    sent = verdicts.failed(job, once, token=TOKEN, tried=failed_attempt(1, "reset"), now=NOW)
+    unsent = verdicts.failed(job, once, token=TOKEN, tried=failed_attempt(1, "refused"), now=NOW, unsent=True)
 
     assert verdicts.attempt_number(job, once) == 1
     assert (sent.status, sent.counted) == (Status.DEAD, 0)
@@ -116,7 +120,7 @@ def test_a_fault_of_ours_is_counted_apart() -> None:
 
 
 def test_a_reason_fits_its_column() -> None:
-    long = tried(1, "x" * 9_000)
+    long = failed_attempt(1, "x" * 9_000)
 
     assert len(verdicts.failed(claimed(), biz_type(), token=TOKEN, tried=long, now=NOW).last_error) == 500
     assert len(verdicts.gave_up(claimed(), biz_type(), token=TOKEN, tried=long, reason="y" * 9_000).last_error) == 500

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import redis
 from kombu import Connection, Consumer, Producer, Queue
 
-from delayhub.engine import Counts, DelayQueue, Entry
+from delayhub.engine import Counts, Entry
 from delayhub.local.redis_server import RedisServer
+from tests.consuming import drain, keep_payloads
+from tests.fixture_types import Stored
 from tests.tcp_proxy import TcpProxy
-
-Stored = Callable[[str], DelayQueue]
-
-
-def drain(connection: Any, until: Callable[[], bool], *, seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < deadline, "nothing came in time"
-        try:
-            connection.drain_events(timeout=0.2)
-        except TimeoutError:
-            continue
 
 
 def test_one_of_many_consumers_wakes_at_the_due_time_and_the_others_are_its_backstop(
@@ -61,7 +50,7 @@ def test_a_bell_that_rings_while_there_is_no_credit_costs_no_time(connection: An
         consumer.qos(prefetch_count=1)
         with consumer:
             Producer(other).publish(0, routing_key="q")
-            drain(connection, lambda: len(held) == 1)
+            drain(connection, until=lambda: len(held) == 1)
             for number in range(5):
                 Producer(other).publish(number, routing_key="q")
             spent = time.process_time()
@@ -85,7 +74,7 @@ def test_a_consumer_goes_on_when_redis_forgot_its_scripts(connection: Any, redis
             for number in range(5):
                 Producer(other).publish(number, routing_key="q")
                 redis_client.script_flush()
-            drain(connection, lambda: len(got) == 5)
+            drain(connection, until=lambda: len(got) == 5)
 
     assert got == [0, 1, 2, 3, 4]
 
@@ -99,24 +88,24 @@ def test_an_acknowledgement_that_was_sent_into_the_void_is_sent_again(
             held: list[Any] = []
             Producer(channel).publish("once", routing_key="q")
             Consumer(channel, [Queue("q")], on_message=held.append).consume()
-            drain(connection, lambda: len(held) == 1)
+            drain(connection, until=lambda: len(held) == 1)
 
             assert proxy.mute() > 0
             held[0].ack()
-            drain(connection, lambda: not channel.book.done)
+            drain(connection, until=lambda: not channel.book.done)
             assert channel.consumer.sending, "the acknowledgement is under way"
             assert stored("q").count() == Counts(0, 0, 1, 0)
             proxy.cut()
             with pytest.raises(connection.connection_errors):
-                drain(connection, lambda: False)
+                drain(connection, until=lambda: False)
             connection.collect()
 
             channel.book.keep()
             assert stored("q").count() == Counts(0, 0, 0, 0)
 
 
-def test_a_message_that_is_held_too_long_is_no_longer_renewed(url: str, stored: Stored) -> None:
-    with Connection(url, transport_options={"max_hold_seconds": 0.2}) as connection, connection.channel() as channel:
+def test_a_message_that_is_held_too_long_is_no_longer_renewed(broker: str, stored: Stored) -> None:
+    with Connection(broker, transport_options={"max_hold_seconds": 0.2}) as connection, connection.channel() as channel:
         Producer(channel).publish("wedged", routing_key="q")
         message = channel.basic_get("q")
 
@@ -143,11 +132,11 @@ def test_a_message_that_is_held_too_long_is_no_longer_renewed(url: str, stored: 
     ],
 )
 def test_what_struck_twice_has_the_process_to_itself(
-    acknowledges: bool, lease_seconds: float, url: str, stored: Stored
+    acknowledges: bool, lease_seconds: float, broker: str, stored: Stored
 ) -> None:
     queue = stored("q")
     got: list[Any] = []
-    with Connection(url, transport_options={"lease_seconds": lease_seconds}) as connection:
+    with Connection(broker, transport_options={"lease_seconds": lease_seconds}) as connection:
         channel = connection.channel()
         for number in range(5):
             Producer(channel).publish(number, routing_key="q", headers={"id": str(number)})
@@ -160,32 +149,30 @@ def test_what_struck_twice_has_the_process_to_itself(
         consumer = Consumer(channel, [Queue("q")], on_message=got.append)
         consumer.qos(prefetch_count=10)
         consumer.consume()
-        drain(connection, lambda: bool(got))
+        drain(connection, until=lambda: bool(got))
         began = time.monotonic()
         if acknowledges:
             with pytest.raises(TimeoutError):
                 connection.drain_events(timeout=0.3)
             assert [message.payload for message in got] == [1]
             got[0].ack()
-        drain(connection, lambda: len(got) == 4)
+        drain(connection, until=lambda: len(got) == 4)
 
         assert [message.payload for message in got] == [1, 2, 3, 4]
         assert acknowledges or time.monotonic() - began > 0.3
 
 
-def test_what_waits_to_be_handed_over_keeps_its_lease_or_is_left_to_others(url: str, stored: Stored) -> None:
+def test_what_waits_to_be_handed_over_keeps_its_lease_or_is_left_to_others(broker: str, stored: Stored) -> None:
     got: list[Any] = []
     queue = stored("q")
-    with Connection(url, transport_options={"lease_seconds": 30}) as connection:
+    with Connection(broker, transport_options={"lease_seconds": 30}) as connection:
         channel = connection.channel()
         for number in range(4):
             Producer(channel).publish(number, routing_key="q", headers={"id": str(number)})
-        consumer = Consumer(
-            channel, [Queue("q")], on_message=lambda message: (got.append(message.payload), message.ack())
-        )
+        consumer = Consumer(channel, [Queue("q")], on_message=keep_payloads(got))
         consumer.qos(prefetch_count=4)
         consumer.consume()
-        drain(connection, lambda: len(got) == 1)  # as long as its task runs, nothing else is handed over
+        drain(connection, until=lambda: len(got) == 1)  # as long as its task runs, nothing else is handed over
         before = {listed.id: listed.at_ms for listed in queue.list("leased")}
         time.sleep(0.005)  # a lease renewed within the same ms has the same end
         channel.book.keep()
@@ -197,7 +184,7 @@ def test_what_waits_to_be_handed_over_keeps_its_lease_or_is_left_to_others(url: 
         (theirs,) = queue.claim(1).entries
         assert theirs.id == "1"
         channel.book.keep()
-        drain(connection, lambda: len(got) == 3)
+        drain(connection, until=lambda: len(got) == 3)
 
     assert got == [0, 2, 3]
     assert [listed.id for listed in queue.list("leased")] == ["1"]

@@ -1,0 +1,19 @@
+"""Figures made of measurements."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+
+def rate(work: Callable[[], object], count: int) -> float:
+    """How often a second, where the work does it ``count`` times."""
+    start = time.perf_counter()
+    work()
+    return count / (time.perf_counter() - start)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that the share of all does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
