@@ -7,6 +7,6 @@ import sys
 from importlib import import_module
 
 if __name__ == "__main__":
-    # Importing takes a moment, in which nothing runs yet: a Ctrl-C may end it there and then.
+    # While the modules are imported nothing runs yet, so a Ctrl-C may end this process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(import_module("delayhub.cli.local_commands").start())

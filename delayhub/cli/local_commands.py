@@ -1,4 +1,4 @@
-"""``python -m delayhub.cli up | demo``: everything on this machine, started by one command."""
+"""``python -m delayhub.cli up | demo``: starts a whole site on this machine."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from delayhub.demo import demo, up
 from delayhub.demo.site import SiteOptions
 from delayhub.errors import DelayHubError
 
-#: What shells report of a program that a Ctrl-C ended.
+#: The exit code that shells give a program which a Ctrl-C ended.
 INTERRUPTED = 130
 
 
 def start() -> int:
-    """The exit code of the command that this process was started for; any end of it ends its services."""
-    # Also SIGINT: a shell starts what it runs in the background with SIGINT ignored.
+    """The exit code of the command in this process's arguments; SIGINT, SIGTERM and SIGHUP end its services."""
+    # SIGINT too: a shell starts background programs with SIGINT ignored.
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, end_as_ctrl_c_does)
     return main()
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command line may hold."""
+    """The parser of the command line."""
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--data", type=Path, default=Path("var"), help="the data folder (default: ./var)")
     shared.add_argument("--redis-port", type=port, metavar="PORT", help="a free one by default")
@@ -75,7 +75,7 @@ def port(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """How many jobs the demo may have: enough for each kind to be there, few enough for one page of answers."""
+    """A number of jobs for the demo; fewer than 20 would not have each kind, and 20 000 are enough to watch."""
     number = int(text)
     if not 20 <= number <= 20_000:
         raise argparse.ArgumentTypeError(f"the demo has 20 to 20000 jobs, got {number}")
@@ -83,7 +83,7 @@ def count(text: str) -> int:
 
 
 def duration(text: str) -> float:
-    """How long the jobs of the demo may be spread."""
+    """A number of seconds over which the demo's jobs may be due."""
     seconds = float(text)
     if not 1 <= seconds <= 3600:
         raise argparse.ArgumentTypeError(f"the demo takes 1 to 3600 seconds, got {text}")
@@ -91,5 +91,5 @@ def duration(text: str) -> float:
 
 
 def end_as_ctrl_c_does(signal_number: int, frame: FrameType | None) -> None:
-    """Raises KeyboardInterrupt, so that the services end in good order whatever ends this process."""
+    """Raises KeyboardInterrupt, so that each of these signals ends the services one after another."""
     raise KeyboardInterrupt

@@ -10,7 +10,7 @@ import aiohttp
 
 from delayhub.errors import DelayHubError
 
-#: Where the ready-made project has its API.
+#: The path of the API in the ready-made project.
 API_PATH = "/api/v1"
 CONNECTIONS = 8
 PAGE = 1000
@@ -18,7 +18,7 @@ TIMEOUT_SECONDS = 30
 
 
 class Refusal(DelayHubError):
-    """The API refused a request; the message has the request and the answer."""
+    """The API refused a request; the message names the request and the answer."""
 
     def __init__(self, request: str, status: int, answer: str) -> None:
         self.status = status
@@ -26,16 +26,20 @@ class Refusal(DelayHubError):
 
 
 class Unreachable(DelayHubError):
-    """The API did not answer; the message has the request and what went wrong."""
+    """The API did not answer; the message names the request and what went wrong."""
 
 
 class ApiClient:
-    """The API of a site, for as long as the ``async with`` block lasts.
+    """A client of a site's API, usable inside its ``async with`` block.
 
     Args:
-        url: where the site is, without the path of the API.
+        url: the site's address, without the path of the API.
         key: the API key.
-        path: where the site has its API.
+        path: the path of the API.
+
+    Every verb raises:
+        Refusal: the answer's status is 400 or more.
+        Unreachable: no answer came within 30 seconds.
     """
 
     def __init__(self, url: str, *, key: str, path: str = API_PATH) -> None:
@@ -56,11 +60,11 @@ class ApiClient:
         await self._session.close()
 
     async def create(self, job: dict[str, Any]) -> dict[str, Any]:
-        """The job that was created."""
+        """Creates a job; gives it as the API shows it."""
         return dict(await self._ask("POST", "/jobs", job))
 
     async def create_many(self, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The jobs that were created, in order; Refusal where one of them was refused."""
+        """Creates jobs by one request; gives them in order. Also raises Refusal if a single one was refused."""
         results = (await self._ask("POST", "/jobs/bulk", {"jobs": list(jobs)}))["results"]
         for result in results:
             if "error" in result:
@@ -68,11 +72,11 @@ class ApiClient:
         return list(results)
 
     async def move(self, job_id: str, *, due_at: str) -> dict[str, Any]:
-        """The job at its new time."""
+        """Moves a job to another time; gives the moved job."""
         return dict(await self._ask("PATCH", f"/jobs/{job_id}", {"due_at": due_at}))
 
     async def cancel(self, job_id: str) -> dict[str, Any]:
-        """The cancelled job."""
+        """Cancels a job; gives the cancelled job."""
         return dict(await self._ask("POST", f"/jobs/{job_id}/cancel"))
 
     async def biz_types(self) -> list[dict[str, Any]]:
@@ -80,7 +84,7 @@ class ApiClient:
         return list(await self._ask("GET", "/biz-types"))
 
     async def newest(self) -> AsyncIterator[dict[str, Any]]:
-        """Every job, newest first, a page at a time as they are asked for."""
+        """Every job, newest first; a page is fetched when the one before is used up."""
         next_page = f"{self._base}/jobs?limit={PAGE}"
         while next_page:
             page = await self._ask("GET", next_page.removeprefix(self._base))

@@ -1,4 +1,4 @@
-"""``make demo``: a few hundred jobs over REST, watched until each has ended, and counted."""
+"""``make demo``: creates a few hundred jobs over REST, watches until each has ended, and counts."""
 
 from __future__ import annotations
 
@@ -36,16 +36,18 @@ Rows = Mapping[str, dict[str, Any]]
 
 
 class SampleChanged(DelayHubError):
-    """A sample biz type is not what the demo expects of it; the message says what to do."""
+    """A sample biz type differs from what the demo expects; the message says how, and what to do."""
 
     def __init__(self, changes: Sequence[str]) -> None:
         super().__init__(f"the demo cannot begin: {'; '.join(changes)}: {WAY_OUT}")
 
 
 def run(options: SiteOptions, *, jobs: int, seconds: float, console: Console | None = None) -> int:
-    """Starts a site, runs the demo on it, prints the table, and returns 0 if every number is what it must be.
+    """Starts a site, runs the demo on it, prints the table, and returns 0 if every number is right, else 1.
 
-    Raises SampleChanged, and what Site raises.
+    Raises:
+        SampleChanged: a sample biz type was edited in this data folder.
+        DelayHubError: what :class:`Site` raises when a service does not start, or ends.
     """
     console = console or Console(highlight=False)
     console.print("starting Redis, web server, worker and receiver …")
@@ -54,14 +56,14 @@ def run(options: SiteOptions, *, jobs: int, seconds: float, console: Console | N
         try:
             report = asyncio.run(Demo(site, console=console).run(jobs=jobs, seconds=seconds))
         except Unreachable:
-            site.check()  # which says more, where the server died
+            site.check()  # raises what says more, if the server has ended
             raise
     console.print()
     console.print(report.table())
     for fault in report.faults[:SHOWN_FAULTS]:
         console.print(f"[red]✗[/] {fault}", soft_wrap=True)
     if not report.is_right:
-        console.print(f"If somebody has edited a sample biz type in this folder, {WAY_OUT}.", soft_wrap=True)
+        console.print(f"If a sample biz type was edited in this folder, {WAY_OUT}.", soft_wrap=True)
     return 0 if report.is_right else 1
 
 
@@ -79,7 +81,7 @@ class Demo:
         self._clock = SystemClock()
 
     async def run(self, *, jobs: int, seconds: float) -> Report:
-        """The report over so many jobs, due over so many seconds."""
+        """The report on ``jobs`` jobs that are due within ``seconds`` seconds; raises SampleChanged."""
         async with ApiClient(self._site.url, key=self._site.api_key) as api:
             if changes_made := changed(await api.biz_types(), now=self._now()):
                 raise SampleChanged(changes_made)
@@ -112,10 +114,10 @@ class Demo:
 
 
 async def create(api: ApiClient, planned: Sequence[PlannedJob]) -> dict[str, PlannedJob]:
-    """Creates the jobs and does to each what is planned; the jobs by their ids."""
+    """Creates the jobs, then cancels or moves those that are planned so; gives the jobs by their ids."""
     changed = [job for job in planned if job.change is not Change.NONE]
     others = [job for job in planned if job.change is Change.NONE]
-    # First those that are changed: the change has to be there before the job is due.
+    # Those that are changed come first: the change must be made before the job is due.
     created = dict(await asyncio.gather(*(create_and_change(api, job) for job in changed)))
     chunks = [others[start : start + BULK] for start in range(0, len(others), BULK)]
     for some in await asyncio.gather(*(create_chunk(api, chunk) for chunk in chunks)):
@@ -124,7 +126,7 @@ async def create(api: ApiClient, planned: Sequence[PlannedJob]) -> dict[str, Pla
 
 
 async def create_and_change(api: ApiClient, job: PlannedJob) -> tuple[str, PlannedJob]:
-    """Creates one job, and cancels or moves it."""
+    """Creates one job, then cancels or moves it; gives its id and itself."""
     row = await api.create(request(job))
     if job.moved_to is not None:
         await api.move(row["id"], due_at=job.moved_to.isoformat())
@@ -134,13 +136,13 @@ async def create_and_change(api: ApiClient, job: PlannedJob) -> tuple[str, Plann
 
 
 async def create_chunk(api: ApiClient, jobs: Sequence[PlannedJob]) -> dict[str, PlannedJob]:
-    """Creates jobs by one request."""
+    """Creates jobs by one request; gives them by their ids."""
     rows = await api.create_many([request(job) for job in jobs])
     return {row["id"]: job for row, job in zip(rows, jobs, strict=True)}
 
 
 def request(job: PlannedJob) -> dict[str, Any]:
-    """What the API is asked for."""
+    """The body of the request that creates the job."""
     return {
         "biz_type": job.biz_type.code,
         "biz_id": job.biz_id,
@@ -173,6 +175,6 @@ def by_biz_type(rows: Rows) -> Table:
 
 
 def changes(planned: Sequence[PlannedJob]) -> str:
-    """How many jobs were changed, and how."""
+    """How many jobs are changed, and how, for people."""
     kinds = Counter(job.change for job in planned if job.change is not Change.NONE)
     return ", ".join(f"{number} {change}" for change, number in kinds.items())

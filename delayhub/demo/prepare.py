@@ -1,7 +1,7 @@
-"""Makes a site's database ready: ``python -m delayhub.demo.prepare``, in the environment of the site.
+"""Prepares a site's database: ``python -m delayhub.demo.prepare``, in the environment of the site.
 
-Safe to run again: what a person has changed in the admin since stays, apart from the addresses of the sample biz types,
-whose receiver may listen on another port now.
+It can run again: what people changed in the admin stays, apart from the addresses of the sample biz types, whose
+receiver may now listen on another port.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from delayhub.demo.samples import SAMPLE_BACKOFF_SECONDS, SAMPLES, SampleBizType
 
 
 def main() -> None:
-    """Migrates, and puts admin, API key and sample biz types into the database."""
+    """Migrates the database, and puts the admin, the API key and the sample biz types into it."""
     django.setup()
     call_command("migrate", interactive=False, verbosity=0)
     with transaction.atomic():
@@ -31,21 +31,21 @@ def main() -> None:
 
 
 def keep_admin(name: str, *, password: str) -> None:
-    """Makes the admin, unless there is one of that name."""
+    """Creates the admin, unless there is a user of that name."""
     users: Any = get_user_model()
     if not users.objects.filter(username=name).exists():
         users.objects.create_superuser(name, password=password)
 
 
 def keep_api_key(name: str, *, key: str) -> None:
-    """Makes the API key, unless there is one of that name."""
+    """Creates the API key, unless there is one of that name."""
     keys: Any = apps.get_model("tasksapp", "ApiKey")
     if not keys.objects.filter(name=name).exists():
         keys.objects.issue(name, key=key)
 
 
 def keep_biz_type(sample: SampleBizType, *, receiver: str, secret: str) -> None:
-    """Makes the biz type, unless there is one; points it at the receiver of today."""
+    """Creates the biz type, unless there is one of that code; sets its address to the receiver's in any case."""
     biz_type, is_new = apps.get_model("tasksapp", "BizType").objects.get_or_create(
         code=sample.code,
         defaults={

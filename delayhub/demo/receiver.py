@@ -1,4 +1,4 @@
-"""A receiver of callbacks: checks each signature, fails as the biz type says, and logs what it got.
+"""A receiver of callbacks: checks each signature, fails as often as the sample says, and logs what it received.
 
 ``python -m delayhub.demo.receiver --port 8001 --log received.jsonl``, with the signing secret in the environment
 variable ``DELAYHUB_RECEIVER_SECRET``.
@@ -31,9 +31,9 @@ class Received:
     Args:
         job_id: the header ``webhook-id``.
         biz_type: from the address.
-        at_ms: unix ms when it came in.
+        at_ms: when it came in, in Unix ms.
         verified: whether the signature is right.
-        status: the answer.
+        status: the status code of the answer.
     """
 
     job_id: str
@@ -48,7 +48,7 @@ class Receiver:
 
     Args:
         secret: ``whsec_`` and base64, as Standard Webhooks has it.
-        log: gets one JSON line per callback, whole and at once.
+        log: gets one JSON line per callback, written at once.
     """
 
     def __init__(self, *, secret: str, log: IO[str]) -> None:
@@ -66,7 +66,7 @@ class Receiver:
         return application
 
     def answer(self, sample: SampleBizType, headers: Mapping[str, str], body: bytes) -> Received:
-        """What a callback is answered; 503 stands for a fault that goes away, 500 for one that does not."""
+        """The answer to a callback: 401, 204, 503 for a fault that will pass, or 500 for one that stays."""
         at_ms = self._clock.now_ms()
         job_id = headers.get("webhook-id", "")
         verified = self._is_signed(headers, body)
@@ -96,13 +96,13 @@ class Receiver:
         try:
             self._webhook.verify(body, {name.lower(): value for name, value in headers.items()})
         except (WebhookVerificationError, ValueError):
-            # A ValueError is a body that is signed well and is not JSON; the samples send JSON alone.
+            # ValueError: the signature is right and the body is not JSON. The samples send only JSON.
             return False
         return True
 
 
 def read_received(log: Path) -> Iterator[Received]:
-    """The callbacks in a receiver's log, oldest first; a line that is still being written is left out."""
+    """The callbacks in a receiver's log, oldest first; leaves out a last line that is not written to its end."""
     if not log.exists():
         return
     with log.open() as lines:
@@ -112,7 +112,7 @@ def read_received(log: Path) -> Iterator[Received]:
 
 
 def main() -> None:
-    """Receives callbacks until it is told to end."""
+    """Receives callbacks until SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m delayhub.demo.receiver", description=__doc__.splitlines()[0])
     parser.add_argument("--port", type=int, required=True, help="where to listen, on 127.0.0.1")
     parser.add_argument("--log", type=Path, required=True, help="the file that gets a JSON line per callback")

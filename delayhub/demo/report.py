@@ -1,4 +1,4 @@
-"""What became of the demo's jobs, beside what had to."""
+"""How the demo's jobs ended, compared with how they had to end."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from delayhub.clock import due_ms
 from delayhub.demo.receiver import Received
 from delayhub.demo.scenario import Change, PlannedJob
 
-#: Later than this nothing may be, on however busy a machine: it then waited for a sweep, not for its timer.
+#: The latest that a job may fire, also on a busy machine; a later one was found by a sweep, not by its timer.
 LATEST_MS = 5_000
 SUCCESS = 204
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedJob:
-    """A job of the demo, as it stands in the end.
+    """A job of the demo at the end of the run.
 
     Args:
-        planned: what was to become of it.
+        planned: the plan for it.
         id: its id.
-        status: its status now, by the API.
+        status: its status, by the API.
         attempts: how often it was tried, by the API.
-        callbacks: what the receiver got for it, oldest first.
+        callbacks: the callbacks that the receiver got for it, oldest first.
     """
 
     planned: PlannedJob
@@ -38,17 +38,17 @@ class FollowedJob:
 
     @property
     def delivered(self) -> bool:
-        """Whether the API says so and the receiver took it."""
+        """Whether the API says that it succeeded and the receiver accepted a callback."""
         return self.status == "succeeded" and any(callback.status == SUCCESS for callback in self.callbacks)
 
     @property
     def lateness_ms(self) -> int | None:
-        """How long after its time the first callback came; negative is early; None where none came."""
+        """How long after its due time the first callback came; negative: early; None: no callback came."""
         return self.callbacks[0].at_ms - due_ms(self.planned.fires_at) if self.callbacks else None
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with it, if anything."""
+        """What is wrong with it; None if nothing is."""
         planned = self.planned
         if self.status != planned.final_status:
             return f"is {self.status}, must be {planned.final_status}"
@@ -61,7 +61,7 @@ class FollowedJob:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of the final table, and the number it must be, None where any will do."""
+    """A number of the final table, and what it must be, or be at most; None: any number is right."""
 
     name: str
     value: int
@@ -70,25 +70,25 @@ class Number:
 
     @property
     def is_right(self) -> bool:
-        """Whether it is what it must be."""
+        """Whether it is as it must be."""
         return self.must_be in (None, self.value) and (self.at_most is None or self.value <= self.at_most)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All numbers, and the jobs that are not as they must be."""
+    """All numbers, and a sentence about each job that is not as it must be."""
 
     numbers: tuple[Number, ...]
     faults: tuple[str, ...]
 
     @property
     def is_right(self) -> bool:
-        """Whether every number is what it must be and no job is at fault."""
+        """Whether every number is as it must be and no job is at fault."""
         return not self.faults and all(number.is_right for number in self.numbers)
 
     def table(self) -> Table:
         """The numbers, for people."""
-        table = Table(title="What became of the jobs")
+        table = Table(title="How the jobs ended")
         table.add_column("")
         table.add_column("is", justify="right")
         table.add_column("must be", justify="right")
@@ -104,7 +104,7 @@ class Report:
 def follow(
     planned: Mapping[str, PlannedJob], rows: Mapping[str, Mapping[str, object]], received: Iterable[Received]
 ) -> list[FollowedJob]:
-    """Each planned job (by id) with its row of the API and its callbacks; callbacks of other jobs are left out."""
+    """Each planned job (by id) with its row from the API and its callbacks; leaves out callbacks of other jobs."""
     callbacks: defaultdict[str, list[Received]] = defaultdict(list)
     for callback in received:
         callbacks[callback.job_id].append(callback)
@@ -115,7 +115,7 @@ def follow(
 
 
 def report_on(jobs: Sequence[FollowedJob]) -> Report:
-    """The numbers of the final table and what they must be."""
+    """The report: the numbers of the final table, what they must be, and the faults."""
     plans = [job.planned for job in jobs]
     lateness = sorted(job.lateness_ms for job in jobs if job.lateness_ms is not None)
     callbacks = [callback for job in jobs for callback in job.callbacks]
@@ -152,5 +152,5 @@ def count(facts: Iterable[bool]) -> int:
 
 
 def percentile(ordered: Sequence[int], share: float) -> int:
-    """The least value that so large a share of the values do not exceed; 0 of none."""
+    """The smallest value that this share of the values does not exceed; 0 if there are no values."""
     return ordered[max(ceil(share * len(ordered)), 1) - 1] if ordered else 0

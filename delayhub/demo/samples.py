@@ -1,4 +1,4 @@
-"""The biz types that a site begins with, and how its receiver treats each."""
+"""The biz types that a new site has, and how its receiver answers each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class SampleBizType:
     """A biz type of the demo.
 
     Args:
-        code: what callers name it by; the receiver takes its callbacks at ``/hooks/<code>``.
-        name: what people read.
-        failures: how often the receiver fails for each job before it takes it; None: always.
+        code: how callers name it; the receiver takes its callbacks at ``/hooks/<code>``.
+        name: how people read it.
+        failures: how many callbacks for a job the receiver fails before it accepts one; None: it fails all.
         max_attempts: how often a job is tried.
     """
 
@@ -26,12 +26,12 @@ class SampleBizType:
 
     @property
     def path(self) -> str:
-        """Where the receiver takes its callbacks."""
+        """The path of its callbacks."""
         return f"/hooks/{self.code}"
 
     @property
     def attempts(self) -> int:
-        """How many attempts a job of it takes until it has succeeded or is dead."""
+        """How many attempts one of its jobs takes until it has succeeded or is dead."""
         return self.max_attempts if self.failures is None else min(self.failures + 1, self.max_attempts)
 
     @property
@@ -52,7 +52,7 @@ SAMPLE_BACKOFF_SECONDS = 1.0
 
 
 def changed(rows: Iterable[Mapping[str, Any]], *, now: datetime) -> list[str]:
-    """In what the API's biz types differ from the samples, a sentence each, as far as the API shows it."""
+    """How the API's biz types differ from the samples, a sentence each, as far as the API shows it."""
     there = {row["code"]: row for row in rows}
     found = []
     for sample in SAMPLES:
@@ -62,7 +62,7 @@ def changed(rows: Iterable[Mapping[str, Any]], *, now: datetime) -> list[str]:
             continue
         if not row["enabled"]:
             found.append(f"{sample.code} is disabled")
-        # A pause that is over is shown all the same.
+        # The API shows a pause that is over, too.
         if row["paused_until"] and datetime.fromisoformat(row["paused_until"]) > now:
             found.append(f"{sample.code} is paused")
         expected = {"target": "http", "guarantee": "at_least_once", "max_attempts": sample.max_attempts}

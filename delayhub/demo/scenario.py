@@ -1,4 +1,4 @@
-"""What the demo does: which jobs it creates, what it does to each, and what each must become."""
+"""The plan of the demo: which jobs it creates, how it changes them, and how each must end."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LONG_WAIT = timedelta(hours=2)
 
 
 class Change(StrEnum):
-    """What happens to a job after it was created."""
+    """How a job is changed after it was created."""
 
-    NONE = "left alone"
+    NONE = "unchanged"
     CANCEL = "cancelled"
     PUT_OFF = "moved later"
     BRING_FORWARD = "moved earlier"
@@ -30,9 +30,9 @@ class PlannedJob:
 
     Args:
         biz_type: its kind.
-        biz_id: its business key, of this run alone.
-        due_at: what it is created with.
-        change: what happens to it then.
+        biz_id: its business key, which no other run uses.
+        due_at: the due time it is created with.
+        change: how it is changed then.
         moved_to: its new due time, where it is moved.
     """
 
@@ -65,7 +65,7 @@ def plan(*, jobs: int, seconds: float, now: datetime, run: str) -> list[PlannedJ
 
     Of the orders every sixth is cancelled, every sixth put off, every sixth brought forward from two hours away.
     """
-    # The more there are to create, the later the first is due: created late it could only fire late.
+    # The more jobs there are, the later the first is due: a job that is created after its due time fires late.
     first = now + FIRST_DUE + timedelta(seconds=jobs / CREATED_PER_SECOND)
     return list(_planned(jobs, first=first, spread=timedelta(seconds=seconds), run=run))
 

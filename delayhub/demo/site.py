@@ -37,10 +37,10 @@ class SiteOptions:
 
     Args:
         data_dir: where it keeps everything.
-        web_port: the port of admin and API; None for a free one. So with the others.
+        web_port: the port of admin and API; None for a free one, here and below.
         redis_port: the port of Redis.
         receiver_port: the port of the receiver.
-        settings: more ``DELAYHUB_*`` environment variables for its processes.
+        settings: further ``DELAYHUB_*`` environment variables for its processes.
     """
 
     data_dir: Path = Path("var")
@@ -51,12 +51,12 @@ class SiteOptions:
 
 
 class Site:
-    """A site that runs as long as the ``with`` block does; its services end in good order, Redis last.
+    """A site that runs as long as the ``with`` block does; its services end one after another, Redis last.
 
     Raises (on ``with``):
-        DataFolderInUse, DataFolderUnfit: the data folder cannot be had.
-        PortTaken: something listens on a port that was asked for.
-        RedisServerMissing, RedisServerDied, ServiceDied: a service did not come up; the message has its log's end.
+        DataFolderInUse, DataFolderUnfit: the data folder is locked by another site, or cannot be written.
+        PortTaken: another program listens on a port that was asked for.
+        RedisServerMissing, RedisServerDied, ServiceDied: a service did not start; the message has the end of its log.
     """
 
     def __init__(self, options: SiteOptions) -> None:
@@ -73,7 +73,7 @@ class Site:
             undo.enter_context(self.redis)
             self.prepare()
             for service in self.services:
-                undo.callback(service.stop)  # first, lest a Ctrl-C comes between the two
+                undo.callback(service.stop)  # before the launch: a Ctrl-C right after it must stop the service too
                 service.launch()
             for service in self.services:
                 service.wait_until_ready()
@@ -86,7 +86,7 @@ class Site:
         self._undo.close()
 
     def check(self) -> None:
-        """Nothing, or ServiceDied or RedisServerDied if something ended without being told to."""
+        """Raises ServiceDied or RedisServerDied if a service ended by itself."""
         self.redis.check()
         for service in self.services:
             service.check()
@@ -95,14 +95,14 @@ class Site:
 
     @cached_property
     def redis(self) -> RedisServer:
-        """The clock."""
+        """The Redis server: Celery's broker, and where the timers are."""
         return RedisServer(
             data_dir=self.folder.redis, port=self.options.redis_port, append_only=True, ends_with_parent=True
         )
 
     @cached_property
     def receiver(self) -> Service:
-        """What takes the callbacks of the sample biz types."""
+        """The receiver of the sample biz types' callbacks."""
         command = [
             "delayhub.demo.receiver",
             "--port",
@@ -114,14 +114,14 @@ class Site:
 
     @cached_property
     def web(self) -> Service:
-        """Admin and API."""
+        """The web server: admin and API."""
         command = ["granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(self.web_port)]
         command += ["--blocking-threads", "4", "--no-ws", "delayhub.project.wsgi:application"]
         return self._service("web server", command, address=f"{self.url}/readyz")
 
     @cached_property
     def worker(self) -> Service:
-        """The Celery worker that delivers."""
+        """The Celery worker, which delivers."""
         command = ["celery", "--app", "delayhub.project", "worker", "--hostname", self._worker_name]
         command += ["--pool", "threads", "--concurrency", "4", "--loglevel", "INFO"]
         return Service(
@@ -135,7 +135,7 @@ class Site:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """All but Redis, in the order in which they start; they end in the opposite one."""
+        """All but Redis, in the order in which they start; they end in the opposite order."""
         return (self.receiver, self.web, self.worker)
 
     # ------------------------------------------------------------ its addresses and secrets
@@ -150,43 +150,43 @@ class Site:
 
     @property
     def url(self) -> str:
-        """Where admin and API are."""
+        """The address of admin and API."""
         return f"http://127.0.0.1:{self.web_port}"
 
     @property
     def receiver_url(self) -> str:
-        """Where the receiver is."""
+        """The address of the receiver."""
         return f"http://127.0.0.1:{self.receiver_port}"
 
     @cached_property
     def api_key(self) -> str:
-        """A key for the API, the same at every start."""
+        """A key for the API; the same at every start."""
         return self.folder.kept("api_key", lambda: f"dh_{secrets.token_urlsafe(32)}")
 
     @cached_property
     def admin_password(self) -> str:
-        """The generated password of the admin; a person may have changed it since."""
+        """The password that the admin was created with; a person may have changed it since."""
         return self.folder.kept("admin_password", lambda: secrets.token_urlsafe(12))
 
     @cached_property
     def signing_secret(self) -> str:
-        """What the callbacks to the receiver are signed with."""
+        """The secret with which callbacks to the receiver are signed."""
         return self.folder.kept("signing_secret", lambda: f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}")
 
     @cached_property
     def environment(self) -> dict[str, str]:
-        """The environment of its processes; what the caller's environment says of other settings stays."""
+        """The environment of its processes: this process's, and what makes them one site."""
         return {
             **os.environ,
             "DELAYHUB_LOG_FORMAT": "console",
             "PYTHONUNBUFFERED": "1",
-            # One sample's receiver fails every time, for people to see jobs die; a breaker would rightly let it rest.
+            # The receiver fails every callback of one sample, so that people see jobs die; a breaker would pause it.
             "DELAYHUB_BREAKER_FAILURES": "100000",
             **(self.options.settings or {}),
             "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
             "DELAYHUB_DATA_DIR": str(self.folder.path),
             "DELAYHUB_BROKER_URL": self.redis.url.replace("redis://", "delayhub://"),
-            # The receiver is on this machine, where callbacks may not go otherwise.
+            # The receiver is on this machine, to which callbacks may not go unless a setting allows it.
             "DELAYHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
             SECRET_VARIABLE: self.signing_secret,
         }
@@ -194,7 +194,7 @@ class Site:
     # ------------------------------------------------------------ private
 
     def prepare(self) -> None:
-        """Brings the database up to date, and puts the admin, the API key and the sample biz types into it."""
+        """Runs ``delayhub.demo.prepare``: migrates the database and fills it; raises ServiceDied if that fails."""
         wanted = {
             "DELAYHUB_SITE_ADMIN": ADMIN_NAME,
             "DELAYHUB_SITE_PASSWORD": self.admin_password,
@@ -243,7 +243,7 @@ class Site:
 
 
 def require_free(port: int) -> None:
-    """Nothing, or PortTaken when something listens on that port of 127.0.0.1."""
+    """Raises PortTaken if something listens on that port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

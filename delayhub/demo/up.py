@@ -18,9 +18,10 @@ LOOK_SECONDS = 0.5
 
 
 def run(options: SiteOptions, *, console: Console | None = None) -> int:
-    """Starts the site, says how to reach it, and returns 0 when a Ctrl-C ended it.
+    """Starts the site, prints how to reach it, and returns 0 when a Ctrl-C ends it.
 
-    Raises what Site raises, also when one of its services dies later.
+    Raises:
+        DelayHubError: what :class:`Site` raises when a service does not start, or ends later.
     """
     console = console or Console(highlight=False)
     if options.web_port is None and is_free(USUAL_PORT):
@@ -29,7 +30,7 @@ def run(options: SiteOptions, *, console: Console | None = None) -> int:
     try:
         with Site(options) as site:
             console.print(welcome(site), soft_wrap=True, markup=False)
-            # A pipe would hold the text back until it is full.
+            # Into a pipe, Python would write the text only when its buffer is full.
             sys.stdout.flush()
             stay(site)
     except KeyboardInterrupt:
@@ -38,15 +39,15 @@ def run(options: SiteOptions, *, console: Console | None = None) -> int:
 
 
 def stay(site: Site) -> None:
-    """Never returns; raises ServiceDied or RedisServerDied when a service dies, and KeyboardInterrupt on Ctrl-C."""
+    """Never returns; raises ServiceDied or RedisServerDied when a service ends, KeyboardInterrupt on Ctrl-C."""
     while True:
-        # Not an Event's wait: a second Ctrl-C inside its lock would end in a traceback.
+        # Not an Event's wait: a second Ctrl-C inside its lock would print a traceback.
         time.sleep(LOOK_SECONDS)
         site.check()
 
 
 def welcome(site: Site) -> str:
-    """How to reach the site."""
+    """The text that says how to reach the site."""
     return f"""
 DelayHub is up.
 

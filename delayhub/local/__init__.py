@@ -1,1 +1,1 @@
-"""Processes on this machine: a private Redis server, services, their data folder. Also for the tests of users."""
+"""Processes on this machine: a private Redis server, services, and their data folder."""

@@ -13,13 +13,13 @@ from delayhub.errors import DataFolderInUse, DataFolderUnfit
 
 
 class DataFolder:
-    """A folder that one site has to itself for as long as any of its processes lives.
+    """A folder that one site has locked as long as any of the site's processes runs.
 
     Args:
-        path: where; made when it is not there.
+        path: where it is; ``with`` makes it if it is missing.
 
     Raises (on ``with``):
-        DataFolderInUse: another site has it.
+        DataFolderInUse: another site has locked it.
         DataFolderUnfit: it cannot be made or written.
     """
 
@@ -50,27 +50,27 @@ class DataFolder:
 
     @property
     def lock_descriptor(self) -> int:
-        """The open lock, for processes to inherit: the folder stays locked until the last of them is gone."""
+        """The open lock file. Processes inherit it, so the folder stays locked until the last of them has ended."""
         assert self._lock is not None
         return self._lock.fileno()
 
     @property
     def logs(self) -> Path:
-        """Where each process has its log."""
+        """The folder with a log file for each process."""
         return self.path / "logs"
 
     @property
     def redis(self) -> Path:
-        """Where Redis keeps its append-only file."""
+        """The folder of Redis' append-only file."""
         return self.path / "redis"
 
     @property
     def received(self) -> Path:
-        """What the receiver was sent: one JSON line per callback."""
+        """The receiver's log: one JSON line per callback."""
         return self.path / "received.jsonl"
 
     def kept(self, name: str, make: Callable[[], str]) -> str:
-        """The secret in the file of that name, made when there is none yet, readable by its owner alone."""
+        """The secret in the file of that name; ``make`` gives it the first time. Only the file's owner can read it."""
         path = self.path / name
         if not path.exists():
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -131,7 +131,7 @@ class RedisServer:
 
     @property
     def pid(self) -> int | None:
-        """The server's process id, while it runs."""
+        """The server's process id; None unless it runs."""
         return self._process.pid if self._process is not None and self.running else None
 
     @property

@@ -1,4 +1,4 @@
-"""A process of the site: its output in a log file, ended in good order."""
+"""A process of a site, with a log file for its output."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ LOG_TAIL_BYTES = 20_000
 
 
 class Service:
-    """A program that runs until it is stopped, in a process group of its own.
+    """A program that runs until :meth:`stop`, in a process group of its own.
 
-    So a Ctrl-C in the terminal reaches the site alone, and the site ends its services in an order of its own. Should
-    the site be killed, the service is told to end by the system.
+    The terminal sends a Ctrl-C to the site's process group only; the site then ends its services one after another. If
+    the site is killed, the kernel sends SIGTERM to the service (on Linux).
 
     Args:
-        name: what people call it.
+        name: what messages call it.
         command: the program and its arguments.
         environment: all its environment variables.
-        log: the file that gets its output, appended.
-        inherit: open files it keeps open.
-        is_ready: whether it does its work by now; asked again and again, and may raise OSError for "no".
+        log: the file to which its output is appended.
+        inherit: descriptors of open files that it inherits.
+        is_ready: whether it serves yet; asked every 0.1 s, and may raise OSError for "no".
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Service:
         self._clock = SystemClock()
 
     def launch(self) -> None:
-        """Starts the process, and does not wait until it is ready."""
+        """Starts the process and returns at once; see :meth:`wait_until_ready`."""
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 ending_with_parent(self._command),
@@ -67,7 +67,11 @@ class Service:
             )
 
     def wait_until_ready(self) -> None:
-        """Returns when the service does its work; ServiceDied if it ends before, or takes longer than a minute."""
+        """Returns when the service is ready.
+
+        Raises:
+            ServiceDied: it ended before, or was not ready within a minute.
+        """
         deadline = self._clock.monotonic() + START_SECONDS
         process = self._process
         assert process is not None
@@ -81,21 +85,21 @@ class Service:
                 continue
 
     def stop(self) -> None:
-        """Ends the process with SIGTERM, and with SIGKILL when it takes longer than 20 seconds."""
+        """Ends the process by SIGTERM; by SIGKILL if it still runs after 20 seconds."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends the process, and all that it started, as a power cut would."""
+        """Ends the process and its children by SIGKILL, as a power cut would."""
         self._end(signal.SIGKILL)
 
     def check(self) -> None:
-        """Nothing, or ServiceDied if the process ended without being told to."""
+        """Raises ServiceDied if the process ended by itself; the message has the end of its log."""
         if self._process is not None and self._process.poll() is not None:
             raise ServiceDied(self.name, self._process.returncode, self.log_tail())
 
     @property
     def pid(self) -> int | None:
-        """The process id, while it runs."""
+        """The process id; None unless it runs."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def log_tail(self) -> str:
@@ -125,14 +129,14 @@ class Service:
                 self._send(process, signal.SIGKILL)
                 process.wait()
             except KeyboardInterrupt:
-                # A second Ctrl-C means at once; what it interrupts must not be left running.
+                # A second Ctrl-C asks for an end at once, and the process must not be left running.
                 self._send(process, signal.SIGKILL)
                 process.wait()
                 raise
 
     def _send(self, process: subprocess.Popen[bytes], how: signal.Signals) -> None:
         if how == signal.SIGKILL:
-            # A power cut spares no child; the group has the process' own id.
+            # A power cut ends children too; the process group's id is that of the process.
             os.killpg(process.pid, how)
         else:
             process.send_signal(how)

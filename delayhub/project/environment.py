@@ -1,4 +1,4 @@
-"""Settings from environment variables, read with types and clear complaints."""
+"""Settings from environment variables, with types; a wrong value is an ImproperlyConfigured that names the variable."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _FALSE = frozenset({"0", "false", "no", "off", ""})
 
 
 class Environment:
-    """The variables of one prefix: ``Environment(os.environ).flag("DEBUG")`` reads ``DELAYHUB_DEBUG``."""
+    """The variables with one prefix: ``Environment(os.environ).flag("DEBUG")`` reads ``DELAYHUB_DEBUG``."""
 
     def __init__(self, variables: Mapping[str, str] = os.environ, *, prefix: str = "DELAYHUB_") -> None:
         self._variables = variables
         self._prefix = prefix
 
     def text(self, name: str, default: str = "") -> str:
-        """The value as it stands."""
+        """The value, unchanged."""
         return self._variables.get(self._prefix + name, default)
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """True or False; anything but 1/0, true/false, yes/no or on/off is refused."""
+        """True or False; raises ImproperlyConfigured unless it is 1/0, true/false, yes/no or on/off."""
         value = self.text(name, str(default)).strip().lower()
         if value in _TRUE:
             return True
@@ -34,7 +34,7 @@ class Environment:
         raise ImproperlyConfigured(f"{self._prefix}{name} must be true or false, got {value!r}")
 
     def number(self, name: str, default: int, *, minimum: int = 0) -> int:
-        """A whole number, not below `minimum`."""
+        """A whole number; raises ImproperlyConfigured if it is none, or is below ``minimum``."""
         value = self.text(name, str(default))
         try:
             number = int(value)
@@ -49,7 +49,7 @@ class Environment:
         return [part.strip() for part in self.text(name, default).split(",") if part.strip()]
 
     def choice(self, name: str, default: str, *, among: frozenset[str]) -> str:
-        """One of a few words."""
+        """One of the words in ``among``; raises ImproperlyConfigured if it is another."""
         value = self.text(name, default)
         if value not in among:
             raise ImproperlyConfigured(f"{self._prefix}{name} must be one of {sorted(among)}, got {value!r}")
@@ -57,7 +57,11 @@ class Environment:
 
 
 def kept_secret(path: Path) -> str:
-    """The secret in that file; made once, readable by its owner alone, when there is none yet."""
+    """The secret in that file; the first call makes it, readable only by the file's owner.
+
+    Raises:
+        ImproperlyConfigured: the file is empty.
+    """
     if not path.exists():
         _make_secret(path)
     secret = path.read_text(encoding="ascii").strip()
@@ -72,7 +76,7 @@ def _make_secret(path: Path) -> None:
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(64))
     try:
-        # Of several processes that start at once one links its draft, whole; the others read that one.
+        # Of several processes that start at once, one links its draft, which is complete; the others read that.
         path.hardlink_to(draft)
     except FileExistsError:
         pass

@@ -36,7 +36,7 @@ SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 if env.flag("TRUST_PROXY"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-# Whether all other hosts of the domain speak TLS is for the domain's owner to say, not for this service.
+# W005, W021: whether all other hosts of the domain speak TLS is the domain owner's to decide, not this service's.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 # ---------------------------------------------------------------- Django
@@ -128,7 +128,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # ---------------------------------------------------------------- static files
 
 STATIC_URL = "static/"
-# Served straight from the packages, so that there is no step to forget; collectstatic is for those who want it.
+# Static files are served straight from the packages, so collectstatic is needed only by those who set STATIC_ROOT.
 WHITENOISE_USE_FINDERS = True
 if env.text("STATIC_ROOT"):
     STATIC_ROOT = env.text("STATIC_ROOT")

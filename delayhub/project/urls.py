@@ -11,7 +11,7 @@ from delayhub.project.health import healthz, readyz
 admin.site.site_header = "DelayHub"
 admin.site.site_title = "DelayHub"
 admin.site.index_title = "Timeout centre"
-admin.site.site_url = None  # the admin would link to "/", which leads back to the admin
+admin.site.site_url = None  # the link would lead to "/", which leads back to the admin
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

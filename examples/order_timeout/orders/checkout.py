@@ -14,7 +14,7 @@ from orders.tasks import close_unpaid_order
 def place(item: str) -> Order:
     """A new unpaid order, which closes by itself unless it is paid in time.
 
-    Order and job are written in one transaction: there is never the one without the other.
+    Order and job are written in one transaction: both are there, or neither.
     """
     with transaction.atomic():
         order = Order.objects.create(item=item)
