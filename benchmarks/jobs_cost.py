@@ -3,8 +3,8 @@
 Method: ``schedstat`` of each thread in ``/proc``, in ns, before and after, so that a start-up is not in it, nor what
 the creator used. PostgreSQL is its postmaster and all children of that; of those that have ended the kernel keeps ticks
 of 10 ms. What HTTP costs is measured apart (``http_alone``): the same exchanges with the same receiver, over the
-worker's own wire on the worker's core, with nothing around them. The rest of the loop's thread is Python: headers,
-signatures, verdicts, queues between threads, and waiting for the interpreter.
+worker's own connections on the worker's core, with nothing around them. The rest of the loop's thread is Python:
+headers, signatures, outcomes, queues between threads, and waiting for the interpreter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 #: What the threads of a worker do, by their names.
-WORK = {"MainThread": "Celery and claims", "delayhub-clerk": "outcomes", "delayhub-dispatcher": "callbacks"}
+WORK = {"MainThread": "Celery and claims", "delayhub-outcome-writer": "outcomes", "delayhub-dispatcher": "callbacks"}
 LOADER = "delayhub-loader"
 
 
@@ -99,24 +99,24 @@ def _exchange(url: str, count: int) -> float:
 
     from tasksapp.delivery.address_guard import AddressGuard
     from tasksapp.delivery.callback import Target
-    from tasksapp.delivery.connections import Wire
+    from tasksapp.delivery.connections import Connections
     from tasksapp.delivery.route import Route
 
     body = b'{"order":1,"note":"the customer did not pay"}'
 
     async def run() -> float:
-        wire = Wire(AddressGuard(["127.0.0.0/8"]), keep=True, answer_bytes=4096)
+        kept = Connections(AddressGuard(["127.0.0.0/8"]), keep=True, answer_bytes=4096)
         route = Route(Target(biz_type="alone", url=url, host="receiver"), user_agent="DelayHub")
         left = iter(range(count))
 
         async def take_turns() -> None:
             for _ in left:
-                await wire.exchange(route, f"webhook-id: {'0' * 36}\r\n", body)
+                await kept.exchange(route, f"webhook-id: {'0' * 36}\r\n", body)
 
         began = time.thread_time()
         await asyncio.gather(*(take_turns() for _ in range(min(count, 500))))
         spent = time.thread_time() - began
-        await wire.close()
+        await kept.close()
         return spent / count * 1_000_000
 
     return uvloop.run(run())

@@ -148,7 +148,7 @@ class Rig:
         worker = self.start_worker(app=app, **options)
         try:
             if app == "jobs_worker":
-                wait_until(lambda: "delayhub-clerk" in threads.read_text(), within_seconds=20)
+                wait_until(lambda: "delayhub-outcome-writer" in threads.read_text(), within_seconds=20)
             yield Processes(worker.pid, threads, self.redis.pid, self.database.pid)
         finally:
             worker.terminate()

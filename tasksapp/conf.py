@@ -98,6 +98,11 @@ class Options:
     encryption_keys: tuple[str, ...] = ()
 
     @property
+    def renew_seconds(self) -> float:
+        """How often the lease of a row is renewed: every third of it, so that one renewal may fail."""
+        return self.lease_seconds / 3
+
+    @property
     def redis_address(self) -> str:
         """A ``redis://`` address of the server that holds the timers."""
         url = self.redis_url or getattr(settings, "CELERY_BROKER_URL", "delayhub://127.0.0.1:6379/0")

@@ -61,7 +61,7 @@ class NotRun:
     reason: str
 
 
-Outcome = Done | Again | Failed | NotRun
+TaskOutcome = Done | Again | Failed | NotRun
 
 
 class JobStore(Protocol):
@@ -84,7 +84,7 @@ class JobStore(Protocol):
 
     def run(
         self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
-    ) -> Outcome:
+    ) -> TaskOutcome:
         """Takes the job, calls the function with the job's arguments, and writes down how it went.
 
         Args:

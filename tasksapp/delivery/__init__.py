@@ -1,1 +1,1 @@
-"""Delivery: signed HTTP requests to receivers, many at once, and what became of each. Knows no ORM and no Celery."""
+"""Delivery: sends signed HTTP requests to receivers, many at once, and says what became of each. No ORM, no Celery."""

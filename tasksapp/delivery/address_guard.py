@@ -1,7 +1,7 @@
 """Which addresses callbacks may go to: the public internet, and what the deployment allows beyond it.
 
-The guard sits where a socket is made, so it sees each address that is really dialled, whatever a name resolves to at
-that moment. The standard library's ``is_global`` does not do: it says yes to NAT64, 6to4, ::127.0.0.1 and multicast.
+The guard makes the sockets, so it sees each address that is really connected to, whatever a name resolves to at that
+moment. The standard library's ``is_global`` is not enough: it is true for NAT64, 6to4, ::127.0.0.1 and multicast.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 Network = IPv4Network | IPv6Network
 
-#: IANA's special-purpose addresses, multicast and reserved space, and the one public address that is none: Azure's
-#: host, which answers each virtual machine of its own.
+#: IANA's special-purpose addresses, multicast and reserved space; and 168.63.129.16, which looks public, but is the
+#: host of each virtual machine on Azure.
 _DENIED_V4 = tuple(
     IPv4Network(network)
     for network in (
@@ -68,7 +68,7 @@ class AddressGuard:
         self._allowed = tuple(ip_network(network) for network in allowed_networks)
 
     def make_socket(self, address_info: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:
-        """A socket for an answer of ``getaddrinfo``, about to be connected to exactly that address."""
+        """A socket for one answer of ``getaddrinfo``, to be connected to that address. Raises AddressRefused."""
         family, kind, protocol, _, address = address_info
         self.check(str(address[0]), scope=int(str(address[3])) if family == socket.AF_INET6 else 0)
         made = socket.socket(family, kind, protocol)
@@ -87,7 +87,7 @@ class AddressGuard:
             raise AddressRefused(text)
 
     def complaint(self, url: str) -> str | None:
-        """What is wrong with a callback URL, as far as it shows without asking DNS; None where nothing is."""
+        """What is wrong with a callback URL, as far as can be said without DNS; None where nothing is."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -125,7 +125,7 @@ class AddressGuard:
 
 
 def _literal(host: str) -> str | None:
-    """The address that a host is, if it is one; a name otherwise."""
+    """The address that a host is; None for a name."""
     try:
         return str(ip_address(host))
     except ValueError:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 from tasksapp.delivery.callback import Target
-from tasksapp.delivery.outcomes import Delivered, GiveUp, Outcome, Retry
+from tasksapp.delivery.outcomes import CallbackOutcome, Delivered, GiveUp, Retry
 
-#: ``done``, ``fail``, ``retry`` (with Next-In) or ``cancel-others``; counts whatever the status code.
+#: ``done``, ``fail``, ``retry`` (with Next-In) or ``cancel-others``; overrides the status code.
 ACTION = "DelayHub-Action"
 #: Seconds until the next attempt.
 NEXT_IN = "DelayHub-Next-In"
@@ -17,7 +17,7 @@ NEXT_IN = "DelayHub-Next-In"
 _GONE = 410
 
 
-def judge(target: Target, status_code: int, headers: Mapping[str, str], *, now_ms: int) -> Outcome:
+def judge(target: Target, status_code: int, headers: Mapping[str, str], *, now_ms: int) -> CallbackOutcome:
     """What becomes of a callback that was answered."""
     after_seconds = _seconds(headers.get(NEXT_IN, ""))
     if after_seconds is None:
@@ -34,7 +34,7 @@ def judge(target: Target, status_code: int, headers: Mapping[str, str], *, now_m
     return _judge_status(target, status_code, after_seconds)
 
 
-def _judge_status(target: Target, status_code: int, after_seconds: float | None) -> Outcome:
+def _judge_status(target: Target, status_code: int, after_seconds: float | None) -> CallbackOutcome:
     if 200 <= status_code < 300:
         return Delivered()
     if status_code == _GONE or status_code in target.permanent_codes:

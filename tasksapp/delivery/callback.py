@@ -1,4 +1,4 @@
-"""What is to be sent, to whom, and until when it may be begun: plain values."""
+"""A callback and its target: what is to be sent, to whom, and until when it may begin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Target:
         secrets: signing secrets, all of which sign while one replaces another; none: callbacks are not signed.
         timeout_seconds: from the first byte of the connection to the last of the response.
         permanent_codes: status codes that are not retried.
-        at_most_once: whether a callback whose fate is unknown must not be sent again.
+        at_most_once: whether a callback must not be sent again where it is unknown what became of it.
     """
 
     biz_type: str
@@ -49,7 +49,7 @@ class Callback:
         max_attempts: attempts of this budget.
         traceparent: W3C trace context; '' for none.
         lease_ends: monotonic seconds; renewed meanwhile.
-        context: whatever the caller wants back with the outcome.
+        context: the caller's own; it comes back with the result.
     """
 
     job_id: str

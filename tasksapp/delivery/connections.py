@@ -1,7 +1,7 @@
-"""The wire to receivers: one request and its answer at a time, over connections that are kept for the next.
+"""Connections to receivers: one request and its answer at a time, over connections that are kept for the next.
 
-aiohttp looks names up, dials, speaks TLS, keeps connections and parses answers. Its session, its request and its
-response are left out: they cost two thirds of a request (100 of 150 µs) for redirects, cookies, proxies and streamed
+aiohttp resolves names, connects, speaks TLS, keeps connections and parses answers. Its session, request and response
+classes are not used: they cost two thirds of a request (100 of 150 µs) for redirects, cookies, proxies and streamed
 bodies, which a callback must not have.
 """
 
@@ -18,46 +18,46 @@ from multidict import CIMultiDictProxy
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.route import Route
 
-#: How long a connection that nobody uses is kept, in seconds; servers close theirs after 60 or more.
+#: How long an unused connection is kept, in seconds; servers close theirs after 60 or more.
 KEEP_SECONDS = 15.0
-#: How long an answer of DNS is believed.
+#: How long an answer of DNS is used.
 DNS_SECONDS = 5
 
 _NO_LIMIT = aiohttp.ClientTimeout(total=None)
 
 
-class Way(Enum):
-    """How far a request came."""
+class ConnectionState(Enum):
+    """Which connection a request has."""
 
-    REUSED = "on a connection that was there"
-    CONNECTING = "still connecting, so nothing is sent"
-    FRESH = "on a connection of its own"
+    CONNECTING = "none yet, so nothing was sent"
+    REUSED = "one that was open before"
+    NEW = "one that was opened for it"
 
 
-#: Of the request that this task is sending. (Tracing would tell the same, for a tenth of what a callback costs.)
-way: ContextVar[Way] = ContextVar("way", default=Way.CONNECTING)
+#: Of the request that this task is sending. (aiohttp's tracing has it too, for a tenth of what a callback costs.)
+connection_state: ContextVar[ConnectionState] = ContextVar("connection_state", default=ConnectionState.CONNECTING)
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """A receiver's answer."""
 
     status_code: int
     headers: CIMultiDictProxy[str]
     body: bytes
 
 
-class Wire:
+class Connections:
     """Connections of one kind. Made, used and closed inside one event loop.
 
     Args:
-        guard: says which addresses may be dialled.
+        guard: says which addresses may be connected to.
         keep: whether connections are kept and used again.
         answer_bytes: how much of an answer's body is read.
     """
 
     def __init__(self, guard: AddressGuard, *, keep: bool, answer_bytes: int) -> None:
         options: dict[str, Any] = {"keepalive_timeout": KEEP_SECONDS} if keep else {"force_close": True}
-        # The dispatcher has caps of its own; a limit here would count waiting as sending.
+        # The dispatcher has caps of its own; time spent waiting for a limit here would count as sending.
         self._connector = _Connector(limit=0, socket_factory=guard.make_socket, ttl_dns_cache=DNS_SECONDS, **options)
         self._last_header = "" if keep else "Connection: close\r\n"
         self._answer_bytes = answer_bytes
@@ -67,14 +67,14 @@ class Wire:
         await self._connector.close()
 
     async def exchange(self, route: Route, headers: str, body: bytes) -> Answer:
-        """Sends one request; gives back its answer, with the body up to the cap.
+        """Sends one request; gives back its answer, with as much of the body as is read.
 
-        No redirect is followed, nothing is unpacked, nothing is sent twice. It waits without end, so that the caller's
-        timeout covers the whole.
+        No redirect is followed, nothing is decompressed, nothing is sent twice. There is no timeout here: the caller's
+        covers the whole.
 
         Args:
             route: where to.
-            headers: header lines of this request alone.
+            headers: the header lines that only this request has.
             body: its body.
         """
         request = f"{route.head}{headers}{self._last_header}Content-Length: {len(body)}\r\n\r\n".encode() + body
@@ -91,16 +91,16 @@ class Wire:
         return answer
 
     async def _connect(self, route: Route) -> aiohttp.connector.Connection:
-        way.set(Way.REUSED)
+        connection_state.set(ConnectionState.REUSED)
         connection = await self._connector.connect(route, traces=[], timeout=_NO_LIMIT)
-        while way.get() is Way.REUSED and connection.protocol is not None and connection.protocol.should_close:
-            # Something came while nobody had asked: it is no answer to what is sent next.
+        while connection_state.get() is ConnectionState.REUSED and _has_unasked_input(connection):
+            # It would be taken for the answer to this request.
             connection.close()
             connection = await self._connector.connect(route, traces=[], timeout=_NO_LIMIT)
         return connection
 
     async def _converse(self, connection: aiohttp.connector.Connection, request: bytes) -> tuple[Answer, bool]:
-        """The answer, and whether the connection is free again: all was sent, and all that came was read."""
+        """The answer, and whether the connection can be reused: all was sent, and all that came was read."""
         protocol = connection.protocol
         assert protocol is not None
         transport = protocol.transport
@@ -124,11 +124,16 @@ class Wire:
         return Answer(message.code, message.headers, b"".join(parts)), whole
 
 
+def _has_unasked_input(connection: aiohttp.connector.Connection) -> bool:
+    """Whether something came on the connection that no request asked for."""
+    return connection.protocol is not None and connection.protocol.should_close
+
+
 class _Connector(aiohttp.TCPConnector):
-    """Notes whether a request got a connection that was there, and whether it got one at all."""
+    """Notes whether a request has a connection yet, and whether that is a new one."""
 
     async def _create_connection(self, *args: Any, **options: Any) -> Any:
-        way.set(Way.CONNECTING)
+        connection_state.set(ConnectionState.CONNECTING)
         made = await super()._create_connection(*args, **options)
-        way.set(Way.FRESH)
+        connection_state.set(ConnectionState.NEW)
         return made

@@ -1,7 +1,7 @@
-"""One dispatcher per process: takes callbacks over, sends them concurrently, and hands back what became of them.
+"""One dispatcher per process: takes callbacks, sends them concurrently, and reports what became of each.
 
-An event loop in a thread of its own sends; the clerk's thread writes outcomes in small batches and renews leases, so
-that neither waits for the other, and the task that hands callbacks over waits for nobody while there is room.
+An event loop in a thread of its own sends; the outcome writer's thread writes outcomes in small batches and renews
+leases. Neither waits for the other, and the task that hands callbacks over does not wait while there is room.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from delayhub.clock import Clock
 from tasksapp.delivery.callback import Callback
-from tasksapp.delivery.fair_queue import Caps, WaitingRoom
-from tasksapp.delivery.outcome_writer import Clerk
-from tasksapp.delivery.outcomes import Finding, GiveUp, Returned
-from tasksapp.delivery.sender import Clock
+from tasksapp.delivery.fair_queue import Caps, FairQueue
+from tasksapp.delivery.outcome_writer import OutcomeWriter
+from tasksapp.delivery.outcomes import CallbackResult, GiveUp, Returned
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ LEASE_MARGIN_SECONDS = 2.0
 class Sends(Protocol):
     """Sends callbacks; made inside the dispatcher's loop."""
 
-    async def send(self, callback: Callback) -> Finding: ...
+    async def send(self, callback: Callback) -> CallbackResult: ...
 
     async def close(self) -> None: ...
 
@@ -37,19 +37,19 @@ class Dispatcher:
 
     Args:
         make_sender: makes the sender, inside the loop.
-        clerk: writes outcomes and renews leases, in its own thread.
-        caps: how much may be open at once.
+        writer: writes outcomes and renews leases, in its own thread.
+        caps: how many callbacks may be open at once.
         clock: tells the time.
     """
 
     def __init__(
-        self, make_sender: Callable[[], Sends], *, clerk: Clerk, caps: Caps | None = None, clock: Clock
+        self, make_sender: Callable[[], Sends], *, writer: OutcomeWriter, caps: Caps | None = None, clock: Clock
     ) -> None:
         self._make_sender = make_sender
-        self._clerk = clerk
+        self._writer = writer
         self._caps = caps or Caps()
         self._clock = clock
-        self._room = WaitingRoom(self._caps, clock.monotonic)
+        self._queue = FairQueue(self._caps, clock.monotonic)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
         self._stopping = False
@@ -57,33 +57,33 @@ class Dispatcher:
 
     def start(self) -> None:
         """Starts both threads; call it after a fork, never before."""
-        self._clerk.start()
+        self._writer.start()
         self._thread.start()
         self._ready.wait()
 
     def hand_over(self, callbacks: Sequence[Callback]) -> None:
-        """Takes the callbacks over; waits while the process holds as many as it may."""
+        """Takes the callbacks; waits while the process holds as many as it may."""
         assert self._loop is not None
-        self._clerk.take(callbacks, room=self._caps.process * 2)
+        self._writer.take(callbacks, room=self._caps.process * 2)
         self._loop.call_soon_threadsafe(self._begin, callbacks)
 
     def give_back(self, biz_type: str, reason: str) -> None:
-        """Gives back what waits of one biz type; what is open goes on."""
+        """Gives back the callbacks of a biz type that wait; open ones go on."""
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._empty_room, biz_type, reason)
+        self._loop.call_soon_threadsafe(self._give_back_waiting, biz_type, reason)
 
     def stop(self, *, drain_seconds: float) -> None:
-        """Gives back what has not begun, lets what is open end for so long, and writes every outcome."""
+        """Gives back what has not begun, lets open callbacks end for so long, and writes every outcome."""
         if self._loop is None or self._stopping:
             return
         self._stopping = True
-        self._loop.call_soon_threadsafe(self._empty_room, None, "the worker is stopping")
-        if not self._clerk.wait_until_idle(drain_seconds):
+        self._loop.call_soon_threadsafe(self._give_back_waiting, None, "the worker is stopping")
+        if not self._writer.wait_until_idle(drain_seconds):
             self._loop.call_soon_threadsafe(self._cancel_open)
-            self._clerk.wait_until_idle(5.0)
+            self._writer.wait_until_idle(5.0)
         self._loop.call_soon_threadsafe(self._finished.set)
         self._thread.join(10.0)
-        self._clerk.stop()
+        self._writer.stop()
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=_fast_loop()) as runner:
@@ -93,7 +93,7 @@ class Dispatcher:
         self._sender = self._make_sender()
         self._finished = asyncio.Event()
         self._open: set[asyncio.Task[Any]] = set()
-        self._ended: list[Finding] = []
+        self._ended: list[CallbackResult] = []
         self._loop = asyncio.get_running_loop()
         self._ready.set()
         await self._finished.wait()
@@ -103,61 +103,62 @@ class Dispatcher:
         for callback in callbacks:
             if self._stopping:
                 self._give_back(callback, "the worker is stopping")
-            elif not self._enter(callback):
-                # So that a slow biz type fills nobody else's room.
+            elif not self._enqueue(callback):
+                # Given back, so that a slow biz type does not fill the room of the others.
                 self._give_back(callback, "too many of its biz type wait", after_seconds=1.0)
         self._open_next()
 
-    def _enter(self, callback: Callback) -> bool:
-        if self._room.enter(callback):
+    def _enqueue(self, callback: Callback) -> bool:
+        if self._queue.put(callback):
             return True
-        self._open_next()  # those who came with it may leave already
-        return self._room.enter(callback)
+        self._open_next()  # callbacks of the same hand-over may begin already
+        return self._queue.put(callback)
 
     def _open_next(self) -> None:
         assert self._loop is not None
-        for callback in self._room.leave():
+        for callback in self._queue.take():
             self._open.add(self._loop.create_task(self._deliver(callback)))
 
     async def _deliver(self, callback: Callback) -> None:
         try:
             if callback.lease_ends - self._clock.monotonic() < callback.target.timeout_seconds + LEASE_MARGIN_SECONDS:
-                finding = Finding(callback=callback, outcome=Returned("its lease was too short to begin"))
+                result = CallbackResult(callback, Returned("its lease was too short to begin"))
             else:
-                finding = await self._sender.send(callback)
+                result = await self._sender.send(callback)
         except asyncio.CancelledError:
-            finding = Finding(callback=callback, outcome=_cut_off(callback))
+            result = CallbackResult(callback, _cut_off(callback))
         except Exception:
             logger.exception("a callback could not be sent", extra={"action": "send", "job_id": callback.job_id})
-            finding = Finding(callback=callback, outcome=Returned("system: the sender failed", after_seconds=10.0))
+            result = CallbackResult(callback, Returned("system: the sender failed", after_seconds=10.0))
         task = asyncio.current_task()
         assert task is not None
         self._open.discard(task)
-        self._ended.append(finding)
+        self._ended.append(result)
         if len(self._ended) == 1:
-            # All that end in this turn of the loop are counted out and reported together.
-            asyncio.get_running_loop().call_soon(self._settle)
+            # All that end in this turn of the loop are counted and reported together.
+            asyncio.get_running_loop().call_soon(self._report_ended)
 
-    def _settle(self) -> None:
+    def _report_ended(self) -> None:
         ended, self._ended = self._ended, []
-        for finding in ended:
-            self._room.done(finding.callback)
-        self._clerk.report(*ended)
+        for result in ended:
+            self._queue.done(result.callback)
+        self._writer.report(*ended)
         self._open_next()
 
     def _give_back(self, callback: Callback, reason: str, *, after_seconds: float = 0.0) -> None:
-        self._clerk.report(Finding(callback=callback, outcome=Returned(reason, after_seconds)))
+        self._writer.report(CallbackResult(callback, Returned(reason, after_seconds)))
 
-    def _empty_room(self, biz_type: str | None, reason: str) -> None:
-        for callback in self._room.empty(biz_type):
+    def _give_back_waiting(self, biz_type: str | None, reason: str) -> None:
+        for callback in self._queue.remove(biz_type):
             self._give_back(callback, reason)
 
     def _cancel_open(self) -> None:
-        # One turn later: a task that is cancelled before its first step would never report.
+        # One turn of the loop later: a task that is cancelled before its first step would never report.
         asyncio.get_running_loop().call_soon(lambda: [task.cancel() for task in tuple(self._open)])
 
 
 def _cut_off(callback: Callback) -> GiveUp | Returned:
+    """What becomes of a callback that was open when the worker stopped."""
     if callback.target.at_most_once:
         return GiveUp("the worker stopped before the answer came: the outcome is unknown")
     return Returned("the worker stopped before the answer came")

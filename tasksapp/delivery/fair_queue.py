@@ -1,4 +1,4 @@
-"""Where callbacks wait for their turn: caps per process, biz type and host, and a fair order among those who wait."""
+"""Where callbacks wait for their turn: caps per process, biz type and host, and a fair order among those that wait."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tasksapp.delivery.callback import Callback
 WAITING_PER_OPEN = 2
 #: So many of a biz type may wait in any case.
 FEW = 10
-#: More may wait where their turn comes within this time, as fast as their biz type went lately.
-PATIENCE_SECONDS = 5.0
+#: More may wait where their turn comes within this time, if their biz type stays as fast as it was lately.
+LONGEST_WAIT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Caps:
-    """How much may be open at once.
+    """How many callbacks may be open at once.
 
     Args:
-        process: callbacks of this process.
+        process: of this process.
         biz_type: of one biz type.
         host: to one host.
     """
@@ -31,8 +31,13 @@ class Caps:
     host: int = 500
 
 
-class WaitingRoom:
-    """Lines of callbacks, one for each pair of biz type and host; each takes its turn. For one thread."""
+class FairQueue:
+    """A line of callbacks for each pair of biz type and host; the lines take turns. For one thread.
+
+    Args:
+        caps: how many may be open at once.
+        monotonic: gives monotonic seconds.
+    """
 
     def __init__(self, caps: Caps, monotonic: Callable[[], float]) -> None:
         self._caps = caps
@@ -46,23 +51,23 @@ class WaitingRoom:
         self._open_of_host: Counter[str] = Counter()
         self._open = 0
 
-    def enter(self, callback: Callback) -> bool:
-        """Lets a callback in; False where too many of its biz type wait already, and too slowly."""
+    def put(self, callback: Callback) -> bool:
+        """Lets a callback wait; False where too many of its biz type wait already and go too slowly."""
         target = callback.target
         waiting = self._waiting[target.biz_type]
         allowed = self._caps.biz_type * WAITING_PER_OPEN
         half = self._caps.process // 2
         if self._waiting.total() >= half:
-            # The other half is shared: a few slow biz types must not fill it, or hand-overs of all others would wait.
+            # The other half is shared: if a few slow biz types filled it, hand-overs of all others would wait.
             allowed = min(allowed, half // (len(self._waiting) + (not waiting)))
-        if waiting >= max(allowed, FEW) and waiting >= PATIENCE_SECONDS * self._rate(target.biz_type):
+        if waiting >= max(allowed, FEW) and waiting >= LONGEST_WAIT_SECONDS * self._rate(target.biz_type):
             return False
         self._waiting[target.biz_type] += 1
         self._lines.setdefault((target.biz_type, target.host), deque()).append(callback)
         return True
 
-    def leave(self) -> Iterator[Callback]:
-        """The callbacks that may be opened now; they count as open from here on."""
+    def take(self) -> Iterator[Callback]:
+        """The callbacks that may begin now; each counts as open from here on."""
         stuck = 0
         while self._lines and stuck < len(self._lines) and self._open < self._caps.process:
             (biz_type, host), line = next(iter(self._lines.items()))
@@ -85,12 +90,20 @@ class WaitingRoom:
             yield callback
 
     def done(self, callback: Callback) -> None:
-        """Counts an open callback out."""
+        """Counts an open callback as ended."""
         self._turn_second()
         self._done_now[callback.target.biz_type] += 1
         self._open_of_type[callback.target.biz_type] -= 1
         self._open_of_host[callback.target.host] -= 1
         self._open -= 1
+
+    def remove(self, biz_type: str | None = None) -> list[Callback]:
+        """Takes out the waiting callbacks of a biz type, or all of them, and gives them back."""
+        removed = [line for line in self._lines if biz_type in (None, line[0])]
+        waiting = [callback for line in removed for callback in self._lines.pop(line)]
+        self._waiting.subtract(callback.target.biz_type for callback in waiting)
+        self._waiting = +self._waiting
+        return waiting
 
     def _rate(self, biz_type: str) -> int:
         """How many of the biz type ended in the last full second, or in this one if those are more already."""
@@ -102,11 +115,3 @@ class WaitingRoom:
         if second != self._second:
             self._done_before = self._done_now if second == self._second + 1 else Counter()
             self._done_now, self._second = Counter(), second
-
-    def empty(self, biz_type: str | None = None) -> list[Callback]:
-        """Everybody who waits, or those of one biz type; they do not after that."""
-        emptied = [line for line in self._lines if biz_type in (None, line[0])]
-        waiting = [callback for line in emptied for callback in self._lines.pop(line)]
-        self._waiting.subtract(callback.target.biz_type for callback in waiting)
-        self._waiting = +self._waiting
-        return waiting

@@ -1,4 +1,4 @@
-"""Keeps the books of a dispatcher: writes outcomes in small batches and renews leases, in a thread of its own."""
+"""Writes a dispatcher's outcomes in small batches, and renews leases, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from delayhub.clock import Clock
 from tasksapp.delivery.callback import Callback
-from tasksapp.delivery.outcomes import Finding
-from tasksapp.delivery.sender import Clock
+from tasksapp.delivery.outcomes import CallbackResult
 
 logger = logging.getLogger(__name__)
 
-#: After the database refused a batch, it is tried again so many seconds later.
-REFUSED_SECONDS = 0.5
+#: After a batch could not be written, it is tried again so many seconds later.
+RETRY_SECONDS = 0.5
 
 
-class Clerk:
-    """Counts the callbacks that a process holds, from hand-over until their outcome is written.
+class OutcomeWriter:
+    """Holds the callbacks of a process, from hand-over until their outcome is written.
 
     Args:
-        write: writes outcomes; whatever it raises is logged, and the batch is kept and tried again one by one.
-        renew: renews the leases of the callbacks given and sets their new ends; gives back those that are lost.
-        close: called in the thread before it ends or rests, to close what it holds.
+        write: writes outcomes; an exception is logged, and the batch is kept and tried again one by one.
+        renew: renews the leases of callbacks and sets their new ends.
+        close: closes the thread's database connection; called before the thread ends or waits after a failure.
         clock: tells the time.
-        flush_size: outcomes that are written at once without waiting for more.
+        flush_size: so many outcomes are written at once without waiting for more.
         flush_seconds: how long an outcome waits for others.
-        lease_seconds: leases are renewed when a third of this has passed.
+        renew_seconds: how often leases are renewed.
     """
 
     def __init__(
         self,
         *,
-        write: Callable[[Sequence[Finding]], None],
+        write: Callable[[Sequence[CallbackResult]], None],
         renew: Callable[[Sequence[Callback]], None],
         close: Callable[[], None],
         clock: Clock,
         flush_size: int,
         flush_seconds: float,
-        lease_seconds: float,
+        renew_seconds: float,
     ) -> None:
         self._write = write
         self._renew = renew
@@ -47,19 +47,19 @@ class Clerk:
         self._clock = clock
         self._flush_size = flush_size
         self._flush_seconds = flush_seconds
-        self._renew_seconds = lease_seconds / 3
+        self._renew_seconds = renew_seconds
         self._held: dict[tuple[str, int], Callback] = {}
-        self._findings: deque[Finding] = deque()
-        #: So many are written one by one, after a batch was refused: perhaps for the fault of one of them.
-        self._alone = 0
+        self._results: deque[CallbackResult] = deque()
+        #: So many are written one by one after a batch failed: one of them may be the cause.
+        self._one_by_one = 0
         self._changed = threading.Condition()
         self._stopping = False
         self._next_renewal = 0.0
-        self._thread = threading.Thread(target=self._run, name="delayhub-clerk", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="delayhub-outcome-writer", daemon=True)
 
     @property
     def held(self) -> int:
-        """Callbacks whose outcome is not written yet."""
+        """How many callbacks have no written outcome yet."""
         return len(self._held)
 
     def start(self) -> None:
@@ -68,18 +68,18 @@ class Clerk:
         self._thread.start()
 
     def take(self, callbacks: Sequence[Callback], *, room: int) -> None:
-        """Counts callbacks in, and waits until there is room for them; their leases are renewed meanwhile."""
+        """Holds the callbacks, and waits until there is room for them; their leases are renewed meanwhile."""
         with self._changed:
             for callback in callbacks:
                 self._held[callback.job_id, callback.token] = callback
             self._changed.wait_for(lambda: len(self._held) - len(callbacks) < room or self._stopping)
 
-    def report(self, *findings: Finding) -> None:
-        """Takes outcomes, to be written soon."""
+    def report(self, *results: CallbackResult) -> None:
+        """Takes results; their outcomes are written soon."""
         with self._changed:
-            before = len(self._findings)
-            self._findings.extend(findings)
-            if not before or before < self._flush_size <= len(self._findings):
+            before = len(self._results)
+            self._results.extend(results)
+            if not before or before < self._flush_size <= len(self._results):
                 self._changed.notify_all()
 
     def wait_until_idle(self, timeout_seconds: float) -> bool:
@@ -88,14 +88,14 @@ class Clerk:
             return self._changed.wait_for(lambda: not self._held, timeout_seconds)
 
     def stop(self) -> None:
-        """Writes what is left, once, and ends the thread."""
+        """Tries once to write what is left, and ends the thread."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
         self._thread.join(10.0)
 
     def run_once(self) -> bool:
-        """Writes a batch, and renews leases when it is time; whether the database took it all."""
+        """Writes a batch, and renews leases when it is time; whether both succeeded."""
         written = self._flush()
         if self._clock.monotonic() >= self._next_renewal:
             self._next_renewal = self._clock.monotonic() + self._renew_seconds
@@ -106,50 +106,50 @@ class Clerk:
         while True:
             with self._changed:
                 self._changed.wait_for(self._has_work, self._renewal_in())
-                if self._findings and len(self._findings) < self._flush_size and not self._stopping:
-                    # A few ms for others to come, so that they are written together.
+                if self._results and len(self._results) < self._flush_size and not self._stopping:
+                    # Wait a few ms for more, so that they are written together.
                     self._changed.wait_for(self._is_full, self._flush_seconds)
-                if self._stopping and not self._findings:
+                if self._stopping and not self._results:
                     break
             done = self.run_once()
-            if not done and self._stopping and not self._alone:
+            if not done and self._stopping and not self._one_by_one:
                 break
             if not done:
                 self._close()
                 with self._changed:
-                    self._changed.wait_for(lambda: self._stopping, REFUSED_SECONDS)
+                    self._changed.wait_for(lambda: self._stopping, RETRY_SECONDS)
         self._close()
 
     def _has_work(self) -> bool:
-        return bool(self._findings) or self._stopping
+        return bool(self._results) or self._stopping
 
     def _is_full(self) -> bool:
-        return len(self._findings) >= self._flush_size or self._stopping
+        return len(self._results) >= self._flush_size or self._stopping
 
     def _renewal_in(self) -> float:
         return max(0.0, self._next_renewal - self._clock.monotonic())
 
     def _flush(self) -> bool:
         with self._changed:
-            size = 1 if self._alone else self._flush_size
-            batch = [self._findings.popleft() for _ in range(min(len(self._findings), size))]
+            size = 1 if self._one_by_one else self._flush_size
+            batch = [self._results.popleft() for _ in range(min(len(self._results), size))]
         if not batch:
             return True
-        self._alone = max(0, self._alone - 1)
+        self._one_by_one = max(0, self._one_by_one - 1)
         try:
             self._write(batch)
         except Exception:
             logger.exception("outcomes were not written, trying again", extra={"action": "write", "jobs": len(batch)})
             with self._changed:
                 if len(batch) > 1:
-                    self._findings.extendleft(reversed(batch))
-                    self._alone = len(batch)
+                    self._results.extendleft(reversed(batch))
+                    self._one_by_one = len(batch)
                 else:
-                    self._findings.append(batch[0])  # behind those that it must not hold up
+                    self._results.append(batch[0])  # behind the others, which it must not hold up
             return False
         with self._changed:
-            for finding in batch:
-                self._held.pop((finding.callback.job_id, finding.callback.token), None)
+            for result in batch:
+                self._held.pop((result.callback.job_id, result.callback.token), None)
             self._changed.notify_all()
         return True
 
@@ -162,6 +162,6 @@ class Clerk:
             self._renew(held)
         except Exception:
             logger.exception("leases were not renewed, trying again", extra={"action": "renew", "jobs": len(held)})
-            self._next_renewal = self._clock.monotonic() + REFUSED_SECONDS
+            self._next_renewal = self._clock.monotonic() + RETRY_SECONDS
             return False
         return True

@@ -10,9 +10,9 @@ from tasksapp.delivery.callback import Callback
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The receiver took it."""
+    """The receiver accepted it."""
 
-    #: The receiver wants the other pending jobs of the same business key called off.
+    #: Whether the receiver asked to cancel the other pending jobs of the same business key.
     cancel_others: bool = False
 
 
@@ -22,8 +22,8 @@ class Retry:
 
     Args:
         reason: a short sentence.
-        after_seconds: what the receiver asked for; None for the policy's own backoff.
-        unsent: whether it failed before the first byte of the request, for certain.
+        after_seconds: the wait that the receiver asked for; None for the policy's own backoff.
+        unsent: whether it certainly failed before the first byte of the request was sent.
     """
 
     reason: str
@@ -40,24 +40,24 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """It was not sent, for a reason of ours; no attempt is used."""
+    """It was not sent, for a reason on our side; no attempt is used."""
 
     reason: str
     after_seconds: float = 0.0
 
 
-Outcome = Delivered | Retry | GiveUp | Returned
+CallbackOutcome = Delivered | Retry | GiveUp | Returned
 
 
 class Response(NamedTuple):
-    """What the receiver answered, as far as it is kept."""
+    """The receiver's answer, as far as it is kept."""
 
     status_code: int
     headers: dict[str, str]
     body: str
 
 
-class Finding(NamedTuple):
+class CallbackResult(NamedTuple):
     """A callback and what became of it.
 
     Args:
@@ -69,18 +69,18 @@ class Finding(NamedTuple):
     """
 
     callback: Callback
-    outcome: Outcome
+    outcome: CallbackOutcome
     started_ms: int = 0
     duration_ms: int = 0
     response: Response | None = None
 
     @property
     def receiver_is_down(self) -> bool:
-        """Whether it failed in a way that others to the same receiver will share."""
+        """Whether it failed in a way that other callbacks to the same receiver will share."""
         down = self.response is None or self.response.status_code >= 500
         return down and isinstance(self.outcome, Retry)
 
     @property
     def lateness_ms(self) -> int:
-        """From when the attempt should have begun to when it did."""
+        """How much later than planned the attempt began."""
         return self.started_ms - self.callback.run_at_ms

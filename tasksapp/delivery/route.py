@@ -1,4 +1,4 @@
-"""Where the callbacks of a target go, as aiohttp's connector asks for it, and the bytes that all of them begin with."""
+"""Route: where a target's callbacks go, as aiohttp's connector needs it, and the bytes that all of them begin with."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BREAKS = re.compile(r"[\x00\r\n]")
 
 
 class Route(aiohttp.ClientRequest):
-    """A request that is never sent itself: it knows its URL, its connection key and its headers, for all of a target.
+    """The URL, connection key and headers that all callbacks of a target share. It is never sent itself.
 
-    Made inside the loop, once for a target; raises aiohttp.InvalidURL where the URL is none, ValueError where a header
-    would be more than one.
+    Made inside the loop, once for each target. Raises aiohttp.InvalidURL where the URL is not valid, ValueError where a
+    header holds a line break.
 
     Args:
         target: where to.
@@ -29,7 +29,7 @@ class Route(aiohttp.ClientRequest):
     """
 
     def __init__(self, target: Target, *, user_agent: str) -> None:
-        # A dict that knows that header names have no case: what is ours replaces what a biz type adds.
+        # Header names have no case, so ours replace those that a biz type adds.
         headers = CIMultiDict(target.headers)
         headers.update(
             {"Content-Type": "application/json", "User-Agent": user_agent, "Accept-Encoding": "identity"},
@@ -38,20 +38,20 @@ class Route(aiohttp.ClientRequest):
         if target.authorization:
             headers["Authorization"] = target.authorization
         super().__init__(target.method, _url(target.url), headers=headers, loop=asyncio.get_running_loop())
-        # The requests that are sent have bodies of their own lengths.
+        # Each callback has a body of its own length.
         del self.headers["Content-Length"]
         self._key = super().connection_key
-        #: The request line and the headers that all callbacks share, as far as they go.
+        #: The request line and the headers that all callbacks share.
         self.head = f"{self.method} {self.url.raw_path_qs} HTTP/1.1\r\n{header_lines(self.headers)}"
 
     @property
     def connection_key(self) -> ConnectionKey:
-        """Which connections will do."""
+        """Which connections can be used."""
         return self._key
 
 
 def header_lines(headers: Mapping[str, str]) -> str:
-    """Headers as they are sent; ValueError where one would be more than one line."""
+    """Headers as they are sent. Raises ValueError where one holds a line break."""
     for name, value in headers.items():
         if _BREAKS.search(name) or _BREAKS.search(value):
             raise ValueError(f"a header may not hold a line break: {name!r}")

@@ -1,20 +1,19 @@
-"""Sends one callback and says what became of it: one total timeout, capped answers, no redirects, no surprises."""
+"""Sends one callback and gives back what became of it: one total timeout, capped answers, no redirects."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import UTC, datetime
-from typing import Protocol
 
 import aiohttp
 
+from delayhub.clock import Clock, moment
 from delayhub.webhooks.signature import BadSecret, sign
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.answers import judge
 from tasksapp.delivery.callback import Callback, Target
-from tasksapp.delivery.connections import Answer, Way, Wire, way
-from tasksapp.delivery.outcomes import Finding, GiveUp, Outcome, Response, Retry, Returned
+from tasksapp.delivery.connections import Answer, Connections, ConnectionState, connection_state
+from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, GiveUp, Response, Retry, Returned
 from tasksapp.delivery.route import Route, header_lines
 
 logger = logging.getLogger(__name__)
@@ -25,19 +24,11 @@ MAX_HEADERS, MAX_HEADER_LENGTH = 50, 500
 MAX_ROUTES = 1_000
 
 
-class Clock(Protocol):
-    """Tells Unix time in ms and a monotonic time in seconds."""
-
-    def now_ms(self) -> int: ...
-
-    def monotonic(self) -> float: ...
-
-
 class Sender:
     """Sends callbacks over pooled connections. Made, used and closed inside one event loop.
 
     Args:
-        guard: says which addresses may be dialled.
+        guard: says which addresses may be connected to.
         clock: tells the time for signatures and lateness.
         response_bytes: how much of a response body is read and kept.
         user_agent: what receivers see.
@@ -46,9 +37,9 @@ class Sender:
     def __init__(self, *, guard: AddressGuard, clock: Clock, response_bytes: int, user_agent: str = "DelayHub") -> None:
         self._clock = clock
         self._user_agent = user_agent
-        self._pooled = Wire(guard, keep=True, answer_bytes=response_bytes)
-        # For callbacks that must not meet a connection which its server is just closing.
-        self._fresh = Wire(guard, keep=False, answer_bytes=response_bytes)
+        self._pooled = Connections(guard, keep=True, answer_bytes=response_bytes)
+        # For callbacks that must not be sent on a connection which the server may just be closing.
+        self._fresh = Connections(guard, keep=False, answer_bytes=response_bytes)
         self._routes: dict[int, tuple[Target, Route]] = {}
 
     async def close(self) -> None:
@@ -56,13 +47,13 @@ class Sender:
         await self._pooled.close()
         await self._fresh.close()
 
-    async def send(self, callback: Callback) -> Finding:
-        """Sends it once; a second time, as the same attempt, only where a reused connection had been closed."""
+    async def send(self, callback: Callback) -> CallbackResult:
+        """Sends it once; again, within the same attempt, only where a reused connection had been closed."""
         started_ms, began = self._clock.now_ms(), self._clock.monotonic()
         target = callback.target
-        outcome: Outcome
+        outcome: CallbackOutcome
         response: Response | None = None
-        way.set(Way.CONNECTING)
+        connection_state.set(ConnectionState.CONNECTING)
         try:
             headers = _headers(callback, started_ms)
             async with asyncio.timeout(target.timeout_seconds):
@@ -71,11 +62,11 @@ class Sender:
             outcome = judge(target, answer.status_code, answer.headers, now_ms=started_ms + duration_ms)
             response = _response(answer)
         except BadSecret as error:
-            return Finding(callback, Returned(f"system: {error}", after_seconds=60))
+            return CallbackResult(callback, Returned(f"system: {error}", after_seconds=60))
         except Exception as error:
             duration_ms = self._ms_since(began)
-            outcome = _failure(error, callback, unsent=way.get() is Way.CONNECTING)
-        return Finding(callback, outcome, started_ms, duration_ms, response)
+            outcome = _failure(error, callback, unsent=connection_state.get() is ConnectionState.CONNECTING)
+        return CallbackResult(callback, outcome, started_ms, duration_ms, response)
 
     def _ms_since(self, began: float) -> int:
         return round((self._clock.monotonic() - began) * 1000)
@@ -87,12 +78,12 @@ class Sender:
         try:
             return await self._pooled.exchange(route, headers, callback.body)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            if way.get() is not Way.REUSED:
+            if connection_state.get() is not ConnectionState.REUSED:
                 raise
         return await self._fresh.exchange(route, headers, callback.body)
 
     def _route(self, target: Target) -> Route:
-        # By identity, since a target is made once for each edit of its biz type, and comparing would cost more.
+        # By identity: a target is made once for each edit of its biz type, and comparing would cost more.
         known = self._routes.get(id(target))
         if known is not None:
             return known[1]
@@ -104,9 +95,9 @@ class Sender:
 
 
 def _headers(callback: Callback, started_ms: int) -> str:
-    """The header lines that are this callback's own."""
+    """The header lines that only this callback has."""
     timestamp = started_ms // 1000
-    due = datetime.fromtimestamp(callback.due_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    due = moment(callback.due_ms).isoformat(timespec="milliseconds")
     lines = (
         f"webhook-id: {callback.job_id}\r\nwebhook-timestamp: {timestamp}\r\n"
         f"delayhub-due-at: {due}\r\ndelayhub-lateness-ms: {started_ms - callback.run_at_ms}\r\n"
@@ -126,7 +117,7 @@ def _response(answer: Answer) -> Response:
     return Response(answer.status_code, kept, _text(answer.body.decode("utf-8", "replace")))
 
 
-def _failure(error: Exception, callback: Callback, *, unsent: bool) -> Outcome:
+def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackOutcome:
     refusal = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     match refusal:
         case AddressRefused():
@@ -145,7 +136,7 @@ def _failure(error: Exception, callback: Callback, *, unsent: bool) -> Outcome:
 
 
 def _text(value: str) -> str:
-    """Text that a database takes: no NUL, no half surrogates."""
+    """Text that a database accepts: no NUL, no lone surrogates."""
     if value.isascii() and "\x00" not in value:
         return value
     return value.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")

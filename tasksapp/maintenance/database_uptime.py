@@ -69,4 +69,4 @@ def _unnoticed_seconds() -> float:
     another third.
     """
     known = options()
-    return known.lease_seconds / 3 + 2 * known.sweep_seconds
+    return known.renew_seconds + 2 * known.sweep_seconds

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import router
 
-from delayhub.celery_support.job_store import JobTask, Outcome
+from delayhub.celery_support.job_store import JobTask, TaskOutcome
 from tasksapp import jobs
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob
@@ -84,7 +84,7 @@ class TableStore:
 
     def run(
         self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
-    ) -> Outcome:
+    ) -> TaskOutcome:
         """Takes the row, calls the function, writes the outcome."""
         return run_task(UUID(job_id), call, worker=worker, now_ms=now_ms, using=router.db_for_write(Job))
 

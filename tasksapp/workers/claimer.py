@@ -19,7 +19,7 @@ from tasksapp.biz_types.target import target_of
 from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.dispatcher import Dispatcher
-from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Retry, Returned
+from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
 from tasksapp.jobs import completion as verdicts
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
 from tasksapp.jobs.verbs import Verb
@@ -114,18 +114,18 @@ class Courier:
             write_outcomes(unsent, now=now, worker=self.worker, using=self.using)
         dispatcher.hand_over(callbacks)
 
-    def write(self, findings: Sequence[Finding]) -> None:
+    def write(self, results: Sequence[CallbackResult]) -> None:
         """Writes outcomes, and sets the timers of those that run again."""
         now = moment(self.clock.now_ms())
-        finished = {finding.callback.job_id: self._finished(finding, now=now) for finding in findings}
+        finished = {result.callback.job_id: self._finished(result, now=now) for result in results}
         written = write_outcomes(list(finished.values()), now=now, worker=self.worker, using=self.using)
         again: list[Timer] = []
         slots: dict[tuple[str, str], list[UUID]] = defaultdict(list)
-        for finding in findings:
-            claimed = _claimed(finding)
-            outcome = finished[finding.callback.job_id]
+        for result in results:
+            claimed = _claimed(result)
+            outcome = finished[result.callback.job_id]
             # Not only where the row says so: an open breaker lets one job through at a time.
-            if claimed.biz_type.max_in_flight is not None or not isinstance(finding.outcome, Delivered):
+            if claimed.biz_type.max_in_flight is not None or not isinstance(result.outcome, Delivered):
                 slots[claimed.biz_type.lane, claimed.biz_type.code].append(claimed.job.id)
             if claimed.job.id not in written:
                 logger.warning(
@@ -135,15 +135,15 @@ class Courier:
                 )
             elif outcome.status == Status.PENDING:
                 again.append(Timer.of(claimed.job, claimed.biz_type, at=outcome.next_run_at))
-        self._note_failures(findings, now=now)
+        self._note_failures(results, now=now)
         for (lane, code), ids in slots.items():
             settle(lane, code, ids)
         if again:
             # Exact, since the timers of this attempt may still be leased: an ack that comes later must not end these.
             move(again)
-        for finding in findings:
-            if isinstance(finding.outcome, Delivered) and finding.outcome.cancel_others:
-                self._cancel_others(_claimed(finding))
+        for result in results:
+            if isinstance(result.outcome, Delivered) and result.outcome.cancel_others:
+                self._cancel_others(_claimed(result))
 
     def renew(self, callbacks: Sequence[Callback]) -> None:
         """Renews the leases of callbacks; those that are lost end at once, so that they are not begun."""
@@ -166,36 +166,36 @@ class Courier:
         """Closes this thread's connection."""
         connections[self.using].close()
 
-    def _finished(self, finding: Finding, *, now: datetime) -> Finished:
-        job, biz_type, token = _claimed(finding).job, _claimed(finding).biz_type, finding.callback.token
-        match finding.outcome:
+    def _finished(self, result: CallbackResult, *, now: datetime) -> Finished:
+        job, biz_type, token = _claimed(result).job, _claimed(result).biz_type, result.callback.token
+        match result.outcome:
             case Delivered():
-                return verdicts.succeeded(job, biz_type, token=token, tried=_tried(finding, ""))
+                return verdicts.succeeded(job, biz_type, token=token, tried=_tried(result, ""))
             case Retry(reason, after_seconds, unsent):
                 return verdicts.failed(
                     job,
                     biz_type,
                     token=token,
-                    tried=_tried(finding, reason),
+                    tried=_tried(result, reason),
                     now=now,
                     retry_after_seconds=after_seconds,
                     unsent=unsent,
                 )
             case GiveUp(reason):
-                return verdicts.gave_up(job, biz_type, token=token, tried=_tried(finding, reason), reason=reason)
+                return verdicts.gave_up(job, biz_type, token=token, tried=_tried(result, reason), reason=reason)
             case Returned(reason, after_seconds):
                 at = now + timedelta(seconds=after_seconds) if after_seconds else None
                 return verdicts.given_back(job, biz_type, token=token, reason=reason, at=at)
 
-    def _note_failures(self, findings: Sequence[Finding], *, now: datetime) -> None:
+    def _note_failures(self, results: Sequence[CallbackResult], *, now: datetime) -> None:
         """Opens the breakers of biz types whose receivers are down, and heals those whose are up again."""
-        by_biz_type: dict[int, list[Finding]] = defaultdict(list)
-        for finding in findings:
-            if not isinstance(finding.outcome, Returned):
-                by_biz_type[_claimed(finding).biz_type.id].append(finding)
+        by_biz_type: dict[int, list[CallbackResult]] = defaultdict(list)
+        for result in results:
+            if not isinstance(result.outcome, Returned):
+                by_biz_type[_claimed(result).biz_type.id].append(result)
         for group in by_biz_type.values():
             biz_type = _claimed(group[0]).biz_type
-            failed = sum(finding.receiver_is_down for finding in group)
+            failed = sum(result.receiver_is_down for result in group)
             gate, now_ms = gate_of(biz_type, now=now), self.clock.now_ms()
             if self._failures.note(biz_type, gate, failed=failed, succeeded=failed < len(group), now_ms=now_ms):
                 self.on_broken(biz_type.code)
@@ -237,19 +237,19 @@ def _capped(using: str) -> Iterable[tuple[str, str]]:
     return BizType.objects.using(using).filter(max_in_flight__isnull=False).values_list("lane", "code")
 
 
-def _claimed(finding: Finding) -> Claimed:
-    context = finding.callback.context
+def _claimed(result: CallbackResult) -> Claimed:
+    context = result.callback.context
     assert isinstance(context, Claimed)
     return context
 
 
-def _tried(finding: Finding, error: str) -> Tried:
-    claimed, response = _claimed(finding), finding.response
+def _tried(result: CallbackResult, error: str) -> Tried:
+    claimed, response = _claimed(result), result.response
     return Tried(
         number=verdicts.attempt_number(claimed.job, claimed.biz_type),
-        started_at=moment(finding.started_ms),
-        duration_ms=finding.duration_ms,
-        lateness_ms=finding.lateness_ms,
+        started_at=moment(result.started_ms),
+        duration_ms=result.duration_ms,
+        lateness_ms=result.lateness_ms,
         status_code=response.status_code if response else None,
         response_headers=response.headers if response else {},
         response_body=response.body if response else "",

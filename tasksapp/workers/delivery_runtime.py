@@ -16,7 +16,7 @@ from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.dispatcher import Dispatcher
 from tasksapp.delivery.fair_queue import Caps
-from tasksapp.delivery.outcome_writer import Clerk
+from tasksapp.delivery.outcome_writer import OutcomeWriter
 from tasksapp.delivery.sender import Sender
 from tasksapp.models import Job
 from tasksapp.timers.lanes import client
@@ -36,18 +36,18 @@ class PostOffice:
         self.clock = RedisClock(client)
         self.courier = Courier(clock=self.clock, worker=worker_name(), using=router.db_for_write(Job))
         now = options()
-        self.clerk = Clerk(
+        self.outcome_writer = OutcomeWriter(
             write=self.courier.write,
             renew=self.courier.renew,
             close=self.courier.close,
             clock=self.clock,
             flush_size=now.flush_size,
             flush_seconds=now.flush_seconds,
-            lease_seconds=now.lease_seconds,
+            renew_seconds=now.renew_seconds,
         )
         self.dispatcher = Dispatcher(
             self._make_sender,
-            clerk=self.clerk,
+            writer=self.outcome_writer,
             caps=Caps(process=now.dispatcher_concurrency, biz_type=now.biz_type_concurrency, host=now.host_concurrency),
             clock=self.clock,
         )

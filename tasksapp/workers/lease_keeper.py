@@ -85,7 +85,7 @@ class LeaseKeeper:
         pause = threading.Event()  # never set: its timeout is the pause
         while True:
             self._busy.wait()
-            pause.wait(options().lease_seconds / 3)
+            pause.wait(options().renew_seconds)
             try:
                 self.run_once()
             except Error as error:

@@ -13,7 +13,7 @@ from uuid import UUID
 from celery.exceptions import Ignore, Reject, Retry
 from django.db import InterfaceError, OperationalError, connections
 
-from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, Outcome
+from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, TaskOutcome
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.conf import options
 from tasksapp.jobs import completion as verdicts
@@ -39,7 +39,7 @@ os.register_at_fork(after_in_child=lease_keeper.forget)
 LOCKED_WAIT = timedelta(milliseconds=200)
 
 
-def run_task(job_id: UUID, call: Call, *, worker: str, now_ms: int, using: str) -> Outcome:
+def run_task(job_id: UUID, call: Call, *, worker: str, now_ms: int, using: str) -> TaskOutcome:
     """Claims the row, calls the function with the row's arguments, and writes how it went."""
     clock.sync()
     now = max(_now(), datetime.fromtimestamp(now_ms / 1000, UTC))
@@ -91,7 +91,7 @@ def _arm_again(job_id: UUID, moment: datetime, *, using: str) -> None:
     move([Timer.of(job, job.biz_type, at=moment)])
 
 
-def _run(job: ClaimedJob, biz_type: BizType, call: Call, *, token: int, worker: str, using: str) -> Outcome:
+def _run(job: ClaimedJob, biz_type: BizType, call: Call, *, token: int, worker: str, using: str) -> TaskOutcome:
     started_at, started = _now(), clock.monotonic()
     error: Exception | None = None
     result: Any = None

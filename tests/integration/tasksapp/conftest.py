@@ -83,7 +83,7 @@ def fire(lane: TimerLane, ends_office: None) -> Fire:
         ids = [job_id for batch in claim.batches for job_id in batch.ids]
         deliver(ids, lane=lane.name, now_ms=claim.now_ms)
         lane.acknowledge(leases_of(claim, lane=lane.name))
-        assert post_office().clerk.wait_until_idle(20)
+        assert post_office().outcome_writer.wait_until_idle(20)
         return ids
 
     return fire

@@ -181,7 +181,7 @@ def test_a_cancelled_job_is_never_delivered(make_biz_type: MakeBizType, receiver
 
     deliver([str(job_id)], lane=lane.name, now_ms=claim.now_ms)
 
-    assert post_office().clerk.wait_until_idle(20)
+    assert post_office().outcome_writer.wait_until_idle(20)
     assert receiver.received == []
     assert Job.objects.get().status == Status.CANCELLED
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tasksapp.delivery.address_guard import AddressGuard
-from tasksapp.delivery.outcomes import Finding, Retry
+from tasksapp.delivery.outcomes import CallbackResult, Retry
 from tasksapp.delivery.sender import Sender
 from tests.callbacks import CLOCK, callback
 
@@ -64,16 +64,16 @@ def answering(response: bytes) -> Handler:
     return handle
 
 
-def outcome_of(handler: Handler, **fields: Any) -> Finding:
+def outcome_of(handler: Handler, **fields: Any) -> CallbackResult:
     """What becomes of one callback to such a receiver."""
 
-    async def run() -> Finding:
+    async def run() -> CallbackResult:
         async with listening(handler) as port, sending() as sender:
             return await sender.send(callback(f"http://127.0.0.1:{port}/", **fields))
 
     return asyncio.run(run())
 
 
-def failed(finding: Finding) -> Retry:
-    assert isinstance(finding.outcome, Retry), finding.outcome
-    return finding.outcome
+def failed(result: CallbackResult) -> Retry:
+    assert isinstance(result.outcome, Retry), result.outcome
+    return result.outcome

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tasksapp.delivery.outcomes import Delivered, Finding
+from tasksapp.delivery.outcomes import CallbackResult, Delivered
 from tests.callbacks import callback
 from tests.integration.tasksapp.delivery.raw_receiver import (
     answering,
@@ -31,14 +31,14 @@ def test_a_connection_that_its_server_had_closed_is_replaced_within_the_attempt(
         # A server that drops a kept connection as soon as it is used again, without an answer.
         await reader.readexactly(1)
 
-    async def run() -> list[Finding]:
+    async def run() -> list[CallbackResult]:
         async with listening(once_each) as port, sending() as sender:
             one = callback(f"http://127.0.0.1:{port}/")
             return [await sender.send(one), await sender.send(one)]
 
-    findings = asyncio.run(run())
+    results = asyncio.run(run())
 
-    assert [finding.outcome for finding in findings] == [Delivered(), Delivered()]
+    assert [result.outcome for result in results] == [Delivered(), Delivered()]
     assert seen == [1, 1]
 
 
@@ -58,27 +58,27 @@ def test_an_answer_that_nobody_asked_for_answers_nothing() -> None:
             answered.clear()
             chattered.set()
 
-    async def run() -> list[Finding]:
-        findings = []
+    async def run() -> list[CallbackResult]:
+        results = []
         async with listening(chatter) as port, sending() as sender:
             for _ in range(3):
-                findings.append(await sender.send(callback(f"http://127.0.0.1:{port}/")))
+                results.append(await sender.send(callback(f"http://127.0.0.1:{port}/")))
                 answered.set()
                 await chattered.wait()
                 chattered.clear()
                 # It is in the socket; the loop reads it in one of its next turns.
                 for _ in range(5):
                     await asyncio.sleep(0)
-        return findings
+        return results
 
     answered, chattered = asyncio.Event(), asyncio.Event()
 
-    assert [finding.outcome for finding in asyncio.run(run())] == [Delivered()] * 3
+    assert [result.outcome for result in asyncio.run(run())] == [Delivered()] * 3
     assert seen == 3
 
 
 def test_a_header_that_would_be_two_is_never_sent() -> None:
-    async def run() -> Finding:
+    async def run() -> CallbackResult:
         async with listening(answering(b"")) as port, sending() as sender:
             return await sender.send(callback(f"http://127.0.0.1:{port}/", headers=(("X-Team", "a\r\nX-Evil: b"),)))
 
@@ -97,9 +97,9 @@ def test_a_request_that_fails_on_a_fresh_connection_is_sent_once(method: str) ->
         await read_request(reader)
         seen += 1
 
-    finding = outcome_of(drop, method=method)
+    result = outcome_of(drop, method=method)
 
-    assert not failed(finding).unsent
+    assert not failed(result).unsent
     assert seen == 1
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from delayhub.local.redis_server import free_port
 from tasksapp.delivery.address_guard import AddressGuard
-from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp
+from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp
 from tests.callbacks import callback
 from tests.integration.tasksapp.delivery.raw_receiver import (
     answering,
@@ -30,11 +30,11 @@ def test_a_receiver_that_never_answers_is_given_up_after_the_timeout() -> None:
     async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    finding = outcome_of(hang, timeout_seconds=0.2)
+    result = outcome_of(hang, timeout_seconds=0.2)
 
-    assert failed(finding).reason == "no whole answer within 0.2 s"
-    assert not failed(finding).unsent
-    assert 190 <= finding.duration_ms < 2_000
+    assert failed(result).reason == "no whole answer within 0.2 s"
+    assert not failed(result).unsent
+    assert 190 <= result.duration_ms < 2_000
 
 
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"])
@@ -46,10 +46,10 @@ def test_a_receiver_that_drips_is_given_up_after_the_timeout(head: bytes) -> Non
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    finding = outcome_of(drip, timeout_seconds=0.3)
+    result = outcome_of(drip, timeout_seconds=0.3)
 
-    assert failed(finding).reason == "no whole answer within 0.3 s"
-    assert finding.duration_ms < 2_000
+    assert failed(result).reason == "no whole answer within 0.3 s"
+    assert result.duration_ms < 2_000
 
 
 def test_an_endless_body_is_read_up_to_the_cap() -> None:
@@ -60,22 +60,22 @@ def test_an_endless_body_is_read_up_to_the_cap() -> None:
             writer.write(b"x" * 65_536)
             await writer.drain()
 
-    finding = outcome_of(pour)
+    result = outcome_of(pour)
 
-    assert finding.outcome == Delivered()
-    assert finding.response is not None
-    assert finding.response.body == "x" * 100
+    assert result.outcome == Delivered()
+    assert result.response is not None
+    assert result.response.body == "x" * 100
 
 
 def test_a_gzip_bomb_is_not_unpacked() -> None:
     bomb = gzip.compress(b"\0" * 50_000_000)
     head = b"HTTP/1.1 500 No\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)
 
-    finding = outcome_of(answering(head + bomb))
+    result = outcome_of(answering(head + bomb))
 
-    assert failed(finding).reason == "status 500"
-    assert finding.response is not None
-    assert len(finding.response.body) <= 100
+    assert failed(result).reason == "status 500"
+    assert result.response is not None
+    assert len(result.response.body) <= 100
 
 
 @pytest.mark.parametrize(
@@ -124,16 +124,16 @@ def test_informational_answers_without_end_are_given_up() -> None:
 def test_what_a_database_cannot_take_is_taken_out_of_an_answer() -> None:
     response = b"HTTP/1.1 500 No\r\nX-Odd: \xff\xfe\r\nContent-Length: 5\r\n\r\na\x00b\xff!"
 
-    finding = outcome_of(answering(response))
+    result = outcome_of(answering(response))
 
-    assert finding.response is not None
-    assert "\x00" not in finding.response.body
-    finding.response.body.encode()
-    finding.response.headers["X-Odd"].encode()
+    assert result.response is not None
+    assert "\x00" not in result.response.body
+    result.response.body.encode()
+    result.response.headers["X-Odd"].encode()
 
 
 def test_a_refused_connection_is_proved_unsent() -> None:
-    async def run() -> Finding:
+    async def run() -> CallbackResult:
         async with sending() as sender:
             return await sender.send(callback(f"http://127.0.0.1:{free_port()}/"))
 
@@ -141,7 +141,7 @@ def test_a_refused_connection_is_proved_unsent() -> None:
 
 
 def test_a_name_that_does_not_resolve_is_proved_unsent() -> None:
-    async def run() -> Finding:
+    async def run() -> CallbackResult:
         async with sending() as sender:
             return await sender.send(callback("http://nobody.invalid/"))
 
@@ -155,15 +155,15 @@ def test_a_name_that_leads_to_a_private_address_is_not_dialled() -> None:
         nonlocal calls
         calls += 1
 
-    async def run() -> list[Finding]:
+    async def run() -> list[CallbackResult]:
         async with listening(count) as port, sending(allowed=()) as sender:
             # By name, by address, and in the spellings that get past a check of the URL alone.
             hosts = ("localhost", "127.0.0.1", "127.1", "2130706433", "[::ffff:127.0.0.1]")
             return [await sender.send(callback(f"http://{host}:{port}/")) for host in hosts]
 
-    findings = asyncio.run(run())
+    results = asyncio.run(run())
 
-    assert [type(finding.outcome) for finding in findings] == [GiveUp] * 5
+    assert [type(result.outcome) for result in results] == [GiveUp] * 5
     assert calls == 0
 
 
@@ -173,7 +173,7 @@ def test_a_name_that_is_rebound_after_it_was_checked_is_still_not_dialled(monkey
     def resolve(host: str, port: int, *_: object, **__: object) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), port))]
 
-    async def run() -> Finding:
+    async def run() -> CallbackResult:
         # The first look-up, as a check of the form would do it, sees a public address.
         AddressGuard().check(str(socket.getaddrinfo("rebind.example", 80)[0][4][0]))
         async with sending(allowed=()) as sender:
@@ -193,14 +193,14 @@ def test_cookies_redirects_and_proxies_are_ignored(monkeypatch: pytest.MonkeyPat
         heads.append(await read_request(reader))
         writer.write(b"HTTP/1.1 307 Go\r\nLocation: /elsewhere\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n")
 
-    async def run() -> list[Finding]:
+    async def run() -> list[CallbackResult]:
         async with listening(tempt) as port, sending() as sender:
             one = callback(f"http://127.0.0.1:{port}/")
             return [await sender.send(one), await sender.send(one)]
 
-    findings = asyncio.run(run())
+    results = asyncio.run(run())
 
-    assert [failed(finding).reason for finding in findings] == ["status 307: redirects are not followed"] * 2
+    assert [failed(result).reason for result in results] == ["status 307: redirects are not followed"] * 2
     assert len(heads) == 2
     assert not any(b"cookie" in head.lower() for head in heads)
 
@@ -227,7 +227,7 @@ def test_a_certificate_that_cannot_be_trusted_ends_it_before_a_byte_is_sent(cert
         await read_request(reader)
         requests += 1
 
-    async def run() -> Finding:
+    async def run() -> CallbackResult:
         async with listening(count, ssl=context) as port, sending() as sender:
             return await sender.send(callback(f"https://127.0.0.1:{port}/"))
 
@@ -244,7 +244,7 @@ def test_a_trusted_certificate_of_another_host_ends_it_too(certificate: Path, mo
     trusting = ssl.create_default_context(cafile=str(certificate))
     monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", trusting)
 
-    async def run() -> Finding:
+    async def run() -> CallbackResult:
         async with listening(answering(b"HTTP/1.1 204 No Content\r\n\r\n"), ssl=context) as port, sending() as sender:
             return await sender.send(callback(f"https://127.0.0.1:{port}/"))
 
@@ -255,7 +255,7 @@ def test_a_trusted_certificate_of_another_host_ends_it_too(certificate: Path, mo
 
 
 def test_a_receiver_that_speaks_no_tls_is_a_failed_attempt() -> None:
-    async def run() -> Finding:
+    async def run() -> CallbackResult:
         async with listening(answering(b"HTTP/1.1 400 Bad\r\n\r\n")) as port, sending() as sender:
             return await sender.send(callback(f"https://127.0.0.1:{port}/"))
 

@@ -8,7 +8,7 @@ from celery.exceptions import Ignore, Retry
 
 from delayhub.celery_support import job_store as module
 from delayhub.celery_support.delayed_task import JOB_HEADER, DelayedTask, delayed_task
-from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, Outcome, register_job_store
+from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, TaskOutcome, register_job_store
 from delayhub.errors import JobStoreMissing
 from tests.task_messages import message_of
 
@@ -22,7 +22,7 @@ class ListStore:
 
     def __init__(self) -> None:
         self.scheduled: list[dict[str, Any]] = []
-        self.outcome: Outcome | None = None
+        self.outcome: TaskOutcome | None = None
 
     def schedule(self, task: DelayedTask[..., Any], **asked: Any) -> Any:
         self.scheduled.append({"biz_type": task.biz_type, "max_attempts": task.job_max_attempts, **asked})
@@ -30,7 +30,7 @@ class ListStore:
 
     def run(
         self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
-    ) -> Outcome:
+    ) -> TaskOutcome:
         if self.outcome is not None:
             return self.outcome
         asked = self.scheduled[int(job_id) - 1]

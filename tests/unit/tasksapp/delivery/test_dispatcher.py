@@ -12,9 +12,9 @@ import pytest
 
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.dispatcher import Dispatcher
-from tasksapp.delivery.fair_queue import Caps, WaitingRoom
-from tasksapp.delivery.outcome_writer import Clerk
-from tasksapp.delivery.outcomes import Delivered, Finding, GiveUp, Returned
+from tasksapp.delivery.fair_queue import Caps, FairQueue
+from tasksapp.delivery.outcome_writer import OutcomeWriter
+from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Returned
 from tests.callbacks import CLOCK, callback
 
 
@@ -44,7 +44,7 @@ class Obedient:
         self.changed = threading.Condition()
         self._released = asyncio.Event()
 
-    async def send(self, one: Callback) -> Finding:
+    async def send(self, one: Callback) -> CallbackResult:
         with self.changed:
             self.open.append(one.job_id)
             self.most_open = max(self.most_open, len(self.open))
@@ -59,7 +59,7 @@ class Obedient:
         with self.changed:
             self.sent.append(one.job_id)
             self.changed.notify_all()
-        return Finding(callback=one, outcome=Delivered(), started_ms=1)
+        return CallbackResult(callback=one, outcome=Delivered(), started_ms=1)
 
     async def close(self) -> None:
         self._released.set()
@@ -71,43 +71,43 @@ class Obedient:
 
 @dataclass
 class Books:
-    """What the clerk wrote."""
+    """What the writer wrote."""
 
-    findings: list[Finding] = field(default_factory=list)
+    results: list[CallbackResult] = field(default_factory=list)
     renewals: int = 0
     refusals: int = 0
     poison: str = ""
 
-    def write(self, findings: Sequence[Finding]) -> None:
-        if any(finding.callback.job_id == self.poison for finding in findings):
+    def write(self, results: Sequence[CallbackResult]) -> None:
+        if any(result.callback.job_id == self.poison for result in results):
             raise OverflowError("this outcome cannot be written")
         if self.refusals:
             self.refusals -= 1
             raise RuntimeError("the database is away")
-        self.findings += findings
+        self.results += results
 
     def renew(self, callbacks: Sequence[Callback]) -> None:
         self.renewals += len(callbacks)
 
     def outcome_of(self, one: Callback) -> object:
-        return next(finding.outcome for finding in self.findings if finding.callback is one)
+        return next(result.outcome for result in self.results if result.callback is one)
 
 
 @contextmanager
-def running(sender: Obedient, books: Books, caps: Caps | None = None) -> Iterator[tuple[Dispatcher, Clerk]]:
-    clerk = Clerk(
+def running(sender: Obedient, books: Books, caps: Caps | None = None) -> Iterator[tuple[Dispatcher, OutcomeWriter]]:
+    writer = OutcomeWriter(
         write=books.write,
         renew=books.renew,
         close=lambda: None,
         clock=CLOCK,
         flush_size=10,
         flush_seconds=0.001,
-        lease_seconds=60,
+        renew_seconds=20,
     )
-    dispatcher = Dispatcher(lambda: sender, clerk=clerk, caps=caps, clock=CLOCK)
+    dispatcher = Dispatcher(lambda: sender, writer=writer, caps=caps, clock=CLOCK)
     dispatcher.start()
     try:
-        yield dispatcher, clerk
+        yield dispatcher, writer
     finally:
         dispatcher.stop(drain_seconds=0.1)
 
@@ -116,22 +116,22 @@ def test_every_callback_is_sent_and_written_once() -> None:
     sender, books = Obedient(), Books()
     jobs = [numbered(n) for n in range(55)]
 
-    with running(sender, books) as (dispatcher, clerk):
+    with running(sender, books) as (dispatcher, writer):
         dispatcher.hand_over(jobs)
-        assert clerk.wait_until_idle(20)
+        assert writer.wait_until_idle(20)
 
     assert sorted(sender.sent) == sorted(job.job_id for job in jobs)
-    assert len(books.findings) == 55
-    assert clerk.held == 0
+    assert len(books.results) == 55
+    assert writer.held == 0
 
 
 def test_no_more_are_open_than_the_cap_says() -> None:
     sender, books = Obedient(), Books()
 
-    with running(sender, books, Caps(process=3)) as (dispatcher, clerk):
+    with running(sender, books, Caps(process=3)) as (dispatcher, writer):
         dispatcher.hand_over([numbered(n) for n in range(6)])
         dispatcher.hand_over([numbered(n) for n in range(6, 12)])
-        assert clerk.wait_until_idle(20)
+        assert writer.wait_until_idle(20)
 
     assert sender.most_open == 3
     assert len(sender.sent) == 12
@@ -148,9 +148,9 @@ def test_a_slow_biz_type_holds_up_nothing_but_itself() -> None:
         assert len(sender.open) == 10
 
     # beyond the cap and the twice as many that may wait, the slow ones were given back at once; the others at the end
-    given_back = [finding for finding in books.findings if isinstance(finding.outcome, Returned)]
+    given_back = [result for result in books.results if isinstance(result.outcome, Returned)]
     assert len(given_back) == 40
-    assert sum(finding.outcome == Returned("too many of its biz type wait", 1.0) for finding in given_back) == 10
+    assert sum(result.outcome == Returned("too many of its biz type wait", 1.0) for result in given_back) == 10
 
 
 def test_several_slow_biz_types_hold_up_nothing_but_themselves() -> None:
@@ -168,16 +168,16 @@ def test_several_slow_biz_types_hold_up_nothing_but_themselves() -> None:
 
 def test_while_a_full_process_makes_callbacks_wait_their_leases_are_renewed() -> None:
     books, waiting = Books(), [numbered(n) for n in range(3)]
-    with running(Obedient(), books) as (_, clerk):
-        clerk.take(waiting[:2], room=1)
-        hand_over = threading.Thread(target=clerk.take, args=[waiting[2:]], kwargs={"room": 1})
+    with running(Obedient(), books) as (_, writer):
+        writer.take(waiting[:2], room=1)
+        hand_over = threading.Thread(target=writer.take, args=[waiting[2:]], kwargs={"room": 1})
         hand_over.start()
-        with clerk._changed:
-            assert clerk._changed.wait_for(lambda: clerk.held == 3, 20)
-        clerk._renew_held()
+        with writer._changed:
+            assert writer._changed.wait_for(lambda: writer.held == 3, 20)
+        writer._renew_held()
         assert books.renewals == 3
         for one in waiting:
-            clerk.report(Finding(callback=one, outcome=Delivered()))
+            writer.report(CallbackResult(callback=one, outcome=Delivered()))
         hand_over.join(20)
         assert not hand_over.is_alive()
 
@@ -186,9 +186,9 @@ def test_a_callback_whose_lease_is_too_short_is_not_begun() -> None:
     sender, books = Obedient(), Books()
     late = numbered(1, lease=2.5)
 
-    with running(sender, books) as (dispatcher, clerk):
+    with running(sender, books) as (dispatcher, writer):
         dispatcher.hand_over([late])
-        assert clerk.wait_until_idle(20)
+        assert writer.wait_until_idle(20)
 
     assert sender.sent == []
     assert books.outcome_of(late) == Returned("its lease was too short to begin")
@@ -217,84 +217,84 @@ def test_outcomes_that_the_database_refused_are_written_later() -> None:
     sender, books = Obedient(), Books(refusals=1)
     jobs = [numbered(n) for n in range(3)]
 
-    with running(sender, books) as (dispatcher, clerk):
+    with running(sender, books) as (dispatcher, writer):
         dispatcher.hand_over(jobs)
-        assert clerk.wait_until_idle(20)
+        assert writer.wait_until_idle(20)
 
-    assert {finding.callback.job_id for finding in books.findings} == {job.job_id for job in jobs}
+    assert {result.callback.job_id for result in books.results} == {job.job_id for job in jobs}
 
 
 def test_an_outcome_that_cannot_be_written_holds_up_no_other() -> None:
     sender, books = Obedient(), Books(poison="close-3")
 
-    with running(sender, books) as (dispatcher, clerk):
+    with running(sender, books) as (dispatcher, writer):
         dispatcher.hand_over([numbered(n) for n in range(8)])
-        with clerk._changed:
-            assert clerk._changed.wait_for(lambda: clerk.held == 1, 20)
+        with writer._changed:
+            assert writer._changed.wait_for(lambda: writer.held == 1, 20)
 
-    written = [finding.callback.job_id for finding in books.findings]
+    written = [result.callback.job_id for result in books.results]
     assert sorted(written) == [f"close-{n}" for n in range(8) if n != 3]
 
 
 def test_leases_are_renewed_until_the_outcome_is_written() -> None:
     books = Books()
-    clerk = Clerk(
+    writer = OutcomeWriter(
         write=books.write,
         renew=books.renew,
         close=lambda: None,
         clock=CLOCK,
         flush_size=10,
         flush_seconds=0.001,
-        lease_seconds=0.0,
+        renew_seconds=0.0,
     )
     one = numbered(1)
-    clerk.take([one], room=10)
+    writer.take([one], room=10)
 
-    assert clerk.run_once()
-    clerk.report(Finding(callback=one, outcome=Delivered()))
-    assert clerk.run_once()
-    assert clerk.run_once()
+    assert writer.run_once()
+    writer.report(CallbackResult(callback=one, outcome=Delivered()))
+    assert writer.run_once()
+    assert writer.run_once()
 
     assert books.renewals == 1
 
 
 def test_those_who_wait_are_let_out_in_turn() -> None:
-    room = WaitingRoom(Caps(process=4, biz_type=4, host=4), CLOCK.monotonic)
+    queue = FairQueue(Caps(process=4, biz_type=4, host=4), CLOCK.monotonic)
     for n in range(3):
         for biz_type in ("a", "b"):
-            assert room.enter(numbered(n, biz_type))
+            assert queue.put(numbered(n, biz_type))
 
-    first = [one.job_id for one in room.leave()]
+    first = [one.job_id for one in queue.take()]
 
     assert first == ["a-0", "b-0", "a-1", "b-1"]
-    assert list(room.leave()) == []
+    assert list(queue.take()) == []
 
 
 def test_more_may_wait_where_their_turn_comes_soon() -> None:
     seconds = [100.0]
-    room = WaitingRoom(Caps(process=1, biz_type=1, host=1), lambda: seconds[0])
+    queue = FairQueue(Caps(process=1, biz_type=1, host=1), lambda: seconds[0])
     for n in range(4):
-        entered = [room.enter(numbered(n)), room.enter(numbered(n, "other"))]
-        for one in room.leave():
-            room.done(one)
+        entered = [queue.put(numbered(n)), queue.put(numbered(n, "other"))]
+        for one in queue.take():
+            queue.done(one)
         assert entered == [True, True]
 
     # four ended in this second, so twenty may wait, and also in the next one
     seconds[0] = 101.0
-    fast = [room.enter(numbered(n)) for n in range(30)]
+    fast = [queue.put(numbered(n)) for n in range(30)]
     seconds[0] = 103.0
-    after = room.enter(numbered(99))
+    after = queue.put(numbered(99))
 
     assert 5 <= sum(fast) < 30
     assert not after
 
 
 def test_a_full_host_lets_other_hosts_pass() -> None:
-    room = WaitingRoom(Caps(process=10, biz_type=10, host=1), CLOCK.monotonic)
+    queue = FairQueue(Caps(process=10, biz_type=10, host=1), CLOCK.monotonic)
     for n in range(3):
-        room.enter(numbered(n, "a", host="one"))
-    room.enter(numbered(9, "b", host="two"))
+        queue.put(numbered(n, "a", host="one"))
+    queue.put(numbered(9, "b", host="two"))
 
-    assert [one.job_id for one in room.leave()] == ["a-0", "b-9"]
-    assert [one.job_id for one in room.empty("a")] == ["a-1", "a-2"]
-    assert room.empty() == []
+    assert [one.job_id for one in queue.take()] == ["a-0", "b-9"]
+    assert [one.job_id for one in queue.remove("a")] == ["a-1", "a-2"]
+    assert queue.remove() == []

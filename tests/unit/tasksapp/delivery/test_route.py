@@ -63,7 +63,7 @@ def test_a_name_of_another_script_goes_as_dns_has_it() -> None:
     assert "Host: xn--mnchen-3ya.example:8080\r\n" in route("http://münchen.example:8080/").head
 
 
-def test_aiohttp_still_has_what_the_wire_uses() -> None:
+def test_aiohttp_still_has_what_connections_use() -> None:
     assert list(inspect.signature(BaseConnector.connect).parameters) == ["self", "req", "traces", "timeout"]
     assert list(inspect.signature(aiohttp.TCPConnector._create_connection).parameters)[1] == "req"
     assert {"read_until_eof", "auto_decompress"} <= inspect.signature(
