@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from delayhub.engine import Gate, due_ms
+from delayhub.clock import due_ms, moment
+from delayhub.engine import Gate
 from tasksapp.biz_types.breaker import CLOSED, Breaker
-from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.models import BizType
 
 #: After a pause the rate begins here and doubles every other second, so that a backlog is no flood.
 RAMP_FIRST_PER_SECOND = 50.0
@@ -19,6 +20,7 @@ def gate_of(biz_type: BizType, *, now: datetime, breaker: Breaker = CLOSED) -> G
     """The gate as it should be now."""
     rate, burst = biz_type.delivery_rate, biz_type.delivery_burst
     ramp = _ramp_per_second(biz_type, now=now, breaker=breaker)
+    shut_until = biz_type.shut_until(now)
     if ramp is not None and (rate is None or ramp < rate):
         # A tenth of a second's worth, or a claim would get one job at a time.
         rate, burst = ramp, max(1, int(ramp / 10))
@@ -26,30 +28,17 @@ def gate_of(biz_type: BizType, *, now: datetime, breaker: Breaker = CLOSED) -> G
         rate_per_second=rate,
         burst=burst,
         max_in_flight=biz_type.max_in_flight,
-        shut_until_ms=_shut_until_ms(biz_type, now=now),
+        shut_until_ms=0 if shut_until is None else due_ms(shut_until),
         weight=biz_type.weight,
     )
     return breaker.restrict(gate)
-
-
-def is_shut(biz_type: BizType, *, now: datetime) -> bool:
-    """Whether none of its jobs may go now."""
-    return _shut_until_ms(biz_type, now=now) > 0
-
-
-def _shut_until_ms(biz_type: BizType, *, now: datetime) -> int:
-    if not biz_type.enabled:
-        return due_ms(UNTIL_RESUMED)
-    if biz_type.paused_until is not None and biz_type.paused_until > now:
-        return due_ms(biz_type.paused_until)
-    return 0
 
 
 def _ramp_per_second(biz_type: BizType, *, now: datetime, breaker: Breaker) -> float | None:
     """What the ramp allows; None where it is over, or nothing was held back lately."""
     ends = []
     if breaker.healed_ms is not None:
-        ends.append(datetime.fromtimestamp(breaker.healed_ms / 1000, UTC))
+        ends.append(moment(breaker.healed_ms))
     if biz_type.resumed_at is not None:
         # The clock of whoever resumed it may be ahead of ours; that is no reason to skip the ramp.
         ends.append(min(biz_type.resumed_at, now))

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from tasksapp.jobs.retry_policy import Exhausted, RetryPolicy, TryAgain
 from tasksapp.models import BizType, Status
+from tasksapp.models.max_age import age_begins
 from tasksapp.sql.claim_jobs import ClaimedJob
 from tasksapp.sql.write_outcomes import Finished, Tried
 
@@ -39,14 +40,14 @@ def failed(
     tried: Tried,
     now: datetime,
     retry_after_seconds: float | None = None,
-    own_wait_seconds: float | None = None,
+    task_wait_seconds: float | None = None,
     unsent: bool = False,
 ) -> Finished:
     """The attempt failed, and may be repeated: pending again if the policy has another attempt, else dead.
 
     Args:
         retry_after_seconds: what the receiver asked for.
-        own_wait_seconds: what the job's own task chose, in place of the backoff.
+        task_wait_seconds: what the job's own task chose, in place of the backoff.
         unsent: whether the failure is proved to come before the first byte of the request; only then may a job be
             tried again that is made at most once.
     """
@@ -56,9 +57,9 @@ def failed(
     step = RetryPolicy.of(biz_type, max_attempts=job.max_attempts).next_attempt(
         failures=attempt_number(job, biz_type) - job.attempt_base,
         now=now,
-        counted_from=job.redriven_at or job.due_at,
+        counted_from=age_begins(job),
         retry_after_seconds=retry_after_seconds,
-        own_wait_seconds=own_wait_seconds,
+        task_wait_seconds=task_wait_seconds,
         draw=_jitter.random(),
     )
     match step:

@@ -1,4 +1,4 @@
-"""When a failed job is tried again, and when it is not."""
+"""RetryPolicy: when a failed job is tried again, and when it is not."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tasksapp.models import BizType
+from tasksapp.models.max_age import age_used_up
 
 #: The longest wait a receiver may ask for where no ``max_age`` bounds it.
 LONGEST_RETRY_AFTER = timedelta(days=7)
-#: The longest wait of all, whoever asks for it, and the longest age that counts: dates have an end.
+#: The longest wait of all, whatever the receiver or the task asks for; no date may lie beyond the last one.
 LONGEST_WAIT = timedelta(days=3_652)
-#: A wait that a receiver asks for ends so much before the age is used up, or the last attempt could not begin.
+#: A wait that a receiver asks for ends so long before the age is used up; else the last attempt could not begin.
 LAST_CHANCE = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """One more attempt, at that moment."""
+    """Another attempt, at that moment."""
 
     at: datetime
 
@@ -36,9 +37,9 @@ class RetryPolicy:
     Args:
         backoff: fixed, linear, exponential or list.
         min_seconds: the first wait; the step of a linear one.
-        max_seconds: no wait of the first three kinds is longer, before jitter.
-        factor: what an exponential wait is multiplied with.
-        max_doublings: after so many multiplications it grows by its last step instead; None for no end.
+        max_seconds: the longest wait of the first three kinds, before jitter.
+        factor: what an exponential wait is multiplied by.
+        max_doublings: after so many multiplications it grows by its last step instead; None for no limit.
         waits: the seconds of a list; its last repeats.
         jitter: up to this share is added to each wait.
         max_attempts: attempts of one budget.
@@ -90,7 +91,7 @@ class RetryPolicy:
         now: datetime,
         counted_from: datetime,
         retry_after_seconds: float | None = None,
-        own_wait_seconds: float | None = None,
+        task_wait_seconds: float | None = None,
         draw: float = 0.0,
     ) -> TryAgain | Exhausted:
         """What follows a failure that may be retried.
@@ -99,23 +100,24 @@ class RetryPolicy:
             failures: attempts of this budget, all failed.
             now: when the failure was known.
             counted_from: where ``max_age`` begins: the due time, or the last redrive.
-            retry_after_seconds: what the receiver asked for; it counts between the backoff and the age's end.
-            own_wait_seconds: what the job's own task chose, in place of the backoff.
+            retry_after_seconds: what the receiver asked for; never less than the backoff, nor beyond the age.
+            task_wait_seconds: what the job's own task chose, in place of the backoff.
             draw: a random number from 0 to 1, for the jitter.
         """
         if failures >= self.max_attempts:
             return Exhausted(f"all {self.max_attempts} attempts failed")
         wait_seconds = self.wait_seconds(failures) * (1 + self.jitter * draw)
-        if own_wait_seconds is not None:
-            wait_seconds = max(0.0, own_wait_seconds)
+        if task_wait_seconds is not None:
+            wait_seconds = max(0.0, task_wait_seconds)
         wait = timedelta(seconds=min(LONGEST_WAIT.total_seconds(), wait_seconds))
-        deadline = None if self.max_age is None else counted_from + min(self.max_age, LONGEST_WAIT)
         if retry_after_seconds is not None:
-            longest = LONGEST_RETRY_AFTER if deadline is None else deadline - LAST_CHANCE - now
-            # As seconds, and this way round: a receiver may ask for more than a timedelta holds, or for NaN.
+            longest = LONGEST_RETRY_AFTER
+            if self.max_age is not None:
+                longest = min(self.max_age, LONGEST_WAIT) - (now - counted_from) - LAST_CHANCE
+            # In seconds, and in this order: a receiver may ask for more than a timedelta holds, or for NaN.
             asked = min(longest.total_seconds(), retry_after_seconds)
             wait = max(wait, timedelta(seconds=asked))
-        if deadline is not None and now + wait > deadline:
+        if age_used_up(now=now + wait, counted_from=counted_from, max_age=self.max_age):
             return Exhausted(f"the next attempt would come later than {self.max_age} after it was due")
         return TryAgain(now + wait)
 
@@ -126,8 +128,3 @@ class RetryPolicy:
         except OverflowError:
             return self.max_seconds
         return grown * (1 + steps - doublings)
-
-
-def age_used_up(*, now: datetime, counted_from: datetime, max_age: timedelta | None) -> bool:
-    """Whether no attempt may begin any more."""
-    return max_age is not None and now - counted_from > max_age

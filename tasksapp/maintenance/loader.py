@@ -20,7 +20,7 @@ from django.db import Error
 from delayhub.clock import moment
 from delayhub.engine import Gate
 from tasksapp.biz_types.breaker import CLOSED, Breaker, read_breakers
-from tasksapp.biz_types.gate import gate_of, is_shut
+from tasksapp.biz_types.gate import gate_of
 from tasksapp.conf import options
 from tasksapp.maintenance.database_uptime import Patience
 from tasksapp.models import BizType, Status
@@ -142,7 +142,7 @@ class Loader:
             awake = [each for each in biz_types if each.id in found.entering or each.id not in self._open]
             entered = self._load(awake, after=self._horizon, until=until)
             overdue = self._arm_overdue([each for each in biz_types if each.id in found.overdue], now=now)
-        self._open = {each.id for each in biz_types if not is_shut(each, now=now)}
+        self._open = {each.id for each in biz_types if not each.is_shut(now=now)}
         self._server, self._horizon = server, until
         return Turn(held=True, entered=entered, overdue=overdue, returned=self._return_lost(now), reloaded=reloaded)
 
@@ -157,7 +157,7 @@ class Loader:
         """Ensures timers of the window, but none of biz types that are shut: those need none until they open."""
         loaded, now = 0, self._now()
         for biz_type in biz_types:
-            if is_shut(biz_type, now=now):
+            if biz_type.is_shut(now=now):
                 continue
             # One that just opened has the whole window to bring, its backlog comes with the overdue rows.
             begin = after if after is None or biz_type.id in self._open else now - OVERDUE
@@ -174,7 +174,7 @@ class Loader:
         Shut biz types cost nothing.
         """
         armed, pages_left = 0, OVERDUE_PAGES
-        waiting = {biz_type.id: biz_type for biz_type in biz_types if not is_shut(biz_type, now=now)}
+        waiting = {biz_type.id: biz_type for biz_type in biz_types if not biz_type.is_shut(now=now)}
         self._walks = {key: place for key, place in self._walks.items() if key in waiting}
         # The walks are in the order of their last steps; who was not reached goes before all who were.
         unreached = [key for key in waiting if key not in self._walks]

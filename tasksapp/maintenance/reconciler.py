@@ -9,7 +9,6 @@ from uuid import UUID
 
 from delayhub.clock import due_ms, moment
 from delayhub.engine import TimerLane
-from tasksapp.biz_types.gate import is_shut
 from tasksapp.conf import options
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.pending_rows import Row, count_pending, pages
@@ -67,7 +66,7 @@ class Reconciler:
         rows = sum(
             count_pending(biz_type.id, after=now + MARGIN, until=self._until(now), using=self._using)
             for biz_type in biz_types
-            if not is_shut(biz_type, now=now)
+            if not biz_type.is_shut(now=now)
         )
         return rows + sum(patient_lane(biz_type.lane).count(biz_type.code) for biz_type in biz_types)
 
@@ -75,7 +74,7 @@ class Reconciler:
         """How the biz type's timers differ, or differed before they were mended; ``advance`` hears of each page."""
         difference, now, lane = Difference(), self._now(), patient_lane(biz_type.lane)
         # One that is shut needs no timers; those it has do no harm.
-        if not is_shut(biz_type, now=now):
+        if not biz_type.is_shut(now=now):
             for page in pages(biz_type.id, after=now + MARGIN, until=self._until(now), using=self._using):
                 self._compare_rows(lane, biz_type, page, difference)
                 advance(len(page))

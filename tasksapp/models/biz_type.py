@@ -121,4 +121,18 @@ class BizType(models.Model):
     @property
     def is_paused(self) -> bool:
         """Whether its jobs wait, for a time or until somebody resumes it."""
-        return self.paused_until is not None and self.paused_until > timezone.now()
+        return self._pause_ends(timezone.now()) is not None
+
+    def shut_until(self, now: datetime) -> datetime | None:
+        """Until when none of its jobs may run, because it is paused or disabled; None where they may.
+
+        The claim in ``tasksapp/sql`` has the same rule in SQL; a test compares the two.
+        """
+        return self._pause_ends(now) if self.enabled else UNTIL_RESUMED
+
+    def is_shut(self, *, now: datetime) -> bool:
+        """Whether none of its jobs may run now, because it is paused or disabled."""
+        return self.shut_until(now) is not None
+
+    def _pause_ends(self, now: datetime) -> datetime | None:
+        return self.paused_until if self.paused_until is not None and self.paused_until > now else None

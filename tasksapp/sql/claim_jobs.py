@@ -14,6 +14,7 @@ from django.db import connections, transaction
 from django.db.models import F
 
 from tasksapp.models import BizType, Job, Status
+from tasksapp.models.max_age import age_begins, age_used_up
 from tasksapp.sql.driver.prepared import StatementByIds
 
 
@@ -79,6 +80,7 @@ def _us(column: str) -> str:
 
 #: Rows are found by their ids alone. Where statistics know of no pending rows, as between two bursts, the planner would
 #: walk the index of those from end to end for each claim; the CASE keeps it from that.
+#: ``shut`` is the rule of ``BizType.is_shut``, ``'old'`` that of ``tasksapp.models.max_age.age_used_up``.
 _CLAIM = StatementByIds(
     f"""
 WITH seen AS (
@@ -240,7 +242,7 @@ def _claim_by_orm(
         jobs = Job.objects.using(using)
         for job in jobs.filter(id__in=ids).select_related("biz_type"):
             biz_type = job.biz_type
-            shut = not biz_type.enabled or (biz_type.paused_until is not None and biz_type.paused_until > now)
+            shut = biz_type.is_shut(now=now)
             due = job.status == Status.PENDING and job.next_run_at <= now
             under_way = bool(forward_seconds and job.lease_until is not None and job.lease_until > now)
             if shut or under_way or not due:
@@ -263,8 +265,7 @@ def _claim_by_orm(
 
 
 def _verdict(job: Job, biz_type: BizType, now: datetime, *, forwarding: bool) -> str:
-    # Differences, here and in SQL: a sum may lie beyond the end of time.
-    if biz_type.max_age is not None and now - (job.redriven_at or job.due_at) > biz_type.max_age:
+    if age_used_up(now=now, counted_from=age_begins(job), max_age=biz_type.max_age):
         return "old"
     if (
         biz_type.when_late != BizType.WhenLate.FIRE

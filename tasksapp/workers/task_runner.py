@@ -132,7 +132,7 @@ def _verdict(job: ClaimedJob, biz_type: BizType, *, token: int, tried: Tried, er
             return verdicts.gave_up(job, biz_type, token=token, tried=tried, reason=tried.error)
     now = _now()
     return verdicts.failed(
-        job, biz_type, token=token, tried=tried, now=now, own_wait_seconds=_own_wait_seconds(error, now=now)
+        job, biz_type, token=token, tried=tried, now=now, task_wait_seconds=_own_wait_seconds(error, now=now)
     )
 
 

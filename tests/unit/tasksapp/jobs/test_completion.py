@@ -78,7 +78,7 @@ def test_a_receiver_can_ask_for_time_and_a_task_can_take_it() -> None:
     fail = partial(verdicts.failed, claimed(), biz_type(), token=TOKEN, tried=failed_attempt(1), now=NOW)
 
     asked = fail(retry_after_seconds=60)
-    chosen = fail(own_wait_seconds=2)
+    chosen = fail(task_wait_seconds=2)
 
     assert asked.next_run_at == NOW + timedelta(seconds=60)
     assert chosen.next_run_at == NOW + timedelta(seconds=2)

@@ -11,7 +11,6 @@ from tasksapp.jobs.retry_policy import (
     Exhausted,
     RetryPolicy,
     TryAgain,
-    age_used_up,
 )
 from tasksapp.models import BizType
 
@@ -123,25 +122,12 @@ def test_a_retry_after_the_age_is_none() -> None:
     assert "1:00:00" in answer.reason
 
 
-def test_a_redrive_counts_the_age_anew() -> None:
+def test_after_a_redrive_the_age_counts_from_it() -> None:
     redriven = DUE + timedelta(days=3)
 
     answer = policy(max_age=timedelta(hours=1)).next_attempt(failures=1, now=redriven, counted_from=redriven)
 
     assert answer == TryAgain(redriven + timedelta(seconds=10))
-
-
-@pytest.mark.parametrize(
-    ("late", "max_age", "used_up"),
-    [
-        (timedelta(hours=1), timedelta(hours=1), False),
-        (timedelta(hours=1, microseconds=1), timedelta(hours=1), True),
-        # without an age none is used up
-        (timedelta(days=9999), None, False),
-    ],
-)
-def test_an_age_is_used_up_once_it_has_passed(late: timedelta, max_age: timedelta | None, *, used_up: bool) -> None:
-    assert age_used_up(now=DUE + late, counted_from=DUE, max_age=max_age) is used_up
 
 
 @given(
@@ -177,4 +163,3 @@ def test_no_wait_and_no_age_reaches_beyond_the_end_of_time() -> None:
     step = endless.next_attempt(failures=1, now=DUE, counted_from=DUE)
 
     assert step == TryAgain(DUE + LONGEST_WAIT)
-    assert age_used_up(now=DUE, counted_from=DUE, max_age=timedelta.max) is False

@@ -1,0 +1,97 @@
+"""Rules that stand twice, in the claim's SQL and in Python: over a table of cases both say the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
+from tasksapp.models.max_age import age_begins, age_used_up
+from tasksapp.sql.claim_jobs import ClaimAnswer, claim_jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+INSTANT, MINUTE = timedelta(microseconds=1), timedelta(minutes=1)
+
+
+def due_job(biz_type: BizType, *, due_at: datetime = NOW, redriven_at: datetime | None = None) -> Job:
+    """A pending job that is due."""
+    return Job.objects.create(
+        biz_type=biz_type,
+        status=Status.PENDING,
+        due_at=due_at,
+        next_run_at=redriven_at or due_at,
+        redriven_at=redriven_at,
+        body="{}",
+        created_at=due_at,
+        updated_at=due_at,
+    )
+
+
+def claim(job: Job) -> ClaimAnswer:
+    return claim_jobs([job.id], now=NOW, lease_seconds=60, worker="w", using="default")
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize(
+    ("paused_until", "paused"),
+    [
+        (None, False),
+        (NOW - MINUTE, False),
+        # a pause is over at the moment that it names
+        (NOW, False),
+        (NOW + INSTANT, True),
+        (NOW + MINUTE, True),
+        (UNTIL_RESUMED, True),
+    ],
+)
+def test_what_is_paused_or_disabled_is_shut_to_both(
+    biz_type: BizType, *, enabled: bool, paused_until: datetime | None, paused: bool
+) -> None:
+    biz_type.enabled, biz_type.paused_until = enabled, paused_until
+    biz_type.save()
+    job = due_job(biz_type)
+
+    answer = claim(job)
+
+    assert biz_type.is_shut(now=NOW) == (paused or not enabled)
+    assert (answer.shut == [job.id]) == biz_type.is_shut(now=NOW)
+    assert (len(answer.claimed) == 1) != biz_type.is_shut(now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("max_age", "due_ago", "redriven_ago", "used_up"),
+    [
+        # without an age none is used up
+        (None, timedelta(days=3_000), None, False),
+        # at its last moment an attempt may begin
+        (MINUTE, MINUTE, None, False),
+        (MINUTE, MINUTE + INSTANT, None, True),
+        (timedelta(0), timedelta(0), None, False),
+        (timedelta(0), INSTANT, None, True),
+        # a redrive begins the age again
+        (MINUTE, 5 * MINUTE, MINUTE, False),
+        (MINUTE, 5 * MINUTE, MINUTE + INSTANT, True),
+        # the due time and the longest age together lie beyond the last date there is
+        (timedelta(days=100_000_000), MINUTE, None, False),
+    ],
+)
+def test_an_age_is_used_up_to_both(
+    biz_type: BizType,
+    *,
+    max_age: timedelta | None,
+    due_ago: timedelta,
+    redriven_ago: timedelta | None,
+    used_up: bool,
+) -> None:
+    biz_type.max_age = max_age
+    biz_type.save()
+    job = due_job(biz_type, due_at=NOW - due_ago, redriven_at=None if redriven_ago is None else NOW - redriven_ago)
+
+    answer = claim(job)
+
+    assert age_used_up(now=NOW, counted_from=age_begins(job), max_age=max_age) == used_up
+    assert (answer.ended == [job.id]) == used_up
+    assert (len(answer.claimed) == 1) != used_up
