@@ -1,4 +1,4 @@
-"""The Celery task that due timers come to."""
+"""The Celery tasks that due timers become."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, Delayed
 from delayhub.errors import UnknownTask
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.sql.claim_jobs import ClaimedJob
-from tasksapp.workers import signals as worker  # noqa: F401  connects the loader and the post office to the worker's life
-from tasksapp.workers.delivery_runtime import post_office
+from tasksapp.workers import signals  # noqa: F401  connects maintenance and delivery to the worker's start and end
+from tasksapp.workers.delivery_runtime import delivery_runtime
 
 logger = logging.getLogger(__name__)
 
@@ -30,29 +30,29 @@ logger = logging.getLogger(__name__)
     max_retries=None,
 )
 def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int, struck: bool = False) -> None:
-    """Claims the due jobs in one statement and hands them over; their callbacks go on when this has returned.
+    """Claims the due jobs in one statement and hands them to the dispatcher, which goes on when this has returned.
 
     Args:
         ids: the jobs whose timers were due.
-        lane: the timer lane they came from.
-        now_ms: Redis' time at that moment, Unix ms.
-        struck: whether a worker was lost with these ids before; they come one at a time then.
+        lane: the timer lane that they came from.
+        now_ms: Redis' time when they were due, Unix ms.
+        struck: whether a worker was lost with these ids before; such ids come one at a time.
     """
-    office = post_office()
-    connection = connections[office.courier.using]
+    runtime = delivery_runtime()
+    connection = connections[runtime.using]
     if connection.errors_occurred:
-        # Celery keeps connections; one that broke is replaced here, or every batch from now on would fail.
+        # Celery keeps connections. One that broke is replaced here, or every batch from now on would fail.
         connection.close_if_unusable_or_obsolete()
-    claimed_at = office.clock.monotonic()
+    claimed_at = runtime.clock.monotonic()
     try:
-        answer = office.courier.claim([UUID(job_id) for job_id in ids], now_ms=now_ms)
+        answer = runtime.claimer.claim_due([UUID(job_id) for job_id in ids], now_ms=now_ms)
     except (OperationalError, InterfaceError) as error:
-        # The loader brings the timers again; until then the database has time to come back.
+        # The loader makes the timers again; by then the database may be back.
         logger.warning("%d due jobs wait for the database: %s", len(ids), error, extra={"action": "claim"})
         return
-    office.courier.hand_over(answer, office.dispatcher, claimed_at=claimed_at)
+    runtime.hand_over(answer, claimed_at=claimed_at)
     for job in answer.forwarded:
-        _forward(self.app, job, now_ms=now_ms, using=office.courier.using)
+        _forward(self.app, job, now_ms=now_ms, using=runtime.using)
 
 
 @shared_task(
@@ -64,7 +64,7 @@ def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int,
     max_retries=None,
 )
 def run_task(self: Task[..., Any], task_name: str) -> None:
-    """Runs the job that the message names with a task that knows nothing of jobs."""
+    """Runs the job that the message names with a task that is not a delayed task."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         task = self.app.tasks.get(task_name)
@@ -81,7 +81,7 @@ def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
     """Sends the message of a job whose target is a Celery task; its own worker claims the row."""
     biz_type = catalogue.exact(job.biz_type_id, job.biz_type_updated_at, using=using)
     task = app.tasks.get(biz_type.task_name)
-    # A delayed task, or one that only other workers know, is sent by its name; a plain one is run by ours.
+    # A delayed task, or one that only other workers know, is sent by its name; a plain one is run by ``run_task``.
     plain = task is not None and not isinstance(task, DelayedTask)
     app.send_task(
         run_task.name if plain else biz_type.task_name,

@@ -1,4 +1,4 @@
-"""Jobs behind ``@delayed_task``: a row each, in the same table and with the same lifecycle as all others."""
+"""Jobs behind ``@delayed_task``: a row each, in the same table and with the same transitions as all others."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from delayhub.celery_support.job_store import JobTask, TaskOutcome
 from tasksapp import jobs
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs import creation as scheduling
 from tasksapp.models import BizType, Job
-from tasksapp.workers.task_runner import run_task
+from tasksapp.workers.task_runner import task_runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class ScheduledTask:
     Args:
         id: the job's id.
         created: False where an earlier call with the same idempotency or debounce key made it.
-        replaced: whether this call took the place of that one.
+        replaced: whether this call replaced that one.
         using: the database it is in.
     """
 
@@ -41,11 +40,11 @@ class ScheduledTask:
         return Job.objects.using(self.using).select_related("biz_type").get(id=self.id)
 
     def reschedule(self, *, due_at: datetime | None = None, delay: timedelta | None = None) -> None:
-        """Moves it to another time; WrongState once it runs or has ended."""
+        """Moves it to another time. Raises WrongState once it runs or has ended."""
         jobs.reschedule(self.id, due_at=due_at, delay=delay, using=self.using)
 
     def cancel(self) -> None:
-        """Calls it off; WrongState once it runs or has ended."""
+        """Cancels it. Raises WrongState once it runs or has ended."""
         jobs.cancel(self.id, using=self.using)
 
 
@@ -65,10 +64,10 @@ class TableStore:
         idempotency_key: str | None,
         debounce_key: str | None,
     ) -> ScheduledTask:
-        """A new job in the caller's transaction; its biz type is made with the first one."""
+        """A new job in the caller's transaction; the first one makes the biz type. Raises what ``jobs.create`` does."""
         using = router.db_for_write(Job)
         biz_type = _biz_type(task, using=using)
-        created = scheduling.create(
+        created = jobs.create(
             biz_type.code,
             biz_id=biz_id,
             due_at=due_at,
@@ -85,8 +84,8 @@ class TableStore:
     def run(
         self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
     ) -> TaskOutcome:
-        """Takes the row, calls the function, writes the outcome."""
-        return run_task(UUID(job_id), call, worker=worker, now_ms=now_ms, using=router.db_for_write(Job))
+        """Claims the row, calls the function, writes the outcome."""
+        return task_runner(worker=worker, using=router.db_for_write(Job)).run(UUID(job_id), call, now_ms=now_ms)
 
 
 def _biz_type(task: JobTask, *, using: str) -> BizType:

@@ -1,4 +1,4 @@
-"""What a worker process needs to deliver: its clock, its courier and its dispatcher, made when the worker is ready."""
+"""DeliveryRuntime: what a worker process needs to deliver, made once when the worker is ready."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable
 from functools import partial
 
 from django.db import Error, router
@@ -19,27 +18,33 @@ from tasksapp.delivery.fair_queue import Caps
 from tasksapp.delivery.outcome_writer import OutcomeWriter
 from tasksapp.delivery.sender import Sender
 from tasksapp.models import Job
+from tasksapp.sql.claim_jobs import ClaimAnswer
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import Courier
+from tasksapp.workers.claimer import Claimer
+from tasksapp.workers.completer import Completer
+from tasksapp.workers.job_callbacks import JobCallbacks
 
 logger = logging.getLogger(__name__)
 
-#: How long open callbacks may go on when the worker stops; a supervisor's patience is often 10 s.
+#: How long open callbacks may go on when the worker stops; supervisors often kill it after 10 s.
 DRAIN_SECONDS = 8.0
 
 
-class PostOffice:
-    """A running dispatcher, and what works for it."""
+class DeliveryRuntime:
+    """The clock, claimer, completer and running dispatcher of one process."""
 
     def __init__(self) -> None:
-        self.clock = RedisClock(client)
-        self.courier = Courier(clock=self.clock, worker=worker_name(), using=router.db_for_write(Job))
         now = options()
+        worker, self.using = worker_name(), router.db_for_write(Job)
+        self.clock = RedisClock(client)
+        self.claimer = Claimer(clock=self.clock, worker=worker, using=self.using)
+        self.completer = Completer(clock=self.clock, worker=worker, using=self.using)
+        self.callbacks = JobCallbacks(clock=self.clock, completer=self.completer)
         self.outcome_writer = OutcomeWriter(
-            write=self.courier.write,
-            renew=self.courier.renew,
-            close=self.courier.close,
+            write=self.callbacks.write,
+            renew=self.callbacks.renew,
+            close=self.completer.close,
             clock=self.clock,
             flush_size=now.flush_size,
             flush_seconds=now.flush_seconds,
@@ -51,8 +56,17 @@ class PostOffice:
             caps=Caps(process=now.dispatcher_concurrency, biz_type=now.biz_type_concurrency, host=now.host_concurrency),
             clock=self.clock,
         )
-        self.courier.on_broken = partial(self.dispatcher.give_back, reason="the receiver is down")
+        self.completer.on_breaker_open = partial(self.dispatcher.give_back, reason="the receiver is down")
         self.dispatcher.start()
+
+    def hand_over(self, answer: ClaimAnswer, *, claimed_at: float) -> None:
+        """Gives the dispatcher the callbacks of the jobs that were claimed; waits while the process is full.
+
+        Args:
+            answer: the claim's answer.
+            claimed_at: monotonic seconds from before the claim.
+        """
+        self.dispatcher.hand_over(self.callbacks.make(self.claimer.running_jobs(answer), claimed_at=claimed_at))
 
     def close(self, *, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Lets open callbacks end, gives back the others, and writes every outcome."""
@@ -68,45 +82,45 @@ class PostOffice:
 
 
 def worker_name() -> str:
-    """What rows get as their worker: host and process."""
+    """The name that rows get as their worker: host and process."""
     return f"{socket.gethostname()}:{os.getpid()}"[:200]
 
 
-class _OfPid:
-    """The post office of this process; a forked child makes its own."""
+class _OfProcess:
+    """The runtime of this process; a forked child makes its own."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.office: PostOffice | None = None
+        self.runtime: DeliveryRuntime | None = None
 
     def forget(self) -> None:
         self.__init__()  # type: ignore[misc]  # a child has its parent's objects, but none of its threads
 
 
-_here = _OfPid()
+_here = _OfProcess()
 os.register_at_fork(after_in_child=_here.forget)
 
 
-def post_office(make: Callable[[], PostOffice] = PostOffice) -> PostOffice:
-    """This process' post office, opened when it is first needed."""
+def delivery_runtime() -> DeliveryRuntime:
+    """This process' runtime, made when it is first needed."""
     with _here.lock:
-        if _here.office is None:
-            _here.office = make()
-        return _here.office
+        if _here.runtime is None:
+            _here.runtime = DeliveryRuntime()
+        return _here.runtime
 
 
 def warm_up() -> None:
-    """Opens it before the first job comes, and claims nothing once: else that job would be late by all this."""
-    office = post_office()
+    """Makes the runtime and claims nothing once, so that the first job need not wait for all this."""
+    runtime = delivery_runtime()
     try:
-        office.courier.claim([], now_ms=office.clock.now_ms())
+        runtime.claimer.claim_due([], now_ms=runtime.clock.now_ms())
     except Error as error:
-        logger.warning("the database is not there yet: %s", error, extra={"action": "warm_up"})
+        logger.warning("the database does not answer yet: %s", error, extra={"action": "warm_up"})
 
 
-def close_post_office() -> None:
-    """Closes it, if it was opened."""
+def close_delivery_runtime() -> None:
+    """Closes the runtime, if there is one."""
     with _here.lock:
-        office, _here.office = _here.office, None
-    if office is not None:
-        office.close()
+        runtime, _here.runtime = _here.runtime, None
+    if runtime is not None:
+        runtime.close()

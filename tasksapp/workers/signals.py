@@ -1,4 +1,4 @@
-"""What runs in a Celery worker beside its tasks: the loader's thread, and the post office until the worker ends."""
+"""What runs in a Celery worker beside its tasks: the loader's thread, and the delivery runtime."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tasksapp.maintenance.purger import Purger
 from tasksapp.models import Job
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.delivery_runtime import close_post_office, warm_up
+from tasksapp.workers.delivery_runtime import close_delivery_runtime, warm_up
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ def start_loader(sender: Any = None, **_: Any) -> None:
 
 @worker_ready.connect(dispatch_uid="tasksapp.workers.signals.warm_up")
 def open_early(sender: Any = None, **_: Any) -> None:
-    """Opens the post office where its tasks will run; not in the parent of a prefork pool, whose children do.
+    """Opens the delivery runtime where its tasks will run; not in the parent of a prefork pool, whose children do.
 
     A pool of greenlets is refused: it has one thread, which the dispatcher's loop would keep for itself.
     """
@@ -141,7 +141,7 @@ def stop_loader(**_: Any) -> None:
 @worker_shutdown.connect(dispatch_uid="tasksapp.workers.signals")
 def finish_deliveries(**_: Any) -> None:
     """Lets open callbacks end, and writes every outcome, before the process does."""
-    close_post_office()
+    close_delivery_runtime()
 
 
 def _serves_timers(app: Any) -> bool:

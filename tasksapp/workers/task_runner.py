@@ -1,63 +1,109 @@
-"""Running a job whose target is a Celery task, in the worker that got its message."""
+"""TaskRunner: runs the jobs of Celery tasks, in the worker that got the task's message."""
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from celery.exceptions import Ignore, Reject, Retry
-from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, TaskOutcome
-from tasksapp.biz_types.cache import catalogue
-from tasksapp.conf import options
-from tasksapp.jobs import completion as verdicts
-from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.claim_jobs import ClaimAnswer, ClaimedJob, claim_jobs
-from tasksapp.sql.write_outcomes import Finished, Tried, write_outcomes
-from tasksapp.timers.arming import move, settle
+from delayhub.clock import moment
+from tasksapp.jobs import completion
+from tasksapp.jobs.running_job import RunningJob
+from tasksapp.sql.claim_jobs import ClaimAnswer
+from tasksapp.sql.write_outcomes import Finished, Tried
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.timers.timer import Timer
-from tasksapp.workers.lease_keeper import Held, LeaseKeeper
-
-logger = logging.getLogger(__name__)
+from tasksapp.workers.claimer import Claimer
+from tasksapp.workers.completer import Completer, Completion
+from tasksapp.workers.lease_keeper import LeaseKeeper
 
 Call = Callable[[Sequence[Any], Mapping[str, Any]], Any]
 
-#: Redis' time: the one that leases and due times are judged by.
-clock = RedisClock(client)
-lease_keeper = LeaseKeeper(clock)
+lease_keeper = LeaseKeeper()
 os.register_at_fork(after_in_child=lease_keeper.forget)
 
-#: When to look again at a row that somebody else has locked at this moment.
-LOCKED_WAIT = timedelta(milliseconds=200)
+
+class TaskRunner:
+    """Claims a job, calls the task's function, and completes the job with what came of that.
+
+    Args:
+        clock: Redis' time.
+        keeper: renews the job's lease while the function runs.
+        worker: the name that rows get as their worker.
+        using: the database.
+    """
+
+    def __init__(self, *, clock: RedisClock, keeper: LeaseKeeper, worker: str, using: str) -> None:
+        self._clock = clock
+        self._keeper = keeper
+        self._claimer = Claimer(clock=clock, worker=worker, using=using)
+        self._completer = Completer(clock=clock, worker=worker, using=using)
+
+    def run(self, job_id: UUID, call: Call, *, now_ms: int) -> TaskOutcome:
+        """Runs the job and gives back how it went.
+
+        Args:
+            job_id: the job.
+            call: the task's function; it is called with the job's arguments.
+            now_ms: Redis' time when the job's timer was due, Unix ms; 0 if unknown.
+        """
+        answer = self._claimer.claim_forwarded(job_id, now_ms=now_ms)
+        if not answer.claimed:
+            return NotRun(_why_not_run(answer))
+        (job,) = self._claimer.running_jobs(answer)
+        with self._keeper.hold(job, completer=self._completer):
+            return self._run(job, call)
+
+    def _run(self, job: RunningJob, call: Call) -> TaskOutcome:
+        started_at, started = self._now(), self._clock.monotonic()
+        error: Exception | None = None
+        result: Any = None
+        try:
+            result = call(*arguments_of(job.row.body))
+        except Ignore:
+            pass  # the task asks Celery to record nothing; the job has succeeded
+        except Exception as raised:  # whatever the task raises is its attempt's outcome
+            error = raised
+        tried = Tried(
+            number=job.attempt_number,
+            started_at=started_at,
+            duration_ms=round((self._clock.monotonic() - started) * 1000),
+            lateness_ms=max(0, round((started_at - job.row.next_run_at).total_seconds() * 1000)),
+            status_code=None,
+            response_headers={},
+            response_body="",
+            error=_error_text(error),
+        )
+        # Nothing for the breaker: a task has no host, and its exception may be about the arguments of this one job.
+        completed = Completion(job, _finished(job, tried=tried, error=error, now=self._now()), receiver_is_up=None)
+        if not self._completer.complete([completed]):
+            return NotRun("its lease was lost while it ran: its outcome does not count")
+        if completed.runs_again:
+            return Again(completed.finished.next_run_at or job.row.next_run_at, _cause(error))
+        return Done(result) if error is None else Failed(_cause(error) or error)
+
+    def _now(self) -> datetime:
+        return moment(self._clock.now_ms())
 
 
-def run_task(job_id: UUID, call: Call, *, worker: str, now_ms: int, using: str) -> TaskOutcome:
-    """Claims the row, calls the function with the row's arguments, and writes how it went."""
-    clock.sync()
-    now = max(_now(), datetime.fromtimestamp(now_ms / 1000, UTC))
-    answer = claim_jobs([job_id], now=now, lease_seconds=options().lease_seconds, worker=worker, using=using)
-    if not answer.claimed:
-        return _not_run(answer, job_id, now=now, using=using)
-    (job,) = answer.claimed
-    biz_type = catalogue.exact(job.biz_type_id, job.biz_type_updated_at, using=using)
-    lease = timedelta(seconds=options().lease_seconds + biz_type.timeout_seconds)
-    with lease_keeper.hold(Held(job_id=job_id, token=answer.token, lease=lease, using=using)):
-        return _run(job, biz_type, call, token=answer.token, worker=worker, using=using)
+@cache
+def task_runner(*, worker: str, using: str) -> TaskRunner:
+    """This process' runner for a worker's name and a database."""
+    return TaskRunner(clock=RedisClock(client), keeper=lease_keeper, worker=worker, using=using)
 
 
 def arguments_of(body: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """A job's body as the arguments of its task.
 
-    ``{"args": […], "kwargs": {…}}`` (or one of them) is what it says; any other object holds keyword arguments, a list
-    positional ones; null is none, and any other value is the only one.
+    ``{"args": […], "kwargs": {…}}`` (or one of them) is taken as such. Any other object holds keyword arguments, a list
+    positional ones; null means no arguments, and any other value is the only argument.
     """
     match json.loads(body):
         case dict() as value:
@@ -71,85 +117,35 @@ def arguments_of(body: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
             return () if value is None else (value,), {}
 
 
-def _not_run(answer: ClaimAnswer, job_id: UUID, *, now: datetime, using: str) -> NotRun:
-    """Its timer was spent on the message, so one that is to run later needs another."""
+def _why_not_run(answer: ClaimAnswer) -> str:
     if answer.not_due:
-        _arm_again(job_id, answer.not_due[0][1], using=using)
-        return NotRun("it is not due")
+        return "it is not due"
     if answer.locked:
-        _arm_again(job_id, now + LOCKED_WAIT, using=using)
-        return NotRun("its row is locked at this moment")
+        return "its row is locked at this moment"
     if answer.shut:
-        # Its message is not under way any more; the loader arms the row when the biz type goes on.
-        Job.objects.using(using).filter(id=job_id, status=Status.PENDING).update(lease_until=None)
-        return NotRun("its biz type is paused")
-    return NotRun("it has ended, or another worker has it")
+        return "its biz type is paused or disabled"
+    return "it has ended, or another worker has it"
 
 
-def _arm_again(job_id: UUID, moment: datetime, *, using: str) -> None:
-    job = Job.objects.using(using).select_related("biz_type").defer("body").get(id=job_id)
-    move([Timer.of(job, job.biz_type, at=moment)])
-
-
-def _run(job: ClaimedJob, biz_type: BizType, call: Call, *, token: int, worker: str, using: str) -> TaskOutcome:
-    started_at, started = _now(), clock.monotonic()
-    error: Exception | None = None
-    result: Any = None
-    try:
-        result = call(*arguments_of(job.body))
-    except Ignore:
-        pass  # the task says that there is nothing to tell of it
-    except Exception as raised:  # whatever the task raises is its attempt's outcome
-        error = raised
-    tried = Tried(
-        number=verdicts.attempt_number(job, biz_type),
-        started_at=started_at,
-        duration_ms=round((clock.monotonic() - started) * 1000),
-        lateness_ms=max(0, round((started_at - job.next_run_at).total_seconds() * 1000)),
-        status_code=None,
-        response_headers={},
-        response_body="",
-        error=_reason(error),
-    )
-    finished = _verdict(job, biz_type, token=token, tried=tried, error=error)
-    written = _write(finished, worker=worker, using=using)
-    if biz_type.max_in_flight is not None:
-        settle(biz_type.lane, biz_type.code, [job.id])
-    if not written:
-        return NotRun("its lease was lost while it ran: what became of it does not count")
-    if finished.status == Status.PENDING and finished.next_run_at is not None:
-        # Exact: the timer of this attempt may still be leased, and an acknowledgement to come must not end this one.
-        move([Timer.of(job, biz_type, at=finished.next_run_at)])
-        return Again(finished.next_run_at, _cause(error))
-    return Done(result) if error is None else Failed(_cause(error) or error)
-
-
-def _verdict(job: ClaimedJob, biz_type: BizType, *, token: int, tried: Tried, error: Exception | None) -> Finished:
+def _finished(job: RunningJob, *, tried: Tried, error: Exception | None, now: datetime) -> Finished:
     match error:
         case None:
-            return verdicts.succeeded(job, biz_type, token=token, tried=tried)
+            return completion.succeeded(job, tried=tried)
         case Reject():
-            return verdicts.gave_up(job, biz_type, token=token, tried=tried, reason=tried.error)
-    now = _now()
-    return verdicts.failed(
-        job, biz_type, token=token, tried=tried, now=now, task_wait_seconds=_own_wait_seconds(error, now=now)
-    )
+            return completion.gave_up(job, tried=tried, reason=tried.error)
+    return completion.failed(job, tried=tried, now=now, task_wait_seconds=_asked_wait_seconds(error, now=now))
 
 
-def _own_wait_seconds(error: Exception, *, now: datetime) -> float | None:
-    """What ``self.retry`` asked for; None where it left that to the biz type."""
+def _asked_wait_seconds(error: Exception, *, now: datetime) -> float | None:
+    """The wait that ``self.retry`` asked for; None where it left that to the biz type."""
     when: Any = error.when if isinstance(error, Retry) else None
     match when:
         case datetime():
-            moment = when if when.tzinfo else when.replace(tzinfo=UTC)
-            return (moment - now).total_seconds()
+            at = when if when.tzinfo else when.replace(tzinfo=UTC)
+            return (at - now).total_seconds()
         case int() | float():
             return float(when)
     return None
-
-
-def _now() -> datetime:
-    return datetime.fromtimestamp(clock.now_ms() / 1000, UTC)
 
 
 def _cause(error: Exception | None) -> Exception | None:
@@ -157,22 +153,9 @@ def _cause(error: Exception | None) -> Exception | None:
     return error.exc if isinstance(error, Retry) else error
 
 
-def _reason(error: Exception | None) -> str:
+def _error_text(error: Exception | None) -> str:
     if error is None:
         return ""
     cause = _cause(error)
     text = "the task asked for a retry" if cause is None else f"{type(cause).__name__}: {cause}"
-    return text.replace("\x00", "")[: verdicts.REASON_LENGTH]
-
-
-def _write(finished: Finished, *, worker: str, using: str) -> bool:
-    """Whether the lease still held. A connection that broke while the task ran is replaced once."""
-    connection = connections[using]
-    try:
-        return bool(write_outcomes([finished], now=_now(), worker=worker, using=using))
-    except (OperationalError, InterfaceError):
-        if connection.in_atomic_block:
-            raise
-        logger.warning("writing the outcome of job %s again on a new connection", finished.job_id)
-        connection.close()
-        return bool(write_outcomes([finished], now=_now(), worker=worker, using=using))
+    return text.replace("\x00", "")[: completion.REASON_LENGTH]

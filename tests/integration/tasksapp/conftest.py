@@ -15,7 +15,7 @@ from tasksapp.biz_types.cache import catalogue
 from tasksapp.models import BizType
 from tasksapp.tasks import deliver
 from tasksapp.timers import lanes
-from tasksapp.workers.delivery_runtime import close_post_office, post_office
+from tasksapp.workers.delivery_runtime import close_delivery_runtime, delivery_runtime
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver
 from tests.redis_time import redis_now_ms, wait_until_redis_ms
@@ -65,15 +65,15 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def ends_office() -> Iterator[None]:
-    """Ends the process' post office and its connections after a test that delivered something."""
+def ends_delivery() -> Iterator[None]:
+    """Closes the process' delivery runtime and its connections after a test that delivered something."""
     yield
-    close_post_office()
+    close_delivery_runtime()
     connections.close_all()
 
 
 @pytest.fixture
-def fire(lane: TimerLane, ends_office: None) -> Fire:
+def fire(lane: TimerLane, ends_delivery: None) -> Fire:
     """Delivers what is due, as the transport does: claim, task, acknowledge; then waits for the outcomes."""
 
     def fire() -> list[str]:
@@ -83,7 +83,7 @@ def fire(lane: TimerLane, ends_office: None) -> Fire:
         ids = [job_id for batch in claim.batches for job_id in batch.ids]
         deliver(ids, lane=lane.name, now_ms=claim.now_ms)
         lane.acknowledge(leases_of(claim, lane=lane.name))
-        assert post_office().outcome_writer.wait_until_idle(20)
+        assert delivery_runtime().outcome_writer.wait_until_idle(20)
         return ids
 
     return fire

@@ -17,11 +17,11 @@ from tasksapp import jobs
 from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
 from tasksapp.tasks import deliver
-from tasksapp.workers.delivery_runtime import post_office
+from tasksapp.workers.delivery_runtime import delivery_runtime
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, answering
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ends_office")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ends_delivery")]
 
 
 def make_due(job_id: UUID) -> None:
@@ -181,7 +181,7 @@ def test_a_cancelled_job_is_never_delivered(make_biz_type: MakeBizType, receiver
 
     deliver([str(job_id)], lane=lane.name, now_ms=claim.now_ms)
 
-    assert post_office().outcome_writer.wait_until_idle(20)
+    assert delivery_runtime().outcome_writer.wait_until_idle(20)
     assert receiver.received == []
     assert Job.objects.get().status == Status.CANCELLED
 

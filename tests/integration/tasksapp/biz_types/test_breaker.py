@@ -17,7 +17,7 @@ from tasksapp.maintenance.loader import Loader
 from tasksapp.models import BizType, Job, Status
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.delivery_runtime import close_post_office, post_office
+from tasksapp.workers.delivery_runtime import close_delivery_runtime, delivery_runtime
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, answering
 
@@ -57,7 +57,7 @@ def until_gate_opens(lane: TimerLane) -> None:
     """Returns when the breaker's pause is over."""
     until = int(state_of(lane).split(b":")[1])
     deadline = SystemClock().monotonic() + 10
-    while post_office().clock.now_ms() <= until:
+    while delivery_runtime().clock.now_ms() <= until:
         assert SystemClock().monotonic() < deadline
         threading.Event().wait(0.02)
 
@@ -100,7 +100,7 @@ def test_what_waited_meanwhile_goes_out_along_a_ramp(
 
 
 def test_it_outlives_the_worker_that_opened_it(down: BizType, fire: Fire, lane: TimerLane) -> None:
-    close_post_office()
+    close_delivery_runtime()
     Loader(using="default").run_once()
 
     assert fire() == []

@@ -10,10 +10,10 @@ from celery.concurrency import get_implementation
 from celery.exceptions import WorkerShutdown
 
 from delayhub.engine import TimerLane
-from tasksapp.workers import delivery_runtime as post_office
+from tasksapp.workers import delivery_runtime
 from tasksapp.workers.signals import open_early
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ends_office")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ends_delivery")]
 
 
 def consumer(pool: str, *queues: str) -> Any:
@@ -25,7 +25,7 @@ def consumer(pool: str, *queues: str) -> Any:
 
 
 def is_open() -> bool:
-    return post_office._here.office is not None
+    return delivery_runtime._here.runtime is not None
 
 
 @pytest.mark.parametrize("pool", ["solo", "threads"])

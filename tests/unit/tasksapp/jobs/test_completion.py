@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from tasksapp.jobs import completion as verdicts
+from tasksapp.jobs import completion
+from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Status
 from tasksapp.sql.claim_jobs import ClaimedJob
 from tasksapp.sql.write_outcomes import Tried
@@ -20,7 +21,8 @@ def biz_type(**fields: Any) -> BizType:
     return BizType(id=1, code="order.close", **settings)
 
 
-def claimed(**fields: Any) -> ClaimedJob:
+def running(kind: BizType | None = None, **fields: Any) -> RunningJob:
+    """A claimed job, of a biz type and with columns as given."""
     row = ClaimedJob(
         id=UUID(int=5),
         biz_type_id=1,
@@ -37,7 +39,7 @@ def claimed(**fields: Any) -> ClaimedJob:
         traceparent="",
         lease_until=NOW + timedelta(seconds=60),
     )
-    return row._replace(**fields)
+    return RunningJob(row._replace(**fields), kind or biz_type(), TOKEN)
 
 
 def failed_attempt(number: int, error: str = "503") -> Tried:
@@ -45,7 +47,7 @@ def failed_attempt(number: int, error: str = "503") -> Tried:
 
 
 def test_a_success_counts_its_attempt() -> None:
-    finished = verdicts.succeeded(claimed(), biz_type(), token=TOKEN, tried=tried())
+    finished = completion.succeeded(running(), tried=tried())
 
     assert (finished.status, finished.token, finished.counted) == (Status.SUCCEEDED, TOKEN, 1)
     assert (finished.next_run_at, finished.last_error, finished.system_errors) == (None, "", 0)
@@ -65,9 +67,9 @@ def test_a_success_counts_its_attempt() -> None:
     ],
 )
 def test_a_failure_is_tried_again_while_there_are_attempts(attempts: int, attempt_base: int, status: Status) -> None:
-    job = claimed(attempts=attempts, attempt_base=attempt_base)
+    job = running(attempts=attempts, attempt_base=attempt_base)
 
-    finished = verdicts.failed(job, biz_type(), token=TOKEN, tried=failed_attempt(attempts + 1), now=NOW)
+    finished = completion.failed(job, tried=failed_attempt(attempts + 1), now=NOW)
 
     assert finished.status == status
     assert finished.next_run_at == (NOW + timedelta(seconds=10) if status == Status.PENDING else None)
@@ -75,7 +77,7 @@ def test_a_failure_is_tried_again_while_there_are_attempts(attempts: int, attemp
 
 
 def test_a_receiver_can_ask_for_time_and_a_task_can_take_it() -> None:
-    fail = partial(verdicts.failed, claimed(), biz_type(), token=TOKEN, tried=failed_attempt(1), now=NOW)
+    fail = partial(completion.failed, running(), tried=failed_attempt(1), now=NOW)
 
     asked = fail(retry_after_seconds=60)
     chosen = fail(task_wait_seconds=2)
@@ -86,21 +88,20 @@ def test_a_receiver_can_ask_for_time_and_a_task_can_take_it() -> None:
 
 def test_the_age_counts_from_the_redrive() -> None:
     aging = biz_type(max_age=timedelta(minutes=5))
-    long_due = claimed(due_at=NOW - timedelta(days=1))
+    long_due = running(aging, due_at=NOW - timedelta(days=1))
+    redriven = running(aging, due_at=NOW - timedelta(days=1), redriven_at=NOW)
 
-    assert verdicts.failed(long_due, aging, token=TOKEN, tried=failed_attempt(1), now=NOW).status == Status.DEAD
-    redriven = long_due._replace(redriven_at=NOW)
-    assert verdicts.failed(redriven, aging, token=TOKEN, tried=failed_attempt(1), now=NOW).status == Status.PENDING
+    assert completion.failed(long_due, tried=failed_attempt(1), now=NOW).status == Status.DEAD
+    assert completion.failed(redriven, tried=failed_attempt(1), now=NOW).status == Status.PENDING
 
 
 def test_what_may_happen_once_is_tried_again_only_if_nothing_was_sent() -> None:
-    once = biz_type(guarantee="at_most_once")
-    job = claimed(attempts=1)  # the claim counted it
+    job = running(biz_type(guarantee="at_most_once"), attempts=1)  # the claim counted it
 
-    sent = verdicts.failed(job, once, token=TOKEN, tried=failed_attempt(1, "reset"), now=NOW)
-    unsent = verdicts.failed(job, once, token=TOKEN, tried=failed_attempt(1, "refused"), now=NOW, unsent=True)
+    sent = completion.failed(job, tried=failed_attempt(1, "reset"), now=NOW)
+    unsent = completion.failed(job, tried=failed_attempt(1, "refused"), now=NOW, unsent=True)
 
-    assert verdicts.attempt_number(job, once) == 1
+    assert job.attempt_number == 1
     assert (sent.status, sent.counted) == (Status.DEAD, 0)
     assert sent.last_error == "reset; not tried again, since it may happen at most once"
     assert (unsent.status, unsent.counted) == (Status.PENDING, 0)
@@ -108,13 +109,13 @@ def test_what_may_happen_once_is_tried_again_only_if_nothing_was_sent() -> None:
 
 @pytest.mark.parametrize(("guarantee", "counted"), [("at_least_once", 0), ("at_most_once", -1)])
 def test_a_job_that_is_given_back_has_used_no_attempt(guarantee: str, counted: int) -> None:
-    back = verdicts.given_back(claimed(attempts=1), biz_type(guarantee=guarantee), token=TOKEN, reason="shutting down")
+    back = completion.given_back(running(biz_type(guarantee=guarantee), attempts=1), reason="shutting down")
 
     assert (back.status, back.counted, back.system_errors, back.tried) == (Status.PENDING, counted, 0, None)
 
 
 def test_a_fault_of_ours_is_counted_apart() -> None:
-    back = verdicts.given_back(claimed(), biz_type(), token=TOKEN, reason="no memory", at=NOW, system_error=True)
+    back = completion.given_back(running(), reason="no memory", at=NOW, system_error=True)
 
     assert (back.counted, back.system_errors, back.next_run_at) == (0, 1, NOW)
 
@@ -122,5 +123,5 @@ def test_a_fault_of_ours_is_counted_apart() -> None:
 def test_a_reason_fits_its_column() -> None:
     long = failed_attempt(1, "x" * 9_000)
 
-    assert len(verdicts.failed(claimed(), biz_type(), token=TOKEN, tried=long, now=NOW).last_error) == 500
-    assert len(verdicts.gave_up(claimed(), biz_type(), token=TOKEN, tried=long, reason="y" * 9_000).last_error) == 500
+    assert len(completion.failed(running(), tried=long, now=NOW).last_error) == 500
+    assert len(completion.gave_up(running(), tried=long, reason="y" * 9_000).last_error) == 500

@@ -1,0 +1,49 @@
+"""RunningJob: a job whose lease this process holds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from uuid import UUID
+
+from tasksapp.conf import options
+from tasksapp.models import BizType
+from tasksapp.sql.claim_jobs import ClaimedJob
+
+
+class RunningJob(NamedTuple):
+    """A job that this process runs.
+
+    Args:
+        row: its row, as the claim left it.
+        biz_type: its biz type.
+        token: the lease; an outcome without it is not written.
+    """
+
+    row: ClaimedJob
+    biz_type: BizType
+    token: int
+
+    @property
+    def id(self) -> UUID:
+        """The job's id."""
+        return self.row.id
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a lease lasts, counted from the claim or the last renewal."""
+        return options().lease_seconds + self.biz_type.timeout_seconds
+
+    @property
+    def counted_at_claim(self) -> bool:
+        """Whether the claim counted the attempt, so that it stays counted if the worker is lost."""
+        return self.biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
+
+    @property
+    def attempt_number(self) -> int:
+        """The number of the attempt under way, among all attempts ever made."""
+        return self.row.attempts + (0 if self.counted_at_claim else 1)
+
+    @property
+    def attempt_of_budget(self) -> int:
+        """The same, counted from the last redrive."""
+        return self.attempt_number - self.row.attempt_base

@@ -1,0 +1,165 @@
+"""Completer: writes what running jobs become, and does what follows from it."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeVar
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError, connections
+
+from delayhub.clock import Clock, moment
+from tasksapp.biz_types.breaker import Failures
+from tasksapp.biz_types.gate import gate_of
+from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
+from tasksapp.jobs.running_job import RunningJob
+from tasksapp.jobs.verbs import Verb
+from tasksapp.models import LIVE, BizType, Job, Status
+from tasksapp.sql.renew_leases import renew_leases
+from tasksapp.sql.write_outcomes import Finished, write_outcomes
+from tasksapp.timers.arming import move, settle
+from tasksapp.timers.timer import Timer
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Completion(NamedTuple):
+    """A running job and what it becomes.
+
+    Args:
+        job: the job.
+        finished: what its row becomes.
+        receiver_is_up: what the attempt says about the receiver, for the breaker; None where it says nothing.
+        cancel_others: whether the other live jobs of its business key are cancelled.
+    """
+
+    job: RunningJob
+    finished: Finished
+    receiver_is_up: bool | None = None
+    cancel_others: bool = False
+
+    @property
+    def runs_again(self) -> bool:
+        """Whether the job is pending again."""
+        return self.finished.status == Status.PENDING
+
+    @property
+    def may_hold_slot(self) -> bool:
+        """Whether the job may count against a limit of jobs in flight."""
+        # Not only where its biz type has a limit: an open breaker lets one callback at a time through. A callback that
+        # succeeds closes the breaker, and that limit ends.
+        is_callback = self.job.biz_type.target == BizType.Target.HTTP
+        return self.job.biz_type.max_in_flight is not None or (is_callback and self.finished.status != Status.SUCCEEDED)
+
+
+class Completer:
+    """Completes jobs for one worker, callbacks and Celery tasks alike.
+
+    Its statements survive a broken database connection: it is replaced, and the statement is run once more.
+
+    Args:
+        clock: Redis' time.
+        worker: the name that attempts are logged with.
+        using: the database.
+    """
+
+    def __init__(self, *, clock: Clock, worker: str, using: str) -> None:
+        self._clock = clock
+        self._worker = worker
+        self._using = using
+        self._failures = Failures()
+        #: Called with the code of a biz type whose breaker is open: its callbacks that wait in this process had better
+        #: be given back.
+        self.on_breaker_open: Callable[[str], None] = lambda code: None
+
+    def complete(self, completions: Sequence[Completion]) -> set[UUID]:
+        """Writes what the jobs become, and sets the timers of those that run again.
+
+        Gives back the ids of the jobs whose lease still held; what became of the others does not count.
+        """
+        now = self._now()
+        finished = [completion.finished for completion in completions]
+        written = self._on_live_connection(
+            lambda: write_outcomes(finished, now=now, worker=self._worker, using=self._using)
+        )
+        again: list[Timer] = []
+        slots: dict[tuple[str, str], list[UUID]] = defaultdict(list)
+        for completion in completions:
+            job, biz_type = completion.job, completion.job.biz_type
+            if completion.may_hold_slot:
+                slots[biz_type.lane, biz_type.code].append(job.id)
+            if job.id not in written:
+                logger.warning(
+                    "the lease of job %s was lost; its outcome does not count",
+                    job.id,
+                    extra={"action": "write", "job_id": str(job.id)},
+                )
+            elif completion.runs_again:
+                again.append(Timer.of(job.row, biz_type, at=completion.finished.next_run_at))
+        self._report_to_breakers(completions, now=now)
+        for (lane, code), ids in slots.items():
+            settle(lane, code, ids)
+        if again:
+            # Put, not ensured: the timer of this attempt may still be leased, and its acknowledgement must not end the
+            # next one.
+            move(again)
+        for completion in completions:
+            if completion.cancel_others:
+                self._cancel_others(completion.job)
+        return written
+
+    def renew(self, jobs: Sequence[RunningJob]) -> set[UUID]:
+        """Renews the leases of the jobs, and gives back the ids of those whose lease still held."""
+        now = self._now()
+        leases = [(job.id, job.token, now + timedelta(seconds=job.lease_seconds)) for job in jobs]
+        return self._on_live_connection(lambda: renew_leases(leases, using=self._using))
+
+    def close(self) -> None:
+        """Closes this thread's database connection."""
+        connections[self._using].close()
+
+    def _now(self) -> datetime:
+        return moment(self._clock.now_ms())
+
+    def _on_live_connection(self, statement: Callable[[], T]) -> T:
+        """What the statement gives back; where the connection is broken, it is run once more on a new one.
+
+        Each statement is guarded by the job's token, so it has no effect a second time.
+        """
+        connection = connections[self._using]
+        try:
+            return statement()
+        except (OperationalError, InterfaceError) as error:
+            if connection.in_atomic_block:
+                raise  # a transaction cannot go on elsewhere
+            logger.warning("trying again on a new database connection: %s", error, extra={"action": "reconnect"})
+            connection.close()
+            return statement()
+
+    def _report_to_breakers(self, completions: Sequence[Completion], *, now: datetime) -> None:
+        """Opens the breakers of biz types whose receivers are down, and closes those whose receivers are up again."""
+        by_biz_type: dict[int, list[Completion]] = defaultdict(list)
+        for completion in completions:
+            if completion.receiver_is_up is not None:
+                by_biz_type[completion.job.biz_type.id].append(completion)
+        for group in by_biz_type.values():
+            biz_type = group[0].job.biz_type
+            failed = sum(not completion.receiver_is_up for completion in group)
+            gate, now_ms = gate_of(biz_type, now=now), self._clock.now_ms()
+            if self._failures.note(biz_type, gate, failed=failed, succeeded=failed < len(group), now_ms=now_ms):
+                self.on_breaker_open(biz_type.code)
+
+    def _cancel_others(self, job: RunningJob) -> None:
+        """Cancels the other live jobs of the job's business key."""
+        if not job.row.biz_id:
+            return
+        others = Job.objects.using(self._using).filter(
+            biz_type_id=job.row.biz_type_id, biz_id=job.row.biz_id, status__in=LIVE
+        )
+        ids = list(others.exclude(id=job.id).values_list("id", flat=True)[:BATCH_ROWS])
+        apply_many(Verb.CANCEL, ids, using=self._using)

@@ -1,0 +1,141 @@
+"""JobCallbacks: between running jobs and the dispatcher, which knows callbacks and no rows."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from delayhub.clock import Clock, due_ms, moment
+from tasksapp.biz_types.target import target_of
+from tasksapp.delivery.callback import Callback, Target
+from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
+from tasksapp.jobs import completion
+from tasksapp.jobs.running_job import RunningJob
+from tasksapp.models.encrypted_text import SecretUnreadable
+from tasksapp.sql.write_outcomes import Finished, Tried
+from tasksapp.workers.completer import Completer, Completion
+
+logger = logging.getLogger(__name__)
+
+#: How long a job waits whose secrets cannot be decrypted.
+UNREADABLE_WAIT = timedelta(seconds=60)
+
+
+class JobCallbacks:
+    """Makes callbacks of running jobs, and completes the jobs when their callbacks have ended.
+
+    Args:
+        clock: Redis' time.
+        completer: completes the jobs and renews their leases.
+    """
+
+    def __init__(self, *, clock: Clock, completer: Completer) -> None:
+        self._clock = clock
+        self._completer = completer
+
+    def make(self, jobs: Sequence[RunningJob], *, claimed_at: float) -> list[Callback]:
+        """The callbacks of the jobs; jobs whose secrets cannot be decrypted are given back and have none.
+
+        Args:
+            jobs: jobs of one claim.
+            claimed_at: monotonic seconds from before the claim.
+        """
+        callbacks: list[Callback] = []
+        now = moment(self._clock.now_ms())
+        by_biz_type: dict[int, list[RunningJob]] = defaultdict(list)
+        for job in jobs:
+            by_biz_type[job.row.biz_type_id].append(job)
+        for group in by_biz_type.values():
+            biz_type = group[0].biz_type
+            try:
+                target = target_of(biz_type, now=now)
+            except SecretUnreadable:
+                logger.exception(
+                    "%d jobs wait for the secret of %s", len(group), biz_type.code, extra={"action": "claim"}
+                )
+                self._give_back(group, reason="system: secrets unreadable", at=now + UNREADABLE_WAIT)
+                continue
+            lease_ends = claimed_at + group[0].lease_seconds
+            callbacks += [_callback(job, target, lease_ends=lease_ends) for job in group]
+        return callbacks
+
+    def write(self, results: Sequence[CallbackResult]) -> None:
+        """Completes the jobs of callbacks that have ended."""
+        now = moment(self._clock.now_ms())
+        self._completer.complete([_completion(result, now=now) for result in results])
+
+    def renew(self, callbacks: Sequence[Callback]) -> None:
+        """Renews the leases of callbacks. A lost lease ends now, so that its callback does not begin any more."""
+        began = self._clock.monotonic()
+        held: dict[UUID, Callback] = {_job(callback).id: callback for callback in callbacks}
+        renewed = self._completer.renew([_job(callback) for callback in held.values()])
+        for job_id, callback in held.items():
+            callback.lease_ends = began + _job(callback).lease_seconds if job_id in renewed else began
+
+    def _give_back(self, jobs: Sequence[RunningJob], *, reason: str, at: datetime) -> None:
+        self._completer.complete([Completion(job, completion.given_back(job, reason=reason, at=at)) for job in jobs])
+
+
+def _callback(job: RunningJob, target: Target, *, lease_ends: float) -> Callback:
+    row = job.row
+    return Callback(
+        job_id=str(row.id),
+        token=job.token,
+        target=target,
+        body=row.body.encode(),
+        due_ms=due_ms(row.due_at),
+        run_at_ms=due_ms(row.next_run_at),
+        attempt=job.attempt_of_budget,
+        max_attempts=row.max_attempts,
+        traceparent=row.traceparent,
+        lease_ends=lease_ends,
+        context=job,
+    )
+
+
+def _job(callback: Callback) -> RunningJob:
+    assert isinstance(callback.context, RunningJob)
+    return callback.context
+
+
+def _completion(result: CallbackResult, *, now: datetime) -> Completion:
+    job, outcome = _job(result.callback), result.outcome
+    return Completion(
+        job,
+        _finished(result, now=now),
+        # A callback that was not sent says nothing about its receiver.
+        receiver_is_up=None if isinstance(outcome, Returned) else not result.receiver_is_down,
+        cancel_others=isinstance(outcome, Delivered) and outcome.cancel_others,
+    )
+
+
+def _finished(result: CallbackResult, *, now: datetime) -> Finished:
+    job = _job(result.callback)
+    match result.outcome:
+        case Delivered():
+            return completion.succeeded(job, tried=_tried(result, ""))
+        case Retry(reason, after_seconds, unsent):
+            tried = _tried(result, reason)
+            return completion.failed(job, tried=tried, now=now, retry_after_seconds=after_seconds, unsent=unsent)
+        case GiveUp(reason):
+            return completion.gave_up(job, tried=_tried(result, reason), reason=reason)
+        case Returned(reason, after_seconds):
+            at = now + timedelta(seconds=after_seconds) if after_seconds else None
+            return completion.given_back(job, reason=reason, at=at)
+
+
+def _tried(result: CallbackResult, error: str) -> Tried:
+    response = result.response
+    return Tried(
+        number=_job(result.callback).attempt_number,
+        started_at=moment(result.started_ms),
+        duration_ms=result.duration_ms,
+        lateness_ms=result.lateness_ms,
+        status_code=response.status_code if response else None,
+        response_headers=response.headers if response else {},
+        response_body=response.body if response else "",
+        error=error,
+    )

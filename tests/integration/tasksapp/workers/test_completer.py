@@ -1,0 +1,165 @@
+"""The end of running jobs: written, timed, settled; over a broken connection too, for callbacks and tasks alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import OperationalError, transaction
+from django.utils import timezone
+
+from delayhub.celery_support.job_store import Again, Done, NotRun
+from delayhub.engine import TimerLane
+from tasksapp.delivery.outcomes import CallbackResult, Delivered, Response, Retry
+from tasksapp.jobs import completion
+from tasksapp.jobs.creation import create
+from tasksapp.jobs.running_job import RunningJob
+from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.claimer import Claimer
+from tasksapp.workers.completer import Completer, Completion
+from tasksapp.workers.job_callbacks import JobCallbacks
+from tasksapp.workers.task_runner import TaskRunner
+from tests.integration.tasksapp.conftest import MakeBizType
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FAILURES = 3
+
+
+@pytest.fixture(autouse=True)
+def _brittle(settings: Any, _private_redis: None) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "BREAKER_FAILURES": FAILURES}
+
+
+@pytest.fixture
+def callbacks(clock: RedisClock, completer: Completer) -> JobCallbacks:
+    return JobCallbacks(clock=clock, completer=completer)
+
+
+@pytest.fixture
+def run_callback(claimer: Claimer, callbacks: JobCallbacks) -> Callable[[str, Any], None]:
+    """Claims a new job of the biz type, and writes that outcome of its callback."""
+
+    def run(code: str, outcome: Any, response: Response | None = None) -> None:
+        jobs = claimer.running_jobs(claimer.claim_due([due(code)], now_ms=0))
+        (callback,) = callbacks.make(jobs, claimed_at=0.0)
+        callbacks.write([CallbackResult(callback, outcome, callback.run_at_ms, 5, response)])
+
+    return run
+
+
+@pytest.fixture
+def shop_task(make_biz_type: MakeBizType) -> BizType:
+    return make_biz_type("shop.task", target="celery", task_name="shop.task", backoff_min_seconds=0, jitter=0)
+
+
+def due(code: str) -> UUID:
+    """A job that is due, also to a clock that is a little behind."""
+    return create(code, due_at=timezone.now() - timedelta(seconds=1)).job_id
+
+
+def claimed(claimer: Claimer) -> RunningJob:
+    (job,) = claimer.running_jobs(claimer.claim_due([due("order.close")], now_ms=0))
+    return job
+
+
+def test_the_outcome_of_a_callback_survives_a_broken_connection(
+    biz_type: BizType,
+    claimer: Claimer,
+    callbacks: JobCallbacks,
+    break_connection: Callable[[], None],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    jobs = claimer.running_jobs(claimer.claim_due([due("order.close")], now_ms=0))
+    (callback,) = callbacks.make(jobs, claimed_at=0.0)
+    break_connection()
+
+    callbacks.write([CallbackResult(callback, Delivered(), callback.run_at_ms)])
+
+    assert (Job.objects.get().status, Attempt.objects.count()) == (Status.SUCCEEDED, 1)
+    assert "on a new database connection" in caplog.text
+
+
+def test_the_outcome_of_a_task_survives_a_broken_connection(
+    shop_task: BizType, runner: TaskRunner, break_connection: Callable[[], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    def task(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        break_connection()
+        return "closed"
+
+    assert runner.run(due("shop.task"), task, now_ms=0) == Done("closed")
+
+    assert (Job.objects.get().status, Attempt.objects.count()) == (Status.SUCCEEDED, 1)
+    assert "on a new database connection" in caplog.text
+
+
+def test_leases_are_renewed_over_a_broken_connection(
+    biz_type: BizType, claimer: Claimer, completer: Completer, break_connection: Callable[[], None]
+) -> None:
+    job = claimed(claimer)
+    before = Job.objects.get().lease_until
+    break_connection()
+
+    assert completer.renew([job]) == {job.id}
+
+    after = Job.objects.get().lease_until
+    assert before is not None
+    assert after is not None
+    assert after > before
+
+
+def test_within_a_transaction_a_broken_connection_is_an_error(
+    biz_type: BizType, claimer: Claimer, completer: Completer, break_connection: Callable[[], None]
+) -> None:
+    job = claimed(claimer)
+
+    with pytest.raises(OperationalError), transaction.atomic():
+        break_connection()
+        completer.renew([job])
+
+
+def test_failures_of_callbacks_open_the_breaker_and_those_of_tasks_do_not(
+    make_biz_type: MakeBizType,
+    shop_task: BizType,
+    run_callback: Callable[[str, Any], None],
+    runner: TaskRunner,
+    lane: TimerLane,
+) -> None:
+    make_biz_type("down")
+
+    def fail(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        raise ConnectionRefusedError
+
+    for _ in range(FAILURES):
+        run_callback("down", Retry("refused"))
+        assert isinstance(runner.run(due("shop.task"), fail, now_ms=0), Again)
+
+    assert lane.client.exists(lane.keys.queue("down").breaker)
+    assert not lane.client.exists(lane.keys.queue("shop.task").breaker)
+    assert [batch.queue for batch in lane.claim().batches] == ["shop.task"]
+
+
+def test_what_comes_after_the_lease_was_lost_sets_no_timer(
+    biz_type: BizType, claimer: Claimer, completer: Completer, lane: TimerLane
+) -> None:
+    kept, lost = claimed(claimer), claimed(claimer)
+    lane.client.delete(lane.keys.queue("order.close").waiting)
+    Job.objects.filter(id=lost.id).update(lease_token=None)
+
+    written = completer.complete([Completion(job, completion.given_back(job, reason="full")) for job in (kept, lost)])
+
+    assert written == {kept.id}
+    assert lane.look("order.close", [str(lost.id)]) == [None]
+    assert lane.count("order.close") == 1
+
+
+def test_a_task_whose_lease_was_lost_counts_as_not_run(shop_task: BizType, runner: TaskRunner) -> None:
+    def lose(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        Job.objects.update(lease_token=None)
+
+    assert isinstance(runner.run(due("shop.task"), lose, now_ms=0), NotRun)
+    assert isinstance(runner.run(UUID(int=1), lose, now_ms=0), NotRun)
