@@ -20,7 +20,7 @@ from pathlib import Path
 TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 #: What the threads of a worker do, by their names.
 WORK = {"MainThread": "Celery and claims", "delayhub-outcome-writer": "outcomes", "delayhub-dispatcher": "callbacks"}
-LOADER = "delayhub-loader"
+LOADER = "delayhub-maintenance"
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
@@ -96,6 +97,11 @@ class Options:
     purge_rows_per_minute: int = 60_000
     allowed_networks: tuple[str, ...] = ()
     encryption_keys: tuple[str, ...] = ()
+
+    @property
+    def near_window(self) -> timedelta:
+        """How soon a job must be due to have a timer in Redis."""
+        return timedelta(seconds=self.near_window_seconds)
 
     @property
     def renew_seconds(self) -> float:

@@ -1,1 +1,1 @@
-"""What keeps rows and timers in step, run by one worker at a time."""
+"""What keeps rows and timers in step; one worker at a time does it."""

@@ -1,8 +1,8 @@
-"""How long the database has been in reach without a break: before one full lease of that, no lease counts as lost.
+"""DatabaseUptime: how long the database has answered without a break.
 
-While the database is away nobody can renew, so a lease that ran out then says nothing about its worker. A loader that
-starts or takes over was not there to see; it goes by what the one before it left in Redis, and begins to count anew
-where that is gone.
+Expired leases are reclaimed only after one full lease of uninterrupted uptime: while the database is away no worker can
+renew, so a lease that expired then says nothing about its worker. A loader that starts or takes over was not there to
+see, so the one before it leaves its knowledge in Redis; where that is gone, the uptime is counted from zero.
 """
 
 from __future__ import annotations
@@ -11,62 +11,71 @@ import contextlib
 
 import redis
 
-from delayhub.engine import Clock, TimerLane
+from delayhub.clock import Clock
+from delayhub.engine import TimerLane
 from tasksapp.conf import options
+from tasksapp.timers.lanes import patient_lanes
 
 
-class Patience:
-    """What one loader knows of that.
+class DatabaseUptime:
+    """The uptime as one loader has seen it.
 
     Args:
-        clock: Redis' time, which is also the time of what is left for the next loader.
+        clock: Redis' time, which loaders share.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._since: float | None = None
-        self._heard = 0.0
+        self._up_since: float | None = None
+        self._answered_at = 0.0
 
-    def take_over(self, lane: TimerLane) -> None:
-        """Begins with what the loader before this one knew, where it held the seat until just now."""
-        now = self._clock.monotonic()
-        value = lane.client.get(lane.keys.database)
-        self._since = None
-        if isinstance(value, bytes):
-            self._since = now - max(0.0, (self._clock.now_ms() - int(value)) / 1000)
-        self._heard = now
-
-    def hear(self) -> None:
-        """The database has answered just now."""
+    def note_answer(self) -> None:
+        """Counts on: the database answered just now."""
         now = self._clock.monotonic()
         # An answer that took too long may have waited for the database to come back.
-        if self._since is None or now - self._heard > _unnoticed_seconds():
-            self._since = now
-        self._heard = now
+        if self._up_since is None or now - self._answered_at > _longest_gap_seconds():
+            self._up_since = now
+        self._answered_at = now
 
-    def is_over(self) -> bool:
-        """Whether every worker that lives has been able to renew its leases."""
-        return self._since is not None and self._clock.monotonic() - self._since >= options().lease_seconds
+    def covers_a_lease(self) -> bool:
+        """Whether it is so long that every living worker has been able to renew its leases."""
+        return self._up_since is not None and self._clock.monotonic() - self._up_since >= options().lease_seconds
 
-    def leave(self, lane: TimerLane) -> None:
-        """Leaves what is known for a loader that takes over soon."""
-        if self._since is None:
+    def save(self) -> None:
+        """Leaves the uptime in Redis, for a loader that takes over soon. Raises RedisError."""
+        if self._up_since is None:
             return
-        since_ms = self._clock.now_ms() - int((self._clock.monotonic() - self._since) * 1000)
-        lane.client.set(lane.keys.database, since_ms, px=max(1, int(_unnoticed_seconds() * 1000)))
+        lane = _lane()
+        since_ms = self._clock.now_ms() - int((self._clock.monotonic() - self._up_since) * 1000)
+        lane.client.set(lane.keys.database, since_ms, px=max(1, int(_longest_gap_seconds() * 1000)))
 
-    def begin_anew(self, lane: TimerLane) -> None:
-        """The database did not answer; a Redis that does not either forgets what was left there by itself."""
-        self._since = None
+    def load(self) -> None:
+        """Counts on from what the loader before this one left, if it did so just now. Raises RedisError."""
+        lane, now = _lane(), self._clock.monotonic()
+        value = lane.client.get(lane.keys.database)
+        self._up_since = None
+        if isinstance(value, bytes):
+            self._up_since = now - max(0.0, (self._clock.now_ms() - int(value)) / 1000)
+        self._answered_at = now
+
+    def reset(self) -> None:
+        """Counts from zero: the database did not answer."""
+        self._up_since = None
+        # A Redis that does not answer either will drop the key by itself.
         with contextlib.suppress(redis.RedisError, OSError):
+            lane = _lane()
             lane.client.delete(lane.keys.database)
 
 
-def _unnoticed_seconds() -> float:
-    """For how long nobody needs to have looked.
+def _lane() -> TimerLane:
+    return patient_lanes()[0]
 
-    Leases are renewed when a third of them has passed, so one that was held before so short a break outlives it by
-    another third.
+
+def _longest_gap_seconds() -> float:
+    """The longest time between two answers that is no break.
+
+    Leases are renewed when a third of them has passed, so one that held before so short a gap holds for another third
+    after it.
     """
     known = options()
     return known.renew_seconds + 2 * known.sweep_seconds

@@ -1,4 +1,4 @@
-"""Compares the timers in Redis with the rows they stand for, and mends what differs."""
+"""Reconciler: compares the timers in Redis with the rows they stand for, and repairs what differs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from uuid import UUID
 from delayhub.clock import due_ms, moment
 from delayhub.engine import TimerLane
 from tasksapp.conf import options
+from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.pending_rows import Row, count_pending, pages
 from tasksapp.timers.lanes import client, patient_lane
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.timers.timer import Timer, grouped
+from tasksapp.timers.timer import Timer
 
-#: Jobs that are due so soon may be on their way to a worker; what differs about them mends itself.
+#: Jobs that are due so soon may be on their way to a worker; what differs about them repairs itself.
 MARGIN = timedelta(seconds=2)
 
 Advance = Callable[[int], object]
@@ -47,11 +48,11 @@ class Difference:
 
 
 class Reconciler:
-    """Looks at every timer and every row of the near window, whoever else is at work.
+    """Looks at every timer and every row of the near window, while loader and workers go on.
 
     Args:
         using: the database.
-        mend: whether what differs is put right: missing and late timers are ensured, stray ones taken away.
+        mend: whether missing and late timers are ensured, and stray ones removed.
     """
 
     def __init__(self, *, using: str, mend: bool) -> None:
@@ -60,22 +61,32 @@ class Reconciler:
         self._clock = RedisClock(client)
         self._clock.sync()
 
-    def total(self, biz_types: Sequence[BizType]) -> int:
+    def total(self) -> int:
         """How many rows and timers there are to look at."""
         now = self._now()
+        biz_types = self._biz_types()
         rows = sum(
-            count_pending(biz_type.id, after=now + MARGIN, until=self._until(now), using=self._using)
+            count_pending(biz_type.id, after=now + MARGIN, until=now + options().near_window, using=self._using)
             for biz_type in biz_types
             if not biz_type.is_shut(now=now)
         )
         return rows + sum(patient_lane(biz_type.lane).count(biz_type.code) for biz_type in biz_types)
 
+    def run_once(self, *, advance: Advance = lambda _: None) -> dict[str, Difference]:
+        """By biz type, how its timers differ, or differed before they were repaired.
+
+        Args:
+            advance: called with the number of rows or timers of each page.
+        """
+        return {biz_type.code: self.compare(biz_type, advance=advance) for biz_type in self._biz_types()}
+
     def compare(self, biz_type: BizType, *, advance: Advance = lambda _: None) -> Difference:
-        """How the biz type's timers differ, or differed before they were mended; ``advance`` hears of each page."""
+        """The same for one biz type."""
         difference, now, lane = Difference(), self._now(), patient_lane(biz_type.lane)
-        # One that is shut needs no timers; those it has do no harm.
+        # One that is paused or disabled needs no timers; those it has do no harm.
         if not biz_type.is_shut(now=now):
-            for page in pages(biz_type.id, after=now + MARGIN, until=self._until(now), using=self._using):
+            until = now + options().near_window
+            for page in pages(biz_type.id, after=now + MARGIN, until=until, using=self._using):
                 self._compare_rows(lane, biz_type, page, difference)
                 advance(len(page))
         for ids in lane.waiting(biz_type.code):
@@ -94,9 +105,7 @@ class Reconciler:
                 wrong.append(row)
         difference.rows += len(rows)
         if self._mend and wrong:
-            timers = [Timer.of(row, biz_type) for row in wrong]
-            for (_, queue, step), group in grouped(timers).items():
-                lane.ensure(queue, group, step=step)
+            ensure_timers(Timer.of(row, biz_type) for row in wrong)
 
     def _compare_timers(self, lane: TimerLane, biz_type: BizType, names: Sequence[str], difference: Difference) -> None:
         ids = {UUID(name) for name in names}
@@ -107,8 +116,8 @@ class Reconciler:
         if self._mend and stray:
             lane.cancel(biz_type.code, [str(job_id) for job_id in stray])
 
-    def _until(self, now: datetime) -> datetime:
-        return now + timedelta(seconds=options().near_window_seconds)
+    def _biz_types(self) -> list[BizType]:
+        return list(BizType.objects.using(self._using))
 
     def _now(self) -> datetime:
         return moment(self._clock.now_ms())

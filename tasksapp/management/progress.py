@@ -1,4 +1,4 @@
-"""How far a command has come: one line on a terminal, nothing in a log."""
+"""Progress of a command: a bar on a terminal, nothing in a log."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Progress:
         self.done = 0
 
     def advance(self, count: int) -> None:
-        """So many more are done."""
+        """Counts so many more as done."""
         self.done += count
         if self._out.isatty():
-            # There may be more by now than there were when they were counted.
+            # There may be more by now than were counted at the beginning.
             share = min(self.done / self._total, 1.0) if self._total else 1.0
             bar = "█" * round(share * WIDTH)
             self._out.write(f"\r{bar:░<{WIDTH}} {share:4.0%} {self.done:,} {self._what}", ending="")
             self._out.flush()
 
     def end(self) -> None:
-        """Leaves the line."""
+        """Ends the line."""
         if self._out.isatty():
             self._out.write("")

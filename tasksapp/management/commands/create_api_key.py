@@ -1,4 +1,4 @@
-"""``manage.py create_api_key NAME``: a key for a caller of the API, shown once."""
+"""``manage.py create_api_key NAME``: issues a key for a caller of the API and shows it once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("name", help="whose key it is, such as the calling system's name")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Prints the key alone, so that it can be piped on."""
+        """Prints the key and nothing else, so that it can be piped."""
         del args
         name: str = options["name"].strip()
         if not name:

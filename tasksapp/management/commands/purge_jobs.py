@@ -1,4 +1,4 @@
-"""Deletes jobs that ended longer ago than their biz type wants them kept, with their attempts."""
+"""``manage.py purge_jobs``: deletes jobs that ended longer ago than their biz type wants them kept."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
-from django.utils import timezone
 
-from tasksapp.maintenance.purger import count_old, purge
+from delayhub.clock import SystemClock
+from tasksapp.maintenance.purger import Purger
 from tasksapp.management.progress import Progress
 from tasksapp.models import BizType, Job
 from tasksapp.sql.purge_rows import Purged
@@ -18,20 +18,20 @@ class Command(BaseCommand):
     help = "Delete jobs that ended longer ago than their biz type's retention, and expired idempotency keys."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What may be purged, and where."""
-        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+        """What may be deleted, and where."""
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
         parser.add_argument("--biz-type", action="append", metavar="CODE", help="only this one's jobs; may be repeated")
         parser.add_argument("--database", help="its alias in DATABASES")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Counts, and then deletes in batches unless it is a dry run."""
+        """Counts what is old enough, and deletes it in batches unless this is a dry run."""
         using = options["database"] or router.db_for_write(Job)
         codes = options["biz_type"]
         known = set(BizType.objects.using(using).values_list("code", flat=True))
         if unknown := sorted(set(codes or ()) - known):
             raise CommandError(f"there is no biz type {', '.join(unknown)}")
-        now = timezone.now()
-        counts = count_old(now=now, using=using, codes=codes)
+        purger = Purger(using=using, clock=SystemClock(), codes=codes)
+        counts = purger.count()
         total = sum(counts.values(), start=Purged())
         if options["dry_run"]:
             for code, count in counts.items():
@@ -41,7 +41,7 @@ class Command(BaseCommand):
             return
         progress = Progress(self.stderr, total=total.jobs + total.keys, what="rows")
         gone = Purged()
-        for batch in purge(now=now, using=using, codes=codes):
+        for batch in purger.batches():
             gone += batch
             progress.advance(batch.jobs + batch.keys)
         progress.end()

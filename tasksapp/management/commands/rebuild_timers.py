@@ -1,8 +1,7 @@
-"""Makes every timer of the near window again, from the database."""
+"""``manage.py rebuild_timers``: makes every timer of the near window again, from the database."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -16,7 +15,7 @@ from tasksapp.models import Job, Status
 
 
 class Command(BaseCommand):
-    help = "Make every timer of the near window again, from the database; those that are there are left alone."
+    help = "Make every timer of the near window again, from the database; those that are there stay as they are."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Where the rows are."""
@@ -25,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Loads the window with a progress bar. Loaders that run meanwhile do no harm."""
         using = options["database"] or router.db_for_write(Job)
-        until = timezone.now() + timedelta(seconds=current_options().near_window_seconds)
+        until = timezone.now() + current_options().near_window
         total = Job.objects.using(using).filter(status=Status.PENDING, next_run_at__lte=until).count()
         progress = Progress(self.stderr, total=total, what="timers")
         loaded = Loader(using=using).reload(advance=progress.advance)

@@ -1,4 +1,4 @@
-"""Compares the timers in Redis with the database, says what differs, and mends it."""
+"""``manage.py reconcile``: compares the timers in Redis with the database, says what differs, and repairs it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from django.db import router
 
 from tasksapp.maintenance.reconciler import Reconciler
 from tasksapp.management.progress import Progress
-from tasksapp.models import BizType, Job
+from tasksapp.models import Job
 
 
 class Command(BaseCommand):
     help = "Compare the timers in Redis with the rows of the near window, say what differs, and mend it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Whether to mend, and where."""
+        """Whether to change anything, and where the rows are."""
         parser.add_argument(
             "--dry-run", action="store_true", help="change nothing; exit code 1 where something differs"
         )
         parser.add_argument("--database", help="its alias in DATABASES")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """One line for each biz type, and how it all ended."""
+        """Writes a line for each biz type, and whether all is in step now. Raises CommandError in a dry run if not."""
         using, dry_run = options["database"] or router.db_for_write(Job), options["dry_run"]
-        biz_types = list(BizType.objects.using(using))
         reconciler = Reconciler(using=using, mend=not dry_run)
-        progress = Progress(self.stderr, total=reconciler.total(biz_types), what="rows and timers")
-        found = {biz_type.code: reconciler.compare(biz_type, advance=progress.advance) for biz_type in biz_types}
+        progress = Progress(self.stderr, total=reconciler.total(), what="rows and timers")
+        found = reconciler.run_once(advance=progress.advance)
         progress.end()
         for code, one in found.items():
             self.stdout.write(

@@ -8,6 +8,7 @@ import pytest
 from django.db.models import ProtectedError
 from django.utils import timezone
 
+from delayhub.clock import SystemClock
 from delayhub.engine import TimerLane
 from tasksapp import jobs
 from tasksapp.biz_types.cache import catalogue
@@ -15,7 +16,7 @@ from tasksapp.errors import InvalidJob
 from tasksapp.jobs.creation import create
 from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.maintenance.loader import Loader
-from tasksapp.maintenance.purger import purge
+from tasksapp.maintenance.purger import Purger
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
 from tests.integration.tasksapp.claiming import claim
 
@@ -73,7 +74,7 @@ def test_a_biz_type_with_jobs_cannot_be_deleted(biz_type: BizType) -> None:
         biz_type.delete()
 
     Job.objects.update(status=Status.SUCCEEDED, finished_at=timezone.now() - timedelta(days=60))
-    list(purge(now=timezone.now(), using="default"))
+    list(Purger(using="default", clock=SystemClock()).batches())
     biz_type.delete()
     with pytest.raises(InvalidJob, match="there is no biz type"):
         create("order.close")

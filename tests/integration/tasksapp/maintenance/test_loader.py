@@ -1,4 +1,4 @@
-"""The loader's turns: timers brought, and brought back. Rows of lost workers are in test_patience.py."""
+"""The loader's turns: timers brought, and brought back. Rows of lost workers are in test_lost_leases.py."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from django.utils import timezone
 from delayhub.engine import TimerLane
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.maintenance import loader as loader_module
+from tasksapp.maintenance import timer_loss
 from tasksapp.maintenance.loader import Loader, Turn
+from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import UNTIL_RESUMED, BizType, Job
-from tasksapp.workers.signals import LoaderThread
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,7 +78,7 @@ def test_timers_are_brought_back_after_a_flush(
 def test_timers_are_brought_back_where_redis_holds_fewer_than_there_are_rows(
     biz_type: BizType, loader: Loader, lane: TimerLane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loader_module, "COUNT_SECONDS", 0.0)
+    monkeypatch.setattr(timer_loss, "COUNT_SECONDS", 0.0)
     create_many([JobRequest(biz_type="order.close", delay=600 + n) for n in range(5)])
     loader.run_once()
     lose_timers(lane)
@@ -233,7 +234,7 @@ def test_a_redis_that_hides_info_is_no_obstacle(
 
 
 def test_no_fault_of_one_turn_ends_the_loader(monkeypatch: pytest.MonkeyPatch, loader: Loader, db: None) -> None:
-    thread = LoaderThread(loader, using="default")
+    thread = MaintenanceThread(loader)
     with monkeypatch.context() as broken:
         broken.setattr(loader, "_turn", lambda: 1 / 0)
         assert thread.run_once() is False
@@ -245,7 +246,7 @@ def test_a_database_that_refuses_connections_costs_turns_and_no_timer(
     biz_type: BizType, monkeypatch: pytest.MonkeyPatch, loader: Loader, lane: TimerLane
 ) -> None:
     create("order.close", delay=60)
-    thread = LoaderThread(loader, using="default")
+    thread = MaintenanceThread(loader)
 
     def refuse(self: object) -> None:
         raise OperationalError("connection refused")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.management import CommandError
 from django.utils import timezone
 
+from delayhub.clock import Clock, SystemClock
 from delayhub.testing import MovableClock
 from tasksapp.maintenance.loader import Loader
-from tasksapp.maintenance.purger import Purger, purge
+from tasksapp.maintenance.purger import Purger
+from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
 from tasksapp.sql.purge_rows import BATCH_ROWS, Purged
-from tasksapp.workers.signals import LoaderThread
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.commands import run_command
 from tests.job_rows import job_row, store_job
@@ -32,8 +33,8 @@ def ended(biz_type: BizType, ago: timedelta, *, status: Status = Status.SUCCEEDE
     return job
 
 
-def purge_all(now: datetime | None = None) -> Purged:
-    return sum(purge(now=now or timezone.now(), using="default"), start=Purged())
+def purge_all() -> Purged:
+    return sum(purger(SystemClock()).batches(), start=Purged())
 
 
 def test_what_ended_goes_after_its_retention_with_its_attempts(make_biz_type: MakeBizType) -> None:
@@ -60,10 +61,9 @@ def test_each_biz_type_keeps_its_jobs_as_long_as_it_wants(make_biz_type: MakeBiz
 
 
 def test_many_jobs_go_in_several_transactions(biz_type: BizType) -> None:
-    now = timezone.now()
     many(biz_type, 1_200)
 
-    batches = [batch.jobs for batch in purge(now=now, using="default")]
+    batches = [batch.jobs for batch in purger(SystemClock()).batches()]
 
     assert batches == [BATCH_ROWS, BATCH_ROWS, 200, 0]
     assert not Job.objects.exists()
@@ -117,13 +117,13 @@ def many(biz_type: BizType, count: int) -> None:
     Job.objects.bulk_create([job_row(biz_type, Status.DEAD, due_in=-60 * DAY) for _ in range(count)])
 
 
-def purger(clock: MovableClock) -> Purger:
+def purger(clock: Clock) -> Purger:
     return Purger(using="default", clock=clock)
 
 
 def test_workers_purge_by_themselves(biz_type: BizType) -> None:
     many(biz_type, 3)
-    thread = LoaderThread(Loader(using="default"), using="default")
+    thread = MaintenanceThread(Loader(using="default"))
 
     assert thread.run_once()
 
@@ -134,7 +134,7 @@ def test_only_the_worker_that_has_the_loader_purges(biz_type: BizType) -> None:
     many(biz_type, 3)
     Loader(using="default").run_once()
 
-    assert LoaderThread(Loader(using="default"), using="default").run_once()
+    assert MaintenanceThread(Loader(using="default")).run_once()
 
     assert Job.objects.count() == 3
 

@@ -11,7 +11,7 @@ from celery.exceptions import WorkerShutdown
 
 from delayhub.engine import TimerLane
 from tasksapp.workers import delivery_runtime
-from tasksapp.workers.signals import open_early
+from tasksapp.workers.signals import warm_up_worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ends_delivery")]
 
@@ -30,19 +30,19 @@ def is_open() -> bool:
 
 @pytest.mark.parametrize("pool", ["solo", "threads"])
 def test_a_worker_that_is_ready_can_deliver_at_once(pool: str, lane: TimerLane) -> None:
-    open_early(sender=consumer(pool, lane.name, "celery"))
+    warm_up_worker(sender=consumer(pool, lane.name, "celery"))
 
     assert is_open()
 
 
 def test_a_parent_opens_nothing_that_its_children_would_share(lane: TimerLane) -> None:
-    open_early(sender=consumer("prefork", lane.name))
+    warm_up_worker(sender=consumer("prefork", lane.name))
 
     assert not is_open()
 
 
 def test_a_worker_without_timers_opens_nothing(lane: TimerLane) -> None:
-    open_early(sender=consumer("solo", "celery"))
+    warm_up_worker(sender=consumer("solo", "celery"))
 
     assert not is_open()
 
@@ -54,7 +54,7 @@ def test_a_pool_of_greenlets_is_refused_where_it_would_have_to_deliver(
     sender.pool = SimpleNamespace(is_green=True)
 
     with pytest.raises(WorkerShutdown) as stop:
-        open_early(sender=sender)
+        warm_up_worker(sender=sender)
 
     assert stop.value.code == 1
     assert f"leave {lane.name} out of -Q" in caplog.text

@@ -14,7 +14,7 @@ from django.utils import timezone
 from delayhub.engine import Lease, TimerLane
 from delayhub.testing import MovableClock
 from tasksapp.jobs.creation import create
-from tasksapp.maintenance import loader as loader_module
+from tasksapp.maintenance import lost_leases
 from tasksapp.maintenance.loader import Loader, Turn
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.renew_leases import renew_leases
@@ -47,7 +47,7 @@ def loader(make_loader: Callable[[], Loader]) -> Loader:
 
 def lose_database_for_a_turn(loader: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as away:
-        away.setattr(loader_module, "return_lost_leases", refuse)
+        away.setattr(lost_leases, "return_lost_leases", refuse)
         with pytest.raises(OperationalError):
             loader.run_once()
 

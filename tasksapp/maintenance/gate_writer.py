@@ -1,0 +1,54 @@
+"""GateWriter: brings the gates in Redis in step with the biz types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from delayhub.clock import Clock, moment
+from delayhub.engine import Gate
+from tasksapp.biz_types.breaker import CLOSED, Breaker, read_breakers
+from tasksapp.biz_types.gate import gate_of
+from tasksapp.models import BizType
+from tasksapp.timers.lanes import patient_lane
+
+
+class GateWriter:
+    """Writes gates that differ from what it wrote before.
+
+    Args:
+        clock: Redis' time, by which pauses and ramps end.
+    """
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+        #: By lane and code: the gate as it was written, and of which edit of the biz type.
+        self._written: dict[tuple[str, str], tuple[Gate, datetime]] = {}
+
+    def run_once(self, biz_types: Sequence[BizType], *, all_of_them: bool = False) -> int:
+        """How many gates were written. Raises RedisError.
+
+        Args:
+            biz_types: every biz type.
+            all_of_them: whether Redis may have lost gates, so that all are written again.
+        """
+        now, written = moment(self._clock.now_ms()), 0
+        breakers = _breakers(biz_types)
+        for biz_type in biz_types:
+            place = biz_type.lane, biz_type.code
+            # The edit counts too: a breaker of the host before the edit may have shut the gate that is there.
+            current = gate_of(biz_type, now=now, breaker=breakers.get(place, CLOSED)), biz_type.updated_at
+            if all_of_them or self._written.get(place) != current:
+                patient_lane(biz_type.lane).set_gate(biz_type.code, current[0])
+                self._written[place] = current
+                written += 1
+        return written
+
+
+def _breakers(biz_types: Sequence[BizType]) -> dict[tuple[str, str], Breaker]:
+    """By lane and code: the breakers that are open, or were lately."""
+    found: dict[tuple[str, str], Breaker] = {}
+    for lane in {biz_type.lane for biz_type in biz_types}:
+        here = [biz_type for biz_type in biz_types if biz_type.lane == lane]
+        found |= {(lane, code): breaker for code, breaker in read_breakers(patient_lane(lane), here).items()}
+    return found

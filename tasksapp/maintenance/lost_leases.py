@@ -1,0 +1,67 @@
+"""LostLeases: makes rows pending again whose workers were lost."""
+
+from __future__ import annotations
+
+import logging
+
+from delayhub.clock import Clock, moment
+from tasksapp.conf import options
+from tasksapp.maintenance.database_uptime import DatabaseUptime
+from tasksapp.maintenance.timer_writer import ensure_timers
+from tasksapp.models import Job, Status
+from tasksapp.sql.renew_leases import return_lost_leases
+from tasksapp.timers.arming import settle
+from tasksapp.timers.timer import Timer
+
+logger = logging.getLogger(__name__)
+
+#: Rows that one turn returns, and those of one statement.
+TURN_ROWS, PAGE_ROWS = 5_000, 500
+
+
+class LostLeases:
+    """Returns running rows whose leases have expired, but not soon after the database was away.
+
+    Args:
+        using: the database.
+        clock: Redis' time, by which leases are judged.
+        uptime: how long the database has answered.
+    """
+
+    def __init__(self, *, using: str, clock: Clock, uptime: DatabaseUptime) -> None:
+        self._using = using
+        self._clock = clock
+        self._uptime = uptime
+
+    def run_once(self) -> int:
+        """How many rows were returned in this turn. Raises what the database or Redis raise."""
+        self._uptime.note_answer()
+        if not self._uptime.covers_a_lease():
+            return 0
+        now, returned = moment(self._clock.now_ms()), 0
+        while returned < TURN_ROWS:
+            lost = return_lost_leases(
+                now=now, limit=PAGE_ROWS, max_system_errors=options().max_system_errors, using=self._using
+            )
+            for job in lost:
+                _release(job)
+            returned += len(lost)
+            if len(lost) < PAGE_ROWS:
+                break
+        return returned
+
+
+def _release(job: Job) -> None:
+    """Frees the job's slot, and sets its timer if it is pending again."""
+    timer = Timer.of(job, job.biz_type)
+    if job.biz_type.max_in_flight is not None:
+        settle(timer.lane, timer.queue, [job.id])
+    if job.status == Status.PENDING:
+        ensure_timers([timer])
+    logger.warning(
+        "job %s lost its worker %s and is %s",
+        job.id,
+        job.worker,
+        job.status,
+        extra={"action": "return", "job_id": str(job.id)},
+    )

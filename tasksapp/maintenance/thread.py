@@ -1,0 +1,82 @@
+"""MaintenanceThread: the turns of the loader and the purger, in a worker's main process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+
+import redis
+from django.db import Error, connections
+
+from tasksapp.conf import options
+from tasksapp.maintenance.loader import Loader
+from tasksapp.maintenance.purger import Purger
+
+logger = logging.getLogger(__name__)
+
+#: After a failed turn the next one waits this long.
+FAILED_SECONDS = 2.0
+
+
+class MaintenanceThread:
+    """Runs turns until it is stopped. No process is forked in the middle of one.
+
+    Args:
+        loader: its turns decide whether this worker has the seat; only then does it purge.
+    """
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        self._purger = Purger(using=loader.using, clock=loader.clock)
+        self._stop = threading.Event()
+        self._turn = threading.Lock()
+        self._paused = False
+        self._thread = threading.Thread(target=self._run, name="delayhub-maintenance", daemon=True)
+
+    def start(self) -> None:
+        """Begins with a turn at once."""
+        os.register_at_fork(before=self._pause, after_in_parent=self._go_on)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after the turn under way, and gives the seat to another loader."""
+        self._stop.set()
+        self._thread.join(10.0)
+
+    def run_once(self) -> bool:
+        """One turn; whether it succeeded. A failure is logged, and the next turn does what this one did not."""
+        with self._turn:
+            try:
+                if self._loader.run_once().held:
+                    self._purger.run_once()
+            except (Error, redis.RedisError, OSError) as error:
+                logger.warning("the loader's turn failed, trying again: %s", error, extra={"action": "load"})
+            except Exception:
+                # Without the loader nothing is mended any more, so no failure of one turn may end this thread.
+                logger.exception("the loader's turn failed, trying again", extra={"action": "load"})
+            else:
+                return True
+            self._close_connection()
+            return False
+
+    def _run(self) -> None:
+        wait = 0.0
+        while not self._stop.wait(wait):
+            wait = options().sweep_seconds if self.run_once() else FAILED_SECONDS
+        try:
+            self._loader.resign()
+        except (redis.RedisError, OSError):
+            logger.debug("the loader's seat will be free when its lease ends")
+        self._close_connection()
+
+    def _close_connection(self) -> None:
+        connections[self._loader.using].close()
+
+    def _pause(self) -> None:
+        # A turn that takes longer than this waits for a server; a child forked meanwhile uses nothing of it.
+        self._paused = self._turn.acquire(timeout=2.0)
+
+    def _go_on(self) -> None:
+        if self._paused:
+            self._turn.release()
