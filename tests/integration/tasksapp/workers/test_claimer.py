@@ -19,7 +19,7 @@ from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
 from tasksapp.sql.claim_jobs import ClaimAnswer
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.claimer import LOCKED_WAIT, SHUT_WAIT, Claimer
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

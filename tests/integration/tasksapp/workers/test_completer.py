@@ -23,7 +23,7 @@ from tasksapp.workers.claimer import Claimer
 from tasksapp.workers.completer import Completer, Completion
 from tasksapp.workers.job_callbacks import JobCallbacks
 from tasksapp.workers.task_runner import TaskRunner
-from tests.integration.tasksapp.conftest import MakeBizType
+from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
