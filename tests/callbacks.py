@@ -31,3 +31,17 @@ def callback(
         max_attempts=3,
         lease_ends=CLOCK.monotonic() + lease_seconds,
     )
+
+
+def numbered_callback(
+    number: int, biz_type: str = "close", *, host: str = "", lease: float = 60.0, once: bool = False
+) -> Callback:
+    """A callback of its own id, which nothing sends."""
+    return callback(
+        job_id=f"{biz_type}-{number}",
+        biz_type=biz_type,
+        host=host or biz_type,
+        timeout_seconds=1.0,
+        at_most_once=once,
+        lease_seconds=lease,
+    )

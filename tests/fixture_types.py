@@ -14,6 +14,9 @@ Ask = Callable[..., Any]
 #: ``fire()`` delivers what is due, waits for the outcomes and gives the ids.
 Fire = Callable[[], list[str]]
 
+#: ``lose_timers()`` takes the timers away but nothing else, as a stale replica would.
+LoseTimers = Callable[[], None]
+
 #: ``make_biz_type(code, **fields)`` stores a biz type and gives it.
 MakeBizType = Callable[..., BizType]
 

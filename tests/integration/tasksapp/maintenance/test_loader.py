@@ -8,31 +8,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-import redis
-from django.db import OperationalError
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from delayhub.engine import TimerLane
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.maintenance import loader as loader_module
-from tasksapp.maintenance import timer_loss
 from tasksapp.maintenance.loader import Loader, Turn
-from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import UNTIL_RESUMED, BizType, Job
-from tests.fixture_types import MakeBizType
+from tests.fixture_types import LoseTimers, MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def loader() -> Loader:
-    return Loader(using="default")
-
-
-def lose_timers(lane: TimerLane) -> None:
-    """Takes the timers away but nothing else, as a stale replica would."""
-    lane.client.delete(*(lane.keys.queue(name).waiting for name in ("order.close", "other")))
 
 
 def test_a_row_that_enters_the_window_gets_a_timer(
@@ -49,60 +34,18 @@ def test_a_row_that_enters_the_window_gets_a_timer(
     assert lane.count("order.close") == 1
 
 
-def test_an_overdue_row_without_a_timer_gets_one(biz_type: BizType, loader: Loader, lane: TimerLane) -> None:
+def test_an_overdue_row_without_a_timer_gets_one(
+    biz_type: BizType, loader: Loader, lane: TimerLane, lose_timers: LoseTimers
+) -> None:
     loader.run_once()
     job_id = create("order.close").job_id
     Job.objects.update(next_run_at=timezone.now() - timedelta(seconds=3))
-    lose_timers(lane)
+    lose_timers()
 
     turn = loader.run_once()
 
     assert turn.overdue == 1
     assert lane.claim().batches[0].ids == [str(job_id)]
-
-
-def test_timers_are_brought_back_after_a_flush(
-    biz_type: BizType, loader: Loader, lane: TimerLane, redis_client: redis.Redis
-) -> None:
-    create_many([JobRequest(biz_type="order.close", delay=60 + n) for n in range(2_500)])
-    loader.run_once()
-    redis_client.flushall()
-
-    turn = loader.run_once()
-
-    assert turn.reloaded
-    assert turn.entered == lane.count("order.close") == 2_500
-    assert not loader.run_once().reloaded
-
-
-def test_timers_are_brought_back_where_redis_holds_fewer_than_there_are_rows(
-    biz_type: BizType, loader: Loader, lane: TimerLane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(timer_loss, "COUNT_SECONDS", 0.0)
-    create_many([JobRequest(biz_type="order.close", delay=600 + n) for n in range(5)])
-    loader.run_once()
-    lose_timers(lane)
-
-    assert loader.run_once().reloaded
-    assert lane.count("order.close") == 5
-
-
-def test_one_loader_has_the_seat_and_another_takes_over_when_it_resigns(biz_type: BizType, loader: Loader) -> None:
-    other = Loader(using="default")
-
-    assert loader.run_once().held
-    assert not other.run_once().held
-    loader.resign()
-    assert other.run_once() == Turn(held=True, reloaded=True)
-    assert not loader.run_once().held
-
-
-def test_the_seat_of_a_loader_that_died_is_free_after_its_lease(
-    biz_type: BizType, loader: Loader, lane: TimerLane
-) -> None:
-    loader.run_once()
-
-    assert 0 < lane.client.pttl(lane.keys.loader) <= 10_000
 
 
 def test_two_loaders_do_no_harm(biz_type: BizType, loader: Loader, lane: TimerLane) -> None:
@@ -119,12 +62,13 @@ def test_a_million_overdue_rows_of_a_paused_biz_type_cost_nothing(
     make_biz_type: MakeBizType,
     loader: Loader,
     lane: TimerLane,
+    lose_timers: LoseTimers,
     django_assert_max_num_queries: Callable[[int], Any],
 ) -> None:
     make_biz_type("order.close", paused_until=UNTIL_RESUMED)
     make_biz_type("other")
     create_many([JobRequest(biz_type="order.close") for _ in range(3_000)])
-    lose_timers(lane)
+    lose_timers()
     loader.run_once()
 
     with django_assert_max_num_queries(7):
@@ -135,13 +79,13 @@ def test_a_million_overdue_rows_of_a_paused_biz_type_cost_nothing(
 
 
 def test_when_a_pause_ends_the_window_and_the_backlog_come_back(
-    make_biz_type: MakeBizType, loader: Loader, lane: TimerLane
+    make_biz_type: MakeBizType, loader: Loader, lane: TimerLane, lose_timers: LoseTimers
 ) -> None:
     make_biz_type("order.close", paused_until=UNTIL_RESUMED)
     create_many([JobRequest(biz_type="order.close", due_at=timezone.now() - timedelta(minutes=1)) for _ in range(90)])
     create_many([JobRequest(biz_type="order.close", delay=600) for _ in range(3)])
     loader.run_once()
-    lose_timers(lane)
+    lose_timers()
     assert lane.claim().batches == []
 
     BizType.objects.update(paused_until=None, resumed_at=timezone.now())
@@ -153,7 +97,12 @@ def test_when_a_pause_ends_the_window_and_the_backlog_come_back(
 
 
 def test_a_backlog_is_walked_in_bounded_turns(
-    biz_type: BizType, make_biz_type: MakeBizType, loader: Loader, lane: TimerLane, monkeypatch: pytest.MonkeyPatch
+    biz_type: BizType,
+    make_biz_type: MakeBizType,
+    loader: Loader,
+    lane: TimerLane,
+    lose_timers: LoseTimers,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(loader_module, "OVERDUE_PAGES", 2)
     monkeypatch.setattr("tasksapp.sql.pending_rows.PAGE_ROWS", 10)
@@ -164,7 +113,7 @@ def test_a_backlog_is_walked_in_bounded_turns(
     for code in ("order.close", "other"):
         outcomes = create_many([JobRequest(biz_type=code, due_at=past) for _ in range(25)])
         ids += [outcome.job_id for outcome in outcomes]  # type: ignore[union-attr]  # none is rejected
-    lose_timers(lane)
+    lose_timers()
 
     turns = [loader.run_once().overdue for _ in range(4)]
 
@@ -205,55 +154,3 @@ def test_biz_types_without_work_cost_no_statement_of_their_own(
 
     with django_assert_max_num_queries(5):
         assert loader.run_once() == Turn(held=True)
-
-
-def test_a_limit_of_a_biz_type_reaches_the_gate(make_biz_type: MakeBizType, loader: Loader, lane: TimerLane) -> None:
-    made = make_biz_type("order.close", max_in_flight=2)
-    loader.run_once()
-    create_many([JobRequest(biz_type="order.close") for _ in range(5)])
-
-    assert len(lane.claim().batches[0].ids) == 2
-    BizType.objects.filter(id=made.id).update(max_in_flight=3)
-    loader.run_once()
-    assert len(lane.claim().batches[0].ids) == 1
-
-
-def test_a_redis_that_hides_info_is_no_obstacle(
-    biz_type: BizType, loader: Loader, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise redis.ResponseError("unknown command 'INFO'")
-
-    monkeypatch.setattr(redis.Redis, "info", refuse)
-    assert loader.run_once().reloaded
-    assert not loader.run_once().reloaded
-
-    redis_client.flushall()
-
-    assert loader.run_once().reloaded
-
-
-def test_no_fault_of_one_turn_ends_the_loader(monkeypatch: pytest.MonkeyPatch, loader: Loader, db: None) -> None:
-    thread = MaintenanceThread(loader)
-    with monkeypatch.context() as broken:
-        broken.setattr(loader, "_turn", lambda: 1 / 0)
-        assert thread.run_once() is False
-
-    assert thread.run_once() is True
-
-
-def test_a_database_that_refuses_connections_costs_turns_and_no_timer(
-    biz_type: BizType, monkeypatch: pytest.MonkeyPatch, loader: Loader, lane: TimerLane
-) -> None:
-    create("order.close", delay=60)
-    thread = MaintenanceThread(loader)
-
-    def refuse(self: object) -> None:
-        raise OperationalError("connection refused")
-
-    with monkeypatch.context() as away:
-        away.setattr(BaseDatabaseWrapper, "ensure_connection", refuse)
-        assert [thread.run_once(), thread.run_once()] == [False, False]
-        assert lane.count("order.close") == 1
-
-    assert thread.run_once() is True

@@ -12,23 +12,10 @@ import pytest
 
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.dispatcher import Dispatcher
-from tasksapp.delivery.fair_queue import Caps, FairQueue
+from tasksapp.delivery.fair_queue import Caps
 from tasksapp.delivery.outcome_writer import OutcomeWriter
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Returned
-from tests.callbacks import CLOCK, callback
-
-
-def numbered(
-    number: int, biz_type: str = "close", *, host: str = "", lease: float = 60.0, once: bool = False
-) -> Callback:
-    return callback(
-        job_id=f"{biz_type}-{number}",
-        biz_type=biz_type,
-        host=host or biz_type,
-        timeout_seconds=1.0,
-        at_most_once=once,
-        lease_seconds=lease,
-    )
+from tests.callbacks import CLOCK, numbered_callback
 
 
 @dataclass
@@ -114,7 +101,7 @@ def running(sender: Obedient, books: Books, caps: Caps | None = None) -> Iterato
 
 def test_every_callback_is_sent_and_written_once() -> None:
     sender, books = Obedient(), Books()
-    jobs = [numbered(n) for n in range(55)]
+    jobs = [numbered_callback(n) for n in range(55)]
 
     with running(sender, books) as (dispatcher, writer):
         dispatcher.hand_over(jobs)
@@ -129,8 +116,8 @@ def test_no_more_are_open_than_the_cap_says() -> None:
     sender, books = Obedient(), Books()
 
     with running(sender, books, Caps(process=3)) as (dispatcher, writer):
-        dispatcher.hand_over([numbered(n) for n in range(6)])
-        dispatcher.hand_over([numbered(n) for n in range(6, 12)])
+        dispatcher.hand_over([numbered_callback(n) for n in range(6)])
+        dispatcher.hand_over([numbered_callback(n) for n in range(6, 12)])
         assert writer.wait_until_idle(20)
 
     assert sender.most_open == 3
@@ -139,10 +126,10 @@ def test_no_more_are_open_than_the_cap_says() -> None:
 
 def test_a_slow_biz_type_holds_up_nothing_but_itself() -> None:
     sender, books = Obedient(hold={"slow"}), Books()
-    fast = [numbered(n, "fast") for n in range(20)]
+    fast = [numbered_callback(n, "fast") for n in range(20)]
 
     with running(sender, books, Caps(process=100, biz_type=10, host=10)) as (dispatcher, _):
-        dispatcher.hand_over([numbered(n, "slow") for n in range(40)])
+        dispatcher.hand_over([numbered_callback(n, "slow") for n in range(40)])
         dispatcher.hand_over(fast)
         sender.wait_until(lambda: len(sender.sent) == len(fast))
         assert len(sender.open) == 10
@@ -155,19 +142,19 @@ def test_a_slow_biz_type_holds_up_nothing_but_itself() -> None:
 
 def test_several_slow_biz_types_hold_up_nothing_but_themselves() -> None:
     sender, books = Obedient(hold={"slow-1", "slow-2", "slow-3"}), Books()
-    fast = [numbered(n, "fast") for n in range(20)]
+    fast = [numbered_callback(n, "fast") for n in range(20)]
 
     with running(sender, books, Caps(process=100, biz_type=50, host=25)) as (dispatcher, _):
         for start in range(0, 200, 20):
             for slow in sorted(sender.hold):
-                dispatcher.hand_over([numbered(start + n, slow) for n in range(20)])
+                dispatcher.hand_over([numbered_callback(start + n, slow) for n in range(20)])
         dispatcher.hand_over(fast)
         sender.wait_until(lambda: len(sender.sent) == len(fast))
         assert len(sender.open) == 75
 
 
 def test_while_a_full_process_makes_callbacks_wait_their_leases_are_renewed() -> None:
-    books, waiting = Books(), [numbered(n) for n in range(3)]
+    books, waiting = Books(), [numbered_callback(n) for n in range(3)]
     with running(Obedient(), books) as (_, writer):
         writer.take(waiting[:2], room=1)
         hand_over = threading.Thread(target=writer.take, args=[waiting[2:]], kwargs={"room": 1})
@@ -184,7 +171,7 @@ def test_while_a_full_process_makes_callbacks_wait_their_leases_are_renewed() ->
 
 def test_a_callback_whose_lease_is_too_short_is_not_begun() -> None:
     sender, books = Obedient(), Books()
-    late = numbered(1, lease=2.5)
+    late = numbered_callback(1, lease=2.5)
 
     with running(sender, books) as (dispatcher, writer):
         dispatcher.hand_over([late])
@@ -204,7 +191,7 @@ def test_a_callback_whose_lease_is_too_short_is_not_begun() -> None:
 )
 def test_at_shutdown_what_is_open_too_long_is_cut_off(*, once: bool, outcome: object) -> None:
     sender, books = Obedient(hold={"slow"}), Books()
-    one = numbered(1, "slow", once=once)
+    one = numbered_callback(1, "slow", once=once)
 
     with running(sender, books) as (dispatcher, _):
         dispatcher.hand_over([one])
@@ -215,7 +202,7 @@ def test_at_shutdown_what_is_open_too_long_is_cut_off(*, once: bool, outcome: ob
 
 def test_outcomes_that_the_database_refused_are_written_later() -> None:
     sender, books = Obedient(), Books(refusals=1)
-    jobs = [numbered(n) for n in range(3)]
+    jobs = [numbered_callback(n) for n in range(3)]
 
     with running(sender, books) as (dispatcher, writer):
         dispatcher.hand_over(jobs)
@@ -228,7 +215,7 @@ def test_an_outcome_that_cannot_be_written_holds_up_no_other() -> None:
     sender, books = Obedient(), Books(poison="close-3")
 
     with running(sender, books) as (dispatcher, writer):
-        dispatcher.hand_over([numbered(n) for n in range(8)])
+        dispatcher.hand_over([numbered_callback(n) for n in range(8)])
         with writer._changed:
             assert writer._changed.wait_for(lambda: writer.held == 1, 20)
 
@@ -247,7 +234,7 @@ def test_leases_are_renewed_until_the_outcome_is_written() -> None:
         flush_seconds=0.001,
         renew_seconds=0.0,
     )
-    one = numbered(1)
+    one = numbered_callback(1)
     writer.take([one], room=10)
 
     assert writer.run_once()
@@ -256,45 +243,3 @@ def test_leases_are_renewed_until_the_outcome_is_written() -> None:
     assert writer.run_once()
 
     assert books.renewals == 1
-
-
-def test_those_who_wait_are_let_out_in_turn() -> None:
-    queue = FairQueue(Caps(process=4, biz_type=4, host=4), CLOCK.monotonic)
-    for n in range(3):
-        for biz_type in ("a", "b"):
-            assert queue.put(numbered(n, biz_type))
-
-    first = [one.job_id for one in queue.take()]
-
-    assert first == ["a-0", "b-0", "a-1", "b-1"]
-    assert list(queue.take()) == []
-
-
-def test_more_may_wait_where_their_turn_comes_soon() -> None:
-    seconds = [100.0]
-    queue = FairQueue(Caps(process=1, biz_type=1, host=1), lambda: seconds[0])
-    for n in range(4):
-        entered = [queue.put(numbered(n)), queue.put(numbered(n, "other"))]
-        for one in queue.take():
-            queue.done(one)
-        assert entered == [True, True]
-
-    # four ended in this second, so twenty may wait, and also in the next one
-    seconds[0] = 101.0
-    fast = [queue.put(numbered(n)) for n in range(30)]
-    seconds[0] = 103.0
-    after = queue.put(numbered(99))
-
-    assert 5 <= sum(fast) < 30
-    assert not after
-
-
-def test_a_full_host_lets_other_hosts_pass() -> None:
-    queue = FairQueue(Caps(process=10, biz_type=10, host=1), CLOCK.monotonic)
-    for n in range(3):
-        queue.put(numbered(n, "a", host="one"))
-    queue.put(numbered(9, "b", host="two"))
-
-    assert [one.job_id for one in queue.take()] == ["a-0", "b-9"]
-    assert [one.job_id for one in queue.remove("a")] == ["a-1", "a-2"]
-    assert queue.remove() == []

@@ -1,0 +1,81 @@
+"""Between running jobs and the dispatcher: which callbacks are made, and what their results and leases become."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+
+from delayhub.engine import TimerLane, due_ms
+from tasksapp.delivery.callback import Callback
+from tasksapp.delivery.outcomes import CallbackResult, Delivered
+from tasksapp.jobs.creation import create
+from tasksapp.models import BizType, Job, Status
+from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.claimer import Claimer
+from tasksapp.workers.completer import Completer
+from tasksapp.workers.job_callbacks import UNREADABLE_WAIT, JobCallbacks
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def callbacks(clock: RedisClock, completer: Completer) -> JobCallbacks:
+    return JobCallbacks(clock=clock, completer=completer)
+
+
+def make(claimer: Claimer, callbacks: JobCallbacks, count: int) -> list[Callback]:
+    """Callbacks of new jobs that are due, claimed at monotonic second 100."""
+    ids = [create("order.close", due_at=timezone.now() - timedelta(seconds=1)).job_id for _ in range(count)]
+    return callbacks.make(claimer.running_jobs(claimer.claim_due(ids, now_ms=0)), claimed_at=100.0)
+
+
+def test_a_callback_has_what_its_row_and_its_biz_type_say(
+    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks
+) -> None:
+    job = create("order.close", body={"order": 7}, due_at=timezone.now() - timedelta(seconds=1), max_attempts=3).job
+
+    (callback,) = callbacks.make(claimer.running_jobs(claimer.claim_due([job.id], now_ms=0)), claimed_at=100.0)
+
+    assert (callback.job_id, callback.body, callback.target.url) == (str(job.id), b'{"order":7}', biz_type.url)
+    assert (callback.due_ms, callback.attempt, callback.max_attempts) == (due_ms(job.due_at), 1, 3)
+    # the options' minute and the biz type's timeout
+    assert callback.lease_ends == 100.0 + 60.0 + 10.0
+
+
+def test_a_renewed_lease_goes_on_and_a_lost_one_ends_now(
+    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks, clock: RedisClock
+) -> None:
+    kept, lost = make(claimer, callbacks, 2)
+    Job.objects.filter(id=lost.job_id).update(lease_token=None)
+    before = clock.monotonic()
+
+    callbacks.renew([kept, lost])
+
+    after = clock.monotonic()
+    assert before + 70.0 <= kept.lease_ends <= after + 70.0
+    assert before <= lost.lease_ends <= after
+
+
+def test_a_result_completes_its_job(biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks) -> None:
+    made = make(claimer, callbacks, 3)
+
+    callbacks.write([CallbackResult(callback, Delivered(), callback.run_at_ms, 5) for callback in made[:2]])
+
+    statuses = dict(Job.objects.values_list("id", "status"))
+    assert [statuses[UUID(callback.job_id)] for callback in made] == [*[Status.SUCCEEDED] * 2, Status.RUNNING]
+
+
+def test_jobs_whose_secret_cannot_be_read_are_given_back_and_get_timers(
+    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks, lane: TimerLane
+) -> None:
+    BizType.objects.update(signing_secret_sealed="gAAAAA-of-another-key")
+
+    assert make(claimer, callbacks, 2) == []
+
+    for job in Job.objects.all():
+        assert (job.status, job.attempts, job.last_error) == (Status.PENDING, 0, "system: secrets unreadable")
+        assert job.next_run_at - timezone.now() > UNREADABLE_WAIT / 2
+        assert lane.look("order.close", [str(job.id)]) == [due_ms(job.next_run_at)]
