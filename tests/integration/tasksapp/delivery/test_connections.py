@@ -52,7 +52,7 @@ def test_an_answer_that_nobody_asked_for_answers_nothing() -> None:
             seen += 1
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             await answered.wait()
-            # One more, for whoever takes this connection next.
+            # One more, for the next callback on this connection.
             writer.write(b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
             await writer.drain()
             answered.clear()

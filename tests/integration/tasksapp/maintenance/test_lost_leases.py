@@ -26,7 +26,7 @@ from tests.integration.tasksapp.claiming import claim
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LEASE_SECONDS = 60.0
-#: The loader's turns in these tests: nobody misses so short a break.
+#: The loader's turns in these tests: so short a gap between answers is no break.
 TURN_SECONDS = 20.0
 
 

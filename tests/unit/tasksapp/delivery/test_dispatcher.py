@@ -185,7 +185,7 @@ def test_a_callback_whose_lease_is_too_short_is_not_begun() -> None:
     ("once", "outcome"),
     [
         (False, Returned("the worker stopped before the answer came")),
-        # nobody knows whether it was taken
+        # it is unknown whether the receiver accepted it
         (True, GiveUp("the worker stopped before the answer came: the outcome is unknown")),
     ],
 )
