@@ -1,4 +1,4 @@
-"""Where the time comes from: injected, so that tests can move it. Redis' own time rules what is due."""
+"""Where the time comes from: injected, so that tests can move it. What is due is decided by Redis' own clock."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):
-    """Tells Unix time in ms and a monotonic time in seconds."""
+    """Unix time and a monotonic time."""
 
-    def now_ms(self) -> int: ...
+    def now_ms(self) -> int:
+        """Unix time in whole ms, rounded down."""
 
-    def monotonic(self) -> float: ...
+    def monotonic(self) -> float:
+        """Seconds that never go back; only differences mean something."""
 
 
 class SystemClock:
@@ -35,7 +37,8 @@ class SystemClock:
 def due_ms(moment: datetime) -> int:
     """A moment as Unix ms, rounded up: nothing is ever early.
 
-    Raises ValueError for a datetime without a time zone, which names no moment.
+    Raises:
+        ValueError: the datetime has no time zone, so it names no moment.
     """
     if moment.tzinfo is None:
         raise ValueError(f"a due time needs a time zone, got {moment.isoformat()}")

@@ -14,7 +14,7 @@
     ├── PortTaken            something else listens on the port
     ├── ServiceDied          a process that was started here ended by itself
     ├── UnknownTask          a job names a task that this process does not know
-    └── JobStoreMissing      nobody keeps jobs in this process
+    └── JobStoreMissing      no app of this process keeps jobs
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 
 class DelayHubError(Exception):
-    """Something DelayHub was asked to do cannot be done; the message says why and what to do."""
+    """DelayHub cannot do what it was asked for; the message says why and what to do."""
 
 
 class OptionError(DelayHubError, ValueError):
@@ -119,4 +119,4 @@ class UnknownTask(DelayHubError, LookupError):
 
 
 class JobStoreMissing(DelayHubError):
-    """Nobody keeps jobs in this process: add "tasksapp" to INSTALLED_APPS, and set Django up before a job is made."""
+    """No app of this process keeps jobs: add "tasksapp" to INSTALLED_APPS, and set Django up before a job is made."""

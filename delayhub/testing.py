@@ -1,4 +1,4 @@
-"""For the tests of your project: a private Redis server, and a clock that moves when it is told to.
+"""For the tests of your project: a private Redis server, and a clock that tests move.
 
 ::
 
@@ -50,7 +50,7 @@ GATE_UNITS_PER_MS = {"shut_until": 1, "tat": 1000}
 class MovableClock:
     """A clock that runs like the machine's, and jumps ahead on :meth:`advance`.
 
-    DelayHub's clock is that of Redis, which nobody can move; so on a jump all that waits in Redis comes nearer by as
+    DelayHub's clock is that of Redis, which cannot be moved; so a jump brings all that waits in Redis nearer by as
     much: due times, ends of leases, revocations and gates. Consumers are woken to look again.
 
     Args:
@@ -95,7 +95,7 @@ class MovableClock:
                 if key.endswith(part):
                     pull_scores(client, key, jump_ms * units)
         for lane in lanes:
-            # The time somebody meant to wake at is another one now; whoever waits at the bell looks again.
+            # No consumer's alarm is right any more; the consumers that wait at the bell claim again.
             client.delete(lane + LANE_PARTS["ALARM"])
             if not client.llen(lane + LANE_PARTS["WAKE"]):
                 client.rpush(lane + LANE_PARTS["WAKE"], 1)
@@ -105,7 +105,7 @@ def pull_scores(client: redis.Redis, key: str, pull: int) -> None:
     """Lowers every score of a sorted set, at once."""
     scores = dict(cast("list[tuple[bytes, float]]", client.zrange(key, 0, -1, withscores=True)))
     if scores:
-        # A member that was claimed meanwhile does not come back.
+        # XX: a member that was claimed meanwhile does not come back.
         client.zadd(key, {member: max(score - pull, 0) for member, score in scores.items()}, xx=True)
 
 

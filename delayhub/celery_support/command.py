@@ -32,7 +32,7 @@ def delayhub() -> None:
 
 
 def verb(**options: Any) -> Callable[[Verb], click.Command]:
-    """Makes a function a command that is given the app's control; what it returns is shown."""
+    """A decorator: the function becomes a command that gets the app's control; its result is printed."""
 
     def decorate(function: Verb) -> click.Command:
         @wraps(function)
@@ -49,7 +49,11 @@ def verb(**options: Any) -> Callable[[Verb], click.Command]:
 
 
 def control_of(app: Celery) -> Control:
-    """The app's control. Raises ClickException where the app does not have ours."""
+    """The app's control.
+
+    Raises:
+        ClickException: the app does not use DelayHub.
+    """
     if not isinstance(app.control, Control):
         raise click.ClickException("this app does not use DelayHub; call delayhub.install(app) where it is made")
     return app.control
@@ -104,7 +108,7 @@ def reschedule(control: Control, queue: str | None, eta: datetime | None, countd
 @verb()
 @click.argument("task_ids", nargs=-1, required=True)
 def revoke(control: Control, task_ids: Sequence[str]) -> Row:
-    """Revoke tasks for good: waiting ones never run, and workers that have one are told."""
+    """Revoke tasks for good: waiting ones never run, and workers that hold one revoke it."""
     control.revoke(list(task_ids))
     return {"revoked": len(task_ids)}
 

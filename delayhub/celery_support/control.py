@@ -24,7 +24,7 @@ from delayhub.transport.kombu_migration import KombuBroker, KombuCounts
 
 logger = get_logger(__name__)
 
-#: How long a revoked id stays revoked for messages published later (a retry under way), as long as workers remember it.
+#: How long a revoked id stays revoked for messages published later (a retry under way): as long as in Celery's workers.
 TOMBSTONE = timedelta(hours=3)
 
 #: Entries that are listed in one call.
@@ -79,9 +79,9 @@ class Control(CeleryControl):
         signal: str = "SIGTERM",
         **kwargs: Any,
     ) -> Any:
-        """Revokes tasks for good: one that waits is removed and reported as revoked, so that chords end.
+        """Revokes tasks for good: one that waits is removed and stored as revoked, so that chords end.
 
-        A task in a worker's hands is revoked by the worker, as Celery does it.
+        A task that a worker holds is revoked by that worker, as Celery does it.
         """
         ids = [task_id] if isinstance(task_id, str) else list(task_id)
         with self.app.connection_for_write() as connection:
@@ -94,12 +94,16 @@ class Control(CeleryControl):
     def reschedule(
         self, task_id: str, *, eta: datetime | None = None, countdown: float | None = None, queue: str | None = None
     ) -> bool:
-        """Whether a waiting task of that id was moved to another time; a task in a worker's hands is not.
+        """Whether a waiting task of that id was moved to another time; a task that a worker holds is not.
 
         Args:
             eta: the new time; without a time zone it is in the app's.
             countdown: or the seconds from now.
             queue: where to look; everywhere by default.
+
+        Raises:
+            ValueError: neither ``eta`` nor ``countdown`` is given, or both are.
+            TypeError: the app's broker is not ours; the verbs below raise this too.
         """
         if (eta is None) == (countdown is None):
             raise ValueError("reschedule takes either eta or countdown")
@@ -127,12 +131,12 @@ class Control(CeleryControl):
             return sum(channel.queue(name).redrive(ids, limit=limit) for name in self._queues(channel, queue))
 
     def counts(self, queue: str | None = None) -> dict[str, Counts]:
-        """How many tasks of each queue wait, are ready, are in workers' hands, are dead."""
+        """How many tasks of each queue wait, are ready, are held by workers, are dead."""
         with self._channel() as channel:
             return {name: channel.queue(name).count() for name in self._queues(channel, queue)}
 
     def examine(self) -> tuple[Fitness, KombuCounts]:
-        """What can be said against the Redis server, and what kombu's own transport left in it."""
+        """What is wrong with the Redis server, and how many messages kombu's own transport left in it."""
         with self._channel() as channel:
             return examine(channel.publisher), KombuBroker(channel).count(self._queues(channel))
 
@@ -141,7 +145,7 @@ class Control(CeleryControl):
 
         Args:
             source: the old broker's ``redis://`` URL; the Redis of this broker by default.
-            queues: those to move; the app's by default. What the old workers held is moved whatever its queue.
+            queues: those to move; the app's by default. What the old workers held is moved from every queue.
             dry_run: only count.
         """
         with self._channel() as channel, self._stock(source) as old:
@@ -209,7 +213,7 @@ class Control(CeleryControl):
 
 
 def stretch(queue: DelayQueue, place: Place, offset: int, limit: int) -> Iterator[Listed]:
-    """So many entries of a queue from an offset on, asked for in pages, with their payloads."""
+    """Up to ``limit`` entries of a queue from an offset on, with their payloads; asked for in pages."""
     for start in range(offset, offset + limit, PAGE):
         page = queue.list(place, offset=start, limit=min(PAGE, offset + limit - start), payloads=True)
         yield from page
@@ -218,7 +222,7 @@ def stretch(queue: DelayQueue, place: Place, offset: int, limit: int) -> Iterato
 
 
 def task_message(listed: Listed) -> TaskMessage:
-    """A listed entry as the task it is; one that cannot be read says so in the task's name."""
+    """A listed entry as the task it is; an unreadable one has ``(unreadable)`` for its name."""
     try:
         headers = from_payload(listed.payload or b"", strikes=0)["headers"]
     except (Unreadable, KeyError):

@@ -66,6 +66,10 @@ class DelayedTask(_Task[P, R]):
             priority: 0 (first) to 9; None for the biz type's own.
             idempotency_key: the same call with the same key makes one job.
             debounce_key: while a job with this key waits, the call replaces it instead of making another.
+
+        Raises:
+            TypeError: the task cannot be called with these arguments.
+            JobStoreMissing: there is no app in this process that keeps jobs.
         """
         kwargs = kwargs or {}
         # As apply_async does: a call that cannot work fails here, not when it is due.
@@ -94,7 +98,11 @@ class DelayedTask(_Task[P, R]):
         return cast("R", run_job(request, self.run))
 
     def retry(self, *args: Any, **options: Any) -> Any:
-        """In a job, says when to run again and leaves the rest to the job's policy; else Celery's own retry."""
+        """In a job, sets when it runs again and leaves the rest to the job's policy; else Celery's own retry.
+
+        Raises:
+            Retry: always, unless ``throw=False`` is given; then it is returned.
+        """
         if self.request.called_directly or job_of(self.request) is None:
             return super().retry(*args, **options)
         when = options.get("eta") or options.get("countdown")
@@ -116,8 +124,10 @@ def job_of(request: Context) -> str | None:
 def run_job(request: Context, function: Callable[..., Any]) -> Any:
     """What the function gives back, called with the arguments of the job that the request's message names.
 
-    Raises what tells Celery how it went: Retry (nothing is published, since the store sees to that), Ignore where the
-    job did not run, or the function's own error where that was its last.
+    Raises:
+        Retry: the job runs again; the store sees to that, and nothing is published here.
+        Ignore: the job did not run.
+        Exception: the function's own error, where the job failed for the last time.
     """
     headers = request.headers or {}
     outcome = job_store().run(

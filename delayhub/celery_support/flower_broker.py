@@ -1,4 +1,4 @@
-"""Flower's broker page for our schemes; Flower itself knows the queues of RabbitMQ and of kombu's Redis only.
+"""Flower's broker page for our schemes; Flower itself knows only the queues of RabbitMQ and of kombu's Redis.
 
 In ``flowerconfig.py``::
 
@@ -30,7 +30,7 @@ class DelayHubBroker(BrokerBase):  # type: ignore[misc]  # flower has no types
         self.ssl = options.get("broker_use_ssl") or False
 
     async def queues(self, names: Iterable[str]) -> list[dict[str, Any]]:
-        """The columns of Flower's table, which are RabbitMQ's: tasks that wait for their time are not ready yet."""
+        """The columns of Flower's table, which are RabbitMQ's: tasks that wait for their time count as not ready."""
         return await asyncio.to_thread(self._count, list(names))
 
     def _count(self, names: list[str]) -> list[dict[str, Any]]:
@@ -49,7 +49,7 @@ class DelayHubBroker(BrokerBase):  # type: ignore[misc]  # flower has no types
 
 
 def install() -> None:
-    """Lets Flower show the queues of our brokers; those of others it shows as before."""
+    """Lets Flower show the queues of our brokers; it shows those of other brokers as before."""
     register()
     known = Broker.__new__
 

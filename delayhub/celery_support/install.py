@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def install(app: Celery) -> Celery:
-    """The same app, with the schemes ``delayhub://``, ``delayhubs://`` and ``delayhub-sentinel://`` known to it.
+    """The same app, which now knows the schemes ``delayhub://``, ``delayhubs://`` and ``delayhub-sentinel://``.
 
     Call it once, where the app is made. Its ``app.control`` gains durable ``revoke``, and ``reschedule``,
     ``scheduled``, ``counts``, ``dead`` and ``redrive``, which need no worker.
@@ -43,7 +43,7 @@ def install(app: Celery) -> Celery:
 def running_tags() -> frozenset[str]:
     """Delivery tags of the tasks that this worker is running; a lost connection does not stop those.
 
-    At a cold shutdown they are about to be killed, so their messages may go back at once.
+    None at a cold shutdown: they are about to be killed, so their messages may go back at once.
     """
     if cast("bool | int | None", state.should_terminate):  # set from elsewhere
         return frozenset()

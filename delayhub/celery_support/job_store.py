@@ -11,7 +11,7 @@ from delayhub.errors import JobStoreMissing
 
 
 class JobTask(Protocol):
-    """A task whose calls are jobs, as far as a store needs it."""
+    """What a store needs of a task whose calls are jobs."""
 
     name: str
     biz_type: str
@@ -29,12 +29,12 @@ class ScheduledJob(Protocol):
         """Moves it to another time."""
 
     def cancel(self) -> None:
-        """Calls it off."""
+        """Cancels it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The task ran; this is what it gave back."""
+    """The task ran, with this result."""
 
     result: Any
 
@@ -85,13 +85,13 @@ class JobStore(Protocol):
     def run(
         self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
     ) -> TaskOutcome:
-        """Takes the job, calls the function with the job's arguments, and writes down how it went.
+        """Claims the job, calls the function with the job's arguments, and stores the outcome.
 
         Args:
             job_id: the job's id, as the message has it.
             call: the task's function.
-            worker: who runs it.
-            now_ms: the time, in Unix ms, that is no earlier than the one the job was found due at; 0 if unknown.
+            worker: the name of the worker that runs it.
+            now_ms: a time, in Unix ms, at which the job was due by Redis' clock; 0 if unknown.
         """
 
 
@@ -105,7 +105,11 @@ def register_job_store(store: JobStore) -> None:
 
 
 def job_store() -> JobStore:
-    """The registered store; JobStoreMissing where there is none."""
+    """The registered store.
+
+    Raises:
+        JobStoreMissing: none is registered.
+    """
     if _Registry.store is None:
         raise JobStoreMissing(str(JobStoreMissing.__doc__))
     return _Registry.store

@@ -1,4 +1,4 @@
-"""Celery's requests of our messages: they know their eta again, and tell the transport of lost processes."""
+"""Celery's requests of our messages: they have their eta again, and report lost processes to the transport."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from delayhub.transport.envelope import DUE_HEADER
 
 
 class MakeOurRequests(bootsteps.Step):
-    """Lets every task of a worker make requests that suit the transport.
+    """Gives every task of a worker a request class of ours.
 
-    A step because the consumer makes its steps once all tasks are known, and before it asks any for its request class.
+    This is a bootstep because the consumer makes its steps when all tasks are known, and before it asks any of them for
+    its request class.
     """
 
     def __init__(self, parent: Any, **options: Any) -> None:
@@ -28,9 +29,9 @@ class MakeOurRequests(bootsteps.Step):
 
 
 class OurRequest(Request):
-    """A request that has its message's eta, and gives it a strike where its process was lost or timed out.
+    """A request that has its message's eta, and gives the message a strike where its process was lost or timed out.
 
-    Celery would requeue a task that kills its process for ever; strikes end that.
+    Celery would requeue a task that kills its process without end; strikes limit that.
     """
 
     _loses_child = False
@@ -39,14 +40,14 @@ class OurRequest(Request):
         super().__init__(*args, **options)
         due = self.request_dict.get(DUE_HEADER)
         if due is not None:
-            # The transport took the eta so that the worker does not wait by itself; the task may still ask for it.
-            # A receiver of task_prerun, which could set it too, costs every task a twentieth.
+            # The transport removed the eta so that the worker does not wait by itself; the task may still read it.
+            # A receiver of task_prerun could set it too, but would add a twentieth to the cost of every task.
             self.request_dict["eta"] = datetime.fromtimestamp(due / 1000, UTC).isoformat()
 
     def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
         """Called with what the task raised, or with what became of its process."""
         raised = getattr(exc_info.exception, "exc", exc_info.exception)
-        # A task that raises Reject wants to come back; everything else that ends in a requeue is a lost process.
+        # A task that raises Reject asks to be requeued; every other requeue after a failure is that of a lost process.
         self._loses_child = not isinstance(raised, Reject)
         return super().on_failure(exc_info, *args, **options)
 
@@ -65,7 +66,7 @@ class OurRequest(Request):
 
 
 def ours(kind: type[Request]) -> type[Request]:
-    """A class of requests that does what this one does, and what ours does."""
+    """A class of requests that does what that class does, and what ours does."""
     if issubclass(kind, OurRequest):
         return kind
     if kind is Request:

@@ -1,4 +1,4 @@
-"""What a worker checks before it takes tasks: the Redis server, the timer queues, what another transport left."""
+"""What a worker checks before it takes tasks: the Redis server, the timer queues, messages of another transport."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ logger = get_logger(__name__)
 
 
 class StartupChecks(bootsteps.StartStopStep):
-    """Ends the worker with a sentence where tasks would be lost; warns where they might be."""
+    """Ends the worker, and logs why, where tasks would be lost; logs a warning where they might be."""
 
     requires = ("celery.worker.consumer.connection:Connection",)
 
     def start(self, parent: Any) -> None:
-        """Called at the start, and at every reconnect: the server may be another one then."""
+        """Called at the start and at every reconnect, when the server may be another one."""
         channel = parent.connection.default_channel
         if not isinstance(channel, Channel):
             return
@@ -42,15 +42,15 @@ class StartupChecks(bootsteps.StartStopStep):
             self._end("task_protocol is 1, whose messages hide their eta from the broker: set it to 2")
         for fault in timer_task_faults(parent.app):
             self._end(fault)
-        self._look_for_stock_messages(channel, list(parent.app.amqp.queues))
+        self._look_for_kombus_messages(channel, list(parent.app.amqp.queues))
 
     def stop(self, parent: Any) -> None:
         """There is nothing to stop."""
 
-    def _look_for_stock_messages(self, channel: Channel, queues: list[str]) -> None:
+    def _look_for_kombus_messages(self, channel: Channel, queues: list[str]) -> None:
         try:
             left = KombuBroker(channel).count(queues)
-        except redis.ResponseError:  # not allowed to look, or something else has those names
+        except redis.ResponseError:  # its user may not read those keys, or they are of another type
             return
         if left.total:
             logger.warning(
@@ -67,7 +67,7 @@ class StartupChecks(bootsteps.StartStopStep):
 
 
 def timer_task_faults(app: Any) -> list[str]:
-    """What is wrong with the tasks that this worker's timer queues name: timers would be lost with a killed worker."""
+    """What is wrong with the tasks of this worker's timer queues: a killed worker would lose its timers."""
     faults = []
     for queue in app.amqp.queues.consume_from.values():
         name = (queue.queue_arguments or {}).get(TASK_ARGUMENT)

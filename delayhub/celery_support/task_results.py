@@ -1,4 +1,4 @@
-"""Ends of tasks that no worker ran to the end: their results say so, and chords, chains and errbacks hear of it."""
+"""Results of tasks that no worker ran to the end, so that whatever waits for them (chords, errbacks) goes on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = get_logger(__name__)
 
 
 def announce_revoked(app: Celery, channel: Channel, task_id: str, payload: bytes) -> None:
-    """A task was revoked while it waited, and its message removed."""
+    """Stores that a task was revoked while it waited; its message is removed already."""
     try:
         raw = from_payload(payload, strikes=0)
         raw["properties"]["delivery_tag"] = "revoked"
@@ -33,7 +33,7 @@ def announce_revoked(app: Celery, channel: Channel, task_id: str, payload: bytes
 
 
 def announce_dead(app: Celery, message: Any, reason: str) -> None:
-    """A task took down every process that ran it, or none renewed its lease; it is about to be put with the dead."""
+    """Stores that a task failed whose message is about to be dead: every process that ran it was lost, or its lease."""
     task_id = message.headers.get("id")
     if not task_id:
         return  # a message, but no task
@@ -44,7 +44,13 @@ def announce_dead(app: Celery, message: Any, reason: str) -> None:
 
 
 def request_of(app: Celery, message: Any, task_id: str) -> Context:
-    """What a result backend wants to know of a task whose message never became a request; of None, next to nothing."""
+    """What a result backend needs to know of a task whose message never became a request.
+
+    Args:
+        app: the Celery app.
+        message: kombu's message; None where it could not be read, and only the id is known.
+        task_id: the task's id.
+    """
     embed: dict[str, Any] = {}
     if message is not None:
         try:

@@ -1,4 +1,4 @@
-"""A kombu transport on the engine: subclasses of kombu's Redis transport that keep queues in our own data model."""
+"""A kombu transport on the engine: subclasses of kombu's Redis transport whose queues are the engine's."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from delayhub.engine import Entry, due_ms
 #: The header that carries a message's due time in ms; Celery's own ``eta`` would make the worker wait by itself.
 DUE_HEADER = "x-delayhub-due"
 
-#: Ids up to this length are entry ids as they are; longer ones give way to the delivery tag.
+#: Longest task id, in characters, that becomes an entry's id; an entry with a longer one is named by its delivery tag.
 MAX_ID = 128
 
 Message = dict[str, Any]
@@ -33,12 +33,21 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
 
     The eta is taken out on a copy and set to None: the same dict goes to every queue of an exchange, a failed put is
     tried again with it, and receivers of ``task_sent`` read the key.
+
+    Args:
+        message: as kombu makes it.
+        priority_steps: the lowest priority of each step, as the transport option of that name.
+        naive_zone: the time zone of an eta that has none.
+
+    Raises:
+        ValueError: the eta is no date and time.
+        EntryError: the eta lies beyond what can be stored.
     """
     headers = message.get("headers") or {}
     properties = message["properties"]
     due = 0
     if DUE_HEADER in headers or headers.get("eta") is not None:
-        # A header of an earlier delivery leaks into retries; only the eta says when this one is due.
+        # A retry inherits our header from the delivery before it; only the eta says when this message is due.
         headers = {name: value for name, value in headers.items() if name != DUE_HEADER}
         if headers.get("eta") is not None:
             due = due_ms(moment_of(headers["eta"], naive_zone))
@@ -53,12 +62,12 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
 
 
 def is_unicode(name: str) -> bool:
-    """Whether a text can be written as bytes; half a surrogate pair, which JSON can carry, can not."""
+    """Whether a text can be written as UTF-8; half a surrogate pair, which JSON can carry, cannot."""
     return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def moment_of(eta: str | datetime, naive_zone: tzinfo) -> datetime:
-    """An eta header as a moment; one without a time zone is in the app's."""
+    """The moment that an eta header names; without a time zone it is in ``naive_zone``."""
     moment = eta if isinstance(eta, datetime) else datetime.fromisoformat(eta)
     return moment if moment.tzinfo else moment.replace(tzinfo=naive_zone)
 
@@ -74,7 +83,8 @@ def to_kombu(message: Message, *, due: datetime | None) -> Message:
 def from_payload(payload: bytes, *, strikes: int) -> Message:
     """The message in a payload, marked as redelivered where a lease on it ran out before.
 
-    Raises Unreadable where it is none.
+    Raises:
+        Unreadable: it is no message that kombu wrote.
     """
     try:
         message = _decode(payload.decode())

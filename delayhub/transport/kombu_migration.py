@@ -1,4 +1,4 @@
-"""Messages that kombu's own Redis transport left behind, and how they come over; and how ours go back."""
+"""Moves messages from kombu's own Redis transport to ours, and back."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ class ReplicatedClient(redis.Redis):
 
     Args:
         pool: where its connections come from.
-        replicas: how many must have it.
+        replicas: how many must have what a command writes.
         milliseconds: how long to wait for them.
     """
 
@@ -24,7 +24,11 @@ class ReplicatedClient(redis.Redis):
         self.milliseconds = milliseconds
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        """The command's reply. Raises NotReplicated where it was done here, and too few replicas said so in time."""
+        """The command's reply.
+
+        Raises:
+            NotReplicated: the command was done, but too few replicas said in time that they have it.
+        """
         pipeline: Any
         with self.pipeline(transaction=False) as pipeline:
             pipeline.execute_command(*args, **options)

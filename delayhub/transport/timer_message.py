@@ -10,7 +10,15 @@ from delayhub.transport.envelope import Message
 
 
 def timer_message(task: str, ids: Sequence[str], *, lane: str, now_ms: int, struck: bool) -> Message:
-    """A Celery task message (protocol 2) that hands a batch of due timers to a task, under a fresh task id."""
+    """A Celery task message (protocol 2) that hands a batch of due timers to a task, under a fresh task id.
+
+    Args:
+        task: the task's name.
+        ids: the timers' ids.
+        lane: the name of their lane.
+        now_ms: Redis' time, in Unix ms, at which they were due.
+        struck: whether leases of them ran out before.
+    """
     task_id = str(uuid4())
     arguments = {"lane": lane, "now_ms": now_ms, "struck": struck}
     body = [[list(ids)], arguments, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]

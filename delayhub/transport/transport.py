@@ -30,7 +30,11 @@ def register() -> None:
 
 
 class Transport(kombu_redis.Transport):
-    """Celery's broker on Redis with due times, leases and dead letters."""
+    """Celery's broker on Redis with due times, leases and dead letters.
+
+    Raises:
+        OptionError: the URL begins with ``delayhub+sentinel://``, which kombu would read as another address.
+    """
 
     Channel = Channel
     # Celery's mingle and gossip, and worker_disable_prefetch, ask for the type they know.
@@ -39,7 +43,7 @@ class Transport(kombu_redis.Transport):
 
     def __init__(self, client: Any, **options: Any) -> None:
         if (client.hostname or "").startswith("sentinel://"):
-            # kombu takes what is before a plus for the transport and never looks at the rest.
+            # kombu takes what stands before a plus for the transport, and ignores the rest.
             raise OptionError("the scheme of a broker behind Sentinel is delayhub-sentinel://")
         super().__init__(client, **options)
         self.cycle = Poller()
@@ -61,7 +65,7 @@ class SecureTransport(Transport):
 
 
 class SentinelChannel(Channel, kombu_redis.SentinelChannel):
-    """A channel whose Redis is whichever Sentinel says is the master."""
+    """A channel whose Redis is the server that Sentinel calls the master."""
 
     from_transport_options = (
         *Channel.from_transport_options,

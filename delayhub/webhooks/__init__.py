@@ -1,1 +1,1 @@
-"""Signed callbacks by Standard Webhooks: for whoever sends them and whoever receives them."""
+"""Signed callbacks by Standard Webhooks, for their senders and their receivers."""

@@ -30,7 +30,17 @@ def new_secret() -> str:
 
 
 def sign(secrets_in_use: Iterable[str], *, message_id: str, timestamp: int, body: bytes) -> str:
-    """The ``webhook-signature`` header: one signature for each secret, so that receivers can change theirs in time."""
+    """The ``webhook-signature`` header: one signature for each secret, so that a receiver may still have an old one.
+
+    Args:
+        secrets_in_use: the newest first.
+        message_id: the ``webhook-id`` header.
+        timestamp: the ``webhook-timestamp`` header, in Unix seconds.
+        body: the request's body.
+
+    Raises:
+        BadSecret: one of the secrets is none.
+    """
     content = f"{message_id}.{timestamp}.".encode() + body
     return " ".join(["v1," + _mac(secret, content) for secret in secrets_in_use])
 
@@ -38,7 +48,8 @@ def sign(secrets_in_use: Iterable[str], *, message_id: str, timestamp: int, body
 def key_of(secret: str) -> bytes:
     """The key in a secret: base64 with or without ``whsec_``.
 
-    Raises BadSecret where it is none, or not of 24 to 64 bytes.
+    Raises:
+        BadSecret: it is not base64, or not of 24 to 64 bytes.
     """
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
@@ -51,7 +62,7 @@ def key_of(secret: str) -> bytes:
 
 
 def _mac(secret: str, content: bytes) -> str:
-    # HMAC from two hashes that have read the key already. hmac.digest() lets go of the interpreter each time: 120 µs
+    # HMAC from two hashes that have read the key already. hmac.digest() releases the interpreter each time: 120 µs
     # where other threads want it; a copied hmac object takes 12, this takes 5.
     inner, outer = _keyed(secret)
     inner, outer = inner.copy(), outer.copy()

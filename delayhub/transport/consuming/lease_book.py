@@ -1,7 +1,7 @@
-"""What this process holds: the leases of delivered messages, kept alive until they are acknowledged.
+"""The leases that this process holds, renewed until their messages are acknowledged.
 
-The book belongs to the process, not to a channel: a connection may be lost while tasks run, and their
-acknowledgements still find their leases.
+The book belongs to the process, not to a channel: a connection may be lost while tasks run, and their acknowledgements
+still find their leases.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from delayhub.transport.options import TransportOptions
 
 logger = get_logger(__name__)
 
-#: Tells delivery tags of this process' life from those of others in logs; tags never repeat within a process.
+#: Delivery tags: no two of a process are alike.
 _numbers = count(1)
 
 #: The books of this process, by broker.
@@ -31,7 +31,7 @@ _books: dict[str, LeaseBook] = {}
 
 
 def book_of(broker: str, options: TransportOptions, connect: Callable[[], redis.Redis]) -> LeaseBook:
-    """The process' book for one broker (and one set of options), made when it is first asked for."""
+    """The process' book for one broker and one set of options, made when it is first asked for."""
     book = _books.get(broker)
     if book is None:
         book = _books[broker] = LeaseBook(options, connect)
@@ -43,9 +43,10 @@ os.register_at_fork(after_in_child=_books.clear)
 
 
 class Buffered(Protocol):
-    """Holds what was claimed and not handed over yet."""
+    """What the book needs of a channel's buffer, which holds what was claimed and not handed over yet."""
 
-    def leases(self) -> list[Lease]: ...
+    def leases(self) -> list[Lease]:
+        """The leases of all that it holds."""
 
     def __hash__(self) -> int: ...
 
@@ -63,28 +64,29 @@ class LeaseBook:
         self.client = connect()
         self.held: dict[Lease, float] = {}
         self.timers: set[Lease] = set()
-        #: What channels have claimed and not handed over yet: renewed too, since a pool may block the loop for long.
+        #: What channels have claimed and not handed over yet. Renewed too, since a pool may block the loop for long.
         self.buffers: WeakSet[Buffered] = WeakSet()
-        #: Leases in buffers that ran out all the same: those messages are others' now.
+        #: Leases in buffers that ran out all the same: other consumers have those messages now.
         self.lost: set[Lease] = set()
-        #: Leases on messages that may take the process down, and until when nothing else is claimed beside them.
+        #: Leases of messages that may take the process down, and until when nothing else is claimed beside each.
         self.suspects: dict[Lease, float] = {}
         self.tags: dict[str, tuple[Lease, ...]] = {}
         #: Tags of messages whose process was lost: to give one back costs a strike.
         self.lost_process: set[str] = set()
+        #: Acknowledgements that Redis has not had yet.
         self.done: deque[Lease] = deque()
-        #: Called when an acknowledgement is waiting, from whatever thread made it.
+        #: What wakes each consumer when an acknowledgement waits; called by the thread that acknowledged.
         self.bells: set[Callable[[], None]] = set()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def isolate(self, lease: Lease) -> None:
-        """Lets nothing else be claimed until the message is done, or has been harmless for as long as a lease."""
+        """Lets nothing else be claimed until the message is done, or has run for as long as a lease without harm."""
         self.suspects[lease] = time.monotonic() + self.options.lease_seconds
 
     @property
     def isolates(self) -> bool:
-        """Whether a suspect is here that should have the process for itself."""
+        """Whether this process holds a message that should have it to itself."""
         return bool(self.suspects) and max(tuple(self.suspects.values()), default=0.0) > time.monotonic()
 
     def take(self, leases: Iterable[Lease], *, timers: bool = False) -> str:
@@ -102,20 +104,20 @@ class LeaseBook:
         return tag
 
     def acknowledge(self, tag: str) -> None:
-        """Ends the leases of a tag: Redis hears of it with the next claim. A tag that is not held is passed over."""
-        quiet = not self.done
+        """Ends the leases of a tag; the next claim carries that to Redis. A tag that is not held is passed over."""
+        was_empty = not self.done
         leases = self.tags.pop(tag, ())
         self._let_go(leases)
         self.done.extend(leases)
         if not self.bells:
-            # Nobody claims any more: a task that outlived its connection, at a shutdown.
+            # No channel claims any more: at a shutdown, of a task that outlived its connection.
             self.flush_quietly()
-        elif quiet and self.done:
+        elif was_empty and self.done:
             for bell in tuple(self.bells):
                 bell()
 
     def abandon(self, tag: str) -> bool:
-        """Whether the tag held timers; their leases now run out, so that they come back later, and one by one."""
+        """Whether the tag held timers. Their leases are left to run out, so that they come back later, one by one."""
         leases = self.tags.get(tag, ())
         if not leases or leases[0] not in self.timers:
             return False
@@ -126,7 +128,7 @@ class LeaseBook:
         return True
 
     def strike(self, tag: str) -> None:
-        """Gives a message back with a strike, so that one that no process survives comes to an end."""
+        """Gives a message back with a strike, so that a message that no process survives comes to an end."""
         leases = self.tags.pop(tag, ())
         self._let_go(leases)
         for lane, queue, group, _ in self._groups(leases):
@@ -144,7 +146,7 @@ class LeaseBook:
         return self.give_back(leases)
 
     def give_back(self, leases: list[Lease]) -> int:
-        """How many of these leases still held and are back in their places."""
+        """How many of these leases still held; their entries are back in their places."""
         self._let_go(leases)
         returned = 0
         for lane, queue, group, timers in self._groups(leases):
@@ -156,13 +158,13 @@ class LeaseBook:
         return returned
 
     def bury(self, leases: list[Lease], *, reason: str) -> None:
-        """Declares messages dead that nobody can read."""
+        """Puts messages with the dead, for the reason given."""
         self._let_go(leases)
         for lane, queue, group, _ in self._groups(leases):
             self.queue(lane, queue).bury(group, reason=reason)
 
     def next_done(self, limit: int) -> list[Lease]:
-        """Up to ``limit`` acknowledgements to send; who fails to send them puts them back."""
+        """Takes out up to ``limit`` acknowledgements to send; a caller that fails to send them puts them back."""
         taken: list[Lease] = []
         while len(taken) < limit:
             try:
@@ -174,7 +176,11 @@ class LeaseBook:
         return taken
 
     def flush(self) -> None:
-        """Tells Redis all acknowledgements now."""
+        """Sends all acknowledgements to Redis now.
+
+        Raises:
+            redis.RedisError: Redis did not take them; they stay here.
+        """
         while leases := self.next_done(1000):
             try:
                 for lane, queue, group, _ in self._groups(leases):
@@ -184,14 +190,18 @@ class LeaseBook:
                 raise
 
     def flush_quietly(self) -> None:
-        """Tells Redis all acknowledgements now; where that fails, the keeper tries again."""
+        """Sends all acknowledgements to Redis now; where that fails, the keeper tries again."""
         try:
             self.flush()
         except (redis.RedisError, OSError) as error:
             logger.warning("could not send %d acknowledgements yet: %s", len(self.done), error)
 
     def keep(self) -> None:
-        """Renews all leases once, and sends acknowledgements that nobody else has sent."""
+        """Renews all leases once, and sends acknowledgements that no claim has carried.
+
+        Raises:
+            redis.RedisError: Redis cannot be reached.
+        """
         self.flush()
         longest = self.options.max_hold_seconds
         oldest = time.monotonic() - longest if longest else None
@@ -207,14 +217,14 @@ class LeaseBook:
             self.lost.update(buffered.intersection(lost))
             if lost:
                 logger.warning(
-                    "%d leases on %s ran out before they could be renewed; others may run those messages too",
+                    "%d leases on %s ran out before they could be renewed; other workers may run those messages too",
                     len(lost),
                     queue,
                     extra={"action": "lease_lost", "queue": queue},
                 )
 
     def _let_go(self, leases: Iterable[Lease]) -> None:
-        """Renews them no more, and forgets a suspicion: the messages are done, or somebody else's."""
+        """Stops renewing them, and isolating suspects: the messages are done, or another consumer's."""
         for lease in leases:
             self.held.pop(lease, None)
             self.suspects.pop(lease, None)
