@@ -1,4 +1,4 @@
-"""The engine: entries that wait in Redis until they are due. Knows Redis and nothing else.
+"""The engine: entries that wait in Redis until they are due. It knows Redis and nothing else.
 
 :class:`DelayQueue` keeps messages, :class:`TimerLane` keeps timers for rows in a database. Every verb is one Lua
 script (``lua/``), every key is in :mod:`delayhub.engine.keys`.

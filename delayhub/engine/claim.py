@@ -11,14 +11,14 @@ from delayhub.engine.keys import LaneKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
 
-#: Bounds on one claim, so that Redis is never held for long (and Lua's ``unpack`` ends at 8 000).
+#: Bounds of one claim, so that it never keeps Redis busy for long (and Lua's ``unpack`` takes 8 000 values at most).
 MAX_CLAIM = 1000
 MAX_ACKNOWLEDGEMENTS = 1000
 
 
 @dataclass(slots=True)
 class ClaimedQueue:
-    """A queue that a claim asks, and the acknowledgements that travel with it.
+    """A queue that a claim takes from, and the acknowledgements that travel along.
 
     Args:
         lane: the lane's name.
@@ -46,8 +46,8 @@ class Claim(NamedTuple):
 
     ``now_us``: Redis' time in µs.
     ``come_back_ms``: when the next entry is due or the next lease runs out, None where nothing waits.
-    ``more``: something was ready beyond the limit. ``holds_alarm``: this consumer wakes at ``come_back_ms``;
-    any other adds some ms to it.
+    ``more``: something was ready beyond the limit. ``holds_alarm``: this consumer is the one to wake at
+    ``come_back_ms``; any other comes some ms later.
     """
 
     now_us: int
@@ -71,7 +71,7 @@ class Claim(NamedTuple):
 def claim_command(
     queues: Sequence[ClaimedQueue], *, limit: int, consumer: str, options: EngineOptions
 ) -> tuple[Any, ...]:
-    """The command that claims up to ``limit`` due messages (0: only acknowledges) over the queues, in their order."""
+    """The command that claims up to ``limit`` due messages of the queues, in their order; 0: it only acknowledges."""
     keys: list[str] = []
     args: list[Any] = [
         consumer,

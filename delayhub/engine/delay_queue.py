@@ -16,7 +16,7 @@ from delayhub.engine.scripts import script
 
 T = TypeVar("T")
 
-#: Entries that one script call takes, so that no call holds Redis for long.
+#: Entries that one script call takes, so that no call keeps Redis busy for long.
 CHUNK = 500
 
 
@@ -46,7 +46,11 @@ class DelayQueue:
     # ------------------------------------------------------------ producing
 
     def schedule(self, entries: Sequence[Entry], *, mode: Mode = Mode.NEW) -> list[Scheduled]:
-        """What became of each entry, in order. 500 entries travel in one call; each call is atomic."""
+        """What became of each entry, in order. 500 entries travel in one call; each call is atomic.
+
+        Raises:
+            redis.RedisError: Redis cannot be reached, or its memory is full; earlier calls of 500 are stored.
+        """
         answers: list[Scheduled] = []
         for chunk in chunks(entries):
             args: list[Any] = [mode.value]
@@ -57,7 +61,7 @@ class DelayQueue:
         return answers
 
     def reschedule(self, ids: Sequence[str], *, due_ms: int) -> list[str]:
-        """For each id: ``moved``, ``leased`` (a consumer holds it, left alone) or ``absent``."""
+        """For each id: ``moved``, ``leased`` (a consumer holds it, so it was not moved) or ``absent``."""
         answers = dict.fromkeys(ids, "absent")
         for chunk, first, last in self._stretches(ids):
             reply = self._run("reschedule", [due_ms, first, last, *chunk], lane=True)
@@ -68,7 +72,7 @@ class DelayQueue:
     def cancel(self, ids: Sequence[str], *, tombstone_ms: int = 0) -> list[int]:
         """For each id: how many entries were removed, copies included. Leased entries stay with their consumer.
 
-        A tombstone marks later entries of the id as revoked for so long.
+        A tombstone marks entries of the id that come later as revoked, for so long.
         """
         removed = dict.fromkeys(ids, 0)
         for chunk, first, last in self._stretches(ids):
@@ -78,7 +82,7 @@ class DelayQueue:
         return [removed[entry_id] for entry_id in ids]
 
     def discard(self, ids: Sequence[str]) -> int:
-        """How many entries were removed: exactly these, not their copies, where no consumer holds them."""
+        """How many entries were removed: these, without their copies, where no consumer holds them."""
         return sum(self._run("discard", chunk) for chunk in chunks(ids))
 
     # ------------------------------------------------------------ consuming
@@ -86,7 +90,7 @@ class DelayQueue:
     def claim(
         self, limit: int = 100, *, acknowledged: Iterable[Lease] = (), no_ack: bool = False, lease_ms: int | None = None
     ) -> Claim:
-        """Up to ``limit`` due messages, leased to the caller, first in first out within a priority step.
+        """Up to ``limit`` due messages, leased to the caller; first in, first out within a priority step.
 
         Args:
             limit: at most 1 000; a claim also ends at ``max_claim_bytes`` of payload.
@@ -128,7 +132,7 @@ class DelayQueue:
         return sum(self._run("bury", [reason, *flat]) for flat in flat_leases(leases))
 
     def strike(self, leases: Sequence[Lease], *, why: str) -> Reaped:
-        """How many entries went back to their place with a strike, and how many died of it, with the reason ``why``."""
+        """How many entries went back to their place with a strike, and how many are dead now; ``why`` is the reason."""
         returned = died = 0
         for flat in flat_leases(leases):
             answer = self._run("strike", [self.options.max_strikes, why, *flat], lane=True)
@@ -138,21 +142,21 @@ class DelayQueue:
     # ------------------------------------------------------------ tending
 
     def reap(self, *, limit: int = 100) -> Reaped:
-        """Leases that ran out, taken back with a strike; every claim does this too."""
+        """Takes leases back that ran out, each with a strike; every claim does this too."""
         return Reaped(*self._run("reap", [min(limit, CHUNK), self.options.max_strikes], lane=True))
 
     def redrive(self, ids: Sequence[str] | None = None, *, limit: int = 100) -> int:
-        """How many dead messages are back in line: those named, or the ``limit`` (at most 1 000) oldest."""
+        """How many dead messages are ready again: those named, or the ``limit`` (at most 1 000) oldest."""
         if ids is None:
             return int(self._run("redrive", [min(limit, 1000)], lane=True))
         return sum(self._run("redrive", [len(chunk), *chunk], lane=True) for chunk in chunks(ids))
 
     def purge(self) -> int:
-        """How many messages were removed: all that nobody holds, but not the dead."""
+        """How many messages were removed: all that no consumer holds, but not the dead."""
         removed = int(self._run("purge", [CHUNK]))
         if removed >= 0:
             return removed
-        # Too much is kept to copy it aside in one call. What is published meanwhile stays.
+        # Too much is kept to copy it aside in one call. Messages that are published meanwhile stay.
         counts, removed = self.count(), 0
         while some := self._run("purge_some", [min(CHUNK, counts.waiting + counts.ready - removed)]):
             removed += some

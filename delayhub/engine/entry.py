@@ -1,4 +1,4 @@
-"""What the engine keeps, and what its verbs answer: plain values."""
+"""Values: what the engine keeps, and what its verbs give back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from delayhub.engine.keys import MAX_STEPS
 from delayhub.errors import EntryError
 
-#: An id longer than this (in bytes) is refused: ids are stored several times over.
+#: The longest id, in bytes: ids are stored several times over.
 MAX_ID_BYTES = 512
 #: Scores are doubles: due ms · 16 + step must stay exact.
 MAX_DUE_MS = 2**53 // 16 - 1
@@ -23,7 +23,7 @@ class Mode(StrEnum):
     REPLACE = "replace"
     """The new entry takes the old one's place."""
     IF_ABSENT = "if_absent"
-    """Leave the old entry alone."""
+    """Keep the old entry."""
 
 
 class Place(StrEnum):
@@ -44,6 +44,9 @@ class Entry:
         due_ms: Unix time in ms; now or earlier means at once.
         payload: the message's bytes.
         step: priority step, 0 (goes first) to 9.
+
+    Raises:
+        EntryError: it cannot be stored as it is.
     """
 
     id: str
@@ -82,7 +85,7 @@ def parse_scheduled(entry_id: str, answer: int | bytes | str) -> Scheduled:
 
 
 class Lease(NamedTuple):
-    """Temporary ownership of an entry. ``token`` is the fence: only the latest owner's is honoured."""
+    """Temporary ownership of an entry. ``token`` is the fence: only the latest owner's is accepted."""
 
     lane: str
     queue: str
@@ -91,7 +94,7 @@ class Lease(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """One claimed message. ``token`` is 0 where the claim needed no acknowledgement."""
+    """One claimed message. ``token`` is 0 where it needs no acknowledgement."""
 
     id: str
     payload: bytes

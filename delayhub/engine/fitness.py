@@ -27,13 +27,13 @@ class Fitness:
     warnings: tuple[str, ...] = ()
 
     def require(self) -> None:
-        """Nothing, or RedisUnfit where there are faults."""
+        """Raises RedisUnfit where there are faults."""
         if self.faults:
             raise RedisUnfit(self.faults)
 
 
 def examine(client: redis.Redis) -> Fitness:
-    """What can be said against the server; what it does not tell (managed ones hide CONFIG) is not held against it."""
+    """What is wrong with the server, as far as its user may look: managed servers hide CONFIG."""
     try:
         info: dict[str, Any] = client.info("everything")
     except redis.ResponseError:  # ACLs count INFO among the dangerous commands
@@ -68,7 +68,7 @@ def server_in(info: Mapping[str, Any]) -> str:
 
 
 def save_points(client: redis.Redis) -> str | None:
-    """When the server takes snapshots, ``"3600 1"``; empty for never, None where it does not say."""
+    """When the server takes snapshots (``"3600 1"``); empty for never, None where its user may not ask."""
     try:
         answer: Any = client.config_get("save")
     except redis.ResponseError:

@@ -38,12 +38,12 @@ LANE_PARTS = {
     "DATABASE": ":@database",
 }
 
-#: Priority steps a queue can have: ready sets ``:ready:0`` (first) to ``:ready:9``.
+#: Priority steps of a queue: its ready sets are ``:ready:0`` (goes first) to ``:ready:9``.
 MAX_STEPS = 10
 
 
 def lua_constants(source: str) -> str:
-    """Those key suffixes, and the number of steps, that a script's source names, as Lua constants to put before it."""
+    """The key suffixes and the number of steps that a script's source names, as Lua constants to put before it."""
     values = {name: f"'{suffix}'" for name, suffix in {**QUEUE_PARTS, **LANE_PARTS}.items()}
     values["MAX_STEPS"] = str(MAX_STEPS)
     return "".join(f"local {name} = {value}\n" for name, value in values.items() if re.search(rf"\b{name}\b", source))
@@ -64,7 +64,7 @@ def tag(lane: str, slot: int = 0, slots: int = 1) -> str:
 
 
 def directory(prefix: str = "") -> str:
-    """SET of the names of all message queues that were declared, for those who look after them."""
+    """SET of the names of all message queues that were declared, for verbs over all queues."""
     return f"{prefix}delayhub:queues"
 
 

@@ -14,9 +14,12 @@ class EngineOptions:
     Args:
         key_prefix: put before every Redis key.
         lease_seconds: how long a claimed entry belongs to its consumer unless the lease is extended.
-        max_strikes: leases that may run out before a message is declared dead.
-        max_claim_bytes: a claim stops after this much payload, since Redis serves nobody else meanwhile.
-        slot_seconds: how long a timer may hold a slot of ``max_in_flight`` if nobody frees it.
+        max_strikes: leases that may run out before a message is dead.
+        max_claim_bytes: a claim stops after this much payload, since Redis serves no other client meanwhile.
+        slot_seconds: how long a timer holds a slot of ``max_in_flight`` that is not freed.
+
+    Raises:
+        OptionError: a value is not positive.
     """
 
     key_prefix: str = ""

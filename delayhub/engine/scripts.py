@@ -1,7 +1,8 @@
 """The Lua scripts: one verb a file, its contract in the header, called by name.
 
 A header reads, line by line: what the verb does, then ``KEYS:``, ``ARGV:``, ``Returns:``, ``Complexity:`` and
-``Uses:``, the shared parts put before it. The key suffixes of :mod:`delayhub.engine.keys` come before everything.
+``Uses:``, which names the shared parts that are put before the verb. Before those come the key suffixes of
+:mod:`delayhub.engine.keys`.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ _FOLDER = files(__package__) / "lua"
 
 
 class Executor(Protocol):
-    """What runs a command and returns its reply: a redis-py client."""
+    """What the scripts need of a redis-py client."""
 
-    def execute_command(self, *args: Any, **options: Any) -> Any: ...
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """The command's reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One verb: its contract, its whole source and the SHA-1 that Redis knows it by."""
+    """One verb: its contract, its whole source, and the SHA-1 by which Redis knows it."""
 
     name: str
     purpose: str
@@ -44,7 +46,11 @@ class Script:
         return ("EVALSHA", self.sha, len(keys), *keys, *args)
 
     def run(self, client: Executor, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        """The script's reply. Sends the source where the server does not know it: flushed, restarted, failed over."""
+        """The script's reply. Sends the source to a server that does not know it: flushed, restarted, failed over.
+
+        Raises:
+            redis.RedisError: the server cannot be reached, or refuses the script.
+        """
         try:
             return client.execute_command("EVALSHA", self.sha, len(keys), *keys, *args)
         except NoScriptError:
@@ -58,7 +64,7 @@ def names() -> list[str]:
 
 @cache
 def script(name: str) -> Script:
-    """The verb of that name, with the parts it uses put before it."""
+    """The verb of that name, with the parts that it uses put before it."""
     body = (_FOLDER / f"{name}.lua").read_text()
     purpose, contract = parse_header(body)
     uses = [part for part in contract["Uses"].split(", ") if part != "none"]
@@ -71,7 +77,8 @@ def script(name: str) -> Script:
 def parse_header(body: str) -> tuple[str, dict[str, str]]:
     """The purpose and the contract in a script's leading comment.
 
-    Raises ValueError naming the field that is missing.
+    Raises:
+        ValueError: a field is missing; the message names it.
     """
     text: list[str] = []
     contract: dict[str, list[str]] = {}

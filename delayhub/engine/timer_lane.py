@@ -28,9 +28,12 @@ class Gate:
     Args:
         rate_per_second: permits a second (GCRA); None for no limit.
         burst: permits that may be used at once after a pause.
-        max_in_flight: timers that may be out at once, from claim to :meth:`TimerLane.settle`; None for no limit.
+        max_in_flight: timers that may be in flight at once, from claim to :meth:`TimerLane.settle`; None for no limit.
         shut_until_ms: nothing passes before this Unix time in ms.
         weight: share of a claim beside the lane's other queues.
+
+    Raises:
+        OptionError: a number is not positive.
     """
 
     rate_per_second: float | None = None
@@ -56,7 +59,7 @@ class TimerBatch(NamedTuple):
 
 
 class TimerClaim(NamedTuple):
-    """A claim's reply; the fields mean what they mean in :class:`delayhub.engine.claim.Claim`."""
+    """A claim's reply; its fields are those of :class:`delayhub.engine.claim.Claim`, with batches for queues."""
 
     now_us: int
     come_back_ms: int | None
@@ -72,9 +75,9 @@ class TimerClaim(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """How many newcomers a queue let in, and how many ms until it lets in the next."""
+    """How many new jobs a queue admitted, and how many ms until it admits the next."""
 
-    count: int  # type: ignore[assignment]  # hides the count() of tuples, which nobody wants here
+    count: int  # type: ignore[assignment]  # hides the count() of tuples, which has no use here
     wait_ms: int
 
 
@@ -99,12 +102,15 @@ class TimerLane:
     def ensure(self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = 0) -> list[str]:
         """For each (id, due ms): ``added``, ``pulled`` (to an earlier time) or ``left``.
 
-        Safe to repeat and in any order: a timer only ever moves earlier, and a leased one is left to its consumer.
+        Safe to repeat and in any order: a timer only moves earlier, and a leased one is left to its consumer.
+
+        Raises:
+            EntryError: the queue's name, an id, a due time or the step cannot be stored; :meth:`put` raises it too.
         """
         return self._arm("ensure", queue, timers, step)
 
     def put(self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = 0) -> list[str]:
-        """For each (id, due ms): ``added`` or ``moved``. Exact: also later, and a lease on the timer becomes void."""
+        """For each (id, due ms): ``added`` or ``moved``, earlier or later; a lease on the timer ends."""
         return self._arm("put", queue, timers, step)
 
     def cancel(self, queue: str, ids: Sequence[str]) -> list[bool]:
@@ -112,7 +118,7 @@ class TimerLane:
         return [bool(found) for chunk in chunks(ids) for found in self._run("cancel_timers", queue, chunk)]
 
     def claim(self, limit: int = 100, *, acknowledged: Iterable[Lease] = ()) -> TimerClaim:
-        """Up to ``limit`` (at most 1 000) due timers over the queues that want attention, as their gates allow."""
+        """Up to ``limit`` (at most 1 000) due timers of the queues on the agenda, as their gates and weights allow."""
         command = timer_claim_command(
             self.name, limit=limit, consumer=self.consumer, options=self.options, acknowledged=acknowledged
         )
@@ -145,7 +151,7 @@ class TimerLane:
         }
 
     def set_gate(self, queue: str, gate: Gate) -> None:
-        """Lets claims take from the queue what the gate says, from now on."""
+        """Lets claims take from the queue only what the gate allows, from now on."""
         rate = "" if gate.rate_per_second is None else repr(float(gate.rate_per_second))
         slots = "" if gate.max_in_flight is None else gate.max_in_flight
         self._run("set_gate", queue, [queue, rate, gate.burst, slots, gate.shut_until_ms, gate.weight])
@@ -155,18 +161,25 @@ class TimerLane:
         return sum(self._run("settle", queue, [queue, *chunk]) for chunk in chunks(ids))
 
     def admit(self, queue: str, *, count: int, rate_per_second: float, burst: int) -> Admitted:
-        """How many of ``count`` newcomers may come in at that rate, booked; for the others, how long to wait."""
+        """How many of ``count`` new jobs are admitted at that rate, which uses up their permits; and how long to wait.
+
+        Args:
+            queue: the queue's name.
+            count: how many are asked for.
+            rate_per_second: permits a second (GCRA).
+            burst: permits that may be used at once after a pause.
+        """
         admitted, wait_ms = script("admit").run(
             self.client, [self.keys.queue(queue).base], [repr(float(rate_per_second)), burst, count]
         )
         return Admitted(admitted, wait_ms)
 
     def hold(self, holder: str, *, lease_ms: int) -> bool:
-        """Whether ``holder`` is the one that brings timers into this lane, for so long from now."""
+        """Whether ``holder`` is the one loader that brings timers into this lane, for so long from now."""
         return bool(script("hold").run(self.client, [self.keys.base], [holder, lease_ms]))
 
     def queues(self) -> list[str]:
-        """The queues that have timers or leases, the one that wants attention first coming first."""
+        """The queues that have timers or leases, in the order of the agenda."""
         names = cast("list[bytes]", self.client.zrange(self.keys.agenda, 0, -1))
         return [text(name) for name in names]
 
@@ -180,7 +193,7 @@ class TimerLane:
             return sum(pipeline.execute())
 
     def look(self, queue: str, ids: Sequence[str]) -> list[int | None]:
-        """When each timer fires, in Unix ms; 0 where a consumer has it, None where there is none."""
+        """When each timer fires, in Unix ms; 0 where a consumer holds it, None where there is none."""
         keys = self.keys.queue(queue)
         found: list[int | None] = []
         for chunk in chunks(ids):
@@ -193,7 +206,7 @@ class TimerLane:
         return found
 
     def waiting(self, queue: str) -> Iterator[list[str]]:
-        """The ids of all timers that wait, some at a time and in no order; those that come or go meanwhile may lack."""
+        """The ids of all timers that wait, in pages and in no order; those that come or go meanwhile may be missing."""
         cursor = 0
         while True:
             cursor, page = cast("tuple[int, list[Any]]", self.client.zscan(self.keys.queue(queue).waiting, cursor))

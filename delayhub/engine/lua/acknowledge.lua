@@ -1,4 +1,4 @@
--- Ends leases and their entries. What another consumer holds by now is left alone.
+-- Ends leases and removes their entries. An entry that another consumer holds by now is not touched.
 -- KEYS: queue
 -- ARGV: for each lease: id, token
 -- Returns: how many leases still held

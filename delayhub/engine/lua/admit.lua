@@ -1,7 +1,7 @@
--- Lets newcomers in at a rate (GCRA), as many as there are permits for, and books those.
+-- Admits new jobs at a rate (GCRA): as many as there are permits for, which are then used up.
 -- KEYS: queue
--- ARGV: rate a second, burst, how many want in
--- Returns: how many may come in, and ms until the next one where that is fewer (else 0)
+-- ARGV: rate a second, burst, how many are asked for
+-- Returns: how many are admitted, and ms until the next permit where that is fewer than asked (else 0)
 -- Complexity: O(1)
 -- Uses: now
 local interval, burst, asked = 1000000 / ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -9,7 +9,7 @@ local arrival = math.max(tonumber(redis.call('GET', KEYS[1] .. ADMITTED) or 0), 
 local count = math.max(math.min(math.floor((now_us - arrival + 0.5) / interval), asked), 0)
 if count > 0 then
   arrival = arrival + count * interval
-  -- Once all permits are back, there is nothing to remember.
+  -- Once all permits are back, the key has nothing to say, so it expires.
   local full_ms = math.ceil((arrival - now_us + burst * interval) / 1000)
   redis.call('SET', KEYS[1] .. ADMITTED, string.format('%.0f', arrival), 'PX', math.max(full_ms, 1))
 end

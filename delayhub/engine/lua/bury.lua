@@ -1,4 +1,4 @@
--- Declares a leased message dead, with the reason.
+-- Puts leased messages with the dead, for the reason given.
 -- KEYS: queue
 -- ARGV: reason, then for each lease: id, token
 -- Returns: how many leases still held

@@ -1,4 +1,4 @@
--- Removes messages that nobody holds, with their copies, and may leave tombstones.
+-- Removes messages that no consumer holds, with their copies, and may leave tombstones.
 -- KEYS: queue
 -- ARGV: tombstone ms (0: none), first and last of the copies looked at (0: the id itself), then ids
 -- Returns: for each id: how many entries were removed

@@ -1,4 +1,4 @@
--- Removes timers, also leased ones: the row they stand for has decided.
+-- Removes timers, leased ones too: the row that a timer stands for decides.
 -- KEYS: queue, lane
 -- ARGV: ids
 -- Returns: for each id: 1 if there was a timer, else 0

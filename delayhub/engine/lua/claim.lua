@@ -1,11 +1,11 @@
--- Claims due messages of one consumer's queues, each in turn carrying the remainder: pop and lease in one step, so that
--- nothing can be lost between them. Carries the acknowledgements of earlier entries.
+-- Claims due messages of a consumer's queues: pops and leases them in one step, so that none is lost between the two.
+-- Each queue gets an equal share of what the ones before it left. Acknowledgements of earlier entries travel along.
 -- KEYS: lane and queue, for each queue
--- ARGV: consumer, lease ms, limit, max bytes, max strikes, then for each queue: 1 if it needs no ack, number of
---   acknowledgements, and for each of those: id, token
+-- ARGV: consumer, lease ms, limit, max bytes, max strikes, then for each queue: 1 if its entries need no
+--   acknowledgement, number of acknowledgements, and for each of those: id, token
 -- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is ready, 1 if this consumer holds the alarm,
---   acknowledged, then a list for each queue that gave something: its number, token, {id, payload, …}, {id, strikes, …},
---   revoked ids
+--   acknowledged, then a list for each queue that gave something: its number, token, {id, payload, …},
+--   {id, strikes, …}, revoked ids
 -- Complexity: O(log n) an entry claimed, promoted, reaped or acknowledged
 -- Uses: now, ring, allow_writes_when_full, forget, owned, acknowledge, reap, promote, suspect, take, extras, alarm
 local consumer, lease, limit, max_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -20,7 +20,7 @@ for n = 1, queues do
   at = at + 2 + 2 * acks
   reap(q, 100, max_strikes)
   if limit > 0 and not stop then
-    -- An equal share of what is left; the last queues inherit what the first ones did not use.
+    -- An equal share of what is left: the last queues get what the first ones did not use.
     local share = math.ceil(limit / (queues - n + 1))
     promote(q, math.max(share, 100))
     local entries, token = {}, no_ack and 0 or redis.call('INCR', lane .. TOKEN)
@@ -38,7 +38,7 @@ for n = 1, queues do
   local left, wake_at = outlook(KEYS[2 * n])
   if left then
     more = 1
-    -- Who leaves work behind rings for the next consumer: a chain, not a herd.
+    -- A claim that leaves work behind wakes one more consumer, so that not all of them wake at once.
     ring(KEYS[2 * n - 1])
   end
   if wake_at and (not come_back or wake_at < come_back) then

@@ -1,9 +1,9 @@
--- Claims due timers over all queues of a lane that want attention, by their gates and weights.
+-- Claims due timers of the queues of a lane whose time on the agenda has come, as their gates and weights allow.
 -- KEYS: lane
 -- ARGV: consumer, lease ms, slot ms, limit, then acknowledgements, grouped: queue name, count, and for each: id, token
 -- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm,
 --   acknowledged, then a list for each queue that gave something: its name, token, ids, {id, strikes, …}
--- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(1) a queue that wants attention (64 at most)
+-- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(1) a queue of the agenda (64 at most)
 -- Uses: now, ring, allow_writes_when_full, forget, owned, acknowledge, timers, gate, alarm
 local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local claimed, acknowledged, at, more = {}, 0, 5, 0
@@ -36,7 +36,7 @@ for i, name in ipairs(names) do
       claimed[#claimed + 1] = {name, token, ids, struck}
     end
   end
-  -- When the queue wants attention again: its next due timer, not before its gate opens, or its next lost lease.
+  -- The next time of the queue on the agenda: its next due timer (not before its gate opens), or its next lost lease.
   local head = redis.call('ZRANGE', q .. WAITING, 0, 0, 'WITHSCORES')[2]
   local wake_at = head and math.max(math.floor(tonumber(head) / 16), reopens or now)
   local lease_end = redis.call('ZRANGE', q .. LEASED, 0, 0, 'WITHSCORES')[2]

@@ -1,4 +1,4 @@
--- Removes exactly these messages, not their copies, where nobody holds them.
+-- Removes these messages, without their copies, where no consumer holds them.
 -- KEYS: queue
 -- ARGV: ids
 -- Returns: how many were removed

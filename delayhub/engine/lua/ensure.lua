@@ -1,4 +1,4 @@
--- Makes sure that timers fire no later than asked: absent ones are added, later ones pulled earlier, leased ones left.
+-- Makes sure that timers fire no later than asked: adds absent ones, pulls later ones earlier, leaves leased ones.
 -- KEYS: queue, lane
 -- ARGV: queue name, then for each timer: id, due ms, step
 -- Returns: for each timer: added, pulled or left
@@ -26,7 +26,7 @@ for n, id in ipairs(ids) do
   end
 end
 if earliest then
-  -- LT: of an id that is given twice the earlier time counts.
+  -- LT: where an id is given twice, the earlier time counts.
   redis.call('ZADD', q .. WAITING, 'LT', unpack(fresh))
   note_agenda(lane, ARGV[1], earliest)
 end

@@ -1,4 +1,4 @@
--- Puts off the end of leases that still hold. The token stays: a lost reply loses nothing.
+-- Puts off the end of leases that still hold. Their token stays, so a consumer that misses the reply keeps its lease.
 -- KEYS: queue
 -- ARGV: lease ms, then for each lease: id, token
 -- Returns: the ids whose leases still held

@@ -1,4 +1,4 @@
--- Takes or keeps a lane's one seat of loader: whoever has it brings timers, the others stand by.
+-- Takes or keeps the one place of loader in a lane: its holder brings timers, the other loaders wait.
 -- KEYS: lane
 -- ARGV: holder, lease ms
 -- Returns: 1 if the holder has it now

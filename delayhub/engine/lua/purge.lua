@@ -1,6 +1,6 @@
--- Removes all messages that nobody holds, but not the dead: a person decides about those.
+-- Removes all messages that no consumer holds, but not the dead: a person decides about those.
 -- KEYS: queue
--- ARGV: most that may be leased and dead
+-- ARGV: how many may be leased and dead at most
 -- Returns: how many were removed, or -1 where more is leased and dead: nothing was done
 -- Complexity: O(leased + dead), bounded by ARGV; what was removed is freed in the background
 -- Uses: none
@@ -31,7 +31,7 @@ for i, id in ipairs(kept) do
   if strikes[i] then
     redis.call('HSET', q .. STRIKES, id, strikes[i])
   end
-  -- What is kept of an id's copies is counted anew, so that a later revoke still finds them.
+  -- Count the copies that are kept, so that a later revoke finds them.
   local base, number = string.match(id, '^(.*)#(%d+)$')
   if base then
     local drawn = tonumber(redis.call('HGET', q .. COPIES, 'n:' .. base) or 0)

@@ -1,4 +1,4 @@
--- Removes some of the messages that nobody holds, but no dead: for queues with more of those than one call can spare.
+-- Removes some of the messages that no consumer holds, but no dead ones: for queues too large to purge in one call.
 -- KEYS: queue
 -- ARGV: how many
 -- Returns: how many were removed

@@ -1,4 +1,4 @@
--- Sets timers to exactly the times given, whatever they were; a lease on one of them is void.
+-- Sets timers to exactly the times given, earlier or later; a lease on one of them ends.
 -- KEYS: queue, lane
 -- ARGV: queue name, then for each timer: id, due ms, step
 -- Returns: for each timer: added or moved

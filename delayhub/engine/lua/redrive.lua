@@ -1,4 +1,4 @@
--- Puts dead messages back in line, without their strikes: those named, or the oldest.
+-- Makes dead messages ready again, without their strikes: those named, or the oldest.
 -- KEYS: queue, lane
 -- ARGV: limit, then ids (none: the oldest dead)
 -- Returns: how many

@@ -1,4 +1,4 @@
--- Gives leased messages back: to their place in line, or to wait for a delay first. Costs no strike.
+-- Gives leased messages back, to their place in line or to wait for a delay. Costs no strike.
 -- KEYS: queue, lane
 -- ARGV: delay ms, then for each lease: id, token
 -- Returns: how many leases still held

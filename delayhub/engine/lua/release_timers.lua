@@ -1,4 +1,4 @@
--- Gives leased timers back: to their own due time, or to wait for a delay first. Costs no strike.
+-- Gives leased timers back, to their own due time or to wait for a delay. Costs no strike.
 -- KEYS: queue, lane
 -- ARGV: queue name, delay ms, then for each lease: id, token
 -- Returns: how many leases still held

@@ -1,7 +1,7 @@
--- Moves messages that nobody holds to another time; copies of an id move with it.
+-- Moves messages that no consumer holds to another time; copies of an id move with it.
 -- KEYS: queue, lane
 -- ARGV: due ms, first and last of the copies looked at (0: the id itself), then ids
--- Returns: for each id: moved, leased (a consumer holds it: left alone) or absent
+-- Returns: for each id: moved, leased (a consumer holds it, so it was not moved) or absent
 -- Complexity: O(log n) an id and copy
 -- Uses: now, ring, ready, lift, place, names
 local q, lane, due, first, last = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

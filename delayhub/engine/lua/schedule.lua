@@ -1,4 +1,4 @@
--- Stores messages: ready at once when their time has come, else waiting.
+-- Stores messages: ready where their time has come, else waiting.
 -- KEYS: queue, lane
 -- ARGV: mode, then for each entry: id, due ms, step, payload
 -- Returns: for each entry: 0 (its id exists), 1 (added), 2 (replaced), or the id under which a copy was stored
@@ -7,7 +7,8 @@
 local q, lane, mode = KEYS[1], KEYS[2], ARGV[1]
 local out = {}
 
--- The first free name for one more entry of a taken id. Celery publishes one id twice and means both.
+-- Stores one more entry of a taken id under the first free name, which it returns. Celery publishes one id twice and
+-- means both.
 local function copy_of(id, payload)
   redis.call('HINCRBY', q .. COPIES, 'live:' .. id, 1)
   while true do
@@ -21,7 +22,7 @@ end
 for i = 2, #ARGV, 4 do
   local id, due, step, payload = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3]
   local outcome = 1
-  -- A payload is there exactly while its id is in one of the sets, so this one command asks and answers.
+  -- An id has a payload exactly while it is in one of the sets, so this command both asks and stores.
   if redis.call('HSETNX', q .. PAYLOAD, id, payload) == 0 then
     if mode == 'new' then
       id = copy_of(id, payload)

@@ -1,4 +1,4 @@
--- Sets what a claim may take from a timer queue, and lets the next claim look at it. Permits and slots in use are kept.
+-- Sets what a claim may take from a timer queue, from the next claim on. Permits and slots in use are kept.
 -- KEYS: queue, lane
 -- ARGV: queue name, rate a second ('' for none), burst, max in flight ('' for none), shut until ms, weight
 -- Returns: 1

@@ -1,4 +1,4 @@
--- Frees the slots of max_in_flight that jobs held, and lets the next claim look at the queue.
+-- Frees the slots of max_in_flight that jobs held, and puts the queue on the agenda of the next claim.
 -- KEYS: queue, lane
 -- ARGV: queue name, then ids
 -- Returns: how many slots were held

@@ -1,4 +1,4 @@
--- outlook(q): whether something is ready or due now, and when the queue next wants a claim (ms, or nil).
+-- outlook(q): whether something is ready or due now, and when the queue next needs a claim (ms, or nil).
 local function outlook(q)
   local left, wake_at = false, nil
   for step = 0, MAX_STEPS - 1 do
@@ -16,8 +16,8 @@ local function outlook(q)
   return left, wake_at
 end
 
--- alarm(lane, consumer, at): 1 if this consumer is the one to wake at that time. The first to ask for the earliest time
--- is; the others come a little later, so that a hundred workers don't make a hundred empty claims per due moment.
+-- alarm(lane, consumer, at): 1 if this consumer is the one to wake at that time: the first that asked for the earliest
+-- time. The others wake a little later, so that a hundred workers don't make a hundred empty claims per due moment.
 local function alarm(lane, consumer, at)
   if at <= now or at > now + 1500 then
     return 1

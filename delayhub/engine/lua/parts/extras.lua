@@ -1,4 +1,4 @@
--- extras(q, entries): of claimed {id, payload, …}: the strikes of those that have any, and those under a tombstone.
+-- extras(q, entries): of claimed {id, payload, …}: {id, strikes, …} of those that have any, and the revoked ids.
 local function extras(q, entries)
   local strikes, revoked = {}, {}
   local some_strikes, some_revoked = redis.call('EXISTS', q .. STRIKES) == 1, redis.call('EXISTS', q .. REVOKED) == 1

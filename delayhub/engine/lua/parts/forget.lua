@@ -1,4 +1,4 @@
--- forget(q, ids): drops what is kept beside the sets for ids that have left all of them.
+-- forget(q, ids): removes what is kept beside the sets of ids that are in none of them any more.
 local function forget(q, ids)
   redis.call('HDEL', q .. PAYLOAD, unpack(ids))
   if redis.call('EXISTS', q .. STRIKES) == 1 then

@@ -28,7 +28,7 @@ local function open_gate(q, want)
   return allowed, reopens
 end
 
--- pass_gate(q, ids, slot_until): books what went through.
+-- pass_gate(q, ids, slot_until): uses up permits and slots for the timers that were let through.
 local function pass_gate(q, ids, slot_until)
   local rate, burst, max_in_flight, tat = unpack(redis.call('HMGET', q .. GATE, 'rate', 'burst', 'max_in_flight', 'tat'))
   if rate then

@@ -1,4 +1,4 @@
--- names(q, id, first, last): of the id (number 0) and its copies, numbered from 1, those in that range that there are.
+-- names(q, id, first, last): which of the id (number 0) and its copies (from number 1 on) exist, in that range.
 local function names(q, id, first, last)
   local found = {}
   if first == 0 and redis.call('HEXISTS', q .. PAYLOAD, id) == 1 then

@@ -1,5 +1,5 @@
--- note_agenda(lane, queue, at): a timer queue wants attention no later than `at` (ms). Rings when that is the earliest
--- time of the lane, since whoever sleeps until the old one would come too late.
+-- note_agenda(lane, queue, at): puts a timer queue on the agenda, no later than `at` (ms). Rings when that is the
+-- earliest time of the lane, since a consumer that sleeps until the old one would be late.
 local function note_agenda(lane, queue, at)
   local was = redis.call('ZSCORE', lane .. AGENDA, queue)
   if was and tonumber(was) <= at then

@@ -1,5 +1,5 @@
--- owned(q, first, count): of `count` (id, token) pairs in ARGV from `first` on, those whose token still holds the
--- lease: their ids and their holder values. A lease that was lost or moved is passed over: that is the fence.
+-- owned(q, first, count): of `count` (id, token) pairs in ARGV from `first` on, the ids and the holder values of those
+-- whose token still holds the lease. A lease that was lost is passed over: that is the fence.
 local function owned(q, first, count)
   local asked, ids, holders = {}, {}, {}
   for i = 0, count - 1 do

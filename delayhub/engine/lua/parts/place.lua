@@ -1,5 +1,5 @@
--- place(q, lane, id, due, step): puts an id where its due time says: ready, or waiting. Rings for what is ready and
--- for a new head of waiting, since whoever sleeps until the old head would come too late.
+-- place(q, lane, id, due, step): puts an id where its due time says: ready, or waiting. Rings for what is ready, and for
+-- a new head of waiting, since a consumer that sleeps until the old head would be late.
 local function place(q, lane, id, due, step)
   if due <= now then
     put_ready(q, step, id)

@@ -1,4 +1,4 @@
--- promote(q, limit): moves what has come due from waiting to ready, keeping due time and priority.
+-- promote(q, limit): moves up to `limit` due ids from waiting to ready, by due time and priority step.
 local function promote(q, limit)
   local due = redis.call('ZRANGEBYSCORE', q .. WAITING, '-inf', now * 16 + 15, 'WITHSCORES', 'LIMIT', 0, limit)
   if #due == 0 then

@@ -1,4 +1,5 @@
--- put_ready(q, step, id): last in line of its priority step. Scores never repeat, which keeps first in, first out.
+-- put_ready(q, step, id): puts an id last in the line of its priority step. Scores never repeat, so the first in is the
+-- first out.
 local last_score = {}
 local function put_ready(q, step, id)
   local key = q .. READY .. step

@@ -1,5 +1,5 @@
--- reap(q, limit, max_strikes, why): leases that ran out cost a strike; the entry goes back to its place in line, or dies
--- at max_strikes, with the last reason. Returns how many went back and how many died.
+-- reap(q, limit, max_strikes, why): ends leases that ran out. Each costs a strike: the entry goes back to its place in
+-- line, or at max_strikes to the dead, for the reason `why`. Returns how many went back and how many died.
 local function reap(q, limit, max_strikes, why)
   local returned, died = 0, 0
   local ids = redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit)

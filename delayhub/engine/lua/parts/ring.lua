@@ -1,4 +1,4 @@
--- ring(lane): puts a token into the bell, unless one is there.
+-- ring(lane): puts a token into the bell, unless there is one.
 local rung = {}
 local function ring(lane)
   if not rung[lane] and redis.call('LLEN', lane .. WAKE) == 0 then

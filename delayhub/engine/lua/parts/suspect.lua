@@ -1,5 +1,5 @@
--- suspect(q, taken): cuts a list of (id, score) so that an id with two or more strikes is alone in it; a poison message
--- must not drag its neighbours to death. Returns the list, and what was cut off it.
+-- suspect(q, taken): cuts a list of (id, score) so that an id with two or more strikes is the only one in it: a poison
+-- message must not take its neighbours along. Returns the list, what was cut off, and whether it is such a suspect.
 local function suspect(q, taken)
   if #taken == 0 or redis.call('EXISTS', q .. STRIKES) == 0 then
     return taken, {}, false

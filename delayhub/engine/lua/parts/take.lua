@@ -1,6 +1,6 @@
--- take(q, want, max_bytes, lease_end, token, out, company): pops up to `want` ready messages in order, leases
--- them (a lease_end of 0 deletes them instead) and appends id, payload to `out`. `company` says that the claim already
--- has messages, which a suspect must not join. Returns count, bytes, and whether the claim must stop here.
+-- take(q, want, max_bytes, lease_end, token, out, has_others): pops up to `want` ready messages in order, leases
+-- them (a lease_end of 0 deletes them instead) and appends id, payload to `out`. `has_others`: the claim already has
+-- messages, which a suspect must not join. Returns count, bytes, and whether the claim must stop here.
 local function hand_out(q, ids, scores, step, lease_end, token)
   if lease_end == 0 then
     forget(q, ids)
@@ -16,21 +16,21 @@ local function hand_out(q, ids, scores, step, lease_end, token)
   redis.call('HSET', q .. HOLDER, unpack(holders))
 end
 
-local function take(q, want, max_bytes, lease_end, token, out, company)
+local function take(q, want, max_bytes, lease_end, token, out, has_others)
   local count, bytes, stop = 0, 0, false
   for step = 0, MAX_STEPS - 1 do
     local key = q .. READY .. step
     while count < want and not stop do
-      -- Twenty at a time, so that large payloads are read no further than the limit and one handful.
-      local taken, rest, alone = redis.call('ZPOPMIN', key, math.min(want - count, 20)), nil, false
+      -- Twenty at a time, so that payloads are read beyond the limit of bytes by twenty of them at most.
+      local taken, rest, is_suspect = redis.call('ZPOPMIN', key, math.min(want - count, 20)), nil, false
       if #taken == 0 then
         break
       end
-      taken, rest, alone = suspect(q, taken)
-      if alone and (company or #out > 0) then
+      taken, rest, is_suspect = suspect(q, taken)
+      if is_suspect and (has_others or #out > 0) then
         taken, rest = {}, {taken[1], taken[2], unpack(rest)}
       end
-      stop = alone or #rest > 0
+      stop = is_suspect or #rest > 0
       for i = 1, #rest, 2 do
         redis.call('ZADD', key, rest[i + 1], rest[i])
       end

@@ -1,5 +1,5 @@
--- reap_timers(q, limit): leases that ran out cost a strike and the timer waits for its own time again. Never deadly:
--- the row decides.
+-- reap_timers(q, limit): ends leases that ran out. Each costs a strike, and the timer waits for its own time again. A
+-- timer never dies: its row decides.
 local function reap_timers(q, limit)
   local ids = redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit)
   for _, id in ipairs(ids) do
