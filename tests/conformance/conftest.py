@@ -23,5 +23,5 @@ def broker(scheme: str, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def name() -> str:
-    """A queue of this test alone: memory:// keeps its queues for the whole process."""
+    """A queue of only this test: memory:// keeps its queues for the whole process."""
     return f"queue-{uuid4().hex[:8]}"

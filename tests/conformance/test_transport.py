@@ -128,7 +128,7 @@ def test_a_topic_exchange_routes_by_pattern(connection: Any, name: str) -> None:
     assert [message.payload for message in receive(connection, narrow, 1)] == ["order.eu.paid"]
 
 
-def test_a_fanout_exchange_reaches_everybody_who_listens(connection: Any, name: str) -> None:
+def test_a_fanout_exchange_reaches_every_consumer(connection: Any, name: str) -> None:
     exchange = Exchange(f"{name}-fanout", type="fanout")
     queues = [Queue(f"{name}-{n}", exchange, exclusive=True, auto_delete=True) for n in range(2)]
     heard: Bodies = []

@@ -91,7 +91,7 @@ def test_check_names_what_is_wrong(run: Run, redis_client: redis.Redis) -> None:
     assert "allkeys-lru" in rows[0]["about"]
 
 
-def test_an_app_without_delayhub_is_told_so() -> None:
+def test_an_app_without_delayhub_is_refused_in_a_sentence() -> None:
     other = Celery("other", broker="memory://", set_as_current=False)
 
     result = CliRunner().invoke(command, ["counts"], obj=CLIContext(app=other, no_color=True, workdir=None))
@@ -167,4 +167,4 @@ def test_export_redis_says_what_it_found_and_moved(run: Run, app: Celery) -> Non
     found = document(run("export-redis", "--yes", "--json"))
 
     assert found == {"waiting": 0, "ready": 1, "moved": 1, "in_hands": 0, "dead": 0}
-    assert run("export-redis").exit_code == 1  # asked whether all were stopped, nobody said yes
+    assert run("export-redis").exit_code == 1  # it asks whether all were stopped, and gets no answer

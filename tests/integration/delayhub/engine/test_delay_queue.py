@@ -65,7 +65,7 @@ def test_a_taken_id_is_stored_as_a_copy_and_both_are_delivered(queue: DelayQueue
     assert [(e.id, e.payload) for e in queue.claim().entries] == [("same", b"1"), ("same#1", b"2"), ("same#2", b"3")]
 
 
-def test_an_id_in_a_consumers_hands_is_taken_too(queue: DelayQueue) -> None:
+def test_an_id_that_a_consumer_holds_is_taken_too(queue: DelayQueue) -> None:
     queue.schedule([Entry("retry", payload=b"first")])
     first = queue.claim()
 
@@ -113,7 +113,7 @@ def test_a_replaced_message_is_no_longer_its_old_holders(queue: DelayQueue) -> N
     assert [entry.payload for entry in queue.claim().entries] == [b"new"]
 
 
-def test_reschedule_moves_what_nobody_holds(queue: DelayQueue, now_ms: Now) -> None:
+def test_reschedule_moves_what_no_consumer_holds(queue: DelayQueue, now_ms: Now) -> None:
     later = now_ms() + 60_000
     queue.schedule([Entry("held"), Entry("waiting", later, step=2), Entry("ready", step=3)])
     queue.claim(1)
@@ -171,7 +171,7 @@ def test_extend_puts_off_the_end_and_keeps_the_token(queue: DelayQueue) -> None:
     assert queue.acknowledge(leases(queue, claim)) == 1
 
 
-def test_a_struck_message_is_claimed_alone(queue: DelayQueue) -> None:
+def test_a_message_with_two_strikes_is_the_only_one_of_its_claim(queue: DelayQueue) -> None:
     queue.schedule([Entry("good"), Entry("poison"), Entry("good too")])
     for _ in range(2):
         first = queue.claim(1)

@@ -4,7 +4,7 @@ from delayhub.engine import TimerLane
 from tests.fixture_types import Now, Until
 
 
-def test_newcomers_get_in_up_to_the_burst_and_then_at_the_rate(lane: TimerLane, now_ms: Now, until: Until) -> None:
+def test_new_jobs_are_admitted_up_to_the_burst_and_then_at_the_rate(lane: TimerLane, now_ms: Now, until: Until) -> None:
     first = lane.admit("close", count=12, rate_per_second=50, burst=10)
     second = lane.admit("close", count=1, rate_per_second=50, burst=10)
     until(now_ms() + second.wait_ms + 1)  # whole ms, rounded down
@@ -32,7 +32,7 @@ def test_what_admission_remembers_ends_by_itself(lane: TimerLane) -> None:
 
 
 @pytest.mark.parametrize("rate", [3, 7, 0.3, 700])
-def test_the_first_is_let_in_at_once_whatever_the_rate(lane: TimerLane, rate: float) -> None:
+def test_the_first_is_admitted_at_once_at_any_rate(lane: TimerLane, rate: float) -> None:
     # An interval that is no whole number of µs must not round the one permit away.
     let_in = [lane.admit(f"q{n}", count=1, rate_per_second=rate, burst=1).count for n in range(50)]
 

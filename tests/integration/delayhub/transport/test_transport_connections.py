@@ -64,7 +64,7 @@ def test_tls_is_used_and_the_servers_certificate_is_checked(redis_server: RedisS
             round_trip(f"delayhubs://127.0.0.1:{proxy.port}/0")
 
 
-def test_nobody_at_the_address_is_an_operational_error() -> None:
+def test_no_server_at_the_address_is_an_operational_error() -> None:
     with pytest.raises(OperationalError):
         round_trip(f"delayhub://127.0.0.1:{free_port()}/0")
 

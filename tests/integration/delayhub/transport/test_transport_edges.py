@@ -143,19 +143,19 @@ def test_two_queues_take_turns(connection: Any) -> None:
 
 
 def test_a_publish_that_too_few_replicas_have_says_so_and_is_stored(broker: str, stored: Stored) -> None:
-    lonely = Connection(broker, transport_options={"wait_replicas": 1, "wait_seconds": 0.05})
-    with lonely, pytest.raises(NotReplicated, match="0 of 1 replicas"):
-        publish(lonely, id="t")
+    unreplicated = Connection(broker, transport_options={"wait_replicas": 1, "wait_seconds": 0.05})
+    with unreplicated, pytest.raises(NotReplicated, match="0 of 1 replicas"):
+        publish(unreplicated, id="t")
 
     assert stored("q").count() == Counts(0, 1, 0, 0)
 
 
-def test_a_requeue_costs_a_strike_only_where_the_message_is_blamed(connection: Any, stored: Stored) -> None:
+def test_a_requeue_costs_a_strike_only_where_the_process_was_lost(connection: Any, stored: Stored) -> None:
     publish(connection, id="t")
     with connection.channel() as channel:
-        for blamed, strikes in ((False, 0), (True, 1), (False, 1), (True, 2)):
+        for lost, strikes in ((False, 0), (True, 1), (False, 1), (True, 2)):
             message = channel.basic_get("q")
-            if blamed:
+            if lost:
                 channel.mark_process_lost(message.delivery_tag)
             message.requeue()
             assert [listed.strikes for listed in stored("q").list("ready")] == [strikes]
@@ -165,16 +165,16 @@ def test_a_requeue_costs_a_strike_only_where_the_message_is_blamed(connection: A
         again.ack()
 
 
-def test_a_message_is_announced_before_it_is_dead_and_again_where_that_was_interrupted(
+def test_a_message_is_reported_before_it_is_dead_and_again_where_that_was_interrupted(
     connection: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connection.transport_options |= {"max_strikes": 2, "lease_seconds": 0.2}
-    told: list[tuple[str, str]] = []
+    reported: list[tuple[str, str]] = []
 
     def on_dead(message: Any, reason: str) -> None:
-        assert stored("q").count() == Counts(0, 0, 1, 0), "not dead before it is told"
-        told.append((message.headers["id"], reason))
-        if len(told) == 1:
+        assert stored("q").count() == Counts(0, 0, 1, 0), "not dead before it is reported"
+        reported.append((message.headers["id"], reason))
+        if len(reported) == 1:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(hooks, "on_dead", on_dead)
@@ -190,15 +190,15 @@ def test_a_message_is_announced_before_it_is_dead_and_again_where_that_was_inter
 
         def lease_ran_out() -> bool:
             assert channel.basic_get("q") is None
-            return len(told) > 1
+            return len(reported) > 1
 
         wait_until(lease_ran_out, within_seconds=5)
 
-    assert told == [("t", f"lost its process or its lease {strikes} times") for strikes in (2, 3)]
-    assert [(listed.id, listed.reason) for listed in stored("q").list("dead")] == [told[1]]
+    assert reported == [("t", f"lost its process or its lease {strikes} times") for strikes in (2, 3)]
+    assert [(listed.id, listed.reason) for listed in stored("q").list("dead")] == [reported[1]]
 
 
-def test_blamed_timers_come_back_one_by_one(connection: Any, redis_client: redis.Redis) -> None:
+def test_timers_of_a_lost_process_come_back_one_by_one(connection: Any, redis_client: redis.Redis) -> None:
     lane = TimerLane(redis_client, "timers")
     lane.ensure("close", [("1", 1), ("2", 1)])
     connection.transport_options["lease_seconds"] = 0.3

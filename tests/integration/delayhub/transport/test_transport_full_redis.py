@@ -1,4 +1,4 @@
-"""A Redis whose memory is full: nobody publishes, and who consumes goes on, since that is what frees it."""
+"""A Redis whose memory is full refuses publishes, and lets consumers go on, since those free it."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_flower_asks_a_broker_class_for_queues() -> None:
     assert "__new__" in vars(Broker)
 
 
-def test_control_is_made_anew_from_its_class() -> None:
+def test_control_is_made_again_from_its_class() -> None:
     app = Celery("contract", set_as_current=False)
 
     assert "control" not in app.__dict__

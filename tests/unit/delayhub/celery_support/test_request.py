@@ -1,4 +1,4 @@
-"""Requests that blame their message and know its eta, made of whatever class a task's requests have."""
+"""Requests that report lost processes and have their eta, made of the class that a task's requests have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class OwnRequest(Request):
     """As a project may have one."""
 
 
-def test_a_projects_own_requests_stay_its_own_and_blame_too() -> None:
+def test_a_projects_own_requests_stay_its_own_and_report_lost_processes_too() -> None:
     made = ours(OwnRequest)
 
     assert issubclass(made, OwnRequest)
@@ -22,7 +22,7 @@ def test_a_projects_own_requests_stay_its_own_and_blame_too() -> None:
     assert made.__name__ == "OwnRequest"
 
 
-def test_a_task_is_told_the_eta_that_its_worker_does_not_wait_for() -> None:
+def test_a_task_sees_the_eta_that_its_worker_does_not_wait_for() -> None:
     app = Celery("requests", set_as_current=False)
 
     @app.task(name="t")
@@ -47,6 +47,6 @@ def test_a_task_is_told_the_eta_that_its_worker_does_not_wait_for() -> None:
     app.close()
 
 
-def test_what_blames_already_stays_as_it_is() -> None:
+def test_a_class_that_is_ours_already_stays_as_it_is() -> None:
     assert ours(Request) is OurRequest
     assert ours(ours(OwnRequest)).__mro__.count(OurRequest) == 1

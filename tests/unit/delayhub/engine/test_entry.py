@@ -61,6 +61,6 @@ def test_an_option_out_of_range_is_named_with_its_value() -> None:
         Gate(rate_per_second=0)
 
 
-def test_the_system_clock_tells_unix_milliseconds() -> None:
+def test_the_system_clock_gives_unix_milliseconds() -> None:
     assert SystemClock().now_ms() > due_ms(datetime(2026, 1, 1, tzinfo=UTC))
     assert SystemClock().monotonic() <= SystemClock().monotonic()

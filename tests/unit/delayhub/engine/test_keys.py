@@ -68,7 +68,7 @@ def test_a_script_gets_the_constants_it_names_and_no_others() -> None:
 def test_the_data_model_page_has_every_key_with_its_own_words() -> None:
     page = (REPOSITORY / "docs/redis_data_model.md").read_text()
     table = page.partition("<!-- keys: begin")[2].partition("<!-- keys: end")[0]
-    told = dict(re.findall(r"^\| `(@?\w+)` \| (.*) \|$", table, re.MULTILINE))
+    said = dict(re.findall(r"^\| `(@?\w+)` \| (.*) \|$", table, re.MULTILINE))
 
     in_code = {
         ("@" if owner is LaneKeys else "") + name: " ".join((member.__doc__ or "").split()).replace("``", "`")
@@ -77,5 +77,5 @@ def test_the_data_model_page_has_every_key_with_its_own_words() -> None:
         if re.match(r"(ZSET|HASH|LIST|STRING)", member.__doc__ or "")
     }
 
-    assert told == in_code
+    assert said == in_code
     assert len(in_code) == len(QUEUE_PARTS) + len(LANE_PARTS)

@@ -1,4 +1,4 @@
-"""Who is woken, who sleeps on, and what outlives a lost reply."""
+"""Which consumers wake, which sleep on, and what outlives a lost reply."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_one_of_many_consumers_wakes_at_the_due_time_and_the_others_are_its_back
     assert [queue.claim(1).holds_alarm for queue in (second, first)] == [True, False]
 
 
-def test_who_leaves_work_behind_rings_for_the_next_and_who_does_not_is_silent(
+def test_a_claim_that_leaves_work_behind_wakes_one_more_consumer_and_others_do_not(
     redis_client: redis.Redis, stored: Stored
 ) -> None:
     queue = stored("q")
@@ -79,7 +79,7 @@ def test_a_consumer_goes_on_when_redis_forgot_its_scripts(connection: Any, redis
     assert got == [0, 1, 2, 3, 4]
 
 
-def test_an_acknowledgement_that_was_sent_into_the_void_is_sent_again(
+def test_an_acknowledgement_that_got_no_reply_is_sent_again(
     redis_server: RedisServer, redis_client: redis.Redis, stored: Stored
 ) -> None:
     with TcpProxy(redis_server.port) as proxy:
@@ -162,7 +162,7 @@ def test_what_struck_twice_has_the_process_to_itself(
         assert acknowledges or time.monotonic() - began > 0.3
 
 
-def test_what_waits_to_be_handed_over_keeps_its_lease_or_is_left_to_others(broker: str, stored: Stored) -> None:
+def test_what_waits_in_the_buffer_keeps_its_lease_or_is_left_to_its_new_consumer(broker: str, stored: Stored) -> None:
     got: list[Any] = []
     queue = stored("q")
     with Connection(broker, transport_options={"lease_seconds": 30}) as connection:

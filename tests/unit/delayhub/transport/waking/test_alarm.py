@@ -79,7 +79,7 @@ def test_a_moment_that_is_over_rings_at_once(hub: Hub) -> None:
     rings.alarm.close()
 
 
-def test_closed_it_is_silent(hub: Hub) -> None:
+def test_after_close_it_does_not_ring(hub: Hub) -> None:
     rings = Rings(hub)
     rings.alarm.set(time.monotonic() + 0.001)
     rings.alarm.close()

@@ -44,7 +44,7 @@ def test_it_can_be_given_again_after_it_was_taken(nudge: Nudge) -> None:
     assert not is_readable(nudge)
 
 
-def test_taking_what_nobody_gave_does_not_wait(nudge: Nudge) -> None:
+def test_taking_what_was_not_given_does_not_wait(nudge: Nudge) -> None:
     nudge.take()
 
     assert not is_readable(nudge)
@@ -63,14 +63,14 @@ def test_none_is_lost_between_threads(nudge: Nudge) -> None:
     for giver in givers:
         giver.start()
     while seen < 4_000:
-        assert is_readable(nudge, 5.0), f"nobody said that there is more than {seen} of {len(news)}"
+        assert is_readable(nudge, 5.0), f"no nudge came for those after {seen} of {len(news)}"
         nudge.take()
         seen = len(news)
     for giver in givers:
         giver.join()
 
 
-def test_after_close_it_leaves_the_descriptor_alone() -> None:
+def test_after_close_it_does_not_touch_the_descriptor() -> None:
     nudge = Nudge()
     nudge.close()
     reader, writer = os.pipe()
