@@ -20,9 +20,6 @@ MAX_ID = 128
 
 Message = dict[str, Any]
 
-#: ``json.loads`` first finds out which encoding bytes have; ours are always UTF-8.
-_decode = json.JSONDecoder().decode
-
 
 class Unreadable(ValueError):
     """A payload is not a message that kombu wrote."""
@@ -87,7 +84,7 @@ def from_payload(payload: bytes, *, strikes: int) -> Message:
         Unreadable: it is no message that kombu wrote.
     """
     try:
-        message = _decode(payload.decode())
+        message = json.loads(payload.decode())
         properties = message["properties"]
         if strikes:
             message["headers"]["redelivered"] = True
