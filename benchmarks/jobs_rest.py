@@ -26,10 +26,11 @@ BULK = 500
 
 def rest(bench: Bench, count: int) -> dict[str, Any]:
     """Creates a second over REST and CPU time of the web server for each: single ones, and in bulks."""
-    from tasksapp.models import ApiKey, Job
+    from tasksapp.access.keys import issue_key
+    from tasksapp.models import Job
 
     code = bench.biz_type("rest", "ok/rest")
-    key = ApiKey.objects.issue("benchmark").key
+    key = issue_key("benchmark").key
 
     def job(number: int) -> dict[str, Any]:
         return {"biz_type": code, "biz_id": f"order-{number}", "delay": 2400, "body": {"order": number}}

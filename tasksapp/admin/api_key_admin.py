@@ -9,8 +9,8 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.html import format_html
 
+from tasksapp.access.keys import new_key, set_key
 from tasksapp.models import ApiKey
-from tasksapp.models.api_key import new_key
 
 
 @admin.register(ApiKey)
@@ -34,7 +34,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
             super().save_model(request, obj, form, change)
             return
         key = new_key()
-        obj.set_key(key)
+        set_key(obj, key)
         obj.save()
         text = "The key of {} is <code>{}</code>. Copy it now: it is not kept and cannot be shown again."
         self.message_user(request, format_html(text, obj.name, key), messages.WARNING)

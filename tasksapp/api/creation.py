@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from tasksapp.api.http import transactions
-from tasksapp.api.http.authentication import caller_of
+from tasksapp.api.http.authentication import ApiKeyAuthentication
 from tasksapp.api.http.exception_handler import problem_of
 from tasksapp.api.http.json_body import fields_of
 from tasksapp.api.http.problems import Refused, internal_error
@@ -92,7 +92,7 @@ def _answered(create: View, request: HttpRequest) -> HttpResponse:
     using = router.db_for_write(Job)
     try:
         quiet_connection.trust(using)
-        caller_of(request.META.get("HTTP_AUTHORIZATION", ""))
+        ApiKeyAuthentication().authenticate(request)
         answer = create(request)
         quiet_connection.answered(using)
     except Exception as error:

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tasksapp.access.keys import find_key, issue_key
 from tasksapp.models import ApiKey, Attempt, BizType, Job, Status
 from tests.job_rows import store_job
 
@@ -57,7 +58,7 @@ def form_of(biz_type: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["biztype", "job", "apikey"])
 def test_every_page_opens(person: Client, biz_type: BizType, name: str) -> None:
     store_job(biz_type)
-    ApiKey.objects.issue("caller")
+    issue_key("caller")
     model = {"biztype": BizType, "job": Job, "apikey": ApiKey}[name]
 
     assert person.get(reverse(f"admin:tasksapp_{name}_changelist")).status_code == 200
@@ -261,7 +262,7 @@ def test_an_api_key_is_shown_once_and_works(person: Client) -> None:
 
     (message,) = [str(message) for message in answer.context["messages"] if "<code>" in str(message)]
     key = message.partition("<code>")[2].partition("</code>")[0]
-    owner = ApiKey.objects.owner_of(key)
+    owner = find_key(key)
     assert owner is not None
     assert owner.name == "shop"
     assert key not in person.get(reverse("admin:tasksapp_apikey_change", args=[owner.pk])).content.decode()

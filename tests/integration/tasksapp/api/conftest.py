@@ -4,17 +4,17 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tasksapp.api.http.authentication import forget_known_keys
-from tasksapp.models import ApiKey
+from tasksapp.access.callers import caller_cache
+from tasksapp.access.keys import issue_key
 from tests.fixture_types import Ask
 
 
 @pytest.fixture
 def key(db: None) -> Iterator[str]:
     """An API key."""
-    forget_known_keys()
-    yield ApiKey.objects.issue("caller").key
-    forget_known_keys()
+    caller_cache.clear()
+    yield issue_key("caller").key
+    caller_cache.clear()
 
 
 @pytest.fixture

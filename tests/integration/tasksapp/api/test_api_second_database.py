@@ -17,11 +17,12 @@ from django.urls import include, path
 
 from delayhub.engine import TimerLane
 from tasksapp import jobs
+from tasksapp.access.callers import caller_cache
+from tasksapp.access.keys import issue_key
 from tasksapp.api import urls
-from tasksapp.api.http.authentication import forget_known_keys
 from tasksapp.biz_types.cache import catalogue
 from tasksapp.jobs.creation import create
-from tasksapp.models import ApiKey, BizType, Job
+from tasksapp.models import BizType, Job
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "jobs"])
 
@@ -70,10 +71,10 @@ def _two_databases(
     settings.DATABASE_ROUTERS = [JobsElsewhere()]
     for alias in ("default", "jobs"):
         monkeypatch.setitem(connections.settings[alias], "ATOMIC_REQUESTS", True)
-    forget_known_keys()
+    caller_cache.clear()
     yield
     catalogue.forget()
-    forget_known_keys()
+    caller_cache.clear()
 
 
 def on_default() -> int:
@@ -122,7 +123,7 @@ def test_the_api_knows_what_it_armed_though_requests_are_transactions(
     root = ModuleType("addresses_of_two_databases")
     root.__dict__["urlpatterns"] = [path("api/", include(importlib.reload(urls).urlpatterns))]
     settings.ROOT_URLCONF = root
-    headers = {"authorization": f"Bearer {ApiKey.objects.issue('caller').key}"}
+    headers = {"authorization": f"Bearer {issue_key('caller').key}"}
     job = {"biz_type": "order.close", "delay": 60}
 
     def ask(where: str, body: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Who may call the API, and with which key."""

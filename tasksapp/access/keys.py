@@ -1,0 +1,55 @@
+"""API keys: made at random, shown once, kept as a hash."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import NamedTuple
+
+from tasksapp.models import ApiKey
+
+#: Every key begins like this, so that scanners recognise a leaked one.
+MARK = "dh_"
+#: Characters of a key that are stored as they are, to find its row by.
+PREFIX_LENGTH = 11
+
+
+class IssuedKey(NamedTuple):
+    """A new key: its row, and the key itself, which is stored nowhere."""
+
+    row: ApiKey
+    key: str
+
+
+def issue_key(name: str, *, key: str | None = None) -> IssuedKey:
+    """Stores a key for the caller of that name: the given one, or a new random one.
+
+    Raises IntegrityError where that name, or a key with the same prefix, exists already.
+    """
+    issued = IssuedKey(ApiKey(name=name), key or new_key())
+    set_key(issued.row, issued.key)
+    issued.row.save()
+    return issued
+
+
+def set_key(row: ApiKey, key: str) -> None:
+    """Makes ``key`` the row's key; the row keeps its prefix and its hash. The caller saves the row."""
+    row.prefix, row.hashed_key = key[:PREFIX_LENGTH], hash_key(key)
+
+
+def find_key(key: str) -> ApiKey | None:
+    """The enabled row of that key; None where there is none."""
+    row = ApiKey.objects.filter(prefix=key[:PREFIX_LENGTH], enabled=True).first()
+    if row is None or not secrets.compare_digest(row.hashed_key, hash_key(key)):
+        return None
+    return row
+
+
+def new_key() -> str:
+    """A key of 256 random bits."""
+    return MARK + secrets.token_urlsafe(32)
+
+
+def hash_key(key: str) -> str:
+    """The SHA-256 of a key. A slow hash would add nothing: 256 random bits cannot be guessed."""
+    return hashlib.sha256(key.encode()).hexdigest()

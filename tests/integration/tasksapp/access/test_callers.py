@@ -1,0 +1,63 @@
+"""A caller is known for a while without a look at the database, and no longer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tasksapp.access.callers import KNOWN_SECONDS, Caller, CallerCache
+from tasksapp.access.keys import issue_key
+from tasksapp.models import ApiKey
+
+pytestmark = pytest.mark.django_db
+
+
+class StandingClock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def now_ms(self) -> int:
+        return int(self.seconds * 1000)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def test_a_known_key_costs_no_query(django_assert_num_queries: Any) -> None:
+    key = issue_key("shop").key
+    cache = CallerCache()
+
+    assert cache.find(key) == Caller("shop")
+    with django_assert_num_queries(0):
+        assert cache.find(key) == Caller("shop")
+
+
+def test_a_disabled_key_works_until_it_is_looked_up_again() -> None:
+    key, clock = issue_key("shop").key, StandingClock()
+    cache = CallerCache(clock)
+    cache.find(key)
+    ApiKey.objects.update(enabled=False)
+
+    assert cache.find(key) == Caller("shop")
+    clock.seconds += KNOWN_SECONDS
+    assert cache.find(key) is None
+
+
+def test_an_unknown_key_is_looked_up_each_time() -> None:
+    cache = CallerCache()
+
+    assert cache.find("dh_later") is None
+    issue_key("later", key="dh_later")
+    assert cache.find("dh_later") == Caller("later")
+
+
+def test_the_last_use_is_written_once_a_minute(django_assert_num_queries: Any) -> None:
+    key = issue_key("shop").key
+
+    CallerCache().find(key)
+    assert ApiKey.objects.get().last_used_at is not None
+    with django_assert_num_queries(1):
+        CallerCache().find(key)
