@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from tasksapp.admin.badges import badge, moment
+from tasksapp.admin.fragments import badge, local_time
 from tasksapp.models import Attempt, Job
 
 #: Attempts that a page shows; the API lists all.
@@ -48,7 +48,7 @@ class AttemptInline(admin.TabularInline):  # type: ignore[type-arg]  # it takes 
     @admin.display(description="started")
     def started(self, attempt: Attempt) -> SafeString:
         """When it began."""
-        return moment(attempt.started_at)
+        return local_time(attempt.started_at)
 
     @admin.display(description="outcome")
     def outcome(self, attempt: Attempt) -> SafeString:

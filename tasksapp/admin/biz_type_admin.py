@@ -7,16 +7,15 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from tasksapp.admin.badges import badge
+from tasksapp.admin.fragments import badge, jobs_link
 from tasksapp.biz_types.validation import complaints, secret_complaint
 from tasksapp.models import UNTIL_RESUMED, BizType, Status
+from tasksapp.stats.counts import with_counts
 
 #: How long an old signing secret goes on to sign beside the new one, so that receivers can change over.
 ROTATION = timedelta(days=1)
@@ -139,11 +138,8 @@ class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[BizType]:
         """Biz types with how many of their jobs are pending and dead."""
-        rows: QuerySet[BizType] = super().get_queryset(request)
-        return rows.annotate(
-            pending=Count("jobs", filter=Q(jobs__status=Status.PENDING)),
-            dead=Count("jobs", filter=Q(jobs__status=Status.DEAD)),
-        )
+        rows: QuerySet[BizType] = with_counts(super().get_queryset(request))
+        return rows
 
     def get_readonly_fields(self, request: HttpRequest, obj: BizType | None = None) -> list[str]:
         """The code names a queue in Redis and is known to callers: it stays."""
@@ -211,13 +207,3 @@ class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
                 biz_type.save(update_fields=["paused_until", "resumed_at", "updated_at"])
                 resumed += 1
         self.message_user(request, f"{resumed} resumed; the rate rises over time.", messages.SUCCESS)
-
-
-def jobs_link(biz_type: BizType, status: Status, count: int) -> SafeString:
-    """A number that leads to the jobs it counts."""
-    if not count:
-        return format_html('<span class="delayhub-quiet">{}</span>', 0)
-    url = reverse("admin:tasksapp_job_changelist")
-    return format_html(
-        '<a href="{}?biz_type__id__exact={}&amp;status__exact={}">{}</a>', url, biz_type.pk, status, count
-    )

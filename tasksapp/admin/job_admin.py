@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 
 from tasksapp import jobs
 from tasksapp.admin.attempt_inline import AttemptInline
-from tasksapp.admin.badges import badge, document, moment
+from tasksapp.admin.fragments import badge, indented_json, local_time
 from tasksapp.admin.job_actions import BUTTONS, Button, RescheduleForm, act, move
 from tasksapp.admin.paginator import BoundedPaginator
 from tasksapp.models import Job, Status
@@ -123,30 +123,30 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
     @admin.display(description="due", ordering="due_at")
     def due(self, job: Job) -> SafeString:
         """What the caller asked for."""
-        return moment(job.due_at)
+        return local_time(job.due_at)
 
     @admin.display(description="due", ordering="due_at")
     def when(self, job: Job) -> SafeString:
         """When it is due, and when it is tried again where that is another time."""
-        due = moment(job.due_at)
+        due = local_time(job.due_at)
         if job.status != Status.PENDING or job.next_run_at == job.due_at:
             return due
-        return format_html('{}<br><span class="delayhub-quiet">next run</span> {}', due, moment(job.next_run_at))
+        return format_html('{}<br><span class="delayhub-quiet">next run</span> {}', due, local_time(job.next_run_at))
 
     @admin.display(description="next run", ordering="next_run_at")
     def next_run(self, job: Job) -> SafeString:
         """When it is tried next, where it is."""
-        return moment(job.next_run_at if job.status == Status.PENDING else None)
+        return local_time(job.next_run_at if job.status == Status.PENDING else None)
 
     @admin.display(description="finished")
     def finished(self, job: Job) -> SafeString:
         """When it ended."""
-        return moment(job.finished_at)
+        return local_time(job.finished_at)
 
     @admin.display(description="body")
     def shown_body(self, job: Job) -> SafeString:
         """The body, indented."""
-        return document(job.body)
+        return indented_json(job.body)
 
     @admin.display(description="of")
     def budget(self, job: Job) -> str:

@@ -8,14 +8,13 @@ from typing import Any, cast
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 
+from tasksapp.stats.counts import bounded_count
+
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # it takes no argument at run time
-    """Counts no further than `farthest`: what lies deeper is found by filters and search, not by turning pages."""
-
-    farthest = 10_000
+    """Counts at most ``FARTHEST`` rows. What lies deeper is found by filters and search, not by turning pages."""
 
     @cached_property
     def count(self) -> int:
-        """How many rows there are, or `farthest` when there are more."""
-        # Ordered only where a page is read: the count needs no order and reads at most `farthest` index entries.
-        return int(cast("QuerySet[Any]", self.object_list).order_by()[: self.farthest].count())
+        """How many rows there are, or ``FARTHEST`` where there are more."""
+        return bounded_count(cast("QuerySet[Any]", self.object_list))

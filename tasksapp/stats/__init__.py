@@ -1,0 +1,1 @@
+"""Numbers about jobs, the same for the admin, the API and metrics."""
