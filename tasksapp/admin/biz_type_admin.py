@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -13,12 +12,11 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from tasksapp.admin.fragments import badge, jobs_link
+from tasksapp.biz_types import verbs
 from tasksapp.biz_types.validation import complaints, secret_complaint
 from tasksapp.models import UNTIL_RESUMED, BizType, Status
 from tasksapp.stats.counts import with_counts
 
-#: How long an old signing secret goes on to sign beside the new one, so that receivers can change over.
-ROTATION = timedelta(days=1)
 UNCHANGED = "Leave empty to keep what there is."
 
 
@@ -64,14 +62,9 @@ class BizTypeForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no arg
         return cleaned
 
     def save(self, commit: bool = True) -> BizType:
-        """Stores new secrets, sealed; an old signing secret stays valid for a while."""
+        """The biz type with the new credentials, if any were given; ``save_model`` rotates the signing secret."""
         if secret := self.cleaned_data["auth_secret"]:
             self.instance.auth_secret = secret
-        if secret := self.cleaned_data["signing_secret"]:
-            if self.instance.signing_secret_sealed:
-                self.instance.previous_signing_secret_sealed = self.instance.signing_secret_sealed
-                self.instance.previous_secret_until = timezone.now() + ROTATION
-            self.instance.signing_secret = secret
         saved: BizType = super().save(commit)
         return saved
 
@@ -145,6 +138,12 @@ class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
         """The code names a queue in Redis and is known to callers: it stays."""
         return ["code", *self.readonly_fields] if obj else list(self.readonly_fields)
 
+    def save_model(self, request: HttpRequest, obj: BizType, form: BizTypeForm, change: bool) -> None:
+        """Stores the biz type, and a new signing secret; both in the transaction that the admin has begun."""
+        super().save_model(request, obj, form, change)
+        if secret := form.cleaned_data["signing_secret"]:
+            verbs.rotate_signing_secret(obj, secret)
+
     @admin.display(description="state")
     def state(self, biz_type: BizType) -> SafeString:
         """Whether its jobs may run."""
@@ -192,18 +191,13 @@ class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
     @admin.action(description="Pause: jobs wait until somebody resumes", permissions=["change"])
     def pause(self, request: HttpRequest, queryset: QuerySet[BizType]) -> None:
         """Holds the jobs of the chosen biz types."""
-        for biz_type in queryset:
-            biz_type.paused_until = UNTIL_RESUMED
-            biz_type.save(update_fields=["paused_until", "updated_at"])
-        self.message_user(request, f"{queryset.count()} paused; their jobs wait.", messages.SUCCESS)
+        paused = list(queryset)
+        for biz_type in paused:
+            verbs.pause(biz_type)
+        self.message_user(request, f"{len(paused)} paused; their jobs wait.", messages.SUCCESS)
 
     @admin.action(description="Resume", permissions=["change"])
     def resume(self, request: HttpRequest, queryset: QuerySet[BizType]) -> None:
         """Lets the jobs of the chosen biz types run again, slowly at first."""
-        resumed = 0
-        for biz_type in queryset:
-            if biz_type.paused_until is not None:
-                biz_type.paused_until, biz_type.resumed_at = None, timezone.now()
-                biz_type.save(update_fields=["paused_until", "resumed_at", "updated_at"])
-                resumed += 1
+        resumed = sum(verbs.resume(biz_type) for biz_type in queryset)
         self.message_user(request, f"{resumed} resumed; the rate rises over time.", messages.SUCCESS)

@@ -1,0 +1,77 @@
+"""What a person does to a biz type is stored at once, and touches nothing else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import DatabaseError
+from django.utils import timezone
+
+from delayhub.webhooks.signature import BadSecret
+from tasksapp.biz_types.verbs import ROTATION, pause, resume, rotate_signing_secret
+from tasksapp.models import UNTIL_RESUMED, BizType
+
+pytestmark = pytest.mark.django_db
+
+OLD, NEW = ("whsec_" + text * 4 for text in ("b2xkIG9s", "bmV3IG5l"))
+
+
+def test_a_paused_biz_type_waits_until_it_is_resumed(biz_type: BizType) -> None:
+    pause(biz_type)
+    assert BizType.objects.get().paused_until == UNTIL_RESUMED
+
+    assert resume(biz_type)
+    stored = BizType.objects.get()
+    assert stored.paused_until is None
+    assert stored.resumed_at is not None
+    assert timezone.now() - stored.resumed_at < timedelta(minutes=1)
+
+
+def test_what_is_not_paused_cannot_be_resumed(biz_type: BizType) -> None:
+    assert not resume(biz_type)
+    assert BizType.objects.get().resumed_at is None
+
+
+def test_a_verb_keeps_what_somebody_else_has_edited(biz_type: BizType) -> None:
+    BizType.objects.update(name="Orders")
+
+    pause(biz_type)
+    rotate_signing_secret(biz_type, NEW)
+
+    assert BizType.objects.get().name == "Orders"
+
+
+def test_the_first_secret_replaces_none(biz_type: BizType) -> None:
+    rotate_signing_secret(biz_type, OLD)
+
+    stored = BizType.objects.get()
+    assert stored.signing_secret == OLD
+    assert (stored.previous_signing_secret, stored.previous_secret_until) == ("", None)
+
+
+def test_a_new_secret_signs_beside_the_old_one_for_a_day(biz_type: BizType) -> None:
+    rotate_signing_secret(biz_type, OLD)
+    before = timezone.now()
+    rotate_signing_secret(biz_type, NEW)
+
+    stored = BizType.objects.get()
+    assert (stored.signing_secret, stored.previous_signing_secret) == (NEW, OLD)
+    assert stored.previous_secret_until is not None
+    assert before + ROTATION <= stored.previous_secret_until <= timezone.now() + ROTATION
+
+
+def test_a_secret_that_cannot_sign_is_refused_and_the_old_one_stays(biz_type: BizType) -> None:
+    rotate_signing_secret(biz_type, OLD)
+
+    with pytest.raises(BadSecret):
+        rotate_signing_secret(biz_type, "short")
+
+    assert BizType.objects.get().signing_secret == biz_type.signing_secret == OLD
+
+
+def test_a_biz_type_that_was_deleted_meanwhile_is_an_error(biz_type: BizType) -> None:
+    BizType.objects.all().delete()
+
+    with pytest.raises(DatabaseError):
+        pause(biz_type)
