@@ -12,7 +12,7 @@ from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, DelayedTask, run_job
 from delayhub.errors import UnknownTask
-from tasksapp.biz_types.cache import catalogue
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.sql.claim_jobs import ClaimedJob
 from tasksapp.workers import signals  # noqa: F401  connects maintenance and delivery to the worker's start and end
 from tasksapp.workers.delivery_runtime import delivery_runtime
@@ -79,7 +79,7 @@ def run_task(self: Task[..., Any], task_name: str) -> None:
 
 def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
     """Sends the message of a job whose target is a Celery task; its own worker claims the row."""
-    biz_type = catalogue.exact(job.biz_type_id, job.biz_type_updated_at, using=using)
+    biz_type = biz_type_cache.as_of(job.biz_type_id, edited_at=job.biz_type_updated_at, using=using)
     task = app.tasks.get(biz_type.task_name)
     # A delayed task, or one that only other workers know, is sent by its name; a plain one is run by ``run_task``.
     plain = task is not None and not isinstance(task, DelayedTask)

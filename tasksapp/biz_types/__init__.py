@@ -1,1 +1,1 @@
-"""What a biz type means: its checks, limits, gate, breaker and target."""
+"""Biz types: their validation, verbs and cache, and what follows from them: target, gate, breaker and insert limit."""

@@ -1,8 +1,8 @@
-"""The breaker of a biz type and its host: while that receiver is down the gate is shut, and no attempts are wasted.
+"""The breaker of a biz type and its host: while that receiver is down, the gate is shut and no attempts are used up.
 
-After failures in a row it opens for all workers. When its time is over one job at a time is let through as a probe;
-the first success heals it, and the rate begins small and rises. Its state is one Redis key that ends by itself, and
-that names the host: a biz type whose address is given another host begins with a closed breaker.
+After a number of failures in a row the breaker opens, for all workers. When its pause is over, one job at a time passes
+as a probe; the first success heals the breaker, and the rate begins small and rises. Its state is one Redis key that
+expires. The key names the host: when the biz type gets another host, it begins with a closed breaker.
 """
 
 from __future__ import annotations
@@ -22,24 +22,26 @@ from tasksapp.timers.lanes import brisk_lane, tried
 
 logger = logging.getLogger(__name__)
 
-#: An open state that nobody touches any more is forgotten after so many of its pauses.
+#: The key of an open breaker expires after so many pauses without a probe.
 FORGET_PAUSES = 20
+#: The key of a healed breaker expires after so long; the ramp is over by then.
+HEALED_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """The breaker as it is.
+    """The state of a breaker.
 
     Args:
-        open_until_ms: nothing passes before, then one at a time; None where it is closed.
-        healed_ms: since when it is closed again; None where it was not open lately.
+        open_until_ms: until then nothing passes, then one job at a time; None where the breaker is closed.
+        healed_ms: when a success closed it; None where it was not open lately.
     """
 
     open_until_ms: int | None = None
     healed_ms: int | None = None
 
     def restrict(self, gate: Gate) -> Gate:
-        """The gate as it is while the breaker is open."""
+        """The gate as it is with this breaker."""
         if self.open_until_ms is None:
             return gate
         return replace(gate, max_in_flight=1, shut_until_ms=max(gate.shut_until_ms, self.open_until_ms))
@@ -48,23 +50,23 @@ class Breaker:
 CLOSED = Breaker()
 
 
-class Failures:
-    """Counts failures in a row in this process, and opens and heals breakers for all."""
+class FailureCounter:
+    """Counts failures in a row in this process; opens and heals the breakers of all processes."""
 
     def __init__(self) -> None:
         self._in_a_row: Counter[tuple[str, str]] = Counter()
 
-    def note(self, biz_type: BizType, gate: Gate, *, failed: int, succeeded: bool, now_ms: int) -> bool:
-        """Takes what came of some callbacks; whether the breaker is open now.
+    def record(self, biz_type: BizType, gate: Gate, *, failed: int, succeeded: bool, now_ms: int) -> bool:
+        """Counts the outcomes of some callbacks; True where the breaker is open now.
 
         Args:
-            biz_type: theirs.
-            gate: as it would be without a breaker.
-            failed: callbacks that found their receiver down.
-            succeeded: whether another found it up.
+            biz_type: the biz type of the callbacks.
+            gate: its gate without a breaker.
+            failed: callbacks that found the receiver down.
+            succeeded: whether another callback found it up.
             now_ms: Redis' time.
         """
-        pair = biz_type.code, host_of(biz_type)
+        pair = biz_type.code, callback_host(biz_type)
         if not failed and not self._in_a_row[pair] and not succeeded:
             return False
         lane = brisk_lane(biz_type.lane)
@@ -77,7 +79,7 @@ class Failures:
         self._in_a_row[pair] += failed
         if breaker.open_until_ms is None and self._in_a_row[pair] < options().breaker_failures:
             return False
-        if _has_moved(biz_type):
+        if _has_another_host(biz_type):
             del self._in_a_row[pair]
             return False
         if breaker.open_until_ms is None or breaker.open_until_ms <= now_ms:
@@ -86,9 +88,9 @@ class Failures:
 
 
 def read_breakers(lane: TimerLane, biz_types: Iterable[BizType]) -> dict[str, Breaker]:
-    """By code: the breakers that are open, or were lately, for the hosts these biz types have now.
+    """By code, the breakers that are open or were lately, for the hosts that these biz types have now.
 
-    None where Redis does not answer.
+    Empty where Redis does not answer.
     """
     asked = list(biz_types)
     if not asked:
@@ -101,20 +103,20 @@ def read_breakers(lane: TimerLane, biz_types: Iterable[BizType]) -> dict[str, Br
     for biz_type, value in zip(asked, values, strict=True):
         if value is not None:
             host, breaker = _parse(value)
-            if host == host_of(biz_type):
+            if host == callback_host(biz_type):
                 found[biz_type.code] = breaker
     return found
 
 
-def host_of(biz_type: BizType) -> str:
-    """Host and port of its callbacks, without credentials; empty for a Celery task."""
+def callback_host(biz_type: BizType) -> str:
+    """Host and port of the biz type's callbacks, without credentials; empty for a Celery task."""
     return urlsplit(biz_type.url).netloc.rpartition("@")[2].lower()
 
 
-def _has_moved(biz_type: BizType) -> bool:
-    """Whether it has another host by now than the one that these callbacks went to."""
+def _has_another_host(biz_type: BizType) -> bool:
+    """Whether the biz type was deleted, or was given another host than the one that these callbacks went to."""
     current = BizType.objects.using(biz_type._state.db).filter(id=biz_type.id).only("url").first()
-    return current is None or host_of(current) != host_of(biz_type)
+    return current is None or callback_host(current) != callback_host(biz_type)
 
 
 def _open(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> None:
@@ -123,7 +125,7 @@ def _open(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> Non
 
     def act() -> bool:
         key = lane.keys.queue(biz_type.code).breaker
-        lane.client.set(key, f"open:{breaker.open_until_ms}:{host_of(biz_type)}", px=pause_ms * FORGET_PAUSES)
+        lane.client.set(key, f"open:{breaker.open_until_ms}:{callback_host(biz_type)}", px=pause_ms * FORGET_PAUSES)
         lane.set_gate(biz_type.code, breaker.restrict(gate))
         return True
 
@@ -134,7 +136,8 @@ def _open(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> Non
 
 def _heal(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> None:
     def act() -> bool:
-        lane.client.set(lane.keys.queue(biz_type.code).breaker, f"healed:{now_ms}:{host_of(biz_type)}", px=60_000)
+        key = lane.keys.queue(biz_type.code).breaker
+        lane.client.set(key, f"healed:{now_ms}:{callback_host(biz_type)}", px=HEALED_MS)
         lane.set_gate(biz_type.code, gate)
         return True
 

@@ -1,4 +1,4 @@
-"""Biz types as the hot paths see them: read once, and again after a second or a change."""
+"""A cache of biz types for the hot paths: each is read again after a second, and when this process edits one."""
 
 from __future__ import annotations
 
@@ -12,72 +12,78 @@ from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 from django.utils import timezone
 
-from delayhub.engine import Clock, SystemClock
+from delayhub.clock import Clock, SystemClock
 from tasksapp.models import BizType
 
-#: How long another process may go on with what a biz type was before it was edited.
+#: For how long a process may go on with a biz type that another process has edited.
 FRESH_SECONDS = 1.0
-#: No transaction that creates a biz type is open for longer.
-SETTLED = timedelta(minutes=10)
+#: No transaction that creates a biz type stays open for longer.
+LONGEST_TRANSACTION = timedelta(minutes=10)
 
 
-class Catalogue:
-    """Biz types by code, of one database each."""
+class BizTypeCache:
+    """Biz types by their code and by their last edit, for each database."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
-        self._known: dict[tuple[str, str], tuple[BizType, float]] = {}
-        self._versions: dict[tuple[str, int], BizType] = {}
+        self._by_code: dict[tuple[str, str], tuple[BizType, float]] = {}
+        self._by_id: dict[tuple[str, int], BizType] = {}
 
     def find(self, codes: set[str], *, using: str) -> dict[str, BizType]:
-        """Those of the codes that exist."""
+        """The biz types that exist, by code; at most ``FRESH_SECONDS`` old."""
         now = self._clock.monotonic()
         with self._lock:
-            fresh = {code: self._known[using, code] for code in codes if (using, code) in self._known}
-        found = {code: biz_type for code, (biz_type, until) in fresh.items() if until > now}
+            known = {code: self._by_code[using, code] for code in codes if (using, code) in self._by_code}
+        found = {code: biz_type for code, (biz_type, until) in known.items() if until > now}
         missing = codes - found.keys()
         if missing:
             read = {row.code: row for row in BizType.objects.using(using).filter(code__in=missing)}
             with self._lock:
-                self._known.update(
-                    {(using, code): (row, now + FRESH_SECONDS) for code, row in read.items() if _lasts(row, using)}
+                self._by_code.update(
+                    {
+                        (using, code): (row, now + FRESH_SECONDS)
+                        for code, row in read.items()
+                        if _is_committed(row, using)
+                    }
                 )
             found |= read
         return found
 
-    def exact(self, biz_type_id: int, updated_at: datetime, *, using: str) -> BizType:
-        """The biz type as it was at its last change, or as it is by now; DoesNotExist where it was deleted."""
+    def as_of(self, biz_type_id: int, *, edited_at: datetime, using: str) -> BizType:
+        """The biz type with its edit of that time, or with a later one.
+
+        Raises BizType.DoesNotExist where it was deleted.
+        """
         with self._lock:
-            row = self._versions.get((using, biz_type_id))
-        if row is None or row.updated_at < updated_at:
+            row = self._by_id.get((using, biz_type_id))
+        if row is None or row.updated_at < edited_at:
             row = BizType.objects.using(using).get(id=biz_type_id)
             with self._lock:
-                self._versions[using, biz_type_id] = row
+                self._by_id[using, biz_type_id] = row
         return row
 
-    def start_anew(self) -> None:
-        """Forgets everything, and the lock too."""
-        self._lock = threading.Lock()
-        self._known, self._versions = {}, {}
-
-    def forget(self) -> None:
-        """Reads everything again."""
+    def clear(self) -> None:
+        """Empties the cache, so that every biz type is read again."""
         with self._lock:
-            self._known.clear()
-            self._versions.clear()
+            self._by_code.clear()
+            self._by_id.clear()
+
+    def reset_after_fork(self) -> None:
+        """Empties the cache of a forked child and replaces its lock, which a thread of the parent may have held."""
+        self._lock = threading.Lock()
+        self._by_code, self._by_id = {}, {}
 
 
-def _lasts(row: BizType, using: str) -> bool:
-    """Whether the row will still be there tomorrow: one that is new may belong to a transaction that is rolled back."""
-    return not connections[using].in_atomic_block or row.created_at < timezone.now() - SETTLED
+def _is_committed(row: BizType, using: str) -> bool:
+    """Whether no open transaction can have created the row: a rollback would leave it in the cache."""
+    return not connections[using].in_atomic_block or row.created_at < timezone.now() - LONGEST_TRANSACTION
 
 
-catalogue = Catalogue()
-# A thread of the parent may hold the lock when a child is forked.
-os.register_at_fork(after_in_child=catalogue.start_anew)
+biz_type_cache = BizTypeCache()
+os.register_at_fork(after_in_child=biz_type_cache.reset_after_fork)
 
 
 @receiver([post_save, post_delete], sender=BizType, dispatch_uid="tasksapp.biz_types.cache")
-def _forget(**_: Any) -> None:
-    catalogue.forget()
+def _clear_cache(**_: Any) -> None:
+    biz_type_cache.clear()

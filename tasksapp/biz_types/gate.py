@@ -1,4 +1,4 @@
-"""The gate of a biz type: what claims may take from its timer queue, as its row says at this moment."""
+"""The gate of a biz type: how many of its due jobs claims may take now, by its limits, its pause and its breaker."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from delayhub.engine import Gate
 from tasksapp.biz_types.breaker import CLOSED, Breaker
 from tasksapp.models import BizType
 
-#: After a pause the rate begins here and doubles every other second, so that a backlog is no flood.
+#: After a pause the rate begins here and doubles every other second, so that a backlog does not flood the receiver.
 RAMP_FIRST_PER_SECOND = 50.0
 RAMP_DOUBLING_SECONDS = 2.0
-#: After so many seconds nothing is held back any more (50/s, doubled ten times).
+#: The ramp ends after so many seconds (50/s, doubled ten times).
 RAMP_SECONDS = 20.0
 
 
 def gate_of(biz_type: BizType, *, now: datetime, breaker: Breaker = CLOSED) -> Gate:
-    """The gate as it should be now."""
+    """The gate at that time."""
     rate, burst = biz_type.delivery_rate, biz_type.delivery_burst
     ramp = _ramp_per_second(biz_type, now=now, breaker=breaker)
     shut_until = biz_type.shut_until(now)
     if ramp is not None and (rate is None or ramp < rate):
-        # A tenth of a second's worth, or a claim would get one job at a time.
+        # A tenth of a second's worth at once: with a burst of 1, a claim would get one job.
         rate, burst = ramp, max(1, int(ramp / 10))
     gate = Gate(
         rate_per_second=rate,
@@ -35,12 +35,12 @@ def gate_of(biz_type: BizType, *, now: datetime, breaker: Breaker = CLOSED) -> G
 
 
 def _ramp_per_second(biz_type: BizType, *, now: datetime, breaker: Breaker) -> float | None:
-    """What the ramp allows; None where it is over, or nothing was held back lately."""
+    """The rate that the ramp allows; None where the ramp is over, or where nothing held jobs back lately."""
     ends = []
     if breaker.healed_ms is not None:
         ends.append(moment(breaker.healed_ms))
     if biz_type.resumed_at is not None:
-        # The clock of whoever resumed it may be ahead of ours; that is no reason to skip the ramp.
+        # The clock of the process that resumed it may be ahead of ours; the ramp then begins now.
         ends.append(min(biz_type.resumed_at, now))
     if biz_type.paused_until is not None and biz_type.paused_until <= now:
         ends.append(biz_type.paused_until)

@@ -1,4 +1,4 @@
-"""Where the callbacks of a biz type go, with its secrets opened: made once for each edit of the biz type."""
+"""The target of a biz type's callbacks, with its secrets decrypted: made once for each edit of the biz type."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from tasksapp.models import BizType
 
 
 def target_of(biz_type: BizType, *, now: datetime) -> Target:
-    """The target; SecretUnreadable where a secret cannot be opened."""
+    """Where the callbacks go, and how they are authorized and signed.
+
+    Raises SecretUnreadable where a secret cannot be decrypted.
+    """
     rotating = biz_type.previous_secret_until is not None and biz_type.previous_secret_until > now
     return _target(_Edit(biz_type), rotating)
 
 
 class _Edit:
-    """A biz type that is equal to itself as long as nobody edits it."""
+    """A biz type as a cache key: equal to another copy of it with the same last edit."""
 
     def __init__(self, biz_type: BizType) -> None:
         self.biz_type = biz_type

@@ -1,4 +1,4 @@
-"""What a biz type may be as a whole: checked where people edit it, so that mistakes are told before a job is lost."""
+"""What a biz type may be as a whole: checked when a person edits it, so that no job fails for a mistake in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.models import BizType
 
 _HEADER_NAME = re.compile(r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
-#: Headers that are the connection's, the signature's or ours.
+#: Headers that belong to the connection or to the delivery.
 RESERVED_HEADERS = frozenset(
     {
         "connection", "content-encoding", "content-length", "content-type", "cookie", "expect", "host", "keep-alive",
@@ -20,12 +20,12 @@ RESERVED_HEADERS = frozenset(
     }
 )  # fmt: skip
 RESERVED_PREFIXES = ("webhook-", "delayhub-")
-#: No wait between attempts is longer than a year, nor does a job live longer than ten.
+#: The longest wait between two attempts is a year; a job lives, and is kept, for at most ten.
 LONGEST_BACKOFF_SECONDS, LONGEST_AGE = 31_536_000, timedelta(days=3_652)
 
 
 def complaints(biz_type: BizType) -> dict[str, str]:
-    """What is wrong with a biz type, by field; empty where nothing is."""
+    """By field, a sentence about what is wrong with it; empty where the biz type is valid."""
     found: dict[str, str] = {}
     if biz_type.target == BizType.Target.HTTP:
         found |= _about_address(biz_type)
@@ -53,7 +53,7 @@ def complaints(biz_type: BizType) -> dict[str, str]:
 
 
 def secret_complaint(secret: str) -> str | None:
-    """Why callbacks cannot be signed with that secret; None where they can."""
+    """Why callbacks cannot be signed with that secret; None where they can be."""
     try:
         key_of(secret)
     except ValueError as error:
@@ -63,7 +63,7 @@ def secret_complaint(secret: str) -> str | None:
 
 def _about_address(biz_type: BizType) -> dict[str, str]:
     if not biz_type.url:
-        return {"url": "Say where callbacks go."}
+        return {"url": "Give the address that callbacks go to."}
     message = AddressGuard(options().allowed_networks).complaint(biz_type.url)
     return {"url": message} if message else {}
 

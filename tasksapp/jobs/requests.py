@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from tasksapp.biz_types.cache import catalogue
-from tasksapp.biz_types.insert_limit import admit
+from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.biz_types.insert_limit import allow_inserts
 from tasksapp.errors import InvalidJob, JobError
 from tasksapp.jobs import validation as rules
 from tasksapp.models import BizType
@@ -67,7 +67,7 @@ class Draft(NamedTuple):
 def drafts_of(requests: Sequence[JobRequest], *, now: datetime, using: str) -> list[Draft | Rejected]:
     """Each request's draft, or why there is none: it breaks a rule, or its biz type takes no more jobs for now."""
     codes = {request.biz_type for request in requests if isinstance(request.biz_type, str)}
-    known = catalogue.find(codes, using=using)
+    known = biz_type_cache.find(codes, using=using)
     drafts: list[Draft | Rejected] = []
     for job_id, request in zip(new_job_ids(len(requests)), requests, strict=True):
         try:
@@ -126,7 +126,7 @@ def _admit(drafts: list[Draft | Rejected]) -> None:
     for indexes in limited.values():
         first = drafts[indexes[0]]
         assert isinstance(first, Draft)
-        admitted, refusal = admit(first.biz_type, count=len(indexes))
+        allowed, refusal = allow_inserts(first.biz_type, count=len(indexes))
         if refusal is not None:
-            for index in indexes[admitted:]:
+            for index in indexes[allowed:]:
                 drafts[index] = Rejected(refusal)

@@ -12,7 +12,7 @@ from django.db import router
 
 from delayhub.celery_support.job_store import JobTask, TaskOutcome
 from tasksapp import jobs
-from tasksapp.biz_types.cache import catalogue
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import InvalidJob
 from tasksapp.models import BizType, Job
 from tasksapp.workers.task_runner import task_runner
@@ -89,7 +89,7 @@ class TableStore:
 
 
 def _biz_type(task: JobTask, *, using: str) -> BizType:
-    biz_type = catalogue.find({task.biz_type}, using=using).get(task.biz_type)
+    biz_type = biz_type_cache.find({task.biz_type}, using=using).get(task.biz_type)
     if biz_type is None:
         biz_type, _ = BizType.objects.using(using).get_or_create(
             code=task.biz_type,

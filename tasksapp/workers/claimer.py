@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from delayhub.clock import moment
-from tasksapp.biz_types.cache import catalogue
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.conf import options
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
@@ -71,7 +71,7 @@ class Claimer:
             # One statement claimed them all, so rows of one biz type saw the same version of it.
             biz_type = known.get(row.biz_type_id)
             if biz_type is None:
-                biz_type = catalogue.exact(row.biz_type_id, row.biz_type_updated_at, using=self._using)
+                biz_type = biz_type_cache.as_of(row.biz_type_id, edited_at=row.biz_type_updated_at, using=self._using)
                 known[row.biz_type_id] = biz_type
             jobs.append(RunningJob(row, biz_type, answer.token))
         return jobs

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.clock import Clock, moment
-from tasksapp.biz_types.breaker import Failures
+from tasksapp.biz_types.breaker import FailureCounter
 from tasksapp.biz_types.gate import gate_of
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
 from tasksapp.jobs.running_job import RunningJob
@@ -72,7 +72,7 @@ class Completer:
         self._clock = clock
         self._worker = worker
         self._using = using
-        self._failures = Failures()
+        self._failures = FailureCounter()
         #: Called with the code of a biz type whose breaker is open: its callbacks that wait in this process had better
         #: be given back.
         self.on_breaker_open: Callable[[str], None] = lambda code: None
@@ -151,7 +151,7 @@ class Completer:
             biz_type = group[0].job.biz_type
             failed = sum(not completion.receiver_is_up for completion in group)
             gate, now_ms = gate_of(biz_type, now=now), self._clock.now_ms()
-            if self._failures.note(biz_type, gate, failed=failed, succeeded=failed < len(group), now_ms=now_ms):
+            if self._failures.record(biz_type, gate, failed=failed, succeeded=failed < len(group), now_ms=now_ms):
                 self.on_breaker_open(biz_type.code)
 
     def _cancel_others(self, job: RunningJob) -> None:

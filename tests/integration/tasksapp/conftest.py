@@ -11,7 +11,7 @@ from django.db import connections
 
 from delayhub.engine import TimerLane
 from delayhub.local.redis_server import RedisServer
-from tasksapp.biz_types.cache import catalogue
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.models import BizType
 from tasksapp.tasks import deliver
 from tasksapp.timers import lanes
@@ -30,7 +30,7 @@ def _private_redis(settings: Any, redis_server: RedisServer, redis_client: redis
         "ARM_TIMEOUT_SECONDS": 5.0,  # a machine busy with tests is no reason to leave a timer to the loader
     }
     lanes.try_again()
-    catalogue.forget()
+    biz_type_cache.clear()
     yield
     lanes.try_again()
 

@@ -20,7 +20,7 @@ from tasksapp import jobs
 from tasksapp.access.callers import caller_cache
 from tasksapp.access.keys import issue_key
 from tasksapp.api import urls
-from tasksapp.biz_types.cache import catalogue
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.jobs.creation import create
 from tasksapp.models import BizType, Job
 
@@ -73,7 +73,7 @@ def _two_databases(
         monkeypatch.setitem(connections.settings[alias], "ATOMIC_REQUESTS", True)
     caller_cache.clear()
     yield
-    catalogue.forget()
+    biz_type_cache.clear()
     caller_cache.clear()
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from delayhub.clock import SystemClock
 from delayhub.engine import TimerLane
 from tasksapp import jobs
-from tasksapp.biz_types.cache import catalogue
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.creation import create
 from tasksapp.jobs.retry_policy import RetryPolicy
@@ -25,12 +25,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_an_edit_counts_from_the_next_attempt_on(biz_type: BizType) -> None:
     job_id = create("order.close").job_id
-    before = catalogue.exact(biz_type.id, biz_type.updated_at, using="default")
+    before = biz_type_cache.as_of(biz_type.id, edited_at=biz_type.updated_at, using="default")
 
     biz_type.url, biz_type.max_attempts = "https://shop.example/new", 2
     biz_type.save()
     (job,) = claim(job_id).claimed
-    after = catalogue.exact(job.biz_type_id, job.biz_type_updated_at, using="default")
+    after = biz_type_cache.as_of(job.biz_type_id, edited_at=job.biz_type_updated_at, using="default")
 
     assert before.url == "https://shop.example/hooks/close"
     assert after.url == "https://shop.example/new"

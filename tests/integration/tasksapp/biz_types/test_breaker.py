@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from delayhub.engine import SystemClock, TimerLane
-from tasksapp.biz_types.breaker import Failures
+from tasksapp.biz_types.breaker import FailureCounter
 from tasksapp.biz_types.gate import gate_of
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.maintenance.loader import Loader
@@ -117,12 +117,12 @@ def test_one_worker_shuts_the_gate_for_all_and_another_heals_it(
     create("down")
     clock = RedisClock(client)
     clock.sync()
-    one, other = Failures(), Failures()
+    one, other = FailureCounter(), FailureCounter()
     gate = gate_of(biz_type, now=biz_type.updated_at)
 
-    assert one.note(biz_type, gate, failed=FAILURES, succeeded=False, now_ms=clock.now_ms())
+    assert one.record(biz_type, gate, failed=FAILURES, succeeded=False, now_ms=clock.now_ms())
     assert lane.claim().batches == []
-    assert not other.note(biz_type, gate, failed=0, succeeded=True, now_ms=clock.now_ms())
+    assert not other.record(biz_type, gate, failed=0, succeeded=True, now_ms=clock.now_ms())
 
     assert len(lane.claim().batches) == 1
 
@@ -150,7 +150,9 @@ def test_failures_of_the_former_host_do_not_shut_the_gate_of_the_new_one(
     create("down")
 
     gate = gate_of(before, now=before.updated_at)
-    assert not Failures().note(before, gate, failed=FAILURES, succeeded=False, now_ms=RedisClock(client).now_ms())
+    assert not FailureCounter().record(
+        before, gate, failed=FAILURES, succeeded=False, now_ms=RedisClock(client).now_ms()
+    )
 
     assert len(lane.claim().batches) == 1
 

@@ -12,7 +12,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
-from tasksapp.biz_types.cache import catalogue
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import InvalidJob, KeyTaken, TooManyInserts
 from tasksapp.jobs.creation import Created, JobRequest, Rejected, create, create_many
 from tasksapp.models import BizType, IdempotencyKey, Job, Status
@@ -290,7 +290,7 @@ def test_a_bulk_on_a_broken_connection_fails_as_all_of_djangos_statements_do(biz
     import psycopg
 
     requests = [JobRequest(biz_type="order.close", delay=60) for _ in range(200)]
-    catalogue.find({"order.close"}, using="default")
+    biz_type_cache.find({"order.close"}, using="default")
     connection.ensure_connection()
     with psycopg.connect(connection.connection.info.dsn, autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s)", [connection.connection.info.backend_pid])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from tasksapp import jobs
-from tasksapp.biz_types.cache import catalogue
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import WrongState
 from tasksapp.jobs.creation import create
 from tasksapp.models import Attempt, BizType, Job, Status, Transition
@@ -61,7 +61,7 @@ class LifeOfJobs(RuleBasedStateMachine):
         BizType.objects.all().delete()
         for code, guarantee in zip(CODES, ["at_least_once", "at_most_once"], strict=True):
             BizType.objects.create(code=code, guarantee=guarantee, url="https://shop.example/hooks")
-        catalogue.forget()
+        biz_type_cache.clear()
         self.known: dict[UUID, Known] = {}
         self.claims: list[tuple[UUID, int]] = []
         #: When rows are claimed and leases judged; an hour passes with each claim.
