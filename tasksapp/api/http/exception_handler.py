@@ -1,4 +1,4 @@
-"""What the verbs refuse, as problem documents."""
+"""REST framework's exception handler for the API: every error becomes a problem document."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import math
 from typing import Any
 
 from django.http import Http404, HttpResponse
-from rest_framework.exceptions import APIException, MethodNotAllowed, NotAcceptable
+from rest_framework.exceptions import (
+    APIException,
+    AuthenticationFailed,
+    MethodNotAllowed,
+    NotAcceptable,
+    NotAuthenticated,
+    PermissionDenied,
+    Throttled,
+)
 
 from tasksapp.api.http.problems import FieldError, Problem, Refused, internal_error
 from tasksapp.errors import (
@@ -23,8 +31,20 @@ from tasksapp.errors import (
 logger = logging.getLogger(__name__)
 
 
+def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
+    """The problem document of any error. Those that a caller can do nothing about are logged and have no details."""
+    problem = problem_of(error)
+    if problem is None:
+        logger.error("%s failed", context["request"].path, exc_info=error)
+        problem = internal_error()
+    response = problem.response()
+    if problem.status == 405:
+        response["Allow"] = ", ".join(context["view"].allowed_methods)
+    return response
+
+
 def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of errors
-    """The problem document for an error that a caller can do something about; None for our own failures."""
+    """The problem document of an error that a caller can do something about; None for a failure on our side."""
     match error:
         case Refused():
             return error.problem
@@ -32,10 +52,8 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of
             entry = FieldError(error.field, error.code, error.message)
             return Problem(status=400, code="invalid", detail=error.message, errors=[entry])
         case TooManyInserts():
-            seconds = max(1, math.ceil(error.retry_after_seconds))
-            return Problem(
-                status=429, code="too_many_inserts", detail=str(error), headers={"Retry-After": str(seconds)}
-            )
+            headers = _retry_after(error.retry_after_seconds)
+            return Problem(status=429, code="too_many_inserts", detail=str(error), headers=headers)
         case KeyTaken():
             entry = FieldError("idempotency_key", "taken", str(error))
             return _conflict("idempotency_key_taken", error, errors=[entry], job_id=str(error.job_id))
@@ -48,31 +66,35 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of
             return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
         case JobNotFound() | Http404():
             return Problem(status=404, code="not_found", detail=str(error) or "There is no such thing.")
-        case MethodNotAllowed():
-            return Problem(status=405, code="method_not_allowed", detail=str(error.detail))
-        case NotAcceptable():
-            return Problem(status=406, code="not_acceptable", detail="Only JSON is spoken here.")
         case APIException():
-            return Problem(status=error.status_code, code="invalid", detail=str(error.detail))
+            return _problem_of_framework(error)
     return None
 
 
-def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
-    """DRF's exception handler: every error is a problem document, ours are logged."""
-    problem = problem_of(error)
-    if problem is None:
-        logger.error("%s failed", context["request"].path, exc_info=error)
-        problem = internal_error()
-    response = problem.response()
-    if problem.status == 405:
-        response["Allow"] = ", ".join(context["view"].allowed_methods)
-    return response
+def _problem_of_framework(error: APIException) -> Problem:
+    """The problem document of an error of REST framework, or of a class that a project has given a view set."""
+    detail, headers = str(error.detail), {}
+    match error:
+        case NotAuthenticated() | AuthenticationFailed():
+            code = "unauthorized"
+            if challenge := getattr(error, "auth_header", None):
+                headers["WWW-Authenticate"] = challenge
+        case PermissionDenied():
+            code = "forbidden"
+        case Throttled():
+            code, headers = "throttled", _retry_after(getattr(error, "wait", None))
+        case MethodNotAllowed():
+            code = "method_not_allowed"
+        case NotAcceptable():
+            code, detail = "not_acceptable", "The API answers in JSON only."
+        case _:
+            code = "invalid"
+    return Problem(status=error.status_code, code=code, detail=detail, headers=headers)
 
 
 def _conflict(code: str, error: Exception, *, errors: list[FieldError] | None = None, **extra: Any) -> Problem:
     return Problem(status=409, code=code, detail=str(error), errors=errors or (), extra=extra)
 
 
-def sentence(text: str) -> str:
-    """The text with a full stop."""
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+def _retry_after(seconds: float | None) -> dict[str, str]:
+    return {} if seconds is None else {"Retry-After": str(max(1, math.ceil(seconds)))}
