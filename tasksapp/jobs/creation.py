@@ -17,6 +17,7 @@ from tasksapp.errors import KeyTaken
 from tasksapp.jobs.requests import Draft, JobRequest, Rejected, drafts_of, request_hash
 from tasksapp.models import Job
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
+from tasksapp.sql.driver import health_check
 from tasksapp.sql.insert_jobs import NewJob, insert_jobs
 from tasksapp.sql.replace_jobs import replace_jobs
 from tasksapp.timers.arming import arm, move
@@ -108,11 +109,13 @@ def create(
 def create_many(requests: Sequence[JobRequest], *, using: str | None = None) -> list[Created | Rejected]:
     """What became of each request, in order: Created, or Rejected with the error. One bad request holds up no other."""
     using = using or router.db_for_write(Job)
+    health_check.trust(using)
     now = timezone.now()
     drafts = drafts_of(requests, now=now, using=using)
     batch = _Batch([draft for draft in drafts if isinstance(draft, Draft)], Birth(now, using))
     if batch.drafts:
         batch.save()
+        health_check.answered(using)
     made = iter(batch.outcomes)
     return [draft if isinstance(draft, Rejected) else next(made) for draft in drafts]
 
