@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp import jobs
-from tasksapp.api.http.view import Entry, fields_of
+from tasksapp.api.http.view import ApiViewSet, fields_of
 from tasksapp.api.job_views import shown, version_of
 from tasksapp.api.representation.biz_type import BizTypeSerializer, biz_type_json
 from tasksapp.api.representation.job import JobSerializer
@@ -19,7 +19,7 @@ from tasksapp.models import BizType, Job
 BIZ_ID = r"jobs/(?P<biz_id>[^/]{1,200})"
 
 
-class BizTypeViews(Entry):
+class BizTypeViews(ApiViewSet):
     """Biz types, read only: people change them in the admin."""
 
     queryset = BizType.objects.order_by("code")

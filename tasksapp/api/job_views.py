@@ -17,7 +17,7 @@ from tasksapp import jobs
 from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.filters import JobFilters, RefusingFilters
 from tasksapp.api.http.paging import NewestFirst
-from tasksapp.api.http.view import Entry, fields_of
+from tasksapp.api.http.view import ApiViewSet, fields_of
 from tasksapp.api.representation.attempt import AttemptSerializer, attempt_json
 from tasksapp.api.representation.job import CreatedJobSerializer, JobSerializer, job_json
 from tasksapp.api.requests import (
@@ -46,7 +46,7 @@ BULK_ANSWER = inline_serializer(
 )
 
 
-class JobViews(Entry):
+class JobViews(ApiViewSet):
     """Jobs."""
 
     queryset = Job.objects.select_related("biz_type")

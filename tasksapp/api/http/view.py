@@ -18,7 +18,7 @@ from tasksapp.api.http.exception_handler import handle
 from tasksapp.api.http.openapi import ProblemSchema
 
 
-class JsonAlone(BaseContentNegotiation):
+class JsonNegotiation(BaseContentNegotiation):
     """JSON is spoken here, whatever else a client would like."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
@@ -41,12 +41,12 @@ class CompactRenderer(JSONRenderer):
         return b"" if data is None else json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-class Entry(GenericViewSet[Any]):
+class ApiViewSet(GenericViewSet[Any]):
     """A view of the API. Not atomic by itself: each verb has a transaction of its own, so what it armed is known."""
 
     authentication_classes = [ApiKeyAuthentication]
     permission_classes = [IsAuthenticated]
-    content_negotiation_class = JsonAlone
+    content_negotiation_class = JsonNegotiation
     parser_classes = [JSONParser]
     renderer_classes = [CompactRenderer]
     schema = ProblemSchema()

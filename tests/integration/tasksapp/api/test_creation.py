@@ -1,29 +1,24 @@
-"""The short way of creating jobs: what it answers is what REST framework's way answers, and it trusts no dead line."""
+"""Creating jobs over REST: the direct view answers what REST framework's dispatch answers."""
 
 from __future__ import annotations
 
 import json
-import select
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.http import HttpResponse
 from django.test import RequestFactory
 from django.urls import resolve
-from rest_framework.throttling import BaseThrottle
 
-from tasksapp.api.creation import create_job, create_jobs, short_way
+from tasksapp import jobs
 from tasksapp.api.job_views import JobViews
 from tasksapp.api.requests import JobRequestSerializer
-from tasksapp.jobs import creation as scheduling
 from tasksapp.jobs import validation as rules
 from tasksapp.models import BizType, Job
-from tasksapp.sql.driver import health_check as quiet_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LONG_WAY = {
+DISPATCHED = {
     "/api/v1/jobs": JobViews.as_view({"post": "create"}),
     "/api/v1/jobs/bulk": JobViews.as_view({"post": "bulk"}),
 }
@@ -33,11 +28,11 @@ FLEETING = {"id", "job_id", "due_at", "next_run_at", "created_at", "updated_at",
 
 
 def both(path: str, raw: bytes, **headers: str) -> tuple[HttpResponse, HttpResponse]:
-    """The answers of the short way and of the long one."""
+    """The answers of the direct view and of REST framework's dispatch."""
     request = RequestFactory().post(path, raw, content_type=headers.pop("type", "application/json"), headers=headers)
-    short = resolve(path).func(request)
+    direct = resolve(path).func(request)
     request = RequestFactory().post(path, raw, content_type=request.content_type, headers=headers)
-    return short, LONG_WAY[path](request)
+    return direct, DISPATCHED[path](request)
 
 
 def told(response: HttpResponse, *, leave_out: set[str] = frozenset()) -> tuple[Any, ...]:  # type: ignore[assignment]  # frozen
@@ -133,55 +128,15 @@ def test_the_serializer_that_describes_a_job_has_the_fields_that_the_rules_judge
     assert set(JobRequestSerializer().fields) == set(rules.RULES)
 
 
-def test_other_methods_and_throttled_projects_go_the_long_way() -> None:
-    def short(request: Any) -> HttpResponse:
-        raise AssertionError(request)
-
-    class NoMore(BaseThrottle):
-        def allow_request(self, request: Any, view: Any) -> bool:
-            return False
-
-    throttled = JobViews.as_view({"post": "create"}, throttle_classes=[NoMore])
-    throttled.cls = type("Throttled", (JobViews,), {"throttle_classes": [NoMore]})
-
-    assert short_way(short, LONG_WAY["/api/v1/jobs"])(RequestFactory().put("/api/v1/jobs")).status_code == 401
-    assert short_way(short, throttled)(RequestFactory().post("/api/v1/jobs")).status_code == 401
-    assert {create_job, create_jobs}.isdisjoint(LONG_WAY.values())
-
-
 def test_a_failure_of_ours_is_logged_and_tells_nothing(
     ask: Any, biz_type: BizType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(scheduling, "create_many", broken)
+    monkeypatch.setattr(jobs, "create_many", broken)
     response = ask("POST", "/jobs", GOOD)
 
     assert response.status_code == 500
     assert b"secret" not in response.content
     assert "a secret" in caplog.text
-
-
-@pytest.mark.postgresql_only
-def test_a_connection_that_answered_lately_is_not_asked_again_unless_the_server_closed_it(biz_type: BizType) -> None:
-    Job.objects.count()
-    connection.health_check_done = False
-    quiet_connection.trust("default")
-    assert not connection.health_check_done  # nobody said that it works
-
-    quiet_connection.answered("default")
-    quiet_connection.trust("default")
-    assert connection.health_check_done
-
-    connection.health_check_done = False
-    other = connection.copy()
-    try:
-        with other.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(%s)", [connection.connection.info.backend_pid])
-    finally:
-        other.close()
-    select.select([connection.connection.fileno()], [], [], 10)  # until it has heard of it
-    quiet_connection.trust("default")
-    assert not connection.health_check_done
-    connection.close()
