@@ -11,6 +11,9 @@ from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.http.direct_view import direct_view
 from tasksapp.api.job_views import JobViews
 
+#: Names are reversed as ``delayhub:job-list``, so that they are none of the host project's.
+app_name = "delayhub"
+
 router = SimpleRouter(trailing_slash=False, use_regex_path=True)
 router.register("jobs", JobViews, basename="job")
 router.register("biz-types", BizTypeViews, basename="biz-type")
@@ -20,5 +23,5 @@ urlpatterns = [
     path("v1/jobs/bulk", direct_view(create_jobs, view=JobViews.as_view({"post": "bulk"}))),
     path("v1/", include(router.urls)),
     path("schema", SpectacularAPIView.as_view(), name="schema"),
-    path("docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("docs/", SpectacularSwaggerView.as_view(url_name="delayhub:schema"), name="docs"),
 ]

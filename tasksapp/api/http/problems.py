@@ -1,25 +1,24 @@
-"""Errors as problem documents (RFC 9457), the same for plain views, DRF views and unknown addresses."""
+"""Errors as problem documents (RFC 9457), also for addresses that no view answers."""
 
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urljoin
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, reverse
 from django.views import defaults
-
-logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing wrong: the field it is about (None: the whole request), a code for machines, a sentence for people."""
+    """One fault of a request: its field (None: the whole request), a code for machines and a sentence for people."""
 
     field: str | None
     code: str
@@ -31,10 +30,15 @@ class FieldError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A refusal, ready to be sent.
+    """A problem document, and the status and headers that it is sent with.
 
-    `code` names the kind of problem and ends its type URI; `extra` are members of this problem alone,
-    such as the state that won a conflict.
+    Args:
+        status: the HTTP status.
+        code: the kind of problem; its type URI ends with it.
+        detail: a sentence for people.
+        errors: the faults, where there are several or they belong to fields.
+        extra: members that only this kind of problem has, such as the state that won a conflict.
+        headers: HTTP headers.
     """
 
     status: int
@@ -45,7 +49,7 @@ class Problem:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """The document; `errors` always has at least one entry."""
+        """The document; ``errors`` has at least one entry."""
         errors = self.errors or (FieldError(None, self.code, self.detail),)
         return {
             "type": f"urn:delayhub:problem:{self.code}",
@@ -64,7 +68,7 @@ class Problem:
 
 
 class Refused(Exception):
-    """Carries a problem up to whoever answers the request."""
+    """Raised where a request is refused; the exception handler answers with the problem."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
@@ -72,19 +76,28 @@ class Refused(Exception):
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """``handler404`` of a project: a problem document below ``/api/``, Django's page elsewhere."""
-    if request.path.startswith("/api/"):
+    """``handler404`` of a project: a problem document below the API's prefix, Django's page elsewhere."""
+    if _is_below_api(request.path):
         return Problem(status=404, code="not_found", detail=f"There is nothing at {request.path}.").response()
     return defaults.page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """``handler500`` of a project: a problem document below ``/api/``, Django's page elsewhere."""
-    if request.path.startswith("/api/"):
+    """``handler500`` of a project: a problem document below the API's prefix, Django's page elsewhere."""
+    if _is_below_api(request.path):
         return internal_error().response()
     return defaults.server_error(request)
 
 
 def internal_error() -> Problem:
-    """What a caller is told of our own failures: nothing that helps an attacker."""
+    """The problem document of an error on our side. It has no details, which could help an attacker."""
     return Problem(status=500, code="internal_error", detail="Something failed on our side; it has been logged.")
+
+
+def _is_below_api(path: str) -> bool:
+    """Whether the path is below the prefix that the project's URL conf gives the API."""
+    try:
+        # The schema is directly below the prefix.
+        return path.startswith(urljoin(reverse("delayhub:schema"), "."))
+    except NoReverseMatch:
+        return False

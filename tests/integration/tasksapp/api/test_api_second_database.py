@@ -121,7 +121,7 @@ def test_the_api_knows_what_it_armed_though_requests_are_transactions(
 ) -> None:
     # The addresses are made once, for the databases that there are then.
     root = ModuleType("addresses_of_two_databases")
-    root.__dict__["urlpatterns"] = [path("api/", include(importlib.reload(urls).urlpatterns))]
+    root.__dict__["urlpatterns"] = [path("api/", include(importlib.reload(urls)))]
     settings.ROOT_URLCONF = root
     headers = {"authorization": f"Bearer {issue_key('caller').key}"}
     job = {"biz_type": "order.close", "delay": 60}
