@@ -1,4 +1,4 @@
-"""The admin: people define biz types here, see what is pending and what is dead, and act on it."""
+"""The admin: people define biz types, issue API keys, and find and act on jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API keys: made here, shown once."""
+"""API keys in the admin: issued here, shown once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasksapp.models import ApiKey
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
-    """A key's name and whether it works; the key itself is nowhere."""
+    """The names of the keys and whether they are enabled. The keys themselves are not stored."""
 
     list_display = ["name", "prefix", "enabled", "created_at", "last_used_at"]
     list_filter = ["enabled"]
@@ -24,12 +24,12 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
     readonly_fields = ["prefix", "created_at", "last_used_at"]
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        """A new key has nothing to show yet."""
+        """The fields; a new key has only those that a person fills in."""
         del request
         return self.fields if obj else ["name", "enabled"]
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:
-        """Makes the key of a new row, and says it this once."""
+        """Stores the row; for a new one, makes its key and shows it once."""
         if change:
             super().save_model(request, obj, form, change)
             return
@@ -40,5 +40,5 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
         self.message_user(request, format_html(text, obj.name, key), messages.WARNING)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """A new key works."""
+        """A new key is enabled."""
         return {"enabled": True}

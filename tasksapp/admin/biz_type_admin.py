@@ -1,4 +1,4 @@
-"""Biz types: defined, paused and resumed here."""
+"""Biz types in the admin: people define, pause and resume them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tasksapp.biz_types.validation import complaints, secret_complaint
 from tasksapp.models import UNTIL_RESUMED, BizType, Status
 from tasksapp.stats.counts import with_counts
 
-UNCHANGED = "Leave empty to keep what there is."
+UNCHANGED = "Leave it empty to keep the present one."
 
 
 class BizTypeForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argument at run time
-    """A biz type with its secrets, which can be written but never read."""
+    """A biz type with its secrets, which can be written but not read."""
 
     auth_secret = forms.CharField(
         required=False,
@@ -31,7 +31,7 @@ class BizTypeForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no arg
     signing_secret = forms.CharField(
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=f"whsec_ and base64. {UNCHANGED} The old one goes on to sign beside a new one for a day.",
+        help_text=f"whsec_ and base64. {UNCHANGED} For a day after a change, callbacks are signed with both.",
     )
 
     class Meta:
@@ -46,14 +46,14 @@ class BizTypeForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no arg
         }
 
     def clean_signing_secret(self) -> str:
-        """A secret that Standard Webhooks can sign with."""
+        """The secret; it must be one that Standard Webhooks can sign with."""
         secret: str = self.cleaned_data["signing_secret"].strip()
         if secret and (complaint := secret_complaint(secret)):
             raise forms.ValidationError(complaint)
         return secret
 
     def clean(self) -> dict[str, Any]:
-        """The biz type as a whole."""
+        """The fields; the biz type must be valid as a whole."""
         cleaned: dict[str, Any] = super().clean() or {}
         if not self.errors:
             candidate = BizType(**{name: cleaned[name] for name in cleaned if name in _COLUMNS})
@@ -74,7 +74,7 @@ _COLUMNS = {field.name for field in BizType._meta.fields}
 
 @admin.register(BizType)
 class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
-    """What kinds of job there are, how their jobs fare, and whether they may run."""
+    """Biz types with their state, their target and the numbers of their jobs."""
 
     form = BizTypeForm
     list_display = ["code", "name", "state", "goes_to", "pending_jobs", "dead_jobs", "max_attempts"]
@@ -135,7 +135,7 @@ class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
         return rows
 
     def get_readonly_fields(self, request: HttpRequest, obj: BizType | None = None) -> list[str]:
-        """The code names a queue in Redis and is known to callers: it stays."""
+        """The read-only fields. An existing code is one: callers use it, and it names a queue in Redis."""
         return ["code", *self.readonly_fields] if obj else list(self.readonly_fields)
 
     def save_model(self, request: HttpRequest, obj: BizType, form: BizTypeForm, change: bool) -> None:
@@ -146,7 +146,7 @@ class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
 
     @admin.display(description="state")
     def state(self, biz_type: BizType) -> SafeString:
-        """Whether its jobs may run."""
+        """Whether its jobs run: open, paused or disabled."""
         if not biz_type.enabled:
             return badge("disabled", "disabled")
         if biz_type.is_paused:
@@ -159,24 +159,24 @@ class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
 
     @admin.display(description="goes to")
     def goes_to(self, biz_type: BizType) -> str:
-        """The address or the task."""
+        """The address or the Celery task."""
         if biz_type.target == BizType.Target.CELERY:
             return f"task {biz_type.task_name}"
         return f"{biz_type.method} {biz_type.url}"
 
     @admin.display(description="pending", ordering="pending")
     def pending_jobs(self, biz_type: Any) -> SafeString:
-        """How many wait, with a link to them."""
+        """How many jobs are pending, with a link to them."""
         return jobs_link(biz_type, Status.PENDING, biz_type.pending)
 
     @admin.display(description="dead", ordering="dead")
     def dead_jobs(self, biz_type: Any) -> SafeString:
-        """How many gave up, with a link to them."""
+        """How many jobs are dead, with a link to them."""
         return jobs_link(biz_type, Status.DEAD, biz_type.dead)
 
     @admin.display(description="secrets set")
     def secrets(self, biz_type: BizType) -> str:
-        """Which secrets there are; none is ever shown."""
+        """Which secrets are set; their values are never shown."""
         found = [
             label
             for label, sealed in (

@@ -1,4 +1,4 @@
-"""What a person can do to jobs: each action applies one verb and says what it could not do."""
+"""What a person can do to jobs: each action applies one verb, and says how many jobs it left alone."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs import validation as rules
+from tasksapp.jobs import validation
 from tasksapp.jobs.bulk import BulkOutcome, apply_many
 from tasksapp.jobs.verbs import Verb
 
 
 class Button(NamedTuple):
-    """A button: what it is called, what it asks for, and how its success reads."""
+    """A button: its label, the verb that it applies, and the words for its success."""
 
     label: str
     verb: Verb
@@ -37,33 +37,36 @@ BUTTONS = {
 
 
 class RescheduleForm(forms.Form):
-    """A new time for jobs, in the time zone that the admin shows."""
+    """The new time of jobs, in the time zone that the admin shows."""
 
     due_at = forms.SplitDateTimeField(label="New time", widget=AdminSplitDateTime)
 
     def clean_due_at(self) -> datetime:
-        """A time within what jobs may have."""
-        moment: datetime = self.cleaned_data["due_at"]
+        """The new time, which must be one that a job may have."""
+        due_at: datetime = self.cleaned_data["due_at"]
         try:
-            return rules.due_time(due=rules.due_at(moment), wait=None, now=timezone.now())
+            return validation.due_time(due=validation.due_at(due_at), wait=None, now=timezone.now())
         except InvalidJob as error:
             raise ValidationError(error.message) from error
 
 
-def act(request: HttpRequest, button: Button, ids: Sequence[UUID]) -> None:
-    """Applies the button's verb to these jobs and reports to the person what became of them."""
+def press_button(request: HttpRequest, button: Button, ids: Sequence[UUID]) -> None:
+    """Applies the button's verb to these jobs and shows the person what became of them."""
     report(request, button.verb, apply_many(button.verb, ids), done=button.done)
 
 
-def move(request: HttpRequest, ids: Sequence[UUID], *, due_at: datetime) -> None:
-    """Moves the pending ones of these jobs and reports to the person what became of them."""
+def reschedule_jobs(request: HttpRequest, ids: Sequence[UUID], *, due_at: datetime) -> None:
+    """Moves the pending ones of these jobs and shows the person what became of them.
+
+    Raises InvalidJob where no job may be due then.
+    """
     outcome = apply_many(Verb.RESCHEDULE, ids, due_at=due_at)
     local = timezone.localtime(due_at)
     report(request, Verb.RESCHEDULE, outcome, done=f"moved to {local:%Y-%m-%d %H:%M:%S %Z}")
 
 
 def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, done: str) -> None:
-    """One message for what was done, one for what was not and why."""
+    """Shows one message for the jobs that were changed, and one for those that were not and why."""
     if outcome.changed:
         messages.success(request, f"{_jobs(outcome.changed)} {done}.")
     if outcome.left:

@@ -1,4 +1,4 @@
-"""Jobs: found, understood and acted on here; changed only by verbs."""
+"""Jobs in the admin: people find them, read them and apply verbs to them."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ from django.utils.safestring import SafeString
 from tasksapp import jobs
 from tasksapp.admin.attempt_inline import AttemptInline
 from tasksapp.admin.fragments import badge, indented_json, local_time
-from tasksapp.admin.job_actions import BUTTONS, Button, RescheduleForm, act, move
+from tasksapp.admin.job_actions import BUTTONS, Button, RescheduleForm, press_button, reschedule_jobs
 from tasksapp.admin.paginator import BoundedPaginator
 from tasksapp.models import Job, Status
 
-#: Field of the form that says which ids a reschedule page is about.
+#: The form field with the ids of the jobs to reschedule.
 IDS = "_selected_action"
+#: Jobs that one action changes.
+MOST_CHOSEN = 100_000
 
 
 class JobChangeList(ChangeList):
-    """A list whose "all" is bounded like its pages."""
+    """A list of jobs that does not read their bodies."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Job]:
-        """Jobs without their bodies, which a list does not show."""
+        """The jobs without their bodies, which the list does not show."""
         rows: QuerySet[Job] = super().get_queryset(request, exclude_parameters)
         return rows.defer("body")
 
 
 @admin.register(Job)
 class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
-    """What is pending, what is dead, what became of each."""
+    """Jobs with their status, times and attempts. Every field is read-only: verbs change jobs."""
 
     list_display = ["short_id", "biz_type", "biz_id", "state", "when", "attempts", "last_error"]
     list_display_links = ["short_id"]
@@ -67,20 +69,20 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
     class Media:
         css = {"all": ["tasksapp/admin.css"]}
 
-    # ------------------------------------------------------------ who may what
+    # ------------------------------------------------------------ permissions
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Jobs come from callers."""
+        """False: callers create jobs."""
         del request
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Job | None = None) -> bool:
-        """Retention deletes; a person cancels or drops."""
+        """False: retention deletes jobs; a person cancels or drops them."""
         del request, obj
         return False
 
     def get_readonly_fields(self, request: HttpRequest, obj: Job | None = None) -> list[str]:
-        """All of them: a status changes by a verb alone."""
+        """All fields: only verbs change a job."""
         del request, obj
         fields: list[str] = []
         for _, options in self.fieldsets:
@@ -91,14 +93,14 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
     # ------------------------------------------------------------ finding
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """Our list."""
+        """The list without bodies."""
         del request, kwargs
         return JobChangeList
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Job], search_term: str
     ) -> tuple[QuerySet[Job], bool]:
-        """By whole keys alone: a search by part would read the whole table."""
+        """The jobs with that whole id or biz id: a search for a part of one would read the whole table."""
         del request
         term = search_term.strip()
         if not term:
@@ -112,7 +114,7 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
 
     @admin.display(description="job", ordering="id")
     def short_id(self, job: Job) -> str:
-        """The id's end, which tells jobs of one moment apart."""
+        """The end of the id; ids of jobs created at the same time begin alike."""
         return str(job.id)[-12:]
 
     @admin.display(description="status", ordering="status")
@@ -127,7 +129,7 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
 
     @admin.display(description="due", ordering="due_at")
     def when(self, job: Job) -> SafeString:
-        """When it is due, and when it is tried again where that is another time."""
+        """The due time, and below it the next run where that is another time."""
         due = local_time(job.due_at)
         if job.status != Status.PENDING or job.next_run_at == job.due_at:
             return due
@@ -135,12 +137,12 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
 
     @admin.display(description="next run", ordering="next_run_at")
     def next_run(self, job: Job) -> SafeString:
-        """When it is tried next, where it is."""
+        """When a pending job runs next."""
         return local_time(job.next_run_at if job.status == Status.PENDING else None)
 
     @admin.display(description="finished")
     def finished(self, job: Job) -> SafeString:
-        """When it ended."""
+        """When the job ended."""
         return local_time(job.finished_at)
 
     @admin.display(description="body")
@@ -150,7 +152,7 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
 
     @admin.display(description="of")
     def budget(self, job: Job) -> str:
-        """How many attempts it may have."""
+        """How many attempts are used, of how many."""
         most = job.max_attempts or job.biz_type.max_attempts
         return f"{job.attempts_used} of {most} used" + (" since its redrive" if job.attempt_base else "")
 
@@ -159,30 +161,30 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
     @admin.action(description="Run now", permissions=["change"])
     def run_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         """Makes pending jobs due at once."""
-        act(request, BUTTONS["run_now"], chosen(queryset))
+        press_button(request, BUTTONS["run_now"], chosen(queryset))
 
     @admin.action(description="Cancel", permissions=["change"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        """Calls pending jobs off."""
-        act(request, BUTTONS["cancel"], chosen(queryset))
+        """Cancels pending jobs."""
+        press_button(request, BUTTONS["cancel"], chosen(queryset))
 
     @admin.action(description="Redrive: try dead jobs again", permissions=["change"])
     def redrive(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        """Lets dead jobs try again."""
-        act(request, BUTTONS["redrive"], chosen(queryset))
+        """Tries dead jobs again."""
+        press_button(request, BUTTONS["redrive"], chosen(queryset))
 
     @admin.action(description="Drop dead jobs for good", permissions=["change"])
     def drop(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        """Gives dead jobs up."""
-        act(request, BUTTONS["drop"], chosen(queryset))
+        """Drops dead jobs."""
+        press_button(request, BUTTONS["drop"], chosen(queryset))
 
     @admin.action(description="Reschedule …", permissions=["change"])
     def reschedule(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse:
-        """Asks for the new time of pending jobs."""
+        """The page that asks for the new time of pending jobs."""
         return self._ask_for_time(request, chosen(queryset), back=request.get_full_path())
 
     def get_urls(self) -> list[URLPattern]:
-        """The buttons of a job's page, and the page that asks for a time."""
+        """The admin's addresses, and those of the buttons and of the page that asks for a time."""
         own = [
             path("reschedule/", self.admin_site.admin_view(self.reschedule_view), name="tasksapp_job_reschedule"),
             *(
@@ -197,26 +199,32 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
         return own + super().get_urls()
 
     def verb_view(self, request: HttpRequest, job_id: UUID, button: Button) -> HttpResponse:
-        """A button was pressed on a job's page."""
+        """Presses a button of a job's page, and leads back to it.
+
+        Raises Http404 without the permission to change jobs.
+        """
         self._require(request)
         if request.method == "POST":
-            act(request, button, [job_id])
+            press_button(request, button, [job_id])
         return HttpResponseRedirect(reverse("admin:tasksapp_job_change", args=[job_id]))
 
     def reschedule_view(self, request: HttpRequest) -> HttpResponse:
-        """The new time was given, or is asked for."""
+        """Reschedules jobs to the time that was given, or asks for it.
+
+        Raises Http404 where an id is none, or without the permission to change jobs.
+        """
         self._require(request)
         try:
             ids = [UUID(found) for found in request.POST.getlist(IDS) or request.GET.getlist("id")]
         except ValueError:
-            raise Http404("One of these is no job's id.") from None
+            raise Http404("One of these is not a job id.") from None
         back = reverse("admin:tasksapp_job_changelist")
         if len(ids) == 1:
             back = reverse("admin:tasksapp_job_change", args=ids)
         if request.method == "POST":
             form = RescheduleForm(request.POST)
             if form.is_valid():
-                move(request, ids, due_at=form.cleaned_data["due_at"])
+                reschedule_jobs(request, ids, due_at=form.cleaned_data["due_at"])
                 return HttpResponseRedirect(back)
             return self._ask_for_time(request, ids, back=back, form=form)
         return self._ask_for_time(request, ids, back=back)
@@ -239,7 +247,7 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
         return super().render_change_form(request, context, *args, **kwargs)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The list, which says what its times are in."""
+        """The list, with the time zone of its times in the title."""
         zone = timezone.get_current_timezone_name()
         return super().changelist_view(request, {"title": f"Jobs (times in {zone})", **(extra_context or {})})
 
@@ -265,5 +273,5 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
 
 
 def chosen(queryset: QuerySet[Job]) -> list[UUID]:
-    """The ids of the chosen jobs."""
-    return list(queryset.order_by().values_list("id", flat=True)[:100_000])
+    """The ids of the chosen jobs, ``MOST_CHOSEN`` at most."""
+    return list(queryset.order_by().values_list("id", flat=True)[:MOST_CHOSEN])
