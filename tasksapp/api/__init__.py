@@ -1,1 +1,1 @@
-"""REST: jobs and biz types over HTTP, every error a problem document (RFC 9457)."""
+"""REST: jobs and biz types over HTTP. Every error is a problem document (RFC 9457)."""

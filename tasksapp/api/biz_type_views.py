@@ -1,4 +1,4 @@
-"""The addresses of biz types, and of jobs by their business key."""
+"""The views of biz types, and of jobs by their business key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BIZ_ID = r"jobs/(?P<biz_id>[^/]{1,200})"
 
 
 class BizTypeViews(ApiViewSet):
-    """Biz types, read only: people change them in the admin."""
+    """Biz types. They are read-only: people change them in the admin."""
 
     queryset = BizType.objects.order_by("code")
     serializer_class = BizTypeSerializer
@@ -30,12 +30,12 @@ class BizTypeViews(ApiViewSet):
 
     @extend_schema(summary="List biz types", responses=BizTypeSerializer(many=True))
     def list(self, request: Request) -> Response:
-        """All of them, by code."""
+        """All biz types, by code."""
         return Response([biz_type_json(biz_type) for biz_type in self.get_queryset()])
 
     @extend_schema(summary="Read a biz type", responses=BizTypeSerializer)
     def retrieve(self, request: Request, code: str) -> Response:
-        """One biz type."""
+        """The biz type with that code."""
         biz_type = self.get_queryset().filter(code=code).first()
         if biz_type is None:
             raise Http404(f"There is no biz type {code!r}.")
@@ -54,7 +54,7 @@ class BizTypeViews(ApiViewSet):
     @extend_schema(summary="Move a job by business key", request=MoveRequestSerializer, responses=JobSerializer)
     @job.mapping.patch
     def move_job(self, request: Request, code: str, biz_id: str) -> Response:
-        """Gives the one live job with that business key another time."""
+        """Moves the one live job with that business key to another time."""
         fields = fields_of(request)
         only_known(fields, MOVE_FIELDS)
         return shown(jobs.reschedule(jobs.find_live(code, biz_id).id, **fields))
@@ -62,7 +62,7 @@ class BizTypeViews(ApiViewSet):
     @extend_schema(summary="Cancel a job by business key", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"], url_path=f"{BIZ_ID}/cancel", url_name="job-cancel")
     def cancel_job(self, request: Request, code: str, biz_id: str) -> Response:
-        """Calls the one live job with that business key off."""
+        """Cancels the one live job with that business key."""
         version = version_of(request)
         return shown(jobs.cancel(jobs.find_live(code, biz_id).id, **version))
 

@@ -1,4 +1,4 @@
-"""How lists of jobs are narrowed down."""
+"""The filters of the list of jobs."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.models import Job, Status
 
 
-class MomentField(IsoDateTimeField):  # type: ignore[misc]  # django-filter has no types
-    """A moment in UTC: PostgreSQL takes no offsets beyond 15:59, and not every calendar has room for the sum."""
+class TimeField(IsoDateTimeField):  # type: ignore[misc]  # django-filter has no types
+    """A time in UTC. PostgreSQL takes no offset beyond 15:59, and in UTC the time may be before the first year."""
 
     def clean(self, value: Any) -> datetime | None:
-        """The moment, or None for none."""
-        moment: datetime | None = super().clean(value)
+        """The time; None for none."""
+        time: datetime | None = super().clean(value)
         try:
-            return None if moment is None else moment.astimezone(UTC)
+            return None if time is None else time.astimezone(UTC)
         except OverflowError:
-            raise ValidationError("That moment is out of range.", code="invalid") from None
+            raise ValidationError("That time is out of range.", code="invalid") from None
 
 
-class MomentFilter(filters.IsoDateTimeFilter):  # type: ignore[misc]  # django-filter has no types
-    """Compares with a moment."""
+class TimeFilter(filters.IsoDateTimeFilter):  # type: ignore[misc]  # django-filter has no types
+    """Compares with a time."""
 
-    field_class = MomentField
+    field_class = TimeField
 
 
 class JobFilters(filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
@@ -40,10 +40,10 @@ class JobFilters(filters.FilterSet):  # type: ignore[misc]  # django-filter has 
     status = filters.MultipleChoiceFilter(choices=Status.choices, help_text="May be given several times.")
     biz_type = filters.CharFilter(field_name="biz_type__code")
     biz_id = filters.CharFilter()
-    due_after = MomentFilter(field_name="due_at", lookup_expr="gte")
-    due_before = MomentFilter(field_name="due_at", lookup_expr="lt")
-    created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
-    created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
+    due_after = TimeFilter(field_name="due_at", lookup_expr="gte")
+    due_before = TimeFilter(field_name="due_at", lookup_expr="lt")
+    created_after = TimeFilter(field_name="created_at", lookup_expr="gte")
+    created_before = TimeFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = Job
@@ -51,10 +51,10 @@ class JobFilters(filters.FilterSet):  # type: ignore[misc]  # django-filter has 
 
 
 class RefusingFilters(filters.DjangoFilterBackend):  # type: ignore[misc]  # django-filter has no types
-    """django-filter's backend; a value that cannot be, or a name that means nothing, is Refused (400)."""
+    """django-filter's backend, which refuses values that are not valid, and names of filters that do not exist."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: APIView) -> QuerySet[Any]:
-        """The rows that pass all filters."""
+        """The rows that pass all filters. Raises Refused (400)."""
         filterset = self.get_filterset(request, queryset, view)
         if filterset is None:
             return queryset

@@ -1,4 +1,4 @@
-"""The addresses of jobs: each reads a request, asks one verb, and shows the result."""
+"""The views of jobs: each reads a request, calls one verb, and answers with the result."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ class JobViews(ApiViewSet):
         parameters=[IDEMPOTENCY_HEADER],
         responses={
             201: CreatedJobSerializer,
-            200: OpenApiResponse(CreatedJobSerializer, "A key stands for an earlier one."),
+            200: OpenApiResponse(CreatedJobSerializer, "The job that the key of an earlier request made."),
         },
     )
     def create(self, request: Request) -> HttpResponse:
-        """Creates a job; a due time that has passed fires at once and says so."""
+        """Creates a job. Where its due time has passed, it fires at once and `past_due` is true."""
         return create_job(request._request)
 
     @extend_schema(
@@ -76,21 +76,21 @@ class JobViews(ApiViewSet):
     )
     @action(detail=False, methods=["post"])
     def bulk(self, request: Request) -> HttpResponse:
-        """Creates up to 1 000 jobs together; each good one is created whatever becomes of the others."""
+        """Creates up to 1 000 jobs. A job that is refused does not keep the others from being created."""
         return create_jobs(request._request)
 
-    # ------------------------------------------------------------ looking
+    # ------------------------------------------------------------ reading
 
     @extend_schema(summary="List jobs", responses=JobSerializer(many=True))
     def list(self, request: Request) -> Response:
-        """The newest first, a page at a time."""
+        """A page of jobs, the newest first."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None
         return self.get_paginated_response([job_json(job, biz_type=job.biz_type.code) for job in page])
 
     @extend_schema(summary="Read a job", responses=JobSerializer)
     def retrieve(self, request: Request, pk: str) -> Response:
-        """One job."""
+        """The job with that id."""
         job = self.get_queryset().filter(id=job_id(pk)).first()
         if job is None:
             raise Http404(f"There is no job {pk}.")
@@ -99,7 +99,7 @@ class JobViews(ApiViewSet):
     @extend_schema(summary="List a job's attempts", responses=AttemptSerializer(many=True), filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def attempts(self, request: Request, pk: str) -> Response:
-        """Every attempt to deliver it, the first one first."""
+        """Every attempt to deliver the job, the oldest first."""
         if not Job.objects.filter(id=job_id(pk)).exists():
             raise Http404(f"There is no job {pk}.")
         return Response(
@@ -110,7 +110,7 @@ class JobViews(ApiViewSet):
 
     @extend_schema(summary="Move a job", request=MoveRequestSerializer, responses=JobSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Gives a pending job another time."""
+        """Moves a pending job to another time."""
         fields = fields_of(request)
         only_known(fields, MOVE_FIELDS)
         return shown(jobs.reschedule(job_id(pk), **fields))
@@ -118,30 +118,30 @@ class JobViews(ApiViewSet):
     @extend_schema(summary="Cancel a job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
-        """Calls a pending job off: once this is answered with 200, nothing is sent."""
+        """Cancels a pending job: after an answer of 200, nothing is sent."""
         return shown(jobs.cancel(job_id(pk), **version_of(request)))
 
     @extend_schema(summary="Run a job now", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def run(self, request: Request, pk: str) -> Response:
-        """Makes a pending job due at once; a pause of its biz type still holds it."""
+        """Makes a pending job due at once. If its biz type is paused, the job still waits."""
         return shown(jobs.run_now(job_id(pk), **version_of(request)))
 
     @extend_schema(summary="Redrive a dead job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def redrive(self, request: Request, pk: str) -> Response:
-        """Lets a dead job try again, with a new budget of attempts."""
+        """Tries a dead job again, with a new budget of attempts."""
         return shown(jobs.redrive(job_id(pk), **version_of(request)))
 
     @extend_schema(summary="Drop a dead job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def drop(self, request: Request, pk: str) -> Response:
-        """Gives a dead job up for good."""
+        """Drops a dead job for good."""
         return shown(jobs.drop(job_id(pk), **version_of(request)))
 
 
 def job_id(text: str) -> UUID:
-    """The id in an address; what is none names nothing (404)."""
+    """The job id in an address. Raises Http404 where it is none."""
     try:
         return UUID(text)
     except ValueError:
@@ -149,12 +149,12 @@ def job_id(text: str) -> UUID:
 
 
 def shown(job: Job) -> Response:
-    """A job as an answer."""
+    """The answer with a job."""
     return Response(job_json(job, biz_type=job.biz_type.code))
 
 
 def version_of(request: Request) -> dict[str, Any]:
-    """The version that a verb's caller saw, where it says one."""
+    """The version that the caller of a verb saw, if the request has it. Raises Refused (400)."""
     fields = fields_of(request)
     only_known(fields, VERB_FIELDS)
     return fields

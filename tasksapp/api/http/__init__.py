@@ -1,1 +1,1 @@
-"""What all views of the API share: who calls, JSON, pages, problems, OpenAPI."""
+"""What all views of the API share: authentication, JSON, pages, problem documents and OpenAPI."""

@@ -65,7 +65,7 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of
         case SeveralJobs():
             return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
         case JobNotFound() | Http404():
-            return Problem(status=404, code="not_found", detail=str(error) or "There is no such thing.")
+            return Problem(status=404, code="not_found", detail=str(error) or "It does not exist.")
         case APIException():
             return _problem_of_framework(error)
     return None

@@ -1,4 +1,4 @@
-"""Reading a request's JSON: bounded, strict, and refused in one way whoever reads it."""
+"""Reads the JSON body of a request: of bounded size, strictly, and with the same refusals for every view."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any, NoReturn, Protocol
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.conf import options
 
-#: A job's body may be as large as the options say; the rest of the request is small, and JSON escapes may triple it.
+#: A request may be longer than the jobs' bodies, which the options bound: by its other fields, and by a factor of
+#: three, since JSON may write a character of two bytes in six.
 ENVELOPE_BYTES = 4_096
 ESCAPES = 3
 
 
 class Readable(Protocol):
-    """What both Django's requests and DRF's are to a reader."""
+    """A request of Django or of REST framework."""
 
     META: dict[str, Any]
 
@@ -22,14 +23,20 @@ class Readable(Protocol):
 
 
 def fields_of(request: Readable, *, jobs: int = 1) -> dict[str, Any]:
-    """The JSON object that a request for so many jobs carries; {} where it carries nothing."""
+    """The JSON object in the body of a request for ``jobs`` jobs; {} for an empty body.
+
+    Raises Refused (400, 413 or 415).
+    """
     if not request.META.get("CONTENT_LENGTH") or request.META["CONTENT_LENGTH"] == "0":
         return {}
     return read_object(request, max_bytes=jobs * ESCAPES * options().body_bytes + ENVELOPE_BYTES)
 
 
 def read_object(request: Readable, *, max_bytes: int) -> dict[str, Any]:
-    """The JSON object that is the request's body; anything else raises Refused (400, 413 or 415)."""
+    """The JSON object in the body of a request.
+
+    Raises Refused where the body is anything else (400), is too large (413) or has another content type (415).
+    """
     _require_json(request.META.get("CONTENT_TYPE", ""))
     fields = parse(_read(request, max_bytes=max_bytes))
     if not isinstance(fields, dict):
@@ -38,12 +45,15 @@ def read_object(request: Readable, *, max_bytes: int) -> dict[str, Any]:
 
 
 def parse(raw: bytes) -> Any:
-    """The value in those bytes: UTF-8 JSON by the letter, so no NaN, no repeated names, no lone surrogates."""
+    """The value in those bytes, which must be strict JSON in UTF-8: no NaN, no repeated names, no lone surrogates.
+
+    Raises Refused (400).
+    """
     try:
         text = raw.decode("utf-8")
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
         if "\\u" in text:
-            # Escapes alone can make half a surrogate pair, which no database and no receiver can take.
+            # Only escapes can make half of a surrogate pair, which no database and no receiver takes.
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise _malformed("The body is nested too deeply.") from None
@@ -66,7 +76,7 @@ def _require_json(content_type: str) -> None:
 
 def _read(request: Readable, *, max_bytes: int) -> bytes:
     declared = request.META.get("CONTENT_LENGTH") or "0"
-    # Django's stream already ends at the declared length, so one more byte than allowed says too much.
+    # Django's stream ends at the declared length: one byte more than allowed is enough to refuse.
     raw = request.read(max_bytes + 1)
     if len(raw) > max_bytes:
         detail = f"The body may have {max_bytes} bytes, got {declared}."

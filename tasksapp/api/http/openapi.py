@@ -1,4 +1,4 @@
-"""How the API describes itself: OpenAPI with every refusal in it."""
+"""The OpenAPI document of the API, with the problem documents of every operation."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ _PROBLEM = {
 
 _READING = {
     "400": "Malformed or invalid; `errors` names each field.",
-    "401": "No API key, or not a valid one.",
-    "404": "There is no such thing.",
-    "406": "Only JSON is spoken here.",
+    "401": "The API key is missing or not valid.",
+    "404": "It does not exist.",
+    "406": "The API answers in JSON only.",
 }
 _WRITING = {
-    "409": "Its state does not allow that; `state` is the one that won.",
+    "409": "A conflict with the job's status (`state`), its version, an idempotency key or another live job.",
     "413": "The body is too large.",
     "415": "The body is not application/json.",
-    "429": "Too many jobs a second for that biz type; see `Retry-After`.",
+    "429": "The insert rate of the biz type is used up; see `Retry-After`.",
 }
 
 
 class ProblemSchema(AutoSchema):
-    """Spectacular's schema, with the problem documents added to every operation."""
+    """drf-spectacular's schema, with problem documents added to every operation."""
 
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation = super().get_operation(*args, **kwargs)
@@ -65,7 +65,7 @@ class ProblemSchema(AutoSchema):
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # spectacular's registry metaclass
-    """Tells spectacular how callers name themselves."""
+    """Describes API keys to drf-spectacular."""
 
     target_class = "tasksapp.api.http.authentication.ApiKeyAuthentication"
     name = "apiKey"

@@ -1,4 +1,4 @@
-"""Pages by key: each begins where the last one ended, at the same price at any depth."""
+"""Pages by id: each begins where the one before it ended, so that all cost the same."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tasksapp.api.http.problems import FieldError, Problem, Refused
 
 
 class NewestFirst(BasePagination):
-    """Rows by descending id (UUIDv7: newest first); ``next`` is the address of the following page, or null."""
+    """Pages by descending id, which is newest first with UUIDv7. ``next`` is the address of the next page, or null."""
 
     default_limit = 100
     max_limit = 1_000
 
     def paginate_queryset(self, queryset: Any, request: Request, view: APIView | None = None) -> list[Any]:
-        """One page of rows; a cursor or limit that cannot be is Refused (400)."""
+        """One page of rows. Raises Refused (400) where the cursor or the limit is not valid."""
         limit = self._limit(request)
         cursor = self._cursor(request)
         if cursor is not None:
@@ -42,7 +42,7 @@ class NewestFirst(BasePagination):
             "type": "object",
             "required": ["next", "results"],
             "properties": {
-                "next": {"type": "string", "nullable": True, "format": "uri", "description": "The following page."},
+                "next": {"type": "string", "nullable": True, "format": "uri", "description": "The next page."},
                 "results": schema,
             },
         }
@@ -52,7 +52,7 @@ class NewestFirst(BasePagination):
             {
                 "name": "cursor",
                 "in": "query",
-                "description": "Where the page begins; taken from `next`.",
+                "description": "Where the page begins; `next` has it.",
                 "schema": {"type": "string", "format": "uuid"},
             },
             {

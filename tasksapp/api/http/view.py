@@ -1,4 +1,4 @@
-"""What all of the API's views share: who may come in, what they speak, and how an error is told."""
+"""What all views of the API share: authentication, permissions, JSON and the exception handler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasksapp.api.http.openapi import ProblemSchema
 
 
 class JsonNegotiation(BaseContentNegotiation):
-    """JSON is spoken here, whatever else a client would like."""
+    """Chooses JSON, whatever the client accepts."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         """The JSON parser."""
@@ -33,16 +33,19 @@ class JsonNegotiation(BaseContentNegotiation):
 
 
 class CompactRenderer(JSONRenderer):
-    """JSON as short as it gets, by the standard library: its values are plain already."""
+    """JSON without spaces, by the standard library: what the views answer needs no encoder of REST framework's."""
 
     def render(self, data: Any, *args: Any, **kwargs: Any) -> bytes:
-        """The bytes of the answer."""
+        """The answer as bytes."""
         del args, kwargs
         return b"" if data is None else json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class ApiViewSet(GenericViewSet[Any]):
-    """A view of the API. Not atomic by itself: each verb has a transaction of its own, so what it armed is known."""
+    """A view set of the API.
+
+    It is not atomic: each verb has a transaction of its own, so that its answer can say whether the timer was set.
+    """
 
     authentication_classes = [ApiKeyAuthentication]
     permission_classes = [IsAuthenticated]
@@ -57,10 +60,10 @@ class ApiViewSet(GenericViewSet[Any]):
         return transactions.outside(super().as_view(*args, **kwargs))
 
     def get_exception_handler(self) -> Any:
-        """Problem documents, whatever the project's own handler does elsewhere."""
+        """The handler that makes problem documents; the project's own handler is for its own views."""
         return handle
 
 
 def fields_of(request: Request) -> dict[str, Any]:
-    """The JSON object a request carries; {} where it carries nothing."""
+    """The JSON object in the body of a request; {} for an empty body. Raises Refused where it is anything else."""
     return json_body.fields_of(request._request)
