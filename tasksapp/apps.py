@@ -15,8 +15,8 @@ class TasksAppConfig(AppConfig):
     verbose_name = "DelayHub"
 
     def ready(self) -> None:
-        from delayhub.celery_support.job_store import register_job_store  # noqa: PLC0415  leave it to those who set Django up
-        from tasksapp import checks  # noqa: F401, PLC0415  register themselves
+        from delayhub.celery_support.job_store import register_job_store  # noqa: PLC0415  only where Django is set up
+        from tasksapp import checks  # noqa: F401, PLC0415  the import registers them
         from tasksapp.task_backends.delayed_task import TableStore  # noqa: PLC0415  needs the models
 
         register_job_store(TableStore())

@@ -1,4 +1,4 @@
-"""System checks: what is wrong with the project's settings, said before anything runs."""
+"""System checks: they report what is wrong with the project's settings before anything runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tasksapp.conf import complaints
 
 @register(Tags.compatibility)
 def check_options(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Options that do not exist or cannot work."""
+    """An error for each option that does not exist, or whose value is not valid."""
     given = getattr(settings, "DELAYHUB", {})
     if not isinstance(given, Mapping):
         return [Error(f"DELAYHUB must be a dict, got {given!r}", id="delayhub.E001")]
@@ -26,13 +26,16 @@ def check_options(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> l
 
 @register(Tags.security, deploy=True)
 def check_encryption_keys(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Secrets at rest need a key of their own, so that SECRET_KEY can be changed without losing them."""
+    """A warning without encryption keys, an error for each that is not valid.
+
+    With keys of their own, the secrets in the database survive a new SECRET_KEY.
+    """
     given = getattr(settings, "DELAYHUB", {})
     keys = given.get("ENCRYPTION_KEYS", ()) if isinstance(given, Mapping) else ()
     if not keys:
         return [
             checks.Warning(
-                "secrets are encrypted with a key derived from SECRET_KEY: whoever changes that one loses them",
+                "secrets are encrypted with a key derived from SECRET_KEY: a new SECRET_KEY makes them unreadable",
                 hint="Set DELAYHUB['ENCRYPTION_KEYS'] to a list of Fernet keys, the newest first.",
                 id="delayhub.W001",
             )
@@ -46,7 +49,10 @@ def check_encryption_keys(app_configs: Sequence[AppConfig] | None = None, **_: A
 
 @register(Tags.database)
 def check_databases(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """SQLite must begin its transactions as a writer: one that upgrades fails at once when another writes."""
+    """A warning for each SQLite database whose transactions begin as readers.
+
+    Such a transaction fails at once where it begins to write while another one writes.
+    """
     return [
         checks.Warning(
             f"DATABASES[{alias!r}] is SQLite without OPTIONS['transaction_mode'] = 'IMMEDIATE'",

@@ -14,12 +14,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.dispatch import receiver
 
-#: The lane that jobs wait in unless their biz type names another.
+#: The lane of a biz type that names no other.
 DEFAULT_LANE = "delayhub.timers"
 
 
 class Limits(NamedTuple):
-    """The least and the most an option may be."""
+    """The least and the greatest value of an option."""
 
     least: float
     most: float
@@ -48,28 +48,28 @@ _LIMITS: Mapping[str, Limits] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """What the ``DELAYHUB`` dict holds, names in capitals there.
+    """The options in the ``DELAYHUB`` dict, where their names are in capitals.
 
     Args:
         lanes: the timer lanes; each is a Celery queue that workers consume.
-        redis_url: where the timers are; None for Celery's broker.
-        key_prefix: put before every Redis key; None for the broker's ``global_keyprefix``.
-        near_window_seconds: jobs due sooner than this have a timer in Redis, the others only a row.
-        lease_seconds: how long a claimed row belongs to its worker, beyond the biz type's timeout, unless renewed.
+        redis_url: the Redis server that holds the timers; None for Celery's broker.
+        key_prefix: what every Redis key begins with; None for the broker's ``global_keyprefix``.
+        near_window_seconds: jobs due sooner than this have a timer in Redis, all others only a row.
+        lease_seconds: how long a claimed job belongs to its worker, beyond the biz type's timeout, unless renewed.
         sweep_seconds: how often the loader looks for rows that need a timer.
-        loader_lease_seconds: how long a loader that died keeps the others from taking over.
-        arm_timeout_seconds: how long creating a job may wait for Redis; the loader arms what was missed.
+        loader_lease_seconds: how long the other loaders wait before they take over from one that died.
+        arm_timeout_seconds: how long creating a job may wait for Redis; the loader sets a timer that was missed.
         dispatcher_concurrency: callbacks that one process has open at once.
-        biz_type_concurrency: the same, of one biz type.
-        host_concurrency: the same, to one host.
-        flush_size: outcomes that are written together.
-        flush_seconds: how long an outcome waits for others to be written with.
-        response_bytes: how much of a response body is read and kept.
+        biz_type_concurrency: callbacks of one biz type that one process has open at once.
+        host_concurrency: callbacks to one host that one process has open at once.
+        flush_size: the most outcomes that are written together.
+        flush_seconds: how long an outcome waits for others, to be written together with them.
+        response_bytes: how much of a response's body is read and stored.
         body_bytes: the largest body of a job.
-        max_system_errors: a job that failed this often through our own faults is dead.
-        breaker_failures: failures in a row after which a biz type's host is left alone.
-        breaker_seconds: for how long, before one job probes it.
-        idempotency_hours: how long an idempotency key is remembered.
+        max_system_errors: a job is dead after so many failures on DelayHub's side.
+        breaker_failures: failures in a row after which the breaker of a biz type and its host opens.
+        breaker_seconds: how long it stays open before one job probes the host.
+        idempotency_hours: how long an idempotency key is kept.
         purge_rows_per_minute: rows that workers delete after their retention, at most; 0 leaves that to ``purge_jobs``.
         allowed_networks: private networks that callbacks may go to, such as ``10.1.0.0/16``.
         encryption_keys: Fernet keys for secrets, the newest first; empty: one derived from SECRET_KEY.
@@ -125,12 +125,15 @@ class Options:
 
 
 def options() -> Options:
-    """The options as they are now; ImproperlyConfigured where one cannot work."""
+    """The options as the settings have them now.
+
+    Raises ImproperlyConfigured where a value is not valid.
+    """
     return _current()
 
 
 def complaints(given: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a ``DELAYHUB`` dict, one sentence each."""
+    """What is wrong with a ``DELAYHUB`` dict, a sentence for each fault."""
     hints = get_type_hints(Options)
     known = {field.name.upper(): field.name for field in fields(Options)}
     found = [f"DELAYHUB[{key!r}] is not an option" for key in given if key not in known]
@@ -141,7 +144,10 @@ def complaints(given: Mapping[str, Any]) -> list[str]:
 
 
 def read(given: Mapping[str, Any]) -> Options:
-    """The options of a ``DELAYHUB`` dict; unknown keys are for the system check to report."""
+    """The options of a ``DELAYHUB`` dict, without unknown keys, which the system check reports.
+
+    Raises ImproperlyConfigured where a value is not valid.
+    """
     known = {field.name.upper(): field.name for field in fields(Options)}
     usable = {key: value for key, value in given.items() if key in known}
     if wrong := complaints(usable):

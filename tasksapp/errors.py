@@ -1,16 +1,16 @@
-"""What the verbs of the timeout centre can refuse, one branch of DelayHub's tree.
+"""The errors that the verbs of jobs raise, one branch of DelayHub's tree.
 
 ::
 
     DelayHubError
     └── JobError
-        ├── InvalidJob        a field cannot be as it is
-        ├── TooManyInserts    the biz type's insert rate is used up for now
+        ├── InvalidJob        a field has a value that a job cannot have
+        ├── TooManyInserts    the insert rate of the biz type is used up for now
         ├── KeyTaken          the idempotency key belongs to another request
         ├── JobNotFound       there is no such job
-        ├── SeveralJobs       the business key belongs to several live jobs
+        ├── SeveralJobs       several live jobs have the business key
         ├── WrongState        the job's status does not allow the verb
-        └── VersionConflict   the job has changed since the caller looked
+        └── VersionConflict   the job has changed since the caller read it
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from delayhub.errors import DelayHubError
 
 
 class JobError(DelayHubError):
-    """A verb was refused; the message says why."""
+    """A verb refused to act; the message says why."""
 
 
 class InvalidJob(JobError, ValueError):
-    """A field cannot be as it is.
+    """A field has a value that a job cannot have.
 
     Args:
-        field: the field's name as callers know it; None where it is about several.
-        code: the kind of fault, for machines.
-        message: a sentence with the value in it.
+        field: the name by which callers know the field; None where the fault is in several.
+        code: the kind of the fault, for machines.
+        message: a sentence that names the value.
     """
 
     def __init__(self, field: str | None, code: str, message: str) -> None:
@@ -42,7 +42,7 @@ class InvalidJob(JobError, ValueError):
 
 
 class TooManyInserts(JobError):
-    """The biz type's insert rate is used up; try again in ``retry_after_seconds``."""
+    """The insert rate of the biz type is used up; try again in ``retry_after_seconds``."""
 
     def __init__(self, biz_type: str, *, retry_after_seconds: float) -> None:
         super().__init__(f"{biz_type} takes no more jobs for {retry_after_seconds:.3g} s: its insert rate is used up")
@@ -51,7 +51,7 @@ class TooManyInserts(JobError):
 
 
 class KeyTaken(JobError):
-    """The idempotency key came with another request before; the job of that one is ``job_id``."""
+    """An earlier request, which asked for something else, had the same idempotency key; it made the job ``job_id``."""
 
     def __init__(self, key: str, job_id: UUID) -> None:
         super().__init__(f"the idempotency key {key!r} belongs to another request, which made job {job_id}")
@@ -64,7 +64,7 @@ class JobNotFound(JobError, LookupError):
 
 
 class SeveralJobs(JobError):
-    """Several live jobs have that business key; act on one of ``ids``."""
+    """Several live jobs have that business key: act on one of ``ids`` by its id."""
 
     def __init__(self, biz_type: str, biz_id: str, ids: Sequence[UUID]) -> None:
         super().__init__(f"{len(ids)} live jobs of {biz_type} have the biz id {biz_id!r}: act on one by its id")
@@ -82,10 +82,10 @@ class WrongState(JobError):
 
 
 class VersionConflict(JobError):
-    """The job has changed since the caller looked; it is ``status`` and has ``version`` now."""
+    """The job has changed since the caller read it; it is ``status`` and has ``version`` now."""
 
     def __init__(self, job_id: UUID, *, asked: int, version: int, status: str) -> None:
-        super().__init__(f"job {job_id} has version {version} and is {status}, not version {asked}: look again")
+        super().__init__(f"job {job_id} has version {version} and is {status}, not version {asked}: read it again")
         self.job_id = job_id
         self.asked = asked
         self.version = version
