@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, get_script_prefix, reverse
 
 #: A view of the API, by its name in the URL conf; all others stand below the same prefix.
-API_VIEW = "job-list"
+API_VIEW = "delayhub:job-list"
 
 
 class _ForBrowsers:

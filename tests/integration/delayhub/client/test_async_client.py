@@ -65,7 +65,7 @@ def test_pages_are_followed_to_the_last_one() -> None:
 
 
 def test_the_ready_made_project_has_its_api_where_the_client_asks() -> None:
-    assert reverse("job-list") == f"{API_PATH}/jobs"
+    assert reverse("delayhub:job-list") == f"{API_PATH}/jobs"
 
 
 def test_an_api_elsewhere_is_asked_there() -> None:

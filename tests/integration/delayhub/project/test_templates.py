@@ -47,7 +47,7 @@ def test_the_admin_shows_the_name_the_mark_and_links_to_people_who_are_logged_in
 
     assert "DelayHub" in page
     assert "<svg" in page.partition('id="site-name"')[2].partition("</div>")[0]
-    assert f'href="{reverse("docs")}"' in page
+    assert f'href="{reverse("delayhub:docs")}"' in page
     assert f'href="{reverse("readyz")}"' in page
     assert "View site" not in page
 
@@ -56,7 +56,7 @@ def test_a_stranger_sees_the_name_and_no_links(client: Client) -> None:
     page = client.get(reverse("admin:login")).content.decode()
 
     assert "DelayHub" in page
-    assert reverse("docs") not in page
+    assert reverse("delayhub:docs") not in page
     assert reverse("readyz") not in page
 
 
