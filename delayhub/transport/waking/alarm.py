@@ -10,7 +10,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from delayhub.transport.waking.event_loop import EventLoop, LoopTimer
@@ -60,10 +59,13 @@ class TimerDescriptor:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
 
-    def take(self) -> None:
-        """Makes the descriptor unreadable again."""
-        with suppress(BlockingIOError):  # it was set to another time after the loop had seen it
+    def take(self) -> bool:
+        """Makes the descriptor unreadable again; False where it was not readable."""
+        try:
             os.read(self._descriptor, 8)
+        except BlockingIOError:  # it was set to another time after the loop had seen it
+            return False
+        return True
 
     def close(self) -> None:
         """Closes the descriptor."""
@@ -122,7 +124,9 @@ class Alarm:
         self._hub = None
 
     def _ring(self) -> None:
-        if self._timer is not None:
-            self._timer.take()
+        # The loop may have seen a moment that is not the alarm's any more. To forget the moment that is set now would let
+        # the next pull() put a later one in its place: tasks were up to 10 ms late.
+        if self._timer is not None and not self._timer.take():
+            return
         self._at = None
         self._wake()

@@ -91,3 +91,17 @@ def test_after_close_it_does_not_ring(hub: Hub) -> None:
 
     assert heard
     assert rings.at == []
+
+
+@pytest.mark.parametrize("hub", ["descriptor"], indirect=True)  # a timer of the loop that is cancelled does not ring
+def test_a_ring_of_an_earlier_moment_leaves_the_one_that_is_set(hub: Hub) -> None:
+    rings = Rings(hub)
+    soon = time.monotonic() + 0.02
+    rings.alarm.set(soon)
+
+    rings.alarm._ring()  # the loop saw the descriptor before it was set to this moment
+    rings.alarm.pull(soon + 0.5)  # as acknowledgements do, which can wait
+    rings.wait(1)
+
+    assert soon <= rings.at[0] < soon + 0.4
+    rings.alarm.close()
