@@ -95,10 +95,11 @@ class RedisWire:
             raise ConnectionError("Redis stopped answering")
 
     def close(self) -> None:
-        """Drops the connection."""
+        """Disconnects, and gives the connection back to the pool: a pool counts those it has given out."""
         connection, self.connection, self.sent = self.connection, None, []
         if connection is not None:
             connection.disconnect()
+            self.pool.release(connection)
 
     def _reply(self) -> Any:
         try:

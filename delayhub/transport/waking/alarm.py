@@ -124,8 +124,8 @@ class Alarm:
         self._hub = None
 
     def _ring(self) -> None:
-        # The loop may have seen a moment that is not the alarm's any more. To forget the moment that is set now would let
-        # the next pull() put a later one in its place: tasks were up to 10 ms late.
+        # The loop may have seen a moment that is the alarm's no more. If the moment that is set now were forgotten, the
+        # next pull() would put a later one in its place: tasks were up to 10 ms late.
         if self._timer is not None and not self._timer.take():
             return
         self._at = None

@@ -42,3 +42,16 @@ def test_a_connection_closed_while_nothing_was_under_way_is_noticed(wire: RedisW
 
     with pytest.raises(redis.ConnectionError):
         wire.receive()
+
+
+def test_a_wire_that_is_closed_gives_its_connection_back(redis_client: redis.Redis, redis_server: RedisServer) -> None:
+    pool = redis.ConnectionPool.from_url(redis_server.url, max_connections=2)
+
+    for _ in range(10):
+        wire = RedisWire(pool)
+        wire.connect()
+        wire.send([(None, ("PING",))], at=0)
+        wire.close()
+
+    assert redis.Redis(connection_pool=pool).ping() is True
+    pool.disconnect()
