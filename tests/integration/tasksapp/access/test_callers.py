@@ -9,21 +9,9 @@ import pytest
 from tasksapp.access.callers import KNOWN_SECONDS, Caller, CallerCache
 from tasksapp.access.keys import issue_key
 from tasksapp.models import ApiKey
+from tests.standing_clock import StandingClock
 
 pytestmark = pytest.mark.django_db
-
-
-class StandingClock:
-    """A clock that moves when it is told to."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_000.0
-
-    def now_ms(self) -> int:
-        return int(self.seconds * 1000)
-
-    def monotonic(self) -> float:
-        return self.seconds
 
 
 def test_a_known_key_costs_no_query(django_assert_num_queries: Any) -> None:
