@@ -14,6 +14,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.dispatch import receiver
 
+from delayhub.redis_url import redis_url
+
 #: The lane of a biz type that names no other.
 DEFAULT_LANE = "delayhub.timers"
 
@@ -110,10 +112,11 @@ class Options:
 
     @property
     def redis_address(self) -> str:
-        """A ``redis://`` address of the server that holds the timers."""
-        url = self.redis_url or getattr(settings, "CELERY_BROKER_URL", "delayhub://127.0.0.1:6379/0")
-        scheme, separator, rest = str(url).partition("://")
-        return {"delayhub": "redis", "delayhubs": "rediss"}.get(scheme, scheme) + separator + rest
+        """The URL by which redis-py reaches the server that holds the timers.
+
+        Raises OptionError where the settings do not name one Redis server.
+        """
+        return _redis_url(str(self.redis_url or getattr(settings, "CELERY_BROKER_URL", "delayhub://127.0.0.1:6379/0")))
 
     @property
     def redis_prefix(self) -> str:
@@ -188,6 +191,10 @@ def _network_complaints(key: str, values: list[str] | tuple[str, ...]) -> list[s
         except ValueError as error:
             found.append(f"DELAYHUB['ALLOWED_NETWORKS']: {error}")
     return found
+
+
+#: Asked for with every timer, so parsed once.
+_redis_url = cache(redis_url)
 
 
 @cache

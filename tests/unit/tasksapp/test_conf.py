@@ -4,6 +4,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
+from delayhub.errors import OptionError
 from tasksapp import checks, conf
 from tasksapp.models import BizType
 from tasksapp.models.encrypted_text import SecretUnreadable, reseal
@@ -75,6 +76,14 @@ def test_timers_live_where_the_broker_is(settings: Any, broker: str, address: st
 
     settings.DELAYHUB = {"REDIS_URL": "redis://elsewhere:1/0"}
     assert conf.options().redis_address == "redis://elsewhere:1/0"
+
+
+def test_a_broker_that_is_no_redis_server_cannot_hold_timers(settings: Any) -> None:
+    settings.DELAYHUB = {}
+    settings.CELERY_BROKER_URL = "amqp://guest@cache//"
+
+    with pytest.raises(OptionError, match="amqp:// is no broker on Redis"):
+        _ = conf.options().redis_address
 
 
 def test_the_prefix_is_the_brokers_unless_it_is_given(settings: Any) -> None:
