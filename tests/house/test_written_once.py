@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -37,12 +38,12 @@ def test_no_two_functions_of_the_tests_and_benchmarks_have_the_same_body() -> No
     assert [found for found in places.values() if len(found) > 1] == []
 
 
-def test_nothing_is_imported_from_a_conftest() -> None:
+def test_nothing_is_imported_from_a_conftest_or_a_test() -> None:
     importing = {
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in python_files("tests", "benchmarks")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("conftest")
+        if isinstance(node, ast.ImportFrom) and re.match(r"tests\..*\b(conftest|test_\w+)$", node.module or "")
     }
 
     assert importing == set(), "fixtures come by themselves; a type or a helper belongs in a module"

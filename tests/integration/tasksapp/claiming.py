@@ -7,7 +7,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from tasksapp.models import Job
 from tasksapp.sql.claim_jobs import ClaimAnswer, claim_jobs
+from tasksapp.sql.renew_leases import return_lost_leases
 
 
 def claim(*ids: UUID, now: datetime | None = None, worker: str = "w", forward_seconds: float = 0) -> ClaimAnswer:
@@ -20,3 +22,8 @@ def claim(*ids: UUID, now: datetime | None = None, worker: str = "w", forward_se
         using="default",
         forward_seconds=forward_seconds,
     )
+
+
+def return_lost(*, now: datetime) -> list[Job]:
+    """The jobs whose leases ran out before then, given back; the third loss is the last."""
+    return return_lost_leases(now=now, limit=100, max_system_errors=3, using="default")

@@ -1,13 +1,10 @@
 from typing import Any
 
 import pytest
-from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
 from delayhub.errors import OptionError
 from tasksapp import checks, conf
-from tasksapp.models import BizType
-from tasksapp.models.encrypted_text import SecretUnreadable, reseal
 
 
 @pytest.mark.parametrize(
@@ -33,12 +30,6 @@ def test_a_setting_that_cannot_work_is_named_with_its_value(
     settings.DELAYHUB = given
 
     assert [(found.id, found.msg) for found in checks.check_options(None)] == [("delayhub.E002", complaint)]
-
-
-def test_options_that_are_not_a_dict_are_an_error(settings: Any) -> None:
-    settings.DELAYHUB = ["LANES"]
-
-    assert [found.id for found in checks.check_options(None)] == ["delayhub.E001"]
 
 
 def test_options_follow_the_settings(settings: Any) -> None:
@@ -95,59 +86,3 @@ def test_the_prefix_is_the_brokers_unless_it_is_given(settings: Any) -> None:
 
     settings.DELAYHUB = {"KEY_PREFIX": ""}
     assert conf.options().redis_prefix == ""
-
-
-def test_a_secret_is_kept_sealed_and_opened_with_any_of_the_keys(settings: Any) -> None:
-    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
-    settings.DELAYHUB = {"ENCRYPTION_KEYS": [old]}
-    biz_type = BizType(auth_secret="user:password")
-    assert "password" not in biz_type.auth_secret_sealed
-
-    settings.DELAYHUB = {"ENCRYPTION_KEYS": [new, old]}
-    assert biz_type.auth_secret == "user:password"
-    biz_type.auth_secret_sealed = reseal(biz_type.auth_secret_sealed)
-
-    settings.DELAYHUB = {"ENCRYPTION_KEYS": [new]}
-    assert biz_type.auth_secret == "user:password"
-
-    settings.DELAYHUB = {"ENCRYPTION_KEYS": [old]}
-    with pytest.raises(SecretUnreadable, match="bring the old key back"):
-        _ = biz_type.auth_secret
-
-
-def test_no_secret_is_no_secret() -> None:
-    biz_type = BizType(auth_secret="")
-
-    assert biz_type.auth_secret_sealed == ""
-    assert biz_type.auth_secret == ""
-
-
-def test_without_keys_of_their_own_secrets_follow_the_secret_key(settings: Any) -> None:
-    settings.DELAYHUB = {}
-    biz_type = BizType(signing_secret="whsec_abc")
-
-    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
-    settings.SECRET_KEY = "another key, as long as Django wants a key to be, and not the one before"
-    assert biz_type.signing_secret == "whsec_abc"
-    assert [found.id for found in checks.check_encryption_keys(None)] == ["delayhub.W001"]
-
-
-def test_a_key_that_is_none_is_an_error(settings: Any) -> None:
-    settings.DELAYHUB = {"ENCRYPTION_KEYS": [Fernet.generate_key().decode(), "secret"]}
-
-    assert [(found.id, found.msg) for found in checks.check_encryption_keys(None)] == [
-        ("delayhub.E003", "DELAYHUB['ENCRYPTION_KEYS'][1] is no Fernet key")
-    ]
-    with pytest.raises(ImproperlyConfigured, match="no Fernet key"):
-        BizType(auth_secret="x")
-
-
-def test_sqlite_without_immediate_transactions_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    careless = {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {}}
-    careful = {**careless, "OPTIONS": {"transaction_mode": "IMMEDIATE"}}
-    monkeypatch.setattr(checks.settings, "DATABASES", {"default": careful, "other": careless}, raising=False)
-
-    found = checks.check_databases(None)
-
-    assert [warning.id for warning in found] == ["delayhub.W002"]
-    assert "other" in found[0].msg

@@ -1,15 +1,33 @@
-"""What load balancers hear about the database and Redis."""
+"""What load balancers ask: alive as long as the process answers, ready as long as the database does."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 
 from delayhub.local.redis_server import RedisServer
+from delayhub.project import health
 
 pytestmark = pytest.mark.django_db
+
+
+def no_database() -> None:
+    raise OperationalError("the database is away")
+
+
+@pytest.fixture
+def _redis_is_there(settings: Any, redis_server: RedisServer) -> None:
+    settings.BROKER_URL = redis_server.url.replace("redis://", "delayhub://")
+
+
+@pytest.mark.usefixtures("_redis_is_there")
+def test_a_process_with_everything_it_needs_is_ready(client: Client) -> None:
+    answer = client.get("/readyz")
+
+    assert (answer.status_code, answer.json()) == (200, {"database": "ok", "redis": "ok"})
 
 
 @pytest.mark.parametrize(
@@ -30,3 +48,23 @@ def test_redis_is_reported_and_does_not_take_the_process_out_of_service(
 
     assert answer.status_code == 200
     assert answer.json() == {"database": "ok", "redis": said}
+
+
+@pytest.mark.usefixtures("_redis_is_there")
+def test_without_its_database_a_process_is_out_of_service(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_ask_database", no_database)
+
+    answer = client.get("/readyz")
+
+    assert (answer.status_code, answer.json()) == (503, {"database": "OperationalError", "redis": "ok"})
+
+
+def test_a_process_is_alive_whatever_else_is_away(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_ask_database", no_database)
+
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_neither_needs_a_session_or_a_key(client: Client) -> None:
+    for path in ("/healthz", "/readyz"):
+        assert "Set-Cookie" not in client.get(path).headers

@@ -8,19 +8,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import redis
-from kombu import Connection, Consumer, Producer, Queue
+from kombu import Connection
 
-from delayhub.engine import Counts, DelayQueue, EngineOptions, TimerLane
-from delayhub.errors import NotReplicated
+from delayhub.engine import Counts, DelayQueue, EngineOptions
 from delayhub.transport.hooks import hooks
-from tests.consuming import drain, keep_payloads, take_all
+from tests.consuming import take_all
 from tests.fixture_types import Stored
-from tests.waiting import wait_until
-
-
-def publish(connection: Any, body: Any = None, *, queue: str = "q", **headers: Any) -> None:
-    with connection.channel() as channel:
-        Producer(channel).publish(body, routing_key=queue, headers={"task": "t", **headers})
+from tests.integration.delayhub.transport.publishing import publish
 
 
 def bodies_of(connection: Any, queue: str = "q") -> list[Any]:
@@ -100,121 +94,3 @@ def test_an_eta_without_a_time_zone_is_in_the_apps(
 
     (listed,) = stored("q").list("waiting")
     assert listed.at_ms == int(datetime.fromisoformat(eta + offset).timestamp() * 1000)
-
-
-def test_a_queue_that_expires_leaves_no_key(connection: Any, redis_client: redis.Redis) -> None:
-    with connection.channel() as channel:
-        Queue("reply", expires=0.2, auto_delete=True, durable=False)(channel).declare()
-        Producer(channel).publish("x", routing_key="reply")
-        kept = [key for key in redis_client.keys("delayhub:*") if redis_client.pttl(key) == -1]
-
-    assert kept == []
-    wait_until(lambda: not redis_client.keys("delayhub:*"), within_seconds=5)
-
-
-def test_each_consumer_has_the_lease_it_asked_for(broker: str, stored: Stored) -> None:
-    short = Connection(broker, transport_options={"lease_seconds": 5})
-    long = Connection(broker, transport_options={"lease_seconds": 500})
-    with short, long:
-        publish(short, id="one")
-        publish(short, id="two")
-        with short.channel() as first, long.channel() as second:
-            held = [first.basic_get("q"), second.basic_get("q")]
-            ends = {listed.id: listed.at_ms for listed in stored("q").list("leased")}
-            for message in held:
-                message.ack()
-
-    assert ends["two"] - ends["one"] > 400_000
-
-
-def test_two_queues_take_turns(connection: Any) -> None:
-    for number in range(10):
-        publish(connection, ("a", number), queue="a")
-        publish(connection, ("b", number), queue="b")
-    got: list[Any] = []
-    with connection.channel() as channel:
-        consumer = Consumer(channel, [Queue("a"), Queue("b")], on_message=keep_payloads(got))
-        consumer.qos(prefetch_count=2)
-        with consumer:
-            drain(connection, until=lambda: len(got) == 20)
-
-    assert sorted(map(tuple, got)) == sorted((name, number) for name in "ab" for number in range(10))
-    assert {name for name, _ in got[:8]} == {"a", "b"}
-
-
-def test_a_publish_that_too_few_replicas_have_says_so_and_is_stored(broker: str, stored: Stored) -> None:
-    unreplicated = Connection(broker, transport_options={"wait_replicas": 1, "wait_seconds": 0.05})
-    with unreplicated, pytest.raises(NotReplicated, match="0 of 1 replicas"):
-        publish(unreplicated, id="t")
-
-    assert stored("q").count() == Counts(0, 1, 0, 0)
-
-
-def test_a_requeue_costs_a_strike_only_where_the_process_was_lost(connection: Any, stored: Stored) -> None:
-    publish(connection, id="t")
-    with connection.channel() as channel:
-        for lost, strikes in ((False, 0), (True, 1), (False, 1), (True, 2)):
-            message = channel.basic_get("q")
-            if lost:
-                channel.mark_process_lost(message.delivery_tag)
-            message.requeue()
-            assert [listed.strikes for listed in stored("q").list("ready")] == [strikes]
-
-        again = channel.basic_get("q")
-        assert again.delivery_info["redelivered"] is True
-        again.ack()
-
-
-def test_a_message_is_reported_before_it_is_dead_and_again_where_that_was_interrupted(
-    connection: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connection.transport_options |= {"max_strikes": 2, "lease_seconds": 0.2}
-    reported: list[tuple[str, str]] = []
-
-    def on_dead(message: Any, reason: str) -> None:
-        assert stored("q").count() == Counts(0, 0, 1, 0), "not dead before it is reported"
-        reported.append((message.headers["id"], reason))
-        if len(reported) == 1:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(hooks, "on_dead", on_dead)
-    publish(connection, id="t")
-    with connection.channel() as channel:
-        for _ in range(2):
-            message = channel.basic_get("q")
-            channel.mark_process_lost(message.delivery_tag)
-            message.requeue()
-
-        with pytest.raises(KeyboardInterrupt):
-            channel.basic_get("q")
-
-        def lease_ran_out() -> bool:
-            assert channel.basic_get("q") is None
-            return len(reported) > 1
-
-        wait_until(lease_ran_out, within_seconds=5)
-
-    assert reported == [("t", f"lost its process or its lease {strikes} times") for strikes in (2, 3)]
-    assert [(listed.id, listed.reason) for listed in stored("q").list("dead")] == [reported[1]]
-
-
-def test_timers_of_a_lost_process_come_back_one_by_one(connection: Any, redis_client: redis.Redis) -> None:
-    lane = TimerLane(redis_client, "timers")
-    lane.ensure("close", [("1", 1), ("2", 1)])
-    connection.transport_options["lease_seconds"] = 0.3
-    got: list[Any] = []
-
-    def on_message(message: Any) -> None:
-        got.append(message.payload[0][0])
-        if len(got) == 1:
-            message.channel.mark_process_lost(message.delivery_tag)
-            message.requeue()
-        else:
-            message.ack()
-
-    with connection.channel() as channel:
-        queue = Queue("timers", queue_arguments={"x-delayhub-task": "t.deliver"})
-        with Consumer(channel, [queue], on_message=on_message):
-            drain(connection, until=lambda: len(got) == 3)
-
-    assert got == [["1", "2"], ["1"], ["2"]]

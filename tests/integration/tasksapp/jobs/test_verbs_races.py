@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import random
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
-from typing import TypeVar
 from uuid import UUID
 
 import pytest
-from django.db import connections
 from django.utils import timezone
 
 from tasksapp import jobs
@@ -22,30 +17,15 @@ from tasksapp.models import BizType, Job, Status
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.sql.renew_leases import return_lost_leases
 from tasksapp.sql.write_outcomes import write_outcomes
+from tests.integration.tasksapp.at_once import at_once
 from tests.integration.tasksapp.claiming import claim
 from tests.job_rows import job_row
 from tests.outcomes import finished
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-T = TypeVar("T")
 
 SECOND = timedelta(seconds=1)
-
-
-def at_once(*actions: Callable[[], T]) -> list[T]:
-    """What the actions give back; they begin at the same moment, in a thread each."""
-    line = threading.Barrier(len(actions))
-
-    def act(action: Callable[[], T]) -> T:
-        try:
-            line.wait(10)
-            return action()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(actions)) as pool:
-        return list(pool.map(act, actions))
 
 
 def due_jobs(biz_type: BizType, count: int) -> list[UUID]:

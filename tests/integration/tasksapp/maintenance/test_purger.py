@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.management import CommandError
 from django.utils import timezone
 
 from delayhub.clock import Clock, SystemClock
@@ -18,19 +17,11 @@ from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
 from tasksapp.sql.purge_rows import BATCH_ROWS, Purged
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.commands import run_command
-from tests.job_rows import job_row, store_job
+from tests.integration.tasksapp.stored_jobs import ended
+from tests.job_rows import job_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
 DAY = timedelta(days=1)
-
-
-def ended(biz_type: BizType, ago: timedelta, *, status: Status = Status.SUCCEEDED, attempts: int = 1) -> Job:
-    """A job that ended so long ago."""
-    job = store_job(biz_type, status, due_in=-ago)
-    for number in range(1, attempts + 1):
-        Attempt.objects.create(job=job, number=number, started_at=job.due_at, duration_ms=1, lateness_ms=0)
-    return job
 
 
 def purge_all() -> Purged:
@@ -77,39 +68,6 @@ def test_keys_go_when_they_expire(biz_type: BizType) -> None:
 
     assert purge_all() == Purged(keys=1)
     assert IdempotencyKey.objects.get().key == "new"
-
-
-def test_the_command_says_what_it_did(make_biz_type: MakeBizType) -> None:
-    ended(make_biz_type("daily", retention=DAY), 2 * DAY, attempts=3)
-
-    assert run_command("purge_jobs") == "deleted 1 jobs, 3 attempts, 0 idempotency keys\n"
-    assert run_command("purge_jobs") == "deleted 0 jobs, 0 attempts, 0 idempotency keys\n"
-
-
-def test_a_dry_run_deletes_nothing(make_biz_type: MakeBizType) -> None:
-    ended(make_biz_type("daily", retention=DAY), 2 * DAY, attempts=3)
-    make_biz_type("hourly", retention=timedelta(hours=1))
-
-    said = run_command("purge_jobs", "--dry-run")
-
-    assert said.splitlines() == [
-        "daily: 1 jobs, 3 attempts",
-        "hourly: 0 jobs, 0 attempts",
-        "would delete 1 jobs, 3 attempts, 0 idempotency keys",
-    ]
-    assert Job.objects.count() == 1
-    assert Attempt.objects.count() == 3
-
-
-def test_one_biz_type_can_be_purged_alone(make_biz_type: MakeBizType) -> None:
-    for code in ("a", "b"):
-        ended(make_biz_type(code, retention=DAY), 2 * DAY)
-
-    run_command("purge_jobs", "--biz-type", "a")
-
-    assert Job.objects.get().biz_type.code == "b"
-    with pytest.raises(CommandError, match="there is no biz type nobody"):
-        run_command("purge_jobs", "--biz-type", "nobody")
 
 
 def many(biz_type: BizType, count: int) -> None:

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from tasksapp.jobs.creation import create
-from tasksapp.models import UNTIL_RESUMED, Attempt, BizType, Job, Status
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
 from tasksapp.sql.claim_jobs import ClaimAnswer
-from tasksapp.sql.renew_leases import renew_leases, return_lost_leases
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
+from tests.integration.tasksapp.stored_jobs import due
 from tests.outcomes import finished
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def due(code: str = "order.close", **fields: Any) -> UUID:
-    return create(code, **fields).job_id
-
-
-def return_lost(*, now: datetime) -> list[Job]:
-    return return_lost_leases(now=now, limit=100, max_system_errors=3, using="default")
 
 
 def test_a_claim_answers_for_every_id(biz_type: BizType, make_biz_type: MakeBizType) -> None:
@@ -152,95 +142,6 @@ def test_after_a_redrive_the_age_counts_anew(make_biz_type: MakeBizType) -> None
     redrive(job_id)
 
     assert len(claim(job_id).claimed) == 1
-
-
-def test_an_outcome_ends_the_job_and_logs_the_attempt(biz_type: BizType) -> None:
-    job_id, now = due(), timezone.now()
-    answer = claim(job_id)
-
-    written = write_outcomes([finished(job_id, answer.token)], now=now, worker="w1", using="default")
-
-    assert written == {job_id}
-    job, attempt = Job.objects.get(), Attempt.objects.get()
-    assert (job.status, job.attempts, job.finished_at, job.lease_until) == (Status.SUCCEEDED, 1, now, None)
-    assert (attempt.job_id, attempt.number, attempt.status_code, attempt.worker) == (job_id, 1, 204, "w1")
-    assert (attempt.response_headers, attempt.response_body) == ({"Server": "nginx"}, "ö\n")
-
-
-def test_a_retry_waits_and_a_fault_of_ours_uses_no_attempt(biz_type: BizType) -> None:
-    retried, ours, now = due(), due(), timezone.now()
-    answer = claim(retried, ours)
-    later = now + timedelta(seconds=10)
-
-    write_outcomes(
-        [
-            finished(retried, answer.token, Status.PENDING, next_run_at=later, last_error="503"),
-            finished(ours, answer.token, Status.PENDING, counted=0, system_errors=1, tried=None),
-        ],
-        now=now,
-        worker="w1",
-        using="default",
-    )
-
-    job = Job.objects.get(id=retried)
-    assert (job.status, job.attempts, job.next_run_at, job.last_error) == (Status.PENDING, 1, later, "503")
-    job = Job.objects.get(id=ours)
-    assert (job.status, job.attempts, job.system_errors, job.finished_at) == (Status.PENDING, 0, 1, None)
-    assert Attempt.objects.count() == 1
-
-
-def test_an_outcome_that_comes_after_the_lease_was_lost_changes_nothing(biz_type: BizType) -> None:
-    job_id, now = due(), timezone.now()
-    answer = claim(job_id, now=now)
-    return_lost(now=now + timedelta(hours=1))
-
-    written = write_outcomes([finished(job_id, answer.token)], now=now, worker="w1", using="default")
-
-    assert written == set()
-    assert Job.objects.get().status == Status.PENDING
-    assert not Attempt.objects.exists()
-
-
-def test_a_lease_is_renewed_by_its_holder_alone(biz_type: BizType) -> None:
-    job_id, now = due(), timezone.now()
-    answer = claim(job_id, now=now)
-    until = now + timedelta(hours=2)
-
-    assert renew_leases([(job_id, answer.token + 1, until)], using="default") == set()
-    assert renew_leases([(job_id, answer.token, until)], using="default") == {job_id}
-
-    assert Job.objects.get().lease_until == until
-    assert return_lost(now=now + timedelta(hours=1)) == []
-
-
-def test_a_lost_job_comes_back_without_using_an_attempt_until_it_was_lost_too_often(biz_type: BizType) -> None:
-    job_id, now = due(), timezone.now()
-    fates = []
-    for _ in range(3):
-        claim(job_id, now=now)
-        now += timedelta(hours=1)
-        (lost,) = return_lost(now=now)
-        now += timedelta(hours=1)
-        fates.append(
-            (lost.status, Job.objects.get().status, Job.objects.get().attempts, Job.objects.get().system_errors)
-        )
-
-    assert fates == [
-        (Status.PENDING, Status.PENDING, 0, 1),
-        (Status.PENDING, Status.PENDING, 0, 2),
-        (Status.DEAD, Status.DEAD, 0, 3),
-    ]
-
-
-def test_a_lost_job_that_may_be_sent_once_is_dead(make_biz_type: MakeBizType) -> None:
-    make_biz_type("once", guarantee="at_most_once")
-    job_id, now = due("once"), timezone.now()
-    claim(job_id)
-
-    return_lost(now=now + timedelta(hours=1))
-
-    assert Job.objects.get().status == Status.DEAD
-    assert "unknown" in Job.objects.get().last_error
 
 
 def test_a_job_of_a_celery_task_is_forwarded_once_in_a_while_and_claimed_by_its_task(

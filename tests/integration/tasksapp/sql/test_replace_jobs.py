@@ -18,6 +18,7 @@ from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.renew_leases import return_lost_leases
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
+from tests.integration.tasksapp.stored_timers import timers_ms
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,12 +28,6 @@ BizTypes = MakeBizType
 def ask(word: str = "a", *, key: str | None = "k", delay: float = 60, **fields: Any) -> Created:
     """A request of that word under that key."""
     return create("order.close", body=word, delay=delay, debounce_key=key, **fields)
-
-
-def waiting(lane: TimerLane) -> dict[str, int]:
-    """The timers, by job id: when they are due, in ms."""
-    entries: Any = lane.client.zrange(lane.keys.queue("order.close").waiting, 0, -1, withscores=True)
-    return {job_id.decode(): int(score) // 16 for job_id, score in entries}
 
 
 def test_a_pending_job_takes_the_content_of_the_later_request(biz_type: BizType, lane: TimerLane) -> None:
@@ -46,16 +41,16 @@ def test_a_pending_job_takes_the_content_of_the_later_request(biz_type: BizType,
     assert (job.body, job.biz_id, job.priority, job.max_attempts, job.version) == ('"new"', "2", 5, None, 2)
     assert job.due_at == job.next_run_at > timezone.now() + timedelta(seconds=1100)
     assert job.created_at < job.updated_at
-    assert waiting(lane) == {str(job.id): due_ms(job.due_at)}
+    assert timers_ms(lane) == {str(job.id): due_ms(job.due_at)}
 
 
 def test_the_timer_moves_earlier_and_out_of_the_window_too(biz_type: BizType, lane: TimerLane) -> None:
     ask(delay=600)
     assert ask(delay=30).armed
-    assert waiting(lane) == {str(Job.objects.get().id): due_ms(Job.objects.get().due_at)}
+    assert timers_ms(lane) == {str(Job.objects.get().id): due_ms(Job.objects.get().due_at)}
 
     assert ask(delay=100_000).armed
-    assert waiting(lane) == {}
+    assert timers_ms(lane) == {}
 
 
 @pytest.mark.parametrize("ending", ["cancel", "claim"])
@@ -145,7 +140,7 @@ def test_of_two_requests_of_one_call_with_the_same_key_the_last_wins(biz_type: B
         (False, True, made[2].job_id),
     ]
     assert set(Job.objects.values_list("body", "version")) == {('"x"', 1), ('"d"', 2)}
-    assert len(waiting(lane)) == 2
+    assert len(timers_ms(lane)) == 2
 
 
 def test_keys_of_both_kinds_in_one_call_agree_on_the_job(biz_type: BizType) -> None:
@@ -178,13 +173,13 @@ def test_a_replacement_counts_towards_the_insert_rate(make_biz_type: BizTypes) -
 
 def test_a_transaction_that_fails_takes_the_replacement_back(biz_type: BizType, lane: TimerLane) -> None:
     made = ask("old", delay=600)
-    before = waiting(lane)
+    before = timers_ms(lane)
     with transaction.atomic():
         assert ask("new", delay=60).armed is None
         transaction.set_rollback(True)
 
     assert Job.objects.get(id=made.job_id).body == '"old"'
-    assert waiting(lane) == before
+    assert timers_ms(lane) == before
 
 
 def test_a_replacement_is_one_statement(biz_type: BizType) -> None:

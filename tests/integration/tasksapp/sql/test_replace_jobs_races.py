@@ -13,7 +13,7 @@ from tasksapp import jobs
 from tasksapp.jobs.creation import Created, JobRequest, create, create_many
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_jobs import claim_jobs
-from tests.integration.tasksapp.jobs.test_verbs_races import at_once
+from tests.integration.tasksapp.at_once import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

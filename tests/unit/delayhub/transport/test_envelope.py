@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from delayhub.transport.envelope import DUE_HEADER, Unreadable, from_payload, to_entry
-from delayhub.transport.timer_message import timer_message
 
 STEPS = [0, 3, 6, 9]
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -108,10 +107,3 @@ def test_a_message_whose_lease_ran_out_is_marked_as_redelivered() -> None:
     assert again["headers"]["redelivered"] is True
     assert again["properties"]["delivery_info"]["redelivered"] is True
     assert "redelivered" not in from_payload(payload, strikes=0)["headers"]
-
-
-def test_a_timer_message_is_a_celery_task_of_its_own() -> None:
-    first, second = (timer_message("t.deliver", ["a", "b"], lane="l", now_ms=5, struck=False) for _ in range(2))
-
-    assert first["headers"]["id"] != second["headers"]["id"]
-    assert json.loads(first["body"])[:2] == [[["a", "b"]], {"lane": "l", "now_ms": 5, "struck": False}]

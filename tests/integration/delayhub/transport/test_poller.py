@@ -1,12 +1,15 @@
-"""A connection that stays open and passes nothing on is noticed, and left for another."""
+"""Which sockets are watched: those of channels that consume, with an event loop and without, until they go silent."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from queue import Empty
 from typing import Any
 
 import pytest
 import redis
 from kombu import Connection, Consumer, Producer, Queue
+from kombu.asynchronous import Hub
 
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
@@ -49,3 +52,48 @@ def test_a_consumer_leaves_a_connection_that_went_silent(
 
     assert got == ["before", "after"]
     assert DelayQueue(redis_client, "q").count() == Counts(0, 0, 0, 0)
+
+
+def test_without_an_event_loop_nothing_within_the_timeout_is_empty(connection: Any) -> None:
+    channel = connection.default_channel
+    Consumer(channel, [Queue("q")]).consume()
+
+    with pytest.raises(Empty):
+        connection.transport.cycle.get(None, timeout=0.05)
+
+
+def test_a_closed_channel_is_watched_no_more(connection: Any) -> None:
+    poller = connection.transport.cycle
+    channel = connection.channel()
+    got: list[Any] = []
+    Producer(channel).publish("x", routing_key="q")
+    Consumer(channel, [Queue("q")], on_message=keep_payloads(got)).consume()
+    drain(connection, until=lambda: bool(got))
+    assert {owner for owner, _ in poller.fds.values()} == {channel}
+
+    channel.close()
+
+    assert poller.fds == {}
+
+
+def test_an_event_loop_wakes_its_consumers_for_what_comes_and_for_what_is_due(connection: Any) -> None:
+    loop: Any = Hub()
+    got: list[Any] = []
+    channel = connection.channel()
+    Consumer(channel, [Queue("q")], on_message=keep_payloads(got)).consume()
+    connection.transport.register_with_event_loop(connection.connection, loop)
+    soon = datetime.now(UTC) + timedelta(seconds=0.1)  # noqa: TID251  an eta is made by a client's clock
+    with connection.clone() as other:
+        Producer(other.default_channel).publish("due", routing_key="q", headers={"id": "t", "eta": soon.isoformat()})
+        Producer(other.default_channel).publish("at once", routing_key="q")
+
+    def took_a_turn() -> bool:
+        loop.run_once()
+        return len(got) == 2
+
+    wait_until(took_a_turn, within_seconds=10, look_seconds=0)
+    channel.close()
+
+    assert sorted(got) == ["at once", "due"]
+    assert connection.transport.cycle.fds == {}
+    loop.close()

@@ -1,0 +1,58 @@
+"""A site's database is made ready, as often as it starts; what a person changed since stays."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from delayhub.demo.prepare import keep_admin, keep_api_key, keep_biz_type
+from delayhub.demo.samples import CLOSE_ORDER, SAMPLES, SampleBizType
+from tasksapp.access.keys import find_key
+from tasksapp.models import ApiKey, BizType
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "whsec_" + "c2VjcmV0" * 4
+
+
+def test_the_admin_can_log_in_and_keeps_a_changed_password() -> None:
+    keep_admin("admin", password="first")
+    admin = User.objects.get()
+    assert admin.is_superuser
+    assert admin.check_password("first")
+    admin.set_password("changed")
+    admin.save()
+
+    keep_admin("admin", password="first")
+
+    assert User.objects.get().check_password("changed")
+
+
+def test_the_api_key_is_the_one_that_was_given() -> None:
+    for _ in range(2):
+        keep_api_key("standalone", key="dh_" + "x" * 43)
+
+    owner = find_key("dh_" + "x" * 43)
+    assert owner is not None
+    assert ApiKey.objects.count() == 1
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.code)
+def test_a_sample_biz_type_calls_the_receiver(sample: SampleBizType) -> None:
+    keep_biz_type(sample, receiver="http://127.0.0.1:1", secret=SECRET)
+
+    made = BizType.objects.get()
+    assert (made.code, made.url) == (sample.code, f"http://127.0.0.1:1{sample.path}")
+    assert (made.max_attempts, made.signing_secret) == (sample.max_attempts, SECRET)
+    made.full_clean()
+
+
+def test_a_sample_that_a_person_changed_stays_but_for_its_address() -> None:
+    keep_biz_type(CLOSE_ORDER, receiver="http://127.0.0.1:1", secret=SECRET)
+    BizType.objects.update(name="Mine", max_attempts=9)
+
+    keep_biz_type(CLOSE_ORDER, receiver="http://127.0.0.1:2", secret="whsec_" + "b3RoZXIh" * 4)
+
+    kept = BizType.objects.get()
+    assert (kept.name, kept.max_attempts, kept.signing_secret) == ("Mine", 9, SECRET)
+    assert kept.url.startswith("http://127.0.0.1:2/")

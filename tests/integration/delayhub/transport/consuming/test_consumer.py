@@ -1,0 +1,111 @@
+"""When a channel claims: as soon as something is due, in turns, and no more often than it must."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import redis
+from kombu import Consumer, Producer, Queue
+
+from delayhub.engine import Entry
+from tests.consuming import drain, keep_payloads
+from tests.fixture_types import Stored
+from tests.integration.delayhub.transport.publishing import publish
+
+
+def test_two_queues_take_turns(connection: Any) -> None:
+    for number in range(10):
+        publish(connection, ("a", number), queue="a")
+        publish(connection, ("b", number), queue="b")
+    got: list[Any] = []
+    with connection.channel() as channel:
+        consumer = Consumer(channel, [Queue("a"), Queue("b")], on_message=keep_payloads(got))
+        consumer.qos(prefetch_count=2)
+        with consumer:
+            drain(connection, until=lambda: len(got) == 20)
+
+    assert sorted(map(tuple, got)) == sorted((name, number) for name in "ab" for number in range(10))
+    assert {name for name, _ in got[:8]} == {"a", "b"}
+
+
+def test_a_delayed_message_wakes_its_consumer_on_time(connection: Any) -> None:
+    late: list[float] = []
+    due = time.time() + 0.4  # noqa: TID251  compared with the machine's clock, which Redis shares here
+
+    def on_message(message: Any) -> None:
+        late.append(time.time() - due)  # noqa: TID251  the clock that the publisher has
+        message.ack()
+
+    with connection.channel() as channel:
+        when = datetime.fromtimestamp(due, UTC).isoformat()
+        with Consumer(channel, [Queue("q")], on_message=on_message):
+            Producer(channel).publish([], routing_key="q", headers={"id": "t", "task": "t", "eta": when})
+            drain(connection, until=lambda: bool(late))
+
+    assert 0 <= late[0] < 0.25
+
+
+def test_one_of_many_consumers_wakes_at_the_due_time_and_the_others_are_its_backstop(
+    redis_client: redis.Redis, stored: Stored
+) -> None:
+    first, second, third = stored("q"), stored("q"), stored("q")
+    now_ms = first.claim(1).now_ms
+    first.schedule([Entry("soon", now_ms + 1000)])
+
+    assert [queue.claim(1).holds_alarm for queue in (first, second, third, first)] == [True, False, False, True]
+
+    first.schedule([Entry("sooner", now_ms + 500)])
+    assert [queue.claim(1).holds_alarm for queue in (second, first)] == [True, False]
+
+
+def test_a_claim_that_leaves_work_behind_wakes_one_more_consumer_and_others_do_not(
+    redis_client: redis.Redis, stored: Stored
+) -> None:
+    queue = stored("q")
+    queue.schedule([Entry(str(number)) for number in range(5)])
+    redis_client.delete(queue.lane_keys.wake)
+
+    assert queue.claim(3).more
+    assert redis_client.lrange(queue.lane_keys.wake, 0, -1) == [b"1"]
+    redis_client.delete(queue.lane_keys.wake)
+    assert not queue.claim(3).more
+    assert not redis_client.exists(queue.lane_keys.wake)
+
+
+def test_a_bell_that_rings_while_there_is_no_credit_costs_no_time(connection: Any) -> None:
+    held: list[Any] = []
+    with connection.channel() as channel, connection.channel() as other:
+        consumer = Consumer(channel, [Queue("q")], on_message=held.append)
+        consumer.qos(prefetch_count=1)
+        with consumer:
+            Producer(other).publish(0, routing_key="q")
+            drain(connection, until=lambda: len(held) == 1)
+            for number in range(5):
+                Producer(other).publish(number, routing_key="q")
+            spent = time.process_time()
+            with pytest.raises(TimeoutError):
+                connection.drain_events(timeout=0.6)
+
+            assert time.process_time() - spent < 0.2
+        held[0].ack()
+
+
+def test_a_consumer_goes_on_when_redis_forgot_its_scripts(connection: Any, redis_client: redis.Redis) -> None:
+    got: list[Any] = []
+
+    def on_message(message: Any) -> None:
+        got.append(message.payload)
+        message.ack()
+        redis_client.script_flush()
+
+    with connection.channel() as channel, connection.channel() as other:
+        with Consumer(channel, [Queue("q")], on_message=on_message):
+            for number in range(5):
+                Producer(other).publish(number, routing_key="q")
+                redis_client.script_flush()
+            drain(connection, until=lambda: len(got) == 5)
+
+    assert got == [0, 1, 2, 3, 4]

@@ -1,0 +1,114 @@
+"""What a process holds: leases are renewed while messages are held, and acknowledgements reach Redis in the end."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+import redis
+from kombu import Connection, Consumer, Producer, Queue
+
+from delayhub.engine import Counts
+from delayhub.local.redis_server import RedisServer
+from delayhub.transport.hooks import hooks
+from tests.consuming import drain
+from tests.fixture_types import Stored
+from tests.integration.delayhub.transport.publishing import publish
+from tests.tcp_proxy import TcpProxy
+
+
+def test_an_acknowledgement_after_the_channel_is_gone_is_not_lost(broker: str, stored: Stored) -> None:
+
+    with Connection(broker) as first:
+        channel = first.channel()
+        Producer(channel).publish("slow", routing_key="q")
+        message = channel.basic_get("q")
+        running = hooks.running_tags
+        hooks.running_tags = lambda: frozenset({message.delivery_tag})
+        try:
+            channel.close()
+        finally:
+            hooks.running_tags = running
+
+        assert stored("q").count().leased == 1, "a running message keeps its lease"
+        book = first.default_channel.book
+        book.acknowledge(message.delivery_tag)
+        book.keep()
+
+    assert stored("q").count() == Counts(0, 0, 0, 0)
+
+
+def test_the_keeper_renews_what_is_held_but_not_what_is_done(connection: Any, stored: Stored) -> None:
+    with connection.channel() as channel:
+        for name in ("held", "done"):
+            Producer(channel).publish(name, routing_key="q", headers={"id": name})
+        held, done = channel.basic_get("q"), channel.basic_get("q")
+        before = {listed.id: listed.at_ms for listed in stored("q").list("leased")}
+        done.ack()
+        time.sleep(0.005)  # a lease renewed within the same ms has the same end
+        channel.book.keep()
+
+        (after,) = stored("q").list("leased")
+        assert (after.id, after.at_ms > before["held"]) == ("held", True)
+        held.ack()
+
+
+def test_an_acknowledgement_that_got_no_reply_is_sent_again(
+    redis_server: RedisServer, redis_client: redis.Redis, stored: Stored
+) -> None:
+    with TcpProxy(redis_server.port) as proxy:
+        with Connection(f"delayhub://127.0.0.1:{proxy.port}/0") as connection:
+            channel = connection.channel()
+            held: list[Any] = []
+            Producer(channel).publish("once", routing_key="q")
+            Consumer(channel, [Queue("q")], on_message=held.append).consume()
+            drain(connection, until=lambda: len(held) == 1)
+
+            assert proxy.mute() > 0
+            held[0].ack()
+            drain(connection, until=lambda: not channel.book.done)
+            assert channel.consumer.sending, "the acknowledgement is under way"
+            assert stored("q").count() == Counts(0, 0, 1, 0)
+            proxy.cut()
+            with pytest.raises(connection.connection_errors):
+                drain(connection, until=lambda: False)
+            connection.collect()
+
+            channel.book.keep()
+            assert stored("q").count() == Counts(0, 0, 0, 0)
+
+
+def test_a_message_that_is_held_too_long_is_no_longer_renewed(broker: str, stored: Stored) -> None:
+    with Connection(broker, transport_options={"max_hold_seconds": 0.2}) as connection, connection.channel() as channel:
+        Producer(channel).publish("wedged", routing_key="q")
+        message = channel.basic_get("q")
+
+        def lease_end() -> int:
+            (leased,) = stored("q").list("leased")
+            return leased.at_ms
+
+        begin = lease_end()
+        time.sleep(0.005)  # a lease renewed within the same ms has the same end
+        channel.book.keep()
+        renewed = lease_end()
+        time.sleep(0.2)  # what it may be held
+        channel.book.keep()
+
+        assert begin < renewed == lease_end()
+        message.ack()
+
+
+def test_each_consumer_has_the_lease_it_asked_for(broker: str, stored: Stored) -> None:
+    short = Connection(broker, transport_options={"lease_seconds": 5})
+    long = Connection(broker, transport_options={"lease_seconds": 500})
+    with short, long:
+        publish(short, id="one")
+        publish(short, id="two")
+        with short.channel() as first, long.channel() as second:
+            held = [first.basic_get("q"), second.basic_get("q")]
+            ends = {listed.id: listed.at_ms for listed in stored("q").list("leased")}
+            for message in held:
+                message.ack()
+
+    assert ends["two"] - ends["one"] > 400_000

@@ -1,0 +1,112 @@
+"""Messages that kombu's own Redis transport left behind come over, and ours go back; none is lost or doubled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import redis
+from kombu import Connection, Producer
+
+from delayhub.engine import Counts, Entry, Listed, Place
+from delayhub.local.redis_server import RedisServer
+from delayhub.transport import kombu_migration
+from delayhub.transport.channel import Channel
+from delayhub.transport.envelope import Unreadable
+from delayhub.transport.kombu_migration import KombuBroker, KombuCounts, entry_of, raw_of
+from tests.fixture_types import Stored
+
+DUE = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+def old(redis_server: RedisServer, redis_client: redis.Redis) -> Iterator[Any]:
+    """A connection of kombu's own transport to the same Redis."""
+    with Connection(redis_server.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ours(connection: Any) -> Channel:
+    channel: Channel = connection.default_channel
+    return channel
+
+
+def test_what_waits_in_lists_is_counted_and_moved_in_its_order(old: Any, ours: Channel) -> None:
+    for number, priority in enumerate((3, 0, 3)):
+        Producer(old.default_channel).publish(number, routing_key="q", priority=priority)
+    broker = KombuBroker(old.default_channel)
+
+    assert broker.count(["q", "other"]) == KombuCounts(3, 0)
+    assert broker.move(["q"], ours) == 3
+    assert broker.count(["q"]) == KombuCounts(0, 0)
+    assert [ours.basic_get("q", no_ack=True).payload for _ in range(3)] == [1, 0, 2]
+
+
+def test_what_a_consumer_holds_comes_over_with_its_eta(old: Any, ours: Channel, stored: Stored) -> None:
+    headers = {"id": "t", "task": "t", "eta": DUE.isoformat()}
+    Producer(old.default_channel).publish([], routing_key="q", headers=headers)
+    held = old.default_channel.basic_get("q")
+    broker = KombuBroker(old.default_channel)
+
+    assert broker.count(["q"]) == KombuCounts(0, 1)
+    assert broker.move(["q"], ours) == 1
+
+    (waiting,) = stored("q").list("waiting")
+    assert (waiting.id, waiting.at_ms) == ("t", DUE.timestamp() * 1000)
+    assert broker.count(["q"]).total == 0
+    held.channel.qos._delivered.clear()  # its consumer is gone: nothing goes back when the connection ends
+
+
+def test_a_message_that_cannot_be_read_comes_over_as_it_is(
+    old: Any, ours: Channel, redis_client: redis.Redis, stored: Stored
+) -> None:
+    redis_client.lpush("q", b"not json")
+
+    assert KombuBroker(old.default_channel).move(["q"], ours) == 1
+
+    (ready,) = stored("q").list("ready", payloads=True)
+    assert ready.payload == b"not json"
+
+
+def test_more_than_one_page_is_moved_both_ways(
+    old: Any, ours: Channel, stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kombu_migration, "BATCH", 10)
+    for number in range(35):
+        Producer(old.default_channel).publish(number, routing_key="q")
+    broker = KombuBroker(old.default_channel)
+
+    assert broker.move(["q"], ours) == 35
+    assert stored("q").count() == Counts(0, 35, 0, 0)
+    assert broker.take_back(["q"], ours) == 35
+    assert stored("q").count() == Counts(0, 0, 0, 0)
+    taken = [old.default_channel.basic_get("q", no_ack=True).payload for _ in range(35)]
+    assert taken == list(range(35))
+
+
+def test_a_message_that_waits_goes_back_with_its_eta(old: Any, ours: Channel) -> None:
+    headers = {"id": "t", "task": "t", "eta": DUE.isoformat()}
+    Producer(ours).publish([], routing_key="q", headers=headers)
+
+    assert KombuBroker(old.default_channel).take_back(["q"], ours) == 1
+
+    assert old.default_channel.basic_get("q", no_ack=True).headers["eta"] == DUE.isoformat()
+
+
+def test_what_is_unreadable_stays_and_holds_up_nothing(old: Any, ours: Channel, stored: Stored) -> None:
+    stored("q").schedule([Entry("broken", payload=b"?")])
+    Producer(ours).publish("good", routing_key="q")
+
+    assert KombuBroker(old.default_channel).take_back(["q"], ours) == 1
+
+    assert [listed.id for listed in stored("q").list("ready")] == ["broken"]
+    assert old.default_channel.basic_get("q", no_ack=True).payload == "good"
+
+
+def test_a_payload_that_is_no_message_has_no_form_for_kombu(ours: Channel) -> None:
+    with pytest.raises(Unreadable):
+        raw_of(Listed("t", 0, 0, 0, None, b"?"), Place.READY)
+    assert entry_of(b"?", ours).payload == b"?"

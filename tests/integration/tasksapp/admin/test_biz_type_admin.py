@@ -1,0 +1,120 @@
+"""Biz types in the admin: what a person may enter, and what they never see again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from tasksapp.models import BizType
+
+pytestmark = pytest.mark.django_db
+
+
+def form_of(biz_type: dict[str, Any]) -> dict[str, Any]:
+    """A biz type form with good values, apart from those given."""
+    return {
+        "code": "order.close",
+        "enabled": "on",
+        "target": "http",
+        "method": "POST",
+        "url": "https://receiver.example/hook",
+        "headers": "{}",
+        "auth": "none",
+        "timeout_seconds": "10",
+        "max_attempts": "16",
+        "backoff": "exponential",
+        "backoff_min_seconds": "10",
+        "backoff_max_seconds": "3600",
+        "backoff_factor": "2",
+        "backoff_list": "[]",
+        "jitter": "0.1",
+        "permanent_status_codes": "[]",
+        "insert_burst": "100",
+        "delivery_burst": "1",
+        "weight": "1",
+        "priority": "5",
+        "guarantee": "at_least_once",
+        "when_late": "fire",
+        "retention": "30 00:00:00",
+        "lane": "delayhub.timers",
+        **biz_type,
+    }
+
+
+def test_a_biz_type_is_made_and_its_secret_is_never_shown(person: Client) -> None:
+    secret = "whsec_" + "c2VjcmV0" * 4
+
+    answer = person.post(reverse("admin:tasksapp_biztype_add"), form_of({"signing_secret": secret}))
+
+    biz_type = BizType.objects.get()
+    assert answer.status_code == 302
+    assert biz_type.signing_secret == secret
+    assert secret not in biz_type.signing_secret_sealed
+    page = person.get(reverse("admin:tasksapp_biztype_change", args=[biz_type.pk])).content.decode()
+    assert "c2VjcmV0" not in page
+    assert biz_type.signing_secret_sealed not in page
+
+
+def test_an_empty_secret_keeps_the_old_one_and_a_new_one_rotates(person: Client) -> None:
+    old, new = ("whsec_" + text * 4 for text in ("b2xkIG9s", "bmV3IG5l"))
+    person.post(reverse("admin:tasksapp_biztype_add"), form_of({"signing_secret": old}))
+    change = reverse("admin:tasksapp_biztype_change", args=[BizType.objects.get().pk])
+
+    person.post(change, form_of({"name": "Orders"}))
+    assert (BizType.objects.get().name, BizType.objects.get().signing_secret) == ("Orders", old)
+    person.post(change, form_of({"signing_secret": new}))
+
+    biz_type = BizType.objects.get()
+    assert (biz_type.signing_secret, biz_type.previous_signing_secret) == (new, old)
+    assert biz_type.previous_secret_until is not None
+    assert biz_type.previous_secret_until > timezone.now()
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"code": "Order Close"}, "code"),
+        ({"url": ""}, "url"),
+        ({"url": "ftp://receiver.example/"}, "url"),
+        ({"url": "http://127.0.0.1/"}, "url"),
+        ({"url": "http://169.254.169.254/latest/meta-data/"}, "url"),
+        ({"url": "http://[::ffff:10.0.0.1]/"}, "url"),
+        ({"url": "http://user:password@receiver.example/"}, "url"),
+        ({"headers": '{"Host": "x"}'}, "headers"),
+        ({"headers": '{"webhook-id": "x"}'}, "headers"),
+        ({"headers": '{"X-A": "a\\r\\nb"}'}, "headers"),
+        ({"headers": "[]"}, "headers"),
+        ({"target": "celery", "task_name": ""}, "task_name"),
+        ({"backoff": "list", "backoff_list": "[]"}, "backoff_list"),
+        ({"backoff_list": '["x"]'}, "backoff_list"),
+        ({"permanent_status_codes": "[42]"}, "permanent_status_codes"),
+        ({"backoff_max_seconds": "1"}, "backoff_max_seconds"),
+        ({"signing_secret": "short"}, "signing_secret"),
+        ({"lane": "nobody"}, "lane"),
+        ({"max_attempts": "0"}, "max_attempts"),
+    ],
+)
+def test_a_bad_biz_type_is_refused_at_its_field(person: Client, fields: dict[str, Any], field: str) -> None:
+    answer = person.post(reverse("admin:tasksapp_biztype_add"), form_of(fields))
+
+    assert answer.status_code == 200
+    assert field in answer.context["adminform"].form.errors
+    assert not BizType.objects.exists()
+
+
+def test_biz_types_are_paused_and_resumed(person: Client, biz_type: BizType) -> None:
+    url = reverse("admin:tasksapp_biztype_changelist")
+
+    person.post(url, {"action": "pause", "_selected_action": [biz_type.pk]})
+    assert BizType.objects.get().is_paused
+    page = person.get(url).content.decode()
+    assert "paused" in page
+    person.post(url, {"action": "resume", "_selected_action": [biz_type.pk]})
+
+    biz_type = BizType.objects.get()
+    assert not biz_type.is_paused
+    assert biz_type.resumed_at is not None

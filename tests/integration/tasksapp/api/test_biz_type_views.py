@@ -1,0 +1,35 @@
+"""Biz types over REST, and jobs by their business key."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasksapp.models import BizType
+from tests.fixture_types import Ask
+from tests.integration.tasksapp.api.problem_documents import problem
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_jobs_are_found_and_changed_by_their_business_key(ask: Ask, biz_type: BizType) -> None:
+    first = ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42", "delay": 60}).json()
+    path = "/biz-types/order.close/jobs/42"
+
+    assert ask("GET", path).json()["id"] == first["id"]
+    assert ask("PATCH", path, {"delay": 120}).status_code == 200
+    second = ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42", "delay": 60}).json()
+    assert set(problem(ask("POST", f"{path}/cancel"), 409)["ids"]) == {first["id"], second["id"]}
+    ask("POST", f"/jobs/{second['id']}/cancel")
+    assert ask("POST", f"{path}/cancel").json()["id"] == first["id"]
+    problem(ask("POST", f"{path}/cancel"), 404)
+    assert ask("GET", path).json()["id"] == second["id"]
+
+
+def test_biz_types_show_no_secret(ask: Ask, biz_type: BizType) -> None:
+    biz_type.signing_secret = "whsec_" + "c2VjcmV0" * 4
+    biz_type.save()
+
+    shown = ask("GET", "/biz-types").content + ask("GET", "/biz-types/order.close").content
+
+    assert b"whsec" not in shown
+    assert b"c2VjcmV0" not in shown

@@ -1,0 +1,98 @@
+"""``install(app)``: what a Celery app gains, and what the transport asks it from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from celery import Celery
+from celery.worker import state
+from kombu import Connection
+
+import delayhub
+from delayhub.celery_support import install as module
+from delayhub.celery_support.control import Control
+from delayhub.celery_support.install import install, running_tags
+from delayhub.transport.hooks import Hooks
+from delayhub.transport.transport import Transport
+
+
+@pytest.fixture
+def hooks(monkeypatch: pytest.MonkeyPatch) -> Hooks:
+    """The process' hooks, as new."""
+    made = Hooks()
+    monkeypatch.setattr(module, "hooks", made)
+    return made
+
+
+@pytest.fixture
+def app(hooks: Hooks) -> Iterator[Celery]:
+    made = Celery("shop", broker="delayhub://127.0.0.1:1/0", set_as_current=False)
+    yield made
+    made.close()
+
+
+def test_it_gives_the_same_app_back() -> None:
+    made = Celery("shop", set_as_current=False)
+
+    assert delayhub.install(made) is made
+    made.close()
+
+
+def test_the_schemes_are_known_and_the_control_is_ours_even_if_it_was_used_before(app: Celery) -> None:
+    assert type(app.control) is not Control
+
+    install(app)
+
+    assert type(app.control) is Control
+    assert Connection("delayhub://").get_transport_cls() is Transport
+
+
+def test_a_worker_checks_its_broker_and_makes_our_requests(app: Celery) -> None:
+    install(app)
+    install(app)  # twice does no harm
+
+    assert {step.__name__ for step in app.steps["consumer"]} == {"StartupChecks", "MakeOurRequests"}
+
+
+def test_etas_without_a_time_zone_are_in_the_apps_as_it_is_when_they_are_read(app: Celery, hooks: Hooks) -> None:
+    install(app)
+    app.conf.update(timezone="Europe/Berlin", enable_utc=False)
+
+    assert hooks.naive_zone() == ZoneInfo("Europe/Berlin")
+
+
+def test_a_revoked_message_is_revoked_in_the_worker_that_gets_it(
+    app: Celery, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "revoked", set())
+    install(app)
+    hooks.on_revoked = state.revoked.add
+
+    hooks.on_revoked("task-1")
+
+    assert "task-1" in state.revoked
+
+
+@pytest.mark.parametrize(
+    ("should_terminate", "tags"),
+    [
+        (None, {"7"}),
+        # a warm shutdown lets tasks end; False is its exit code 0
+        (False, {"7"}),
+        # at a cold one they are about to be killed
+        (True, set()),
+        (15, set()),
+    ],
+)
+def test_what_runs_outlives_its_connection_unless_it_is_about_to_be_killed(
+    should_terminate: Any, tags: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = SimpleNamespace(message=SimpleNamespace(delivery_tag="7"))
+    monkeypatch.setattr(state, "active_requests", [request])
+    monkeypatch.setattr(state, "should_terminate", should_terminate)
+
+    assert running_tags() == tags

@@ -1,0 +1,113 @@
+"""What the demo asks of the API, and what it shows meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+from rich.console import Console
+
+from delayhub.client.async_client import ApiClient
+from delayhub.demo import demo
+from delayhub.demo.scenario import Change, PlannedJob, plan
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PLANNED = plan(jobs=60, seconds=5, now=NOW, run="r")
+
+
+class Asked:
+    """Answers as the API does, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.created: list[dict[str, Any]] = []
+        self.bulks: list[int] = []
+        self.moved: dict[str, str] = {}
+        self.cancelled: list[str] = []
+
+    async def create(self, job: dict[str, Any]) -> dict[str, Any]:
+        self.created.append(job)
+        return {**job, "id": f"id-{len(self.created)}"}
+
+    async def create_many(self, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        self.bulks.append(len(jobs))
+        return [await self.create(job) for job in jobs]
+
+    async def move(self, job_id: str, *, due_at: str) -> None:
+        self.moved[job_id] = due_at
+
+    async def cancel(self, job_id: str) -> None:
+        self.cancelled.append(job_id)
+
+    async def newest(self) -> AsyncIterator[dict[str, Any]]:
+        for number in range(1_000, 0, -1):
+            yield {"id": f"id-{number}", "biz_type": "order.close", "status": "pending"}
+
+
+@pytest.fixture
+def api() -> Asked:
+    return Asked()
+
+
+def create(api: Asked) -> dict[str, PlannedJob]:
+    return asyncio.run(demo.create(cast("ApiClient", api), PLANNED))
+
+
+def test_every_job_is_created_once_with_its_key_and_time(api: Asked) -> None:
+    created = create(api)
+
+    assert sorted(job.biz_id for job in created.values()) == sorted(job.biz_id for job in PLANNED)
+    wanted = {job.biz_id: (job.biz_type.code, job.due_at.isoformat()) for job in PLANNED}
+    assert {job["biz_id"]: (job["biz_type"], job["due_at"]) for job in api.created} == wanted
+
+
+def test_jobs_that_are_left_alone_are_created_in_bulks(api: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "BULK", 20)
+
+    create(api)
+
+    assert max(api.bulks) == 20
+    assert sum(api.bulks) == sum(job.change is Change.NONE for job in PLANNED)
+
+
+def test_what_is_planned_is_done_to_each(api: Asked) -> None:
+    created = create(api)
+
+    assert {created[job_id].change for job_id in api.cancelled} == {Change.CANCEL}
+    assert {created[job_id].change for job_id in api.moved} == {Change.PUT_OFF, Change.BRING_FORWARD}
+    for job_id, due_at in api.moved.items():
+        moved_to = created[job_id].moved_to
+        assert moved_to is not None
+        assert due_at == moved_to.isoformat()
+
+
+def test_rows_are_read_until_those_of_the_run_are_there(api: Asked) -> None:
+    created = {f"id-{number}": PLANNED[0] for number in (7, 999)}
+
+    rows = asyncio.run(demo.rows_of(cast("ApiClient", api), created))
+
+    assert set(rows) == set(created)
+
+
+def test_the_table_counts_jobs_by_biz_type_and_status() -> None:
+    rows = {str(n): {"biz_type": "order.close", "status": "dead" if n < 3 else "pending"} for n in range(10)}
+    console = Console(record=True, width=100, file=None, quiet=False)
+
+    with console.capture() as shown:
+        console.print(demo.by_biz_type(rows))
+
+    (line,) = [line for line in shown.get().splitlines() if "order.close" in line]
+    assert [cell.strip() for cell in line.strip("│").split("│")] == ["order.close", "7", "", "", "3", ""]
+
+
+def test_the_changes_are_told_in_a_sentence() -> None:
+    assert demo.changes(PLANNED) == "6 cancelled, 6 moved later, 6 moved earlier"
+
+
+def test_a_sample_that_was_changed_is_named_with_the_way_out() -> None:
+    message = str(demo.SampleChanged(["order.close is paused", "invoice.push is disabled"]))
+
+    assert message.startswith("the demo cannot begin: order.close is paused; invoice.push is disabled: change that")
+    assert "--data" in message

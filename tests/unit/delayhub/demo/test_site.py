@@ -1,0 +1,68 @@
+"""A site before it starts: its addresses, its secrets, and the environment of its processes."""
+
+from __future__ import annotations
+
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from delayhub.demo.site import Site, SiteOptions, require_free
+from delayhub.errors import PortTaken
+from delayhub.local.redis_server import free_port
+
+
+def site_in(folder: Path, **settings: str) -> Site:
+    return Site(SiteOptions(data_dir=folder, settings=settings, web_port=8123))
+
+
+def test_a_port_that_was_asked_for_is_used_and_others_are_free_ones(tmp_path: Path) -> None:
+    site = site_in(tmp_path)
+
+    assert site.url == "http://127.0.0.1:8123"
+    assert site.receiver_url == f"http://127.0.0.1:{site.receiver_port}"
+    require_free(site.receiver_port)
+
+
+def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        with pytest.raises(PortTaken, match=f"port {port}"), Site(SiteOptions(data_dir=tmp_path, redis_port=port)):
+            pass
+
+    assert [file.name for file in tmp_path.iterdir() if file.name == "redis"] == []
+
+
+def test_secrets_are_kept_in_its_folder_for_its_owner_alone(tmp_path: Path) -> None:
+    first, again = site_in(tmp_path), site_in(tmp_path)
+
+    for name in ("api_key", "admin_password", "signing_secret"):
+        assert getattr(first, name) == getattr(again, name)
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+    assert first.api_key.startswith("dh_")
+    assert first.signing_secret.startswith("whsec_")
+
+
+def test_its_processes_use_its_folder_and_its_redis_whatever_the_caller_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELAYHUB_BROKER_URL", "delayhub://elsewhere:6379/0")
+    site = site_in(tmp_path, DELAYHUB_LEASE_SECONDS="3", DELAYHUB_DATA_DIR="/elsewhere")
+    site.redis.port = free_port()
+
+    found = site.environment
+
+    assert found["DELAYHUB_BROKER_URL"] == f"delayhub://127.0.0.1:{site.redis.port}/0"
+    assert found["DELAYHUB_DATA_DIR"] == str(tmp_path)
+    assert found["DELAYHUB_LEASE_SECONDS"] == "3"
+
+
+def test_redis_keeps_its_data_and_services_end_in_the_opposite_order_of_their_start(tmp_path: Path) -> None:
+    site = site_in(tmp_path)
+
+    assert site.redis.append_only
+    assert site.redis.data_dir == tmp_path / "redis"
+    with site.folder:
+        assert [service.name for service in site.services] == ["receiver", "web server", "worker"]

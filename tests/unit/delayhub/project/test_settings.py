@@ -1,0 +1,112 @@
+"""The settings of the ready-made project: what the environment says, and what is so without it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+from unittest.mock import patch
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from delayhub.project import settings as imported
+
+
+def settings_with(folder: Path, **variables: str) -> ModuleType:
+    """The settings module as a process with these ``DELAYHUB_*`` variables gets it."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("DELAYHUB_")}
+    own |= {"DELAYHUB_DATA_DIR": str(folder), **{f"DELAYHUB_{name}": value for name, value in variables.items()}}
+    spec = importlib.util.spec_from_file_location("settings_of_a_test", imported.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    with patch.dict(os.environ, own, clear=True):
+        spec.loader.exec_module(module)
+    return module
+
+
+def test_without_a_variable_it_runs_on_this_machine(tmp_path: Path) -> None:
+    found = settings_with(tmp_path)
+
+    assert found.DATABASES["default"]["NAME"] == f"{tmp_path}/delayhub.sqlite3"
+    assert (tmp_path / "secret_key").read_text() == found.SECRET_KEY
+    assert found.BROKER_URL == "delayhub://127.0.0.1:6379/0"
+    assert (found.DEBUG, found.ALLOWED_HOSTS) == (False, ["127.0.0.1", "localhost", "[::1]"])
+
+
+def test_the_secret_key_is_the_same_at_every_start(tmp_path: Path) -> None:
+    assert settings_with(tmp_path).SECRET_KEY == settings_with(tmp_path).SECRET_KEY
+    assert settings_with(tmp_path, SECRET_KEY="given").SECRET_KEY == "given"
+
+
+def test_https_is_one_switch(tmp_path: Path) -> None:
+    off, on = settings_with(tmp_path), settings_with(tmp_path, HTTPS="1", HSTS_SECONDS="60")
+    names = ("SECURE_SSL_REDIRECT", "SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE")
+
+    assert [getattr(off, name) for name in names] == [False] * 3
+    assert [getattr(on, name) for name in names] == [True] * 3
+    assert (off.SECURE_HSTS_SECONDS, on.SECURE_HSTS_SECONDS) == (0, 60)
+
+
+def test_a_proxy_is_trusted_only_where_that_is_said(tmp_path: Path) -> None:
+    assert not hasattr(settings_with(tmp_path), "SECURE_PROXY_SSL_HEADER")
+    trusting = settings_with(tmp_path, TRUST_PROXY="yes")
+
+    assert trusting.SECURE_PROXY_SSL_HEADER == ("HTTP_X_FORWARDED_PROTO", "https")
+
+
+def test_health_checks_are_not_redirected_to_https(tmp_path: Path) -> None:
+    import re
+
+    exempt = settings_with(tmp_path).SECURE_REDIRECT_EXEMPT
+
+    assert [bool(re.search(exempt[0], path)) for path in ("healthz", "admin/healthz")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("url", "engine"),
+    [("postgresql://u:p@db.example/hub", "postgresql"), ("sqlite:////srv/hub.sqlite3", "sqlite3")],
+)
+def test_connections_are_kept_and_checked(
+    url: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "mkdir", lambda *_, **__: None)
+    config = settings_with(tmp_path, SECRET_KEY="k", DATABASE_URL=url).DATABASES["default"]
+
+    assert config["ENGINE"] == f"django.db.backends.{engine}"
+    assert (config["CONN_MAX_AGE"], config["CONN_HEALTH_CHECKS"]) == (60, True)
+
+
+def test_sqlite_takes_many_writers(tmp_path: Path) -> None:
+    options = settings_with(tmp_path).DATABASES["default"]["OPTIONS"]
+
+    assert options["transaction_mode"] == "IMMEDIATE"
+    assert "journal_mode=WAL" in options["init_command"]
+
+
+def test_each_lane_is_a_queue_whose_timers_the_deliver_task_gets(tmp_path: Path) -> None:
+    found = settings_with(tmp_path, LANES="delayhub.timers, slow")
+
+    tasks, *lanes = found.CELERY_TASK_QUEUES
+    assert tasks.name == found.CELERY_TASK_DEFAULT_QUEUE
+    assert [lane.name for lane in lanes] == ["delayhub.timers", "slow"] == found.DELAYHUB["LANES"]
+    assert {lane.queue_arguments["x-delayhub-task"] for lane in lanes} == {"tasksapp.deliver"}
+
+
+def test_a_task_is_acknowledged_when_it_is_done(tmp_path: Path) -> None:
+    found = settings_with(tmp_path)
+
+    assert found.CELERY_TASK_ACKS_LATE
+    assert found.CELERY_TASK_REJECT_ON_WORKER_LOST
+    assert found.CELERY_ACCEPT_CONTENT == ["json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("NEAR_WINDOW_SECONDS", "9"), ("LEASE_SECONDS", "soon"), ("LOG_FORMAT", "xml"), ("DEBUG", "perhaps")],
+)
+def test_a_variable_that_cannot_work_is_named_at_the_start(name: str, value: str, tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"DELAYHUB_{name} must be"):
+        settings_with(tmp_path, **{name: value})

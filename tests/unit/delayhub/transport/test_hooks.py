@@ -1,0 +1,31 @@
+"""What the transport asks of a process that has not been told anything: answers that fit a plain kombu consumer."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from delayhub.transport.hooks import Hooks
+
+
+def test_without_celery_an_eta_without_a_time_zone_is_in_utc() -> None:
+    assert Hooks().naive_zone() is UTC
+
+
+def test_without_celery_no_message_outlives_its_connection() -> None:
+    assert Hooks().running_tags() == frozenset()
+
+
+def test_without_celery_news_of_revoked_and_dead_messages_goes_nowhere() -> None:
+    hooks = Hooks()
+
+    hooks.on_revoked("task-1")
+    hooks.on_dead(object(), "lost its process")
+
+
+def test_each_part_can_be_filled_in() -> None:
+    heard: list[str] = []
+    hooks = Hooks(running_tags=lambda: frozenset({"7"}), on_revoked=heard.append)
+
+    hooks.on_revoked("task-1")
+
+    assert (hooks.running_tags(), heard) == (frozenset({"7"}), ["task-1"])

@@ -1,0 +1,61 @@
+"""The transport's options, as a Celery project writes them into ``broker_transport_options``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from delayhub.engine import EngineOptions
+from delayhub.errors import OptionError
+from delayhub.transport.options import OWN_OPTIONS, REPORT_ATTEMPTS, TransportOptions
+
+
+def test_our_options_are_taken_from_among_kombus() -> None:
+    found = TransportOptions.of(
+        {"lease_seconds": 5, "wait_replicas": 1, "visibility_timeout": 3600, "global_keyprefix": "shop:"}
+    )
+
+    assert found == TransportOptions(lease_seconds=5, wait_replicas=1, key_prefix="shop:")
+
+
+def test_every_option_of_ours_can_be_given() -> None:
+    given: dict[str, Any] = {
+        "lease_seconds": 1,
+        "max_strikes": 2,
+        "max_hold_seconds": 3,
+        "check_redis": False,
+        "wait_replicas": 4,
+        "wait_seconds": 5,
+    }
+
+    found = TransportOptions.of(given)
+
+    assert set(given) == set(OWN_OPTIONS)
+    assert {name: getattr(found, name) for name in OWN_OPTIONS} == given
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lease_seconds", 0),
+        ("max_strikes", 0),
+        ("max_hold_seconds", 0),
+        ("wait_replicas", -1),
+        # Redis would wait for ever
+        ("wait_seconds", 0),
+    ],
+)
+def test_an_option_that_cannot_work_is_named_with_its_value(name: str, value: float) -> None:
+    with pytest.raises(OptionError, match=f"{name} must (not )?be (positive|negative), got {value}"):
+        TransportOptions.of({name: value})
+
+
+def test_a_message_may_be_held_for_ever_unless_it_is_said() -> None:
+    assert TransportOptions().max_hold_seconds is None
+
+
+def test_the_engine_leaves_some_claims_for_the_report_that_a_message_is_dead() -> None:
+    engine = TransportOptions(lease_seconds=5, max_strikes=2, key_prefix="shop:").engine()
+
+    assert engine == EngineOptions(key_prefix="shop:", lease_seconds=5, max_strikes=2 + REPORT_ATTEMPTS)

@@ -1,0 +1,24 @@
+"""The Django app: what a project gets with ``INSTALLED_APPS += ["tasksapp"]``."""
+
+from __future__ import annotations
+
+from django.apps import apps
+from django.core.checks.registry import registry
+
+from delayhub.celery_support.job_store import job_store
+
+
+def test_its_label_and_its_keys_are_fixed_since_migrations_depend_on_them() -> None:
+    config = apps.get_app_config("tasksapp")
+
+    assert (config.label, config.default_auto_field) == ("tasksapp", "django.db.models.BigAutoField")
+
+
+def test_its_system_checks_are_registered() -> None:
+    known = {check.__name__ for check in [*registry.registered_checks, *registry.deployment_checks]}
+
+    assert {"check_options", "check_encryption_keys", "check_databases"} <= known
+
+
+def test_delayed_tasks_are_kept_in_its_tables() -> None:
+    assert type(job_store()).__module__ == "tasksapp.task_backends.delayed_task"
