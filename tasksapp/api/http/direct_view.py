@@ -17,7 +17,7 @@ View = Callable[..., HttpResponse]
 def direct_view(answer: Callable[[HttpRequest], HttpResponse], *, view: Any) -> View:
     """A view that answers POSTs with ``answer``, and leaves all other methods to ``view``.
 
-    A POST skips content negotiation and REST framework's response: 11 µs of the 400 that a create costs. The view set's
+    A POST skips content negotiation and REST framework's response: 12 µs of the 400 that a create costs. The view set's
     authentication, permissions and throttles apply to it as to any other request, and so does its exception handler.
 
     Args:
