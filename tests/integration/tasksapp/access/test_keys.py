@@ -1,4 +1,4 @@
-"""Keys are shown once, and found again only by whoever has one."""
+"""A key is shown once, and its row is found by the whole key only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A direct view asks what REST framework's dispatch asks: whoever replaces a class of the view set sees creates too."""
+"""A direct view asks the view set's authentication, permissions and throttles, as REST framework's dispatch does."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rest_framework.throttling import BaseThrottle
 
 from tasksapp.access.callers import Caller
 from tasksapp.api.http.direct_view import direct_view
+from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.job_views import JobViews
 from tasksapp.models import BizType, Job
 
@@ -39,7 +40,7 @@ def test_a_permission_of_the_view_set_decides_on_creates(
             asked.append((request.user, request.method, view.action))
             return False
 
-    monkeypatch.setattr(JobViews, "permission_classes", [Never])
+    monkeypatch.setattr(ApiViewSet, "permission_classes", [Never])
     answer = ask("POST", path, body)
 
     assert (answer.status_code, answer["Content-Type"]) == (403, "application/problem+json")
