@@ -1,54 +1,145 @@
-"""The cache of biz types: how old what it gives may be."""
+"""Biz types for the hot paths: read once, and again after a second or an edit; a rollback leaves nothing behind."""
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
-from tasksapp.biz_types.cache import FRESH_SECONDS, BizTypeCache
+from delayhub.testing import MovableClock
+from tasksapp.biz_types.cache import FRESH_SECONDS, LONGEST_TRANSACTION, BizTypeCache, biz_type_cache
 from tasksapp.models import BizType
-from tests.standing_clock import StandingClock
+from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_an_edit_of_another_process_is_seen_after_a_second(biz_type: BizType, django_assert_num_queries: Any) -> None:
-    clock = StandingClock()
-    cache = BizTypeCache(clock)
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock()
+
+
+@pytest.fixture
+def cache(clock: MovableClock) -> BizTypeCache:
+    return BizTypeCache(clock)
+
+
+def names(found: dict[str, BizType]) -> dict[str, str]:
+    return {code: biz_type.name for code, biz_type in found.items()}
+
+
+def test_codes_that_exist_are_found(cache: BizTypeCache, biz_type: BizType, make_biz_type: MakeBizType) -> None:
+    make_biz_type("other")
+
+    assert set(cache.find({"order.close", "other", "nobody"}, using="default")) == {"order.close", "other"}
+
+
+def test_a_biz_type_is_read_once_a_second(
+    cache: BizTypeCache, clock: MovableClock, biz_type: BizType, django_assert_num_queries: Any
+) -> None:
+    with django_assert_num_queries(1):
+        for _ in range(3):
+            cache.find({"order.close"}, using="default")
+    clock.advance(seconds=FRESH_SECONDS + 0.1)
+
+    with django_assert_num_queries(1):
+        cache.find({"order.close"}, using="default")
+
+
+def test_only_what_is_missing_is_read(
+    cache: BizTypeCache, biz_type: BizType, make_biz_type: MakeBizType, django_assert_num_queries: Any
+) -> None:
+    make_biz_type("other")
+    first = cache.find({"order.close"}, using="default")["order.close"]
+
+    with django_assert_num_queries(1):
+        found = cache.find({"order.close", "other"}, using="default")
+
+    assert found["order.close"] is first
+
+
+def test_a_code_that_does_not_exist_is_asked_for_each_time(cache: BizTypeCache, make_biz_type: MakeBizType) -> None:
+    assert cache.find({"order.close"}, using="default") == {}
+    make_biz_type("order.close")
+
+    assert set(cache.find({"order.close"}, using="default")) == {"order.close"}
+
+
+def test_an_edit_by_another_process_is_seen_after_a_second(
+    cache: BizTypeCache, clock: MovableClock, biz_type: BizType
+) -> None:
     cache.find({"order.close"}, using="default")
-    BizType.objects.update(name="Orders")  # without the signals that an edit of this process sends
+    BizType.objects.update(name="edited")  # no signal comes from elsewhere
 
+    assert names(cache.find({"order.close"}, using="default")) == {"order.close": ""}
+    clock.advance(seconds=FRESH_SECONDS + 0.1)
+    assert names(cache.find({"order.close"}, using="default")) == {"order.close": "edited"}
+
+
+def test_an_edit_by_this_process_is_seen_at_once(biz_type: BizType) -> None:
+    biz_type_cache.find({"order.close"}, using="default")
+    biz_type.name = "edited"
+    biz_type.save()
+
+    assert names(biz_type_cache.find({"order.close"}, using="default")) == {"order.close": "edited"}
+
+
+def test_a_deleted_one_is_gone_at_once(biz_type: BizType) -> None:
+    biz_type_cache.find({"order.close"}, using="default")
+    biz_type.delete()
+
+    assert biz_type_cache.find({"order.close"}, using="default") == {}
+
+
+def test_what_a_transaction_made_is_not_kept_for_others(cache: BizTypeCache, db: None) -> None:
+    with transaction.atomic():
+        BizType.objects.create(code="order.close")
+        assert set(cache.find({"order.close"}, using="default")) == {"order.close"}
+        transaction.set_rollback(True)
+
+    assert cache.find({"order.close"}, using="default") == {}
+
+
+def test_what_is_older_than_any_transaction_is_kept_in_one_too(
+    cache: BizTypeCache, biz_type: BizType, django_assert_num_queries: Any
+) -> None:
+    BizType.objects.update(created_at=timezone.now() - 2 * LONGEST_TRANSACTION)
+    with transaction.atomic():
+        cache.find({"order.close"}, using="default")
+
+        with django_assert_num_queries(0):
+            cache.find({"order.close"}, using="default")
+
+
+def test_a_job_gets_its_biz_type_as_it_was_at_the_claim_or_later(
+    cache: BizTypeCache, biz_type: BizType, django_assert_num_queries: Any
+) -> None:
+    first = cache.as_of(biz_type.id, edited_at=biz_type.updated_at, using="default")
     with django_assert_num_queries(0):
-        assert cache.find({"order.close"}, using="default")["order.close"].name == ""
-    clock.seconds += FRESH_SECONDS
-    assert cache.find({"order.close"}, using="default")["order.close"].name == "Orders"
+        assert cache.as_of(biz_type.id, edited_at=biz_type.updated_at - timedelta(days=1), using="default") is first
+    biz_type.name = "edited"
+    biz_type.save()
+
+    assert cache.as_of(biz_type.id, edited_at=biz_type.updated_at, using="default").name == "edited"
 
 
-def test_what_does_not_exist_is_looked_up_each_time(biz_type: BizType) -> None:
-    cache = BizTypeCache()
-
-    assert cache.find({"order.close", "later"}, using="default").keys() == {"order.close"}
-    BizType.objects.create(code="later", url="https://shop.example/hooks")
-    assert cache.find({"order.close", "later"}, using="default").keys() == {"order.close", "later"}
-
-
-def test_a_later_edit_is_read_and_an_earlier_one_is_known(biz_type: BizType, django_assert_num_queries: Any) -> None:
-    cache = BizTypeCache()
-    cache.as_of(biz_type.id, edited_at=biz_type.updated_at, using="default")
-    later = timezone.now() + timedelta(seconds=1)
-    BizType.objects.update(name="Orders", updated_at=later)
-
-    with django_assert_num_queries(0):
-        assert cache.as_of(biz_type.id, edited_at=biz_type.updated_at, using="default").name == ""
-    assert cache.as_of(biz_type.id, edited_at=later, using="default").name == "Orders"
-
-
-def test_a_deleted_biz_type_is_an_error(biz_type: BizType) -> None:
-    biz_type_id, edited_at = biz_type.id, biz_type.updated_at
+def test_a_deleted_biz_type_has_no_edit(cache: BizTypeCache, biz_type: BizType) -> None:
+    edited_at, deleted = biz_type.updated_at, biz_type.id
     biz_type.delete()
 
     with pytest.raises(BizType.DoesNotExist):
-        BizTypeCache().as_of(biz_type_id, edited_at=edited_at, using="default")
+        cache.as_of(deleted, edited_at=edited_at, using="default")
+
+
+def test_a_forked_child_reads_by_itself_though_its_parent_held_the_lock(biz_type: BizType) -> None:
+    biz_type_cache.find({"order.close"}, using="default")
+    with biz_type_cache._lock:
+        child = os.fork()
+        if not child:
+            os._exit(0 if biz_type_cache._lock.acquire(timeout=5) and not biz_type_cache._by_code else 1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,4 +1,4 @@
-"""The insert rate of a biz type holds for all processes, and for none while Redis is away."""
+"""How many new jobs a biz type takes: counted in Redis for all processes, and not counted without it."""
 
 from __future__ import annotations
 
@@ -9,31 +9,39 @@ import pytest
 from tasksapp.biz_types.insert_limit import AllowedInserts, allow_inserts
 from tasksapp.models import BizType
 
-pytestmark = pytest.mark.django_db
+
+def biz_type(**fields: Any) -> BizType:
+    return BizType(code="order.close", **fields)
 
 
-@pytest.fixture
-def limited(biz_type: BizType) -> BizType:
-    biz_type.insert_rate, biz_type.insert_burst = 0.01, 3
-    return biz_type
+def test_without_a_rate_all_are_allowed() -> None:
+    assert allow_inserts(biz_type(), count=10_000) == AllowedInserts(10_000, None)
 
 
-def test_a_biz_type_without_a_rate_takes_all(biz_type: BizType) -> None:
-    assert allow_inserts(biz_type, count=1_000) == AllowedInserts(1_000, None)
+def test_up_to_the_burst_are_allowed_at_once_and_the_rest_is_told_when() -> None:
+    limited = biz_type(insert_rate=0.5, insert_burst=3)
+
+    first = allow_inserts(limited, count=2)
+    second = allow_inserts(limited, count=2)
+    third = allow_inserts(limited, count=1)
+
+    assert first == AllowedInserts(2, None)
+    assert second.count == 1
+    assert third.count == 0
+    for refusal in (second.refusal, third.refusal):
+        assert refusal is not None
+        assert 0 < refusal.retry_after_seconds <= 2
 
 
-def test_what_is_over_the_rate_is_refused_until_a_time(limited: BizType) -> None:
-    assert allow_inserts(limited, count=2) == AllowedInserts(2, None)
+def test_each_biz_type_has_a_rate_of_its_own() -> None:
+    allow_inserts(biz_type(insert_rate=0.5, insert_burst=1), count=1)
+    other = BizType(code="other", insert_rate=0.5, insert_burst=1)
 
-    count, refusal = allow_inserts(limited, count=5)
-
-    assert count == 1
-    assert refusal is not None
-    assert refusal.biz_type == "order.close"
-    assert 0 < refusal.retry_after_seconds <= 100
+    assert allow_inserts(other, count=1).refusal is None
 
 
-def test_all_are_taken_while_redis_is_away(limited: BizType, settings: Any) -> None:
+def test_without_redis_all_are_allowed_and_that_is_logged(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
 
-    assert allow_inserts(limited, count=1_000) == AllowedInserts(1_000, None)
+    assert allow_inserts(biz_type(insert_rate=0.5, insert_burst=1), count=9) == AllowedInserts(9, None)
+    assert "insert rate not counted" in caplog.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,6 +16,7 @@ from tasksapp.delivery.fair_queue import Caps
 from tasksapp.delivery.outcome_writer import OutcomeWriter
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Returned
 from tests.callbacks import CLOCK, numbered_callback
+from tests.unit.tasksapp.delivery.books import Books
 
 
 @dataclass
@@ -56,41 +57,9 @@ class Obedient:
             assert self.changed.wait_for(done, 20)
 
 
-@dataclass
-class Books:
-    """What the writer wrote."""
-
-    results: list[CallbackResult] = field(default_factory=list)
-    renewals: int = 0
-    refusals: int = 0
-    poison: str = ""
-
-    def write(self, results: Sequence[CallbackResult]) -> None:
-        if any(result.callback.job_id == self.poison for result in results):
-            raise OverflowError("this outcome cannot be written")
-        if self.refusals:
-            self.refusals -= 1
-            raise RuntimeError("the database is away")
-        self.results += results
-
-    def renew(self, callbacks: Sequence[Callback]) -> None:
-        self.renewals += len(callbacks)
-
-    def outcome_of(self, one: Callback) -> object:
-        return next(result.outcome for result in self.results if result.callback is one)
-
-
 @contextmanager
 def running(sender: Obedient, books: Books, caps: Caps | None = None) -> Iterator[tuple[Dispatcher, OutcomeWriter]]:
-    writer = OutcomeWriter(
-        write=books.write,
-        renew=books.renew,
-        close=lambda: None,
-        clock=CLOCK,
-        flush_size=10,
-        flush_seconds=0.001,
-        renew_seconds=20,
-    )
+    writer = books.writer()
     dispatcher = Dispatcher(lambda: sender, writer=writer, caps=caps, clock=CLOCK)
     dispatcher.start()
     try:
@@ -198,48 +167,3 @@ def test_at_shutdown_what_is_open_too_long_is_cut_off(*, once: bool, outcome: ob
         sender.wait_until(lambda: bool(sender.open))
 
     assert books.outcome_of(one) == outcome
-
-
-def test_outcomes_that_the_database_refused_are_written_later() -> None:
-    sender, books = Obedient(), Books(refusals=1)
-    jobs = [numbered_callback(n) for n in range(3)]
-
-    with running(sender, books) as (dispatcher, writer):
-        dispatcher.hand_over(jobs)
-        assert writer.wait_until_idle(20)
-
-    assert {result.callback.job_id for result in books.results} == {job.job_id for job in jobs}
-
-
-def test_an_outcome_that_cannot_be_written_holds_up_no_other() -> None:
-    sender, books = Obedient(), Books(poison="close-3")
-
-    with running(sender, books) as (dispatcher, writer):
-        dispatcher.hand_over([numbered_callback(n) for n in range(8)])
-        with writer._changed:
-            assert writer._changed.wait_for(lambda: writer.held == 1, 20)
-
-    written = [result.callback.job_id for result in books.results]
-    assert sorted(written) == [f"close-{n}" for n in range(8) if n != 3]
-
-
-def test_leases_are_renewed_until_the_outcome_is_written() -> None:
-    books = Books()
-    writer = OutcomeWriter(
-        write=books.write,
-        renew=books.renew,
-        close=lambda: None,
-        clock=CLOCK,
-        flush_size=10,
-        flush_seconds=0.001,
-        renew_seconds=0.0,
-    )
-    one = numbered_callback(1)
-    writer.take([one], room=10)
-
-    assert writer.run_once()
-    writer.report(CallbackResult(callback=one, outcome=Delivered()))
-    assert writer.run_once()
-    assert writer.run_once()
-
-    assert books.renewals == 1

@@ -1,18 +1,17 @@
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from tasksapp.jobs import completion
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Status
-from tasksapp.sql.claim_jobs import ClaimedJob
 from tasksapp.sql.write_outcomes import Tried
+from tests.claimed_jobs import CLAIMED_AT, claimed_job
 from tests.outcomes import tried
 
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+NOW = CLAIMED_AT
 TOKEN = 77
 
 
@@ -23,23 +22,7 @@ def biz_type(**fields: Any) -> BizType:
 
 def running(kind: BizType | None = None, **fields: Any) -> RunningJob:
     """A claimed job, of a biz type and with columns as given."""
-    row = ClaimedJob(
-        id=UUID(int=5),
-        biz_type_id=1,
-        biz_type_updated_at=NOW,
-        biz_id="",
-        body="{}",
-        due_at=NOW,
-        next_run_at=NOW,
-        redriven_at=None,
-        priority=5,
-        attempts=0,
-        attempt_base=0,
-        max_attempts=3,
-        traceparent="",
-        lease_until=NOW + timedelta(seconds=60),
-    )
-    return RunningJob(row._replace(**fields), kind or biz_type(), TOKEN)
+    return RunningJob(claimed_job(**fields), kind or biz_type(), TOKEN)
 
 
 def failed_attempt(number: int, error: str = "503") -> Tried:

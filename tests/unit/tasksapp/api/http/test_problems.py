@@ -1,0 +1,84 @@
+"""Problem documents (RFC 9457), for views and for addresses that no view answers."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.http import Http404
+from django.test import RequestFactory
+
+from tasksapp.api.http.problems import FieldError, Problem, Refused, internal_error, page_not_found, server_error
+
+
+def test_a_document_says_what_is_wrong_to_machines_and_to_people() -> None:
+    problem = Problem(
+        status=409,
+        code="wrong_state",
+        detail="cannot cancel it: it is dead",
+        errors=[FieldError("version", "stale", "it has version 3")],
+        extra={"state": "dead"},
+    )
+
+    assert problem.as_json() == {
+        "type": "urn:delayhub:problem:wrong_state",
+        "title": "Conflict",
+        "status": 409,
+        "detail": "cannot cancel it: it is dead",
+        "errors": [{"field": "version", "code": "stale", "message": "it has version 3"}],
+        "state": "dead",
+    }
+
+
+def test_a_problem_of_the_whole_request_is_its_own_only_error() -> None:
+    (error,) = Problem(status=404, code="not_found", detail="There is no such job.").as_json()["errors"]
+
+    assert error == {"field": None, "code": "not_found", "message": "There is no such job."}
+
+
+def test_it_is_sent_as_what_it_is() -> None:
+    response = Problem(status=429, code="x", detail="ä", headers={"Retry-After": "5"}).response()
+
+    assert response.status_code == 429
+    assert (response["Content-Type"], response["Retry-After"]) == ("application/problem+json", "5")
+    assert json.loads(response.content)["detail"] == "ä"
+
+
+def test_it_travels_up_as_an_exception() -> None:
+    problem = Problem(status=400, code="invalid", detail="no")
+
+    with pytest.raises(Refused, match="no") as refused:
+        raise Refused(problem)
+    assert refused.value.problem is problem
+
+
+def test_a_failure_of_ours_tells_nothing() -> None:
+    assert internal_error().as_json()["detail"] == "Something failed on our side; it has been logged."
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type"),
+    [
+        ("/api/v1/nothing", "application/problem+json"),
+        ("/api/nothing", "application/problem+json"),
+        ("/nothing", "text/html; charset=utf-8"),
+        ("/apiary", "text/html; charset=utf-8"),
+    ],
+)
+@pytest.mark.parametrize(("handler", "status"), [(page_not_found, 404), (server_error, 500)])
+def test_below_the_api_every_error_is_a_document(path: str, content_type: str, handler: Any, status: int) -> None:
+    request = RequestFactory().get(path)
+
+    response = handler(request, Http404()) if status == 404 else handler(request)
+
+    assert (response.status_code, response["Content-Type"]) == (status, content_type)
+
+
+def test_a_project_without_the_api_has_djangos_pages(settings: Any) -> None:
+    empty: Any = ModuleType("addresses_of_no_api")
+    empty.urlpatterns = []
+    settings.ROOT_URLCONF = empty
+
+    assert page_not_found(RequestFactory().get("/api/x"), Http404())["Content-Type"].startswith("text/html")
