@@ -1,0 +1,97 @@
+"""What a worker process needs to deliver: made once, warmed up before the first job, closed with nothing left open."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import Counter
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from delayhub.clock import SystemClock
+from tasksapp.models import BizType, Job, Status
+from tasksapp.workers import delivery_runtime as module
+from tasksapp.workers.claimer import Claimer
+from tasksapp.workers.delivery_runtime import close_delivery_runtime, delivery_runtime, warm_up, worker_name
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.receiver import Receiver
+from tests.integration.tasksapp.stored_jobs import due
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ends_delivery")]
+
+
+def test_a_worker_is_named_by_its_host_and_process() -> None:
+    assert worker_name() == f"{socket.gethostname()}:{os.getpid()}"
+
+
+def test_there_is_one_for_a_process() -> None:
+    first = delivery_runtime()
+
+    assert delivery_runtime() is first
+    close_delivery_runtime()
+    assert delivery_runtime() is not first
+
+
+def test_to_close_what_was_never_made_does_nothing() -> None:
+    close_delivery_runtime()
+    close_delivery_runtime()
+
+
+def test_claimed_jobs_are_delivered_and_written(make_biz_type: MakeBizType, receiver: Receiver) -> None:
+    make_biz_type("order.close", url=receiver.url())
+    runtime, began = delivery_runtime(), SystemClock().monotonic()
+    answer = runtime.claimer.claim_due([due()], now_ms=runtime.clock.now_ms())
+
+    runtime.hand_over(answer, claimed_at=began)
+
+    assert runtime.outcome_writer.wait_until_idle(20)
+    assert Job.objects.get().status == Status.SUCCEEDED
+    assert len(receiver.received) == 1
+
+
+def test_when_it_closes_every_job_has_its_outcome_or_is_given_back(
+    make_biz_type: MakeBizType, receiver: Receiver
+) -> None:
+    make_biz_type("order.close", url=receiver.url())
+    runtime = delivery_runtime()
+    answer = runtime.claimer.claim_due([due() for _ in range(5)], now_ms=runtime.clock.now_ms())
+    runtime.hand_over(answer, claimed_at=SystemClock().monotonic())
+
+    close_delivery_runtime()
+
+    statuses = Counter(Job.objects.values_list("status", flat=True))
+    assert set(statuses) <= {Status.SUCCEEDED, Status.PENDING}
+    assert statuses[Status.SUCCEEDED] == len(receiver.received)
+
+
+def test_warming_up_claims_nothing(biz_type: BizType) -> None:
+    due()
+
+    warm_up()
+
+    assert module._here.runtime is not None
+    assert Job.objects.get().status == Status.PENDING
+
+
+def test_a_database_that_does_not_answer_yet_is_no_reason_not_to_start(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise OperationalError("the database starts")
+
+    monkeypatch.setattr(Claimer, "claim_due", refuse)
+
+    warm_up()
+
+    assert "the database does not answer yet" in caplog.text
+
+
+def test_a_forked_child_makes_its_own() -> None:
+    delivery_runtime()
+    child = os.fork()
+    if not child:
+        os._exit(0 if module._here.runtime is None and module._here.lock.acquire(timeout=5) else 1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
