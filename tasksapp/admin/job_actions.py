@@ -15,8 +15,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs import validation
+
 from tasksapp.jobs.bulk import BulkOutcome, apply_many
+from tasksapp.jobs.validation import DUE_AT, due_time
 from tasksapp.jobs.verbs import Verb
 
 
@@ -45,7 +46,7 @@ class RescheduleForm(forms.Form):
         """The new time, which must be one that a job may have."""
         due_at: datetime = self.cleaned_data["due_at"]
         try:
-            return validation.due_time(due=validation.due_at(due_at), wait=None, now=timezone.now())
+            return due_time(due=DUE_AT(due_at), wait=None, now=timezone.now())
         except InvalidJob as error:
             raise ValidationError(error.message) from error
 

@@ -1,4 +1,4 @@
-"""What callers may send: the fields of each request, checked by ``tasksapp.jobs.validation``, and their OpenAPI."""
+"""What callers may send. The fields of a job and their OpenAPI are made from the rules of :class:`JobRequest`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,22 @@ from typing import Any
 from rest_framework import serializers
 
 from tasksapp.api.http.problems import FieldError, Problem, Refused
-from tasksapp.jobs import validation as rules
-from tasksapp.jobs.creation import JobRequest
+from tasksapp.jobs.requests import RULES, JobRequest
+from tasksapp.jobs.validation import (
+    DELAY,
+    DUE_AT,
+    VERSION,
+    Body,
+    Code,
+    Key,
+    Line,
+    Moment,
+    Rule,
+    Seconds,
+    TraceContext,
+    Whole,
+)
 
-JOB_FIELDS = frozenset(rules.RULES)
 MOVE_FIELDS = frozenset({"due_at", "delay", "version"})
 VERB_FIELDS = frozenset({"version"})
 #: Jobs that one bulk request may create.
@@ -43,23 +55,37 @@ def refused(field: str | None, code: str, message: str) -> Refused:
     return Refused(Problem(status=400, code="invalid", detail=message, errors=[FieldError(field, code, message)]))
 
 
+def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PLR0911  a table of rules
+    """The field that describes to OpenAPI what a rule lets pass."""
+    optional: dict[str, Any] = {"required": False, "allow_null": True, "help_text": rule.help}
+    match rule:
+        case Code():
+            return serializers.CharField(max_length=100, help_text=rule.help)
+        case Line(longest=longest):
+            return serializers.CharField(max_length=longest, required=False, allow_blank=True, help_text=rule.help)
+        case Key(longest=longest):
+            return serializers.CharField(max_length=longest, **optional)
+        case Whole(least=least, most=most):
+            return serializers.IntegerField(min_value=least, max_value=most, **optional)
+        case Moment():
+            return serializers.DateTimeField(**optional)
+        case Seconds():
+            return serializers.FloatField(min_value=0, **optional)
+        case Body():
+            return serializers.JSONField(**optional)
+    raise TypeError(f"no field describes {rule!r}")
+
+
 class JobRequestSerializer(serializers.Serializer[Any]):
     """A job to create."""
 
-    biz_type = serializers.CharField(max_length=100, help_text="The code of a biz type.")
-    biz_id = serializers.CharField(max_length=rules.MAX_BIZ_ID, required=False, allow_blank=True)
-    due_at = serializers.DateTimeField(required=False, allow_null=True, help_text="With a time zone; or:")
-    delay = serializers.FloatField(required=False, allow_null=True, min_value=0, help_text="Seconds from now.")
-    body = serializers.JSONField(required=False, allow_null=True, help_text="Any JSON value of up to 64 KB.")
-    priority = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=rules.LOWEST_PRIORITY)
-    max_attempts = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=rules.MAX_ATTEMPTS)
-    idempotency_key = serializers.CharField(required=False, allow_null=True, max_length=rules.MAX_KEY)
-    debounce_key = serializers.CharField(
-        required=False,
-        allow_null=True,
-        max_length=rules.MAX_KEY,
-        help_text="A later request with the same key replaces this one until its first attempt begins.",
-    )
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """One for each rule of a job's fields, but not for the trace context, which comes in a header."""
+        return {name: _described(rule) for name, rule in RULES.items() if not isinstance(rule, TraceContext)}
+
+
+#: What a request for a job may hold.
+JOB_FIELDS = frozenset(JobRequestSerializer().fields)
 
 
 class BulkRequestSerializer(serializers.Serializer[Any]):
@@ -71,13 +97,11 @@ class BulkRequestSerializer(serializers.Serializer[Any]):
 class VerbRequestSerializer(serializers.Serializer[Any]):
     """What every verb takes."""
 
-    version = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, help_text="Only if the job still has this version."
-    )
+    version = serializers.IntegerField(required=False, allow_null=True, min_value=1, help_text=VERSION.help)
 
 
 class MoveRequestSerializer(VerbRequestSerializer):
     """A job's new time: one of the two."""
 
-    due_at = serializers.DateTimeField(required=False, allow_null=True, help_text="With a time zone; or:")
-    delay = serializers.FloatField(required=False, allow_null=True, min_value=0, help_text="Seconds from now.")
+    due_at = _described(DUE_AT)
+    delay = _described(DELAY)

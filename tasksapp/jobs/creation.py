@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 from django.db import router, transaction
@@ -14,21 +15,24 @@ from django.utils import timezone
 
 from tasksapp.conf import options
 from tasksapp.errors import KeyTaken
-from tasksapp.jobs.requests import Draft, JobRequest, Rejected, drafts_of, request_hash
-from tasksapp.models import Job
+from tasksapp.jobs.requests import Accepted, JobRequest, Rejected, checked
+from tasksapp.models import Job, NewJob
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.driver import health_check
-from tasksapp.sql.insert_jobs import NewJob, insert_jobs
+from tasksapp.sql.insert_jobs import insert_jobs
 from tasksapp.sql.replace_jobs import replace_jobs
 from tasksapp.timers.arming import arm, move
 from tasksapp.timers.timer import Groups, Timer, grouped
 
 __all__ = ["Created", "JobRequest", "Rejected", "create", "create_many"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 @dataclass(slots=True)
-class Birth:
-    """When and where jobs were created together, and whether their timers are set."""
+class Batch:
+    """What jobs that are created together share: when, in which database, and whether their timers are set."""
 
     now: datetime
     using: str
@@ -44,7 +48,7 @@ class Created:
         created: False where an earlier request made it.
         replaced: whether this request took the place of another one's, of the same debounce key, that still waited.
         was_past: whether the due time had passed already; the job fires at once.
-        birth: what it has in common with the jobs that were created together with it.
+        batch: what it shares with the jobs that were created together with it.
         row: its row as it was created; None where an earlier request made it.
     """
 
@@ -52,89 +56,84 @@ class Created:
     created: bool
     replaced: bool
     was_past: bool
-    birth: Birth = field(repr=False)
+    batch: Batch = field(repr=False)
     row: NewJob | None = field(default=None, repr=False)
 
     @property
     def armed(self) -> bool | None:
         """Whether its timer is set, as far as it needs one; None while the transaction is open."""
-        return self.birth.armed
+        return self.batch.armed
 
     @cached_property
     def job(self) -> Job:
         """The job as it was created, or as it is now where an earlier request made it."""
         if self.row is None:
-            return Job.objects.using(self.birth.using).get(id=self.job_id)
-        job = self.row.as_job(now=self.birth.now)
-        job._state.adding, job._state.db = False, self.birth.using
+            return Job.objects.using(self.batch.using).get(id=self.job_id)
+        job = self.row.as_job(now=self.batch.now)
+        job._state.adding, job._state.db = False, self.batch.using
         return job
 
 
-def create(
-    biz_type: str,
-    *,
-    biz_id: str = "",
-    due_at: datetime | str | None = None,
-    delay: timedelta | float | None = None,
-    body: Any = None,
-    priority: int | None = None,
-    max_attempts: int | None = None,
-    idempotency_key: str | None = None,
-    debounce_key: str | None = None,
-    traceparent: str = "",
-    using: str | None = None,
-) -> Created:
+@dataclass(kw_only=True, slots=True)
+class _SingleRequest(JobRequest):
+    """The parameters of ``create``: those of a request, and the database."""
+
+    using: str | None = None
+
+
+def with_parameters_of(pattern: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """Gives a function the parameters of another one, to type checkers, editors and ``help()``."""
+
+    def decorate(function: Callable[..., R]) -> Callable[P, R]:
+        function.__signature__ = inspect.signature(pattern)  # type: ignore[attr-defined]  # functions take attributes
+        return function
+
+    return decorate
+
+
+@with_parameters_of(_SingleRequest)
+def create(*biz_type: Any, **fields: Any) -> Created:
     """A new job, the one that the idempotency key made before, or the pending one that the debounce key stands for.
+
+    Takes the biz type's code, the fields of a :class:`JobRequest`, and ``using``, the database.
 
     Raises InvalidJob, KeyTaken or TooManyInserts.
     """
-    request = JobRequest(
-        biz_type=biz_type,
-        biz_id=biz_id,
-        due_at=due_at,
-        delay=delay,
-        body=body,
-        priority=priority,
-        max_attempts=max_attempts,
-        idempotency_key=idempotency_key,
-        debounce_key=debounce_key,
-        traceparent=traceparent,
-    )
-    (outcome,) = create_many([request], using=using)
+    request = _SingleRequest(*biz_type, **fields)
+    (outcome,) = create_many([request], using=request.using)
     if isinstance(outcome, Rejected):
         raise outcome.error
     return outcome
 
 
 def create_many(requests: Sequence[JobRequest], *, using: str | None = None) -> list[Created | Rejected]:
-    """What became of each request, in order: Created, or Rejected with the error. One bad request holds up no other."""
-    using = using or router.db_for_write(Job)
-    health_check.trust(using)
-    now = timezone.now()
-    drafts = drafts_of(requests, now=now, using=using)
-    batch = _Batch([draft for draft in drafts if isinstance(draft, Draft)], Birth(now, using))
-    if batch.drafts:
-        batch.save()
-        health_check.answered(using)
-    made = iter(batch.outcomes)
-    return [draft if isinstance(draft, Rejected) else next(made) for draft in drafts]
+    """What became of each request, in order: Created, or Rejected with the error, which does not stop the others."""
+    batch = Batch(timezone.now(), using or router.db_for_write(Job))
+    health_check.trust(batch.using)
+    outcomes = checked(requests, now=batch.now, using=batch.using)
+    writing = _Writing([outcome for outcome in outcomes if isinstance(outcome, Accepted)], batch)
+    if writing.accepted:
+        writing.save()
+        health_check.answered(batch.using)
+    made = iter(writing.outcomes)
+    return [outcome if isinstance(outcome, Rejected) else next(made) for outcome in outcomes]
 
 
 @dataclass
-class _Batch:
-    """Drafts on their way into the database, and what becomes of them.
+class _Writing:
+    """Accepted requests on their way into the database, and what becomes of them.
 
     Args:
-        drafts: those that nothing spoke against.
-        birth: when and where they are created.
-        earlier: by row id, the job that the draft's idempotency key made before, or the refusal.
-        became: by row id, the job that the draft's debounce key stands for now.
-        replaced: row ids of the drafts whose content that job has now, in the place of what it had.
-        outcomes: what the caller of each is told, once they are written.
+        accepted: the requests.
+        batch: when and where their jobs are created.
+        earlier: by row id, the job that the request's idempotency key made before, or the refusal.
+        became: by row id, the job that the request's debounce key stands for now.
+        replaced: row ids of the requests whose content that job has now, in the place of what it had.
+        outcomes: what each caller gets, once the rows are written.
     """
 
-    drafts: Sequence[Draft]
-    birth: Birth
+    accepted: Sequence[Accepted]
+    batch: Batch
     earlier: dict[UUID, UUID | KeyTaken] = field(default_factory=dict)
     became: dict[UUID, UUID] = field(default_factory=dict)
     replaced: set[UUID] = field(default_factory=set)
@@ -142,92 +141,94 @@ class _Batch:
 
     def save(self) -> None:
         """Writes them, in the caller's transaction if there is one."""
-        keyed = any(draft.key is not None for draft in self.drafts)
-        debounced = any(draft.row.debounce_key for draft in self.drafts)
+        keyed = any(request.key is not None for request in self.accepted)
+        debounced = any(request.row.debounce_key for request in self.accepted)
         # A statement alone is a transaction already; several need one around them.
-        if keyed or (debounced and len(self.drafts) > 1):
-            with transaction.atomic(using=self.birth.using):
+        if keyed or (debounced and len(self.accepted) > 1):
+            with transaction.atomic(using=self.batch.using):
                 self._write(keyed=keyed, debounced=debounced)
         else:
             self._write(keyed=keyed, debounced=debounced)
 
-    def _outcome(self, draft: Draft) -> Created | Rejected:
-        own = draft.row.id
+    def _outcome(self, request: Accepted) -> Created | Rejected:
+        own = request.row.id
         earlier = self.earlier.get(own)
         if isinstance(earlier, KeyTaken):
             return Rejected(KeyTaken(earlier.key, self.became.get(earlier.job_id, earlier.job_id)))
         job_id = earlier or own
         job_id = self.became.get(job_id, job_id)
         if job_id == own:
-            return self._created(draft)
-        was_past = draft.row.due_at < self.birth.now
-        return Created(job_id=job_id, created=False, replaced=own in self.replaced, was_past=was_past, birth=self.birth)
+            return self._created(request)
+        was_past = request.row.due_at < self.batch.now
+        return Created(job_id=job_id, created=False, replaced=own in self.replaced, was_past=was_past, batch=self.batch)
 
-    def _created(self, draft: Draft) -> Created:
-        row, birth = draft.row, self.birth
+    def _created(self, request: Accepted) -> Created:
+        row, batch = request.row, self.batch
         return Created(
-            job_id=row.id, created=True, replaced=False, was_past=row.due_at < birth.now, birth=birth, row=row
+            job_id=row.id, created=True, replaced=False, was_past=row.due_at < batch.now, batch=batch, row=row
         )
 
     def _write(self, *, keyed: bool, debounced: bool) -> None:
         if keyed:
             self._claim_keys()
-        fresh = [draft for draft in self.drafts if draft.row.id not in self.earlier] if keyed else self.drafts
-        plain = [draft for draft in fresh if not draft.row.debounce_key] if debounced else fresh
+        fresh = [request for request in self.accepted if request.row.id not in self.earlier] if keyed else self.accepted
+        plain = [request for request in fresh if not request.row.debounce_key] if debounced else fresh
         added: Groups = {}
 
         def prepare() -> None:
             nonlocal added
-            added = grouped(_timer(draft, draft.row.id) for draft in plain)
-            self.outcomes = [self._created(draft) for draft in plain]
+            added = grouped(_timer(request, request.row.id) for request in plain)
+            self.outcomes = [self._created(request) for request in plain]
 
         if plain:
-            insert_jobs([draft.row for draft in plain], now=self.birth.now, using=self.birth.using, meanwhile=prepare)
+            insert_jobs(
+                [request.row for request in plain], now=self.batch.now, using=self.batch.using, meanwhile=prepare
+            )
         moved = self._replace(fresh) if debounced else []
-        if len(plain) < len(self.drafts):
-            self.outcomes = [self._outcome(draft) for draft in self.drafts]
+        if len(plain) < len(self.accepted):
+            self.outcomes = [self._outcome(request) for request in self.accepted]
 
         def set_timers() -> None:
             # Both are tried: a replaced job may run later than its timer says, which only a move puts right.
             in_time = arm(added)
-            self.birth.armed = (not moved or move(moved)) and in_time
+            self.batch.armed = (not moved or move(moved)) and in_time
 
-        transaction.on_commit(set_timers, using=self.birth.using, robust=True)
+        transaction.on_commit(set_timers, using=self.batch.using, robust=True)
 
-    def _replace(self, drafts: Sequence[Draft]) -> list[Timer]:
+    def _replace(self, requests: Sequence[Accepted]) -> list[Timer]:
         """Writes those with a debounce key; of several with the same key the last one counts."""
-        latest = {(d.row.biz_type_id, d.row.debounce_key): d for d in drafts if d.row.debounce_key}
-        became = replace_jobs([draft.row for draft in latest.values()], now=self.birth.now, using=self.birth.using)
-        for draft in drafts:
-            if not draft.row.debounce_key:
+        latest = {(d.row.biz_type_id, d.row.debounce_key): d for d in requests if d.row.debounce_key}
+        became = replace_jobs([request.row for request in latest.values()], now=self.batch.now, using=self.batch.using)
+        for request in requests:
+            if not request.row.debounce_key:
                 continue
-            job_id = became[latest[draft.row.biz_type_id, draft.row.debounce_key].row.id]
-            self.became[draft.row.id] = job_id
-            if draft.key is not None and job_id != draft.row.id:
-                repoint_key(draft.row.biz_type_id, draft.key, job_id, using=self.birth.using)
+            job_id = became[latest[request.row.biz_type_id, request.row.debounce_key].row.id]
+            self.became[request.row.id] = job_id
+            if request.key is not None and job_id != request.row.id:
+                repoint_key(request.row.biz_type_id, request.key, job_id, using=self.batch.using)
         self.replaced = {row_id for row_id, job_id in became.items() if job_id != row_id}
-        return [_timer(draft, became[draft.row.id]) for draft in latest.values()]
+        return [_timer(request, became[request.row.id]) for request in latest.values()]
 
     def _claim_keys(self) -> None:
-        """Finds the drafts whose idempotency key was used before."""
+        """Finds the requests whose idempotency key was used before."""
         claims: dict[tuple[int, str], KeyClaim] = {}
         hashes: dict[UUID, str] = {}
-        for draft in self.drafts:
-            if draft.key is not None:
-                hashes[draft.row.id] = request_hash(draft)
-                claim = KeyClaim(draft.row.biz_type_id, draft.key, hashes[draft.row.id], draft.row.id)
+        for request in self.accepted:
+            if request.key is not None:
+                hashes[request.row.id] = request.request_hash()
+                claim = KeyClaim(request.row.biz_type_id, request.key, hashes[request.row.id], request.row.id)
                 claims.setdefault((claim.biz_type_id, claim.key), claim)
-        expires_at = self.birth.now + timedelta(hours=options().idempotency_hours)
-        holders = claim_keys(list(claims.values()), now=self.birth.now, expires_at=expires_at, using=self.birth.using)
-        for draft in self.drafts:
-            if draft.key is None:
+        expires_at = self.batch.now + timedelta(hours=options().idempotency_hours)
+        holders = claim_keys(list(claims.values()), now=self.batch.now, expires_at=expires_at, using=self.batch.using)
+        for request in self.accepted:
+            if request.key is None:
                 continue
-            holder = holders[draft.row.biz_type_id, draft.key]
-            if holder.request_hash != hashes[draft.row.id]:
-                self.earlier[draft.row.id] = KeyTaken(draft.key, holder.job_id)
-            elif holder.job_id != draft.row.id:
-                self.earlier[draft.row.id] = holder.job_id
+            holder = holders[request.row.biz_type_id, request.key]
+            if holder.request_hash != hashes[request.row.id]:
+                self.earlier[request.row.id] = KeyTaken(request.key, holder.job_id)
+            elif holder.job_id != request.row.id:
+                self.earlier[request.row.id] = holder.job_id
 
 
-def _timer(draft: Draft, job_id: UUID) -> Timer:
-    return Timer(draft.biz_type.lane, draft.biz_type.code, job_id, draft.row.due_at, draft.row.priority)
+def _timer(request: Accepted, job_id: UUID) -> Timer:
+    return Timer(request.biz_type.lane, request.biz_type.code, job_id, request.row.due_at, request.row.priority)

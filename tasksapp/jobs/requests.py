@@ -1,51 +1,74 @@
-"""What callers ask for, and the rows it asks for once the rules have passed it."""
+"""What callers ask for: a job's fields, each declared once with its rule, and the rows that are asked for by them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.insert_limit import allow_inserts
 from tasksapp.errors import InvalidJob, JobError
-from tasksapp.jobs import validation as rules
-from tasksapp.models import BizType
+from tasksapp.jobs.validation import DELAY, DUE_AT, Body, Code, Key, Line, TraceContext, Whole, due_time, rules_of
+from tasksapp.models import BizType, NewJob
 from tasksapp.models.job_id import new_job_ids
-from tasksapp.sql.insert_jobs import NewJob
 
 
-@dataclass(kw_only=True, slots=True)  # not frozen: that doubles the price of making one
+@dataclass(slots=True)  # not frozen: that doubles the price of making one
 class JobRequest:
-    """What a caller asks for; ``tasksapp.jobs.validation`` says what each field may be.
+    """What a caller asks for.
 
-    Args:
-        biz_type: the biz type's code.
-        biz_id: the business key, such as an order number.
-        due_at: when it is due, with a time zone; or
-        delay: how long from now. Neither: at once.
-        body: any JSON value.
-        priority: 0 (goes first) to 9; None for the biz type's own.
-        max_attempts: None for as many as the biz type says.
-        idempotency_key: the same request with the same key makes one job.
-        debounce_key: while a job with this key waits for its first attempt, this request replaces it.
-        traceparent: W3C trace context of the request, handed on to the receiver.
+    Parameters of ``create``, the fields of the REST request, rules and OpenAPI are made from these lines. A field that
+    is a column of :class:`NewJob` is stored as its rule gives it.
     """
 
-    biz_type: str
-    biz_id: str = ""
-    due_at: datetime | str | None = None
-    delay: timedelta | float | None = None
-    body: Any = None
-    priority: int | None = None
-    max_attempts: int | None = None
-    idempotency_key: str | None = None
-    debounce_key: str | None = None
-    traceparent: str = ""
+    biz_type: Annotated[str, Code(help="The code of a biz type.")]
+    _: KW_ONLY
+    biz_id: Annotated[str, Line(longest=200, help="The business key, such as an order number.")] = ""
+    due_at: Annotated[datetime | str | None, DUE_AT] = None
+    delay: Annotated[timedelta | float | None, DELAY] = None
+    body: Annotated[Any, Body(help="Any JSON value of up to 64 KB.")] = None
+    priority: Annotated[int | None, Whole(least=0, most=9, help="0 goes first, 9 last. Null: the biz type's own.")] = (
+        None
+    )
+    max_attempts: Annotated[int | None, Whole(least=1, most=1_000, help="Null: as many as the biz type says.")] = None
+    idempotency_key: Annotated[
+        str | None, Key(longest=200, help="The same request with the same key makes one job.")
+    ] = None
+    debounce_key: Annotated[
+        str | None,
+        Key(
+            longest=200,
+            none="",
+            help="A later request with the same key replaces this one until its first attempt begins.",
+        ),
+    ] = None
+    traceparent: Annotated[str, TraceContext(help="W3C trace context, handed on to the receiver.")] = ""
+
+
+#: The rule of each field, by the name callers use.
+RULES = rules_of(JobRequest)
+
+#: The columns that are stored as their rules give them: all but id, biz type, due time and priority.
+_COLUMNS = NewJob._fields[4:]
+_given = attrgetter(*_COLUMNS)
+_checks = tuple(RULES[name].__call__ for name in _COLUMNS)
+#: What a request holds that does not give them, and what is stored then. Most requests give two or three of them:
+#: calling every rule would take half as long again.
+_UNSET = _given(JobRequest(""))
+_STORED = tuple(check(unset) for check, unset in zip(_checks, _UNSET, strict=True))
+_due_at, _delay, _priority, _key = (RULES[name].__call__ for name in ("due_at", "delay", "priority", "idempotency_key"))
+
+#: Columns that are part of every request's hash, as the due time, the delay and the priority are. All others count only
+#: where they are given, so that a field that is added later leaves the hashes of earlier requests as they were.
+_ALWAYS_HASHED = {"biz_id", "body", "max_attempts"}
+#: It differs when the same request is sent again.
+_NEVER_HASHED = {"traceparent"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +78,7 @@ class Rejected:
     error: JobError
 
 
-class Draft(NamedTuple):
+class Accepted(NamedTuple):
     """A request that passed the rules, and the row it asks for."""
 
     row: NewJob
@@ -63,70 +86,61 @@ class Draft(NamedTuple):
     key: str | None
     request: JobRequest
 
+    def request_hash(self) -> str:
+        """SHA-256 of what the caller asked for: a delay counts as a delay, whenever it is asked for again."""
+        row, request, wait = self.row, self.request, _delay(self.request.delay)
+        asked: dict[str, Any] = {
+            name: value
+            for name, value in zip(_COLUMNS, row[-len(_COLUMNS) :], strict=True)
+            if name in _ALWAYS_HASHED or (name not in _NEVER_HASHED and value != NewJob._field_defaults[name])
+        }
+        asked["due_at"] = None if request.due_at is None else row.due_at.isoformat()
+        asked["delay"] = None if wait is None else wait.total_seconds()
+        asked["priority"] = request.priority
+        asked["body"] = json.loads(row.body)
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
-def drafts_of(requests: Sequence[JobRequest], *, now: datetime, using: str) -> list[Draft | Rejected]:
-    """Each request's draft, or why there is none: it breaks a rule, or its biz type takes no more jobs for now."""
+
+def checked(requests: Sequence[JobRequest], *, now: datetime, using: str) -> list[Accepted | Rejected]:
+    """Each request as it was accepted; rejected where it breaks a rule, or its biz type takes no more jobs for now."""
     codes = {request.biz_type for request in requests if isinstance(request.biz_type, str)}
     known = biz_type_cache.find(codes, using=using)
-    drafts: list[Draft | Rejected] = []
+    outcomes: list[Accepted | Rejected] = []
     for job_id, request in zip(new_job_ids(len(requests)), requests, strict=True):
         try:
-            drafts.append(_draft(job_id, request, known, now=now))
+            outcomes.append(_accepted(job_id, request, known, now=now))
         except InvalidJob as error:
-            drafts.append(Rejected(error))
-    _admit(drafts)
-    return drafts
+            outcomes.append(Rejected(error))
+    _admit(outcomes)
+    return outcomes
 
 
-def request_hash(draft: Draft) -> str:
-    """SHA-256 of what the caller asked for: a delay counts as a delay, whenever it is asked for again."""
-    wait = rules.delay(draft.request.delay)
-    asked = {
-        "biz_id": draft.row.biz_id,
-        "due_at": None if draft.request.due_at is None else draft.row.due_at.isoformat(),
-        "delay": None if wait is None else wait.total_seconds(),
-        "body": json.loads(draft.row.body),
-        "priority": draft.request.priority,
-        "max_attempts": draft.row.max_attempts,
-    }
-    if draft.row.debounce_key:
-        asked["debounce_key"] = draft.row.debounce_key
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-
-def _draft(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime) -> Draft:
+def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime) -> Accepted:
     biz_type = known.get(request.biz_type) if isinstance(request.biz_type, str) else None
     if biz_type is None:
-        rules.biz_type(request.biz_type)
+        RULES["biz_type"](request.biz_type)
         raise InvalidJob("biz_type", "unknown", f"there is no biz type {request.biz_type!r}")
     if not biz_type.enabled:
         raise InvalidJob("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")
-    due = rules.due_time(due=rules.due_at(request.due_at), wait=rules.delay(request.delay), now=now)
-    priority = rules.priority(request.priority)
-    row = NewJob(
-        job_id,
-        biz_type.id,
-        rules.biz_id(request.biz_id),
-        due,
-        rules.body(request.body),
-        biz_type.priority if priority is None else priority,
-        rules.max_attempts(request.max_attempts),
-        rules.traceparent(request.traceparent),
-        rules.debounce_key(request.debounce_key),
-    )
-    return Draft(row, biz_type, rules.idempotency_key(request.idempotency_key), request)
+    due = due_time(due=_due_at(request.due_at), wait=_delay(request.delay), now=now)
+    priority = _priority(request.priority)
+    values: list[Any] = [job_id, biz_type.id, due, biz_type.priority if priority is None else priority]
+    # One comes from the other by name, so they are as long; and saying strict=True costs as much as a rule.
+    for given, unset, stored, check in zip(_given(request), _UNSET, _STORED, _checks):  # noqa: B905  see above
+        values.append(stored if given is unset else check(given))
+    return Accepted(NewJob._make(values), biz_type, _key(request.idempotency_key), request)
 
 
-def _admit(drafts: list[Draft | Rejected]) -> None:
-    """Turns drafts beyond their biz type's insert rate into rejections."""
+def _admit(outcomes: list[Accepted | Rejected]) -> None:
+    """Rejects what is beyond the insert rate of its biz type."""
     limited: dict[str, list[int]] = {}
-    for index, draft in enumerate(drafts):
-        if isinstance(draft, Draft) and draft.biz_type.insert_rate:
-            limited.setdefault(draft.biz_type.code, []).append(index)
+    for index, outcome in enumerate(outcomes):
+        if isinstance(outcome, Accepted) and outcome.biz_type.insert_rate:
+            limited.setdefault(outcome.biz_type.code, []).append(index)
     for indexes in limited.values():
-        first = drafts[indexes[0]]
-        assert isinstance(first, Draft)
+        first = outcomes[indexes[0]]
+        assert isinstance(first, Accepted)
         allowed, refusal = allow_inserts(first.biz_type, count=len(indexes))
         if refusal is not None:
             for index in indexes[allowed:]:
-                drafts[index] = Rejected(refusal)
+                outcomes[index] = Rejected(refusal)

@@ -1,4 +1,4 @@
-"""What the fields of a job may be: one table, for Python callers and the API alike.
+"""Rules: what a field of a job may be, for Python callers and the API alike.
 
 A rule takes what a caller gave, as Python (``datetime``, ``timedelta``) or as JSON has it (ISO 8601, seconds), and
 gives back the value to store, or raises :class:`InvalidJob` with the field's name.
@@ -9,20 +9,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from django.utils.dateparse import parse_datetime
 
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob
 
-MAX_BIZ_ID = 200
-MAX_KEY = 200
 MAX_DEPTH = 32
-MAX_ATTEMPTS = 1_000
-LOWEST_PRIORITY = 9
 MAX_DELAY = timedelta(days=36_525)
 
 #: A number that may not fit in 64 bits or in a double; looked at more closely where it is found.
@@ -33,181 +30,214 @@ _TRACEPARENT = re.compile(r"\A(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[
 _CODE = re.compile(r"\A[a-z0-9][a-z0-9._-]{0,99}\Z")
 
 
-def biz_type(value: Any) -> str:
-    """The code of a biz type; whether there is one is for the verb to find out."""
-    if not isinstance(value, str) or not _CODE.match(value):
-        raise InvalidJob("biz_type", "invalid", f"biz_type must be the code of a biz type, got {_shown(value)}")
-    return value
+@dataclass(frozen=True, kw_only=True)
+class Rule(ABC):
+    """What one field may be. The rules of a class stand in the annotations of its fields; see :func:`rules_of`.
+
+    Args:
+        help: what the field is for, in a sentence; OpenAPI shows it.
+        field: the name that callers know the field by.
+    """
+
+    help: str = ""
+    field: str = ""
+
+    @abstractmethod
+    def __call__(self, given: Any) -> Any:
+        """The value to store. Raises InvalidJob."""
+
+    def refusal(self, code: str, text: str) -> InvalidJob:
+        """The error that names the field."""
+        return InvalidJob(self.field, code, f"{self.field} {text}")
 
 
-def biz_id(value: Any) -> str:
-    """The business key; '' for none."""
-    return _line("biz_id", "" if value is None else value, longest=MAX_BIZ_ID)
+def rules_of(declaration: type) -> dict[str, Rule]:
+    """The rules of a class by field: each is the part of the field's ``Annotated[…]`` that is a rule."""
+    hints = get_type_hints(declaration, include_extras=True)
+    found = ((name, part) for name, hint in hints.items() for part in get_args(hint) if isinstance(part, Rule))
+    return {name: replace(rule, field=name) for name, rule in found}
 
 
-def idempotency_key(value: Any) -> str | None:
-    """The caller's key for this request; None for none."""
-    return _key("idempotency_key", value)
+@dataclass(frozen=True, kw_only=True)
+class Code(Rule):
+    """The code of a biz type; whether there is such a biz type is not for the rule to find out."""
+
+    def __call__(self, given: Any) -> str:
+        if not isinstance(given, str) or not _CODE.match(given):
+            raise self.refusal("invalid", f"must be the code of a biz type, got {_shown(given)}")
+        return given
 
 
-def debounce_key(value: Any) -> str:
-    """The key under which a later request replaces this one while it waits; '' for none."""
-    return _key("debounce_key", value) or ""
+@dataclass(frozen=True, kw_only=True)
+class Line(Rule):
+    """A line of text; '' for none."""
+
+    longest: int
+
+    def __call__(self, given: Any) -> str:
+        return "" if given is None else _line(self, given, longest=self.longest)
 
 
-def due_at(value: Any) -> datetime | None:
-    """A moment, in UTC."""
-    if value is None:
-        return None
-    moment = value
-    if isinstance(value, str) and len(value) <= 40:
+@dataclass(frozen=True, kw_only=True)
+class Key(Rule):
+    """A key that the caller makes: a line that is not empty, or None.
+
+    Args:
+        none: what is stored where no key is given.
+    """
+
+    longest: int
+    none: str | None = None
+
+    def __call__(self, given: Any) -> str | None:
+        if given is None:
+            return self.none
+        key = _line(self, given, longest=self.longest)
+        if not key:
+            raise self.refusal("blank", "may not be empty")
+        return key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Rule):
+    """A whole number, or None."""
+
+    least: int
+    most: int
+
+    def __call__(self, given: Any) -> int | None:
+        if given is None:
+            return None
+        if not isinstance(given, int) or isinstance(given, bool) or not self.least <= given <= self.most:
+            text = f"must be a whole number from {self.least} to {self.most}, got {_shown(given)}"
+            raise self.refusal("invalid", text)
+        return given
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment(Rule):
+    """A moment, in UTC, or None."""
+
+    def __call__(self, given: Any) -> datetime | None:
+        if given is None:
+            return None
+        moment = given
+        if isinstance(given, str) and len(given) <= 40:
+            try:
+                moment = parse_datetime(given)
+            except ValueError:
+                moment = None
+        if not isinstance(moment, datetime):
+            raise self.refusal("invalid", f"must be an ISO 8601 date and time, got {_shown(given)}")
+        if moment.tzinfo is None:
+            raise self.refusal("no_time_zone", f"needs a time zone, got {_shown(given)}")
         try:
-            moment = parse_datetime(value)
-        except ValueError:
-            moment = None
-    if not isinstance(moment, datetime):
-        raise InvalidJob("due_at", "invalid", f"due_at must be an ISO 8601 date and time, got {_shown(value)}")
-    if moment.tzinfo is None:
-        raise InvalidJob("due_at", "no_time_zone", f"due_at needs a time zone, got {_shown(value)}")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise InvalidJob("due_at", "out_of_range", f"due_at is out of range: {_shown(value)}") from None
-
-
-def delay(value: Any) -> timedelta | None:
-    """How long from now."""
-    if value is None:
-        return None
-    if isinstance(value, timedelta):
-        wait = value
-    elif _is_number(value):
-        try:
-            wait = timedelta(seconds=value)
+            return moment.astimezone(UTC)
         except OverflowError:
-            raise _too_far("delay", value) from None
-    else:
-        raise InvalidJob("delay", "invalid", f"delay must be a number of seconds, got {_shown(value)}")
-    if wait < timedelta(0):
-        raise InvalidJob("delay", "negative", f"delay may not be negative, got {_shown(value)}")
-    if wait > MAX_DELAY:
-        raise _too_far("delay", value)
-    return wait
+            raise self.refusal("out_of_range", f"is out of range: {_shown(given)}") from None
 
 
-def priority(value: Any) -> int | None:
-    """0 (goes first) to 9; None for the biz type's own."""
-    return _whole("priority", value, 0, LOWEST_PRIORITY)
+@dataclass(frozen=True, kw_only=True)
+class Seconds(Rule):
+    """A time span that is not negative: a ``timedelta`` or seconds; or None."""
+
+    def __call__(self, given: Any) -> timedelta | None:
+        if given is None:
+            return None
+        if isinstance(given, timedelta):
+            wait = given
+        elif _is_number(given):
+            try:
+                wait = timedelta(seconds=given)
+            except OverflowError:
+                raise _too_far(self, given) from None
+        else:
+            raise self.refusal("invalid", f"must be a number of seconds, got {_shown(given)}")
+        if wait < timedelta(0):
+            raise self.refusal("negative", f"may not be negative, got {_shown(given)}")
+        if wait > MAX_DELAY:
+            raise _too_far(self, given)
+        return wait
 
 
-def max_attempts(value: Any) -> int | None:
-    """How many attempts; None for as many as the biz type says."""
-    return _whole("max_attempts", value, 1, MAX_ATTEMPTS)
-
-
-def traceparent(value: Any) -> str:
+@dataclass(frozen=True, kw_only=True)
+class TraceContext(Rule):
     """A W3C trace context to hand on; one that is malformed is dropped, as the recommendation has it."""
-    return value if isinstance(value, str) and _TRACEPARENT.match(value) else ""
+
+    def __call__(self, given: Any) -> str:
+        return given if isinstance(given, str) and _TRACEPARENT.match(given) else ""
 
 
-def version(value: Any) -> int | None:
-    """The version the caller saw; None for whatever there is."""
-    return _whole("version", value, 1, 2**31 - 1)
+@dataclass(frozen=True, kw_only=True)
+class Body(Rule):
+    """Any JSON value, as the exact text to be signed and sent: compact, UTF-8."""
+
+    def __call__(self, given: Any) -> str:
+        try:
+            text = _encode(given)
+            size = len(text.encode())
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self._unfit(error) from None
+        if size > options().body_bytes:
+            raise self.refusal("too_large", f"may have {options().body_bytes} bytes as JSON, got {size}")
+        # Most bodies can hold neither a deep nesting nor a bad value: only the others are walked.
+        if text.count("[") + text.count("{") > MAX_DEPTH or "\\u0000" in text or _LONG_NUMBER.search(text):
+            self._walk(given, 1)
+        return text
+
+    def _walk(self, value: Any, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise self._too_deep()
+        match value:
+            case dict():
+                for key, item in value.items():
+                    self._walk(key, depth)
+                    self._walk(item, depth + 1 if isinstance(item, (dict, list, tuple)) else depth)
+            case list() | tuple():
+                for item in value:
+                    self._walk(item, depth + 1 if isinstance(item, (dict, list, tuple)) else depth)
+            case str() if "\x00" in value:
+                raise self.refusal("nul", "may not hold the character NUL")
+            case int() if not -(2**63) <= value < 2**64:
+                raise self.refusal("number", f"may hold whole numbers of 64 bits, got {_shown(value)}")
+
+    def _unfit(self, error: Exception) -> InvalidJob:
+        if isinstance(error, RecursionError):
+            return self._too_deep()
+        if isinstance(error, UnicodeEncodeError):
+            return self.refusal("invalid", "holds half a surrogate pair")
+        return self.refusal("invalid", f"must be a JSON value: {error}")
+
+    def _too_deep(self) -> InvalidJob:
+        return self.refusal("too_deep", f"may be nested {MAX_DEPTH} levels deep")
 
 
-def body(value: Any) -> str:
-    """Any JSON value as the exact text to be signed and sent: compact, UTF-8."""
-    try:
-        text = _encode(value)
-        size = len(text.encode())
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _unfit_body(error) from None
-    if size > options().body_bytes:
-        message = f"body may have {options().body_bytes} bytes as JSON, got {size}"
-        raise InvalidJob("body", "too_large", message)
-    # Most bodies can hold neither a deep nesting nor a bad value: only the others are walked.
-    if text.count("[") + text.count("{") > MAX_DEPTH or "\\u0000" in text or _LONG_NUMBER.search(text):
-        _walk(value, 1)
-    return text
-
-
-#: The rule of each field, by the name callers use.
-RULES: Mapping[str, Callable[[Any], Any]] = {
-    "biz_type": biz_type,
-    "biz_id": biz_id,
-    "due_at": due_at,
-    "delay": delay,
-    "body": body,
-    "priority": priority,
-    "max_attempts": max_attempts,
-    "idempotency_key": idempotency_key,
-    "debounce_key": debounce_key,
-}
+#: The rules of what verbs take, and creation too.
+DUE_AT = Moment(field="due_at", help="When it is due, with a time zone; or:")
+DELAY = Seconds(field="delay", help="Seconds from now.")
+#: The version that a caller saw; None for any.
+VERSION = Whole(field="version", least=1, most=2**31 - 1, help="Only if the job still has this version.")
 
 
 def due_time(*, due: datetime | None, wait: timedelta | None, now: datetime) -> datetime:
-    """The moment a job is due: exactly one of the two says it; neither means now."""
+    """The moment a job is due: at most one of the two says it; neither means now. Raises InvalidJob."""
     if due is not None and wait is not None:
-        raise InvalidJob("delay", "conflict", "give due_at or delay, not both")
+        raise InvalidJob(DELAY.field, "conflict", "give due_at or delay, not both")
     if due is None:
         return now + (wait or timedelta(0))
     if due - now > MAX_DELAY:
-        raise _too_far("due_at", due.isoformat())
+        raise _too_far(DUE_AT, due.isoformat())
     return due
 
 
-def _key(field: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    key = _line(field, value, longest=MAX_KEY)
-    if not key:
-        raise InvalidJob(field, "blank", f"{field} may not be empty")
-    return key
-
-
-def _line(field: str, value: Any, *, longest: int) -> str:
-    if not isinstance(value, str):
-        raise InvalidJob(field, "invalid", f"{field} must be a string, got {_shown(value)}")
-    if len(value) > longest:
-        raise InvalidJob(field, "too_long", f"{field} may have {longest} characters, got {len(value)}")
-    if _CONTROL.search(value) or not _is_utf8(value):
-        raise InvalidJob(field, "invalid", f"{field} may not hold control characters, got {_shown(value)}")
-    return value
-
-
-def _whole(field: str, value: Any, least: int, most: int) -> int | None:
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise InvalidJob(
-            field, "invalid", f"{field} must be a whole number from {least} to {most}, got {_shown(value)}"
-        )
-    return value
-
-
-def _walk(value: Any, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise InvalidJob("body", "too_deep", f"body may be nested {MAX_DEPTH} levels deep")
-    match value:
-        case dict():
-            for key, item in value.items():
-                _walk(key, depth)
-                _walk(item, depth + 1 if isinstance(item, (dict, list, tuple)) else depth)
-        case list() | tuple():
-            for item in value:
-                _walk(item, depth + 1 if isinstance(item, (dict, list, tuple)) else depth)
-        case str() if "\x00" in value:
-            raise InvalidJob("body", "nul", "body may not hold the character NUL")
-        case int() if not -(2**63) <= value < 2**64:
-            raise InvalidJob("body", "number", f"body may hold whole numbers of 64 bits, got {_shown(value)}")
-
-
-def _unfit_body(error: Exception) -> InvalidJob:
-    if isinstance(error, RecursionError):
-        return InvalidJob("body", "too_deep", f"body may be nested {MAX_DEPTH} levels deep")
-    if isinstance(error, UnicodeEncodeError):
-        return InvalidJob("body", "invalid", "body holds half a surrogate pair")
-    return InvalidJob("body", "invalid", f"body must be a JSON value: {error}")
+def _line(rule: Rule, given: Any, *, longest: int) -> str:
+    if not isinstance(given, str):
+        raise rule.refusal("invalid", f"must be a string, got {_shown(given)}")
+    if len(given) > longest:
+        raise rule.refusal("too_long", f"may have {longest} characters, got {len(given)}")
+    if _CONTROL.search(given) or not _is_utf8(given):
+        raise rule.refusal("invalid", f"may not hold control characters, got {_shown(given)}")
+    return given
 
 
 def _is_number(value: Any) -> bool:
@@ -215,8 +245,8 @@ def _is_number(value: Any) -> bool:
     return math.isfinite(value) if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
 
 
-def _too_far(field: str, value: Any) -> InvalidJob:
-    return InvalidJob(field, "too_far", f"{field} may be 100 years ahead at most, got {_shown(value)}")
+def _too_far(rule: Rule, given: Any) -> InvalidJob:
+    return rule.refusal("too_far", f"may be 100 years ahead at most, got {_shown(given)}")
 
 
 def _is_utf8(value: str) -> bool:

@@ -17,7 +17,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from tasksapp.errors import InvalidJob, JobNotFound, VersionConflict, WrongState
-from tasksapp.jobs import validation
+from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
 from tasksapp.timers.arming import follow
 
@@ -142,7 +142,7 @@ def apply(
     values = verb.values(now=now, due=new_time(verb, due_at=due_at, delay=delay, now=now))
     jobs = Job.objects.using(using)
     rows = jobs.filter(id=job_id, status=verb.source)
-    if (seen := validation.version(version)) is not None:
+    if (seen := VERSION(version)) is not None:
         rows = rows.filter(version=seen)
     with transaction.atomic(using=using):
         changed = rows.update(**values)
@@ -162,10 +162,10 @@ def new_time(verb: Verb, *, due_at: Any, delay: Any, now: datetime) -> datetime 
     """When a rescheduled job is due; None for all other verbs. Raises InvalidJob where that cannot be."""
     if verb is not Verb.RESCHEDULE:
         return None
-    due, wait = validation.due_at(due_at), validation.delay(delay)
+    due, wait = DUE_AT(due_at), DELAY(delay)
     if due is None and wait is None:
         raise InvalidJob("due_at", "required", "give due_at or delay")
-    return validation.due_time(due=due, wait=wait, now=now)
+    return due_time(due=due, wait=wait, now=now)
 
 
 def follow_on_commit(jobs: list[Job], *, using: str) -> None:

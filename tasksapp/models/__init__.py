@@ -6,7 +6,7 @@ from tasksapp.models.api_key import ApiKey
 from tasksapp.models.attempt import Attempt
 from tasksapp.models.biz_type import UNTIL_RESUMED, BizType
 from tasksapp.models.idempotency_key import IdempotencyKey
-from tasksapp.models.job import Job
+from tasksapp.models.job import Job, NewJob
 from tasksapp.models.status import FINISHED, LIVE, Status
 from tasksapp.models.transition import Transition
 
@@ -19,6 +19,7 @@ __all__ = [
     "BizType",
     "IdempotencyKey",
     "Job",
+    "NewJob",
     "Status",
     "Transition",
 ]

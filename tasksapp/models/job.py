@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
 from django.db import models
 from django.db.models import Q
 
@@ -77,3 +81,38 @@ class Job(models.Model):
     def attempts_used(self) -> int:
         """Attempts of the current budget: since the last redrive."""
         return self.attempts - self.attempt_base
+
+
+class NewJob(NamedTuple):
+    """The columns of a job that its creator decides; ``tasksapp.sql`` makes its statements from these names.
+
+    A column that callers may give stands here, in :class:`Job`, and as a field of ``tasksapp.jobs.JobRequest``.
+    """
+
+    id: UUID
+    biz_type_id: int
+    due_at: datetime
+    priority: int
+    biz_id: str = ""
+    body: str = "null"
+    max_attempts: int | None = None
+    traceparent: str = ""
+    debounce_key: str = ""
+
+    def as_row(self, *, now: datetime) -> dict[str, Any]:
+        """All columns as they are when the job is created, by name."""
+        return {**FIRST_VALUES, **self._asdict(), "next_run_at": self.due_at, "created_at": now, "updated_at": now}
+
+    def as_job(self, *, now: datetime) -> Job:
+        """The row as a model instance."""
+        return Job(**self.as_row(now=now))
+
+
+#: Columns that are the due time at first, or the time of creation.
+FOLLOWING = ("next_run_at", "created_at", "updated_at")
+#: The values with which all other columns begin.
+FIRST_VALUES: dict[str, Any] = {
+    field.attname: field.get_default()
+    for field in Job._meta.concrete_fields
+    if field.attname not in {*NewJob._fields, *FOLLOWING}
+}

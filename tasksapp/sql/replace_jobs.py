@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 from zlib import crc32
 
 from django.db import connections, transaction
 from django.db.models import Q
 
-from tasksapp.models import Job, Status
-from tasksapp.sql.insert_jobs import NewJob
+from tasksapp.models import Job, NewJob, Transition
+from tasksapp.sql.new_rows import COLUMNS, REPLACED, ROW, parameters
 
 #: Rows that one statement takes.
 CHUNK_ROWS = 100
@@ -23,19 +22,13 @@ _SPACE = 0x64656C61
 
 #: Both databases speak it. A rival's transaction is waited for: a job that it inserted is then replaced, and one that
 #: it claimed is not pending any more and out of the index, so that the new one is inserted beside it.
-_UPSERT = """
-INSERT INTO delayhub_job (
-    id, biz_type_id, biz_id, due_at, body, priority, max_attempts, traceparent, debounce_key, next_run_at,
-    created_at, updated_at, status, attempts, attempt_base, system_errors, version, worker, last_error
-)
-VALUES {values}
-ON CONFLICT (biz_type_id, debounce_key) WHERE debounce_key > '' AND status = 'pending' DO UPDATE SET
-    biz_id = excluded.biz_id, due_at = excluded.due_at, next_run_at = excluded.next_run_at, body = excluded.body,
-    priority = excluded.priority, max_attempts = excluded.max_attempts, traceparent = excluded.traceparent,
-    lease_until = NULL, updated_at = excluded.updated_at, version = delayhub_job.version + 1
+_INSERT = f"INSERT INTO delayhub_job ({COLUMNS}) VALUES "  # noqa: S608  our own columns
+_OR_REPLACE = f"""
+ON CONFLICT (biz_type_id, debounce_key) WHERE debounce_key > '' AND status = '{Transition.REPLACE.source}' DO UPDATE SET
+    {", ".join(f"{name} = excluded.{name}" for name in REPLACED)},
+    lease_until = NULL, version = delayhub_job.version + 1
 RETURNING biz_type_id, debounce_key, id
 """
-_ROW = "(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 'pending', 0, 0, 0, 1, '', '')"
 
 
 def replace_jobs(rows: Sequence[NewJob], *, now: datetime, using: str) -> dict[UUID, UUID]:
@@ -66,20 +59,17 @@ def _lock(rows: Sequence[NewJob], *, using: str) -> None:
     wanted = Q()
     for number, held in keys.items():
         wanted |= Q(biz_type_id=number, debounce_key__in=held)
-    pending = Job.objects.using(using).filter(wanted, status=Status.PENDING, debounce_key__gt="").order_by("id")
+    pending = (
+        Job.objects.using(using).filter(wanted, status=Transition.REPLACE.source, debounce_key__gt="").order_by("id")
+    )
     list(pending.select_for_update(no_key=True).values_list("id"))
 
 
 def _upsert(rows: Sequence[NewJob], *, now: datetime, using: str) -> dict[UUID, UUID]:
     connection = connections[using]
-    adapt = connection.ops.adapt_datetimefield_value
-    to_column = Job._meta.pk.get_db_prep_value
-    values: list[Any] = []
-    for row in rows:
-        due, created = adapt(row.due_at), adapt(now)
-        values += [to_column(row.id, connection), row.biz_type_id, row.biz_id, due, *row[4:9], due, created, created]
+    statement = _INSERT + ", ".join([ROW] * len(rows)) + _OR_REPLACE
     with connection.cursor() as cursor:
-        cursor.execute(_UPSERT.format(values=", ".join([_ROW] * len(rows))), values)
+        cursor.execute(statement, parameters(rows, now=now, connection=connection))
         found = {(biz_type_id, key): _uuid(job_id) for biz_type_id, key, job_id in cursor.fetchall()}
     return {row.id: found[row.biz_type_id, row.debounce_key] for row in rows}
 

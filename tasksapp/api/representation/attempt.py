@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from tasksapp.api.representation.moment import moment
+from tasksapp.api.representation.timestamp import timestamp
 from tasksapp.models import Attempt
 
 
@@ -14,7 +14,7 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
     """An attempt, as :class:`AttemptSerializer` describes it."""
     return {
         "number": attempt.number,
-        "started_at": moment(attempt.started_at),
+        "started_at": timestamp(attempt.started_at),
         "duration_ms": attempt.duration_ms,
         "lateness_ms": attempt.lateness_ms,
         "status_code": attempt.status_code,

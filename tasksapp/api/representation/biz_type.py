@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from tasksapp.api.representation.moment import moment
+from tasksapp.api.representation.timestamp import timestamp
 from tasksapp.models import BizType
 
 
@@ -17,7 +17,7 @@ def biz_type_json(biz_type: BizType) -> dict[str, Any]:
         "name": biz_type.name,
         "description": biz_type.description,
         "enabled": biz_type.enabled,
-        "paused_until": moment(biz_type.paused_until),
+        "paused_until": timestamp(biz_type.paused_until),
         "target": str(biz_type.target),
         "max_attempts": biz_type.max_attempts,
         "timeout_seconds": biz_type.timeout_seconds,

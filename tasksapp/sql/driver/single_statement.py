@@ -1,4 +1,4 @@
-"""A statement that is a transaction of its own, by the shortest way through the driver."""
+"""A statement that is a transaction of its own, by the shortest way through the driver: see decision 15."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def may_be_alone(connection: Any) -> bool:
+def may_be_single(connection: Any) -> bool:
     """Whether a statement may go past Django's cursor now.
 
-    Only with psycopg 3, outside of transactions, which psycopg begins by itself, and while nobody wants to see each
-    statement. Not where gevent or eventlet have replaced the sockets: libpq waits by itself, and all greenlets would.
+    Only with psycopg 3, outside of transactions, which psycopg begins by itself, and while neither wrappers nor logs of
+    statements are installed. Not where gevent or eventlet have replaced the sockets: libpq waits by itself, so all
+    greenlets would stand still.
     """
     return bool(
         socket.socket.__module__ == "socket"
@@ -24,14 +25,14 @@ def may_be_alone(connection: Any) -> bool:
     )
 
 
-def execute_alone(connection: Any, sql: bytes, values: Sequence[Any]) -> None:
-    """Runs a statement that gives back no rows: 65 µs of CPU, where Django's cursor and psycopg's take 165.
+def execute_single(connection: Any, sql: bytes, values: Sequence[Any]) -> None:
+    """Runs a statement that gives back no rows, by libpq itself.
 
-    The connection is looked at as ``connection.cursor()`` does it, and errors are Django's. The statement has no name,
-    so that poolers between us and the server do not mind it.
+    The connection is checked as ``connection.cursor()`` does it, and errors are Django's. The statement has no name, so
+    that it also works behind poolers.
 
     Args:
-        connection: one on which it ``may_be_alone``.
+        connection: one for which ``may_be_single`` is true.
         sql: the statement, its parameters written ``$1``.
         values: the parameters, each with the ``str`` that PostgreSQL reads, or None.
     """

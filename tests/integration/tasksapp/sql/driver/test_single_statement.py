@@ -1,29 +1,25 @@
-"""Single creates on PostgreSQL go past Django's cursor, and behave as if they did not."""
+"""Single creates on PostgreSQL go past Django's cursor where that changes nothing else."""
 
 from __future__ import annotations
 
 import socket
 
 import pytest
-from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
-from tasksapp.jobs.creation import create
-from tasksapp.models import BizType, Job
-from tasksapp.models.job_id import new_job_id
-from tasksapp.sql.driver.single_statement import may_be_alone
-from tasksapp.sql.insert_jobs import NewJob, insert_jobs
+from tasksapp.models import BizType
+from tasksapp.sql.driver.single_statement import may_be_single
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
 
 
-def test_a_statement_is_alone_outside_of_transactions_only(biz_type: BizType) -> None:
-    assert may_be_alone(connection)
+def test_a_statement_is_single_outside_of_transactions_only(biz_type: BizType) -> None:
+    assert may_be_single(connection)
     with transaction.atomic():
-        assert not may_be_alone(connection)
+        assert not may_be_single(connection)
     with CaptureQueriesContext(connection):
-        assert not may_be_alone(connection)
+        assert not may_be_single(connection)
 
 
 def test_greenlets_wait_for_each_other_only_where_they_must(biz_type: BizType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,38 +27,4 @@ def test_greenlets_wait_for_each_other_only_where_they_must(biz_type: BizType, m
         """As gevent replaces it."""
 
     monkeypatch.setattr(socket, "socket", Cooperative)
-    assert not may_be_alone(connection)
-
-
-def test_what_is_odd_is_stored_as_it_is(biz_type: BizType) -> None:
-    made = create("order.close", biz_id="'%s\\N$1 ä🚲", body=["'", "\\", "$1", "ä🚲", "\x7f"], max_attempts=None)
-
-    stored = Job.objects.get(id=made.job_id)
-    for field in Job._meta.concrete_fields:
-        assert getattr(made.job, field.attname) == getattr(stored, field.attname), field.attname
-
-
-def test_a_row_without_a_biz_type_is_refused_with_djangos_error(biz_type: BizType) -> None:
-    now = timezone.now()
-    orphan = NewJob(new_job_id(), biz_type.id + 1, "", now, "1", 5, None, "")
-
-    with pytest.raises(IntegrityError, match="biz_type"):
-        insert_jobs([orphan], now=now, using="default")
-
-    assert not Job.objects.exists()
-    assert create("order.close").created
-
-
-def test_a_create_on_a_broken_connection_fails_as_all_of_djangos_statements_do(biz_type: BizType) -> None:
-    import psycopg
-
-    create("order.close")
-    with psycopg.connect(connection.connection.info.dsn, autocommit=True) as other:
-        other.execute("SELECT pg_terminate_backend(%s)", [connection.connection.info.backend_pid])
-
-    with pytest.raises(OperationalError):
-        create("order.close")
-
-    assert connection.errors_occurred
-    connection.close_if_unusable_or_obsolete()
-    assert create("order.close").created
+    assert not may_be_single(connection)

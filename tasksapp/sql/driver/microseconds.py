@@ -1,0 +1,28 @@
+"""Moments as whole microseconds: reading one that comes as text takes Python 8 µs, as much as claiming its row."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_POSTGRESQL_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def unix_microseconds(expression: str) -> str:
+    """PostgreSQL's expression for a moment as µs since 1970."""
+    return f"(extract(epoch FROM {expression}) * 1000000)::bigint"
+
+
+class Moments(dict[int | None, datetime | None]):
+    """Moments by their µs since 1970. Each is made once: most rows of a batch share theirs."""
+
+    def __missing__(self, unix_us: int | None) -> datetime | None:
+        moment = None if unix_us is None else _UNIX_EPOCH + timedelta(microseconds=unix_us)
+        self[unix_us] = moment
+        return moment
+
+
+def postgresql_microseconds(moment: datetime) -> int:
+    """A moment as PostgreSQL keeps it: µs since 2000."""
+    since = moment - _POSTGRESQL_EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
