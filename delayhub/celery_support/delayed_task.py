@@ -6,14 +6,13 @@ The app that keeps the jobs is not known here: it registers a :class:`~delayhub.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
 from celery import Task, shared_task
 from celery.app.task import Context
 from celery.exceptions import Ignore, Retry
 
-from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, ScheduledJob, job_store
+from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, ScheduledJob, ScheduleOptions, job_store
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,44 +46,25 @@ class DelayedTask(_Task[P, R]):
         self,
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
-        *,
-        biz_id: str = "",
-        due_at: datetime | None = None,
-        delay: timedelta | None = None,
-        priority: int | None = None,
-        idempotency_key: str | None = None,
-        debounce_key: str | None = None,
+        **options: Unpack[ScheduleOptions],
     ) -> ScheduledJob:
         """A new job, created in the caller's transaction, that runs this task when it is due.
 
         Args:
             args: positional arguments, JSON values.
             kwargs: keyword arguments, JSON values.
-            biz_id: the business key to find the job by, such as an order number.
-            due_at: when, with a time zone; or
-            delay: how long from now. Neither: at once.
-            priority: 0 (first) to 9; None for the biz type's own.
-            idempotency_key: the same call with the same key makes one job.
-            debounce_key: while a job with this key waits, the call replaces it instead of making another.
+            options: when, and under which keys: :class:`~delayhub.celery_support.job_store.ScheduleOptions`.
 
         Raises:
-            TypeError: the task cannot be called with these arguments.
+            TypeError: the task cannot be called with these arguments, or there is no such option.
             JobStoreMissing: there is no app in this process that keeps jobs.
         """
         kwargs = kwargs or {}
         # As apply_async does: a call that cannot work fails here, not when it is due.
         cast("Any", self).__header__(*args, **kwargs)
-        return job_store().schedule(
-            self,
-            args=args,
-            kwargs=kwargs,
-            biz_id=biz_id,
-            due_at=due_at,
-            delay=delay,
-            priority=priority,
-            idempotency_key=idempotency_key,
-            debounce_key=debounce_key,
-        )
+        if unknown := options.keys() - ScheduleOptions.__optional_keys__:
+            raise TypeError(f"schedule() has no option {min(unknown)!r}")
+        return job_store().schedule(self, args=args, kwargs=kwargs, **options)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs the job that the message names; without one it is a plain call."""

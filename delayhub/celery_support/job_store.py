@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from delayhub.errors import JobStoreMissing
 
@@ -16,6 +16,26 @@ class JobTask(Protocol):
     name: str
     biz_type: str
     job_max_attempts: int | None
+
+
+class ScheduleOptions(TypedDict, total=False):
+    """What a caller may say of a job beside the call itself; what is left out is for the store to decide.
+
+    Args:
+        biz_id: the business key to find the job by, such as an order number.
+        due_at: when, with a time zone; or
+        delay: how long from now. Neither: at once.
+        priority: 0 (first) to 9; None for the biz type's own.
+        idempotency_key: the same call with the same key makes one job.
+        debounce_key: while a job with this key waits, the call replaces it instead of making another.
+    """
+
+    biz_id: str
+    due_at: datetime | None
+    delay: timedelta | None
+    priority: int | None
+    idempotency_key: str | None
+    debounce_key: str | None
 
 
 class ScheduledJob(Protocol):
@@ -73,12 +93,7 @@ class JobStore(Protocol):
         *,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        biz_id: str,
-        due_at: datetime | None,
-        delay: timedelta | None,
-        priority: int | None,
-        idempotency_key: str | None,
-        debounce_key: str | None,
+        **options: Unpack[ScheduleOptions],
     ) -> ScheduledJob:
         """A new job that calls the task when it is due."""
 

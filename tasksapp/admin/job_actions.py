@@ -15,7 +15,6 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from tasksapp.errors import InvalidJob
-
 from tasksapp.jobs.bulk import BulkOutcome, apply_many
 from tasksapp.jobs.validation import DUE_AT, due_time
 from tasksapp.jobs.verbs import Verb

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 from django.db import router
 
-from delayhub.celery_support.job_store import JobTask, TaskOutcome
+from delayhub.celery_support.job_store import JobTask, ScheduleOptions, TaskOutcome
 from tasksapp import jobs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import InvalidJob
@@ -57,28 +57,13 @@ class TableStore:
         *,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        biz_id: str,
-        due_at: datetime | None,
-        delay: timedelta | None,
-        priority: int | None,
-        idempotency_key: str | None,
-        debounce_key: str | None,
+        **options: Unpack[ScheduleOptions],
     ) -> ScheduledTask:
         """A new job in the caller's transaction; the first one makes the biz type. Raises what ``jobs.create`` does."""
         using = router.db_for_write(Job)
         biz_type = _biz_type(task, using=using)
-        created = jobs.create(
-            biz_type.code,
-            biz_id=biz_id,
-            due_at=due_at,
-            delay=delay,
-            body={"args": list(args), "kwargs": dict(kwargs)},
-            priority=priority,
-            max_attempts=task.job_max_attempts,
-            idempotency_key=idempotency_key,
-            debounce_key=debounce_key,
-            using=using,
-        )
+        body = {"args": list(args), "kwargs": dict(kwargs)}
+        created = jobs.create(biz_type.code, body=body, max_attempts=task.job_max_attempts, using=using, **options)
         return ScheduledTask(created.job_id, created.created, created.replaced, using)
 
     def run(

@@ -79,11 +79,7 @@ def test_a_scheduled_call_becomes_a_job_of_the_biz_type(store: ListStore) -> Non
             "args": [42],
             "kwargs": {},
             "biz_id": "order-42",
-            "due_at": None,
             "delay": timedelta(minutes=30),
-            "priority": None,
-            "idempotency_key": None,
-            "debounce_key": None,
         }
     ]
 
@@ -91,6 +87,13 @@ def test_a_scheduled_call_becomes_a_job_of_the_biz_type(store: ListStore) -> Non
 def test_a_call_that_cannot_work_is_refused_when_it_is_scheduled(store: ListStore) -> None:
     with pytest.raises(TypeError, match="order_id"):
         close_order.schedule()
+
+    assert store.scheduled == []
+
+
+def test_an_option_that_there_is_not_is_refused_when_a_call_is_scheduled(store: ListStore) -> None:
+    with pytest.raises(TypeError, match="'prio'"):
+        close_order.schedule(args=[42], prio=1)  # type: ignore[call-arg]  # the fault that is refused
 
     assert store.scheduled == []
 
