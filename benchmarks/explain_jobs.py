@@ -96,7 +96,8 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     from tasksapp.sql.claim_jobs import claim_jobs
     from tasksapp.sql.pending_rows import Place, count_pending, pages, standing
     from tasksapp.sql.purge_rows import purge_jobs, purge_keys
-    from tasksapp.sql.renew_leases import renew_leases, return_lost_leases
+    from tasksapp.sql.renew_leases import renew_leases
+    from tasksapp.sql.return_lost_leases import return_lost_leases
 
     biz_type = BizType.objects.order_by("id")[0]
     pending = list(Job.objects.filter(biz_type=biz_type, status="pending").order_by("next_run_at")[:2000])

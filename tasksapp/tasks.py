@@ -13,7 +13,7 @@ from django.db import InterfaceError, OperationalError, connections
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, DelayedTask, run_job
 from delayhub.errors import UnknownTask
 from tasksapp.biz_types.cache import biz_type_cache
-from tasksapp.sql.claim_jobs import ClaimedJob
+from tasksapp.sql.claim_answer import ClaimedJob
 from tasksapp.workers import signals  # noqa: F401  connects maintenance and delivery to the worker's start and end
 from tasksapp.workers.delivery_runtime import delivery_runtime
 

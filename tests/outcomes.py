@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from tasksapp.models import Status
-from tasksapp.sql.write_outcomes import Finished, Tried
+from tasksapp.models import Transition
+from tasksapp.sql.finished import Finished, Tried
 
 STARTED_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -27,7 +27,7 @@ def tried(number: int = 1, **fields: Any) -> Tried:
     return Tried(**{**values, **fields})
 
 
-def finished(job_id: UUID, token: int, status: Status = Status.SUCCEEDED, **fields: Any) -> Finished:
+def finished(job_id: UUID, token: int, transition: Transition = Transition.SUCCEED, **fields: Any) -> Finished:
     """An outcome with one counted attempt, apart from the fields given."""
     values: dict[str, Any] = {"next_run_at": None, "counted": 1, "system_errors": 0, "last_error": "", "tried": tried()}
-    return Finished(job_id, token, status, **{**values, **fields})
+    return Finished(job_id, token, transition, **{**values, **fields})

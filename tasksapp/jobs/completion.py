@@ -7,9 +7,9 @@ from datetime import datetime
 
 from tasksapp.jobs.retry_policy import Exhausted, RetryPolicy, TryAgain
 from tasksapp.jobs.running_job import RunningJob
-from tasksapp.models import Status
+from tasksapp.models import Transition
 from tasksapp.models.max_age import age_begins
-from tasksapp.sql.write_outcomes import Finished, Tried
+from tasksapp.sql.finished import Finished, Tried
 
 #: A row keeps so many characters of a reason.
 REASON_LENGTH = 500
@@ -19,7 +19,7 @@ _jitter = random.Random()  # noqa: S311  # spreads retries, guards nothing
 
 def succeeded(job: RunningJob, *, tried: Tried) -> Finished:
     """The attempt succeeded, and so did the job."""
-    return Finished(job.id, job.token, Status.SUCCEEDED, None, _counted(job), 0, "", tried)
+    return Finished(job.id, job.token, Transition.SUCCEED, None, _counted(job), 0, "", tried)
 
 
 def failed(
@@ -55,14 +55,14 @@ def failed(
     match step:
         case TryAgain(at):
             error = tried.error[:REASON_LENGTH]
-            return Finished(job.id, job.token, Status.PENDING, at, _counted(job), 0, error, tried)
+            return Finished(job.id, job.token, Transition.RETRY, at, _counted(job), 0, error, tried)
         case Exhausted(why):
             return gave_up(job, tried=tried, reason=f"{why}; the last: {tried.error}")
 
 
 def gave_up(job: RunningJob, *, tried: Tried, reason: str) -> Finished:
     """The attempt failed, and no other could succeed: the job is dead."""
-    return Finished(job.id, job.token, Status.DEAD, None, _counted(job), 0, reason[:REASON_LENGTH], tried)
+    return Finished(job.id, job.token, Transition.GIVE_UP, None, _counted(job), 0, reason[:REASON_LENGTH], tried)
 
 
 def given_back(job: RunningJob, *, reason: str, at: datetime | None = None, system_error: bool = False) -> Finished:
@@ -75,7 +75,9 @@ def given_back(job: RunningJob, *, reason: str, at: datetime | None = None, syst
         system_error: whether this was a fault on our side, to be counted as one.
     """
     uncounted = -1 if job.counted_at_claim else 0
-    return Finished(job.id, job.token, Status.PENDING, at, uncounted, int(system_error), reason[:REASON_LENGTH], None)
+    return Finished(
+        job.id, job.token, Transition.GIVE_BACK, at, uncounted, int(system_error), reason[:REASON_LENGTH], None
+    )
 
 
 def _counted(job: RunningJob) -> int:

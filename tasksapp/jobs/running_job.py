@@ -7,7 +7,7 @@ from uuid import UUID
 
 from tasksapp.conf import options
 from tasksapp.models import BizType
-from tasksapp.sql.claim_jobs import ClaimedJob
+from tasksapp.sql.claim_answer import ClaimedJob
 
 
 class RunningJob(NamedTuple):

@@ -9,7 +9,7 @@ from tasksapp.conf import options
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models import Job, Status
-from tasksapp.sql.renew_leases import return_lost_leases
+from tasksapp.sql.return_lost_leases import return_lost_leases
 from tasksapp.timers.arming import settle
 from tasksapp.timers.timer import Timer
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connections
 from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, Q, QuerySet
 
-from tasksapp.models import BizType, Job, Status
+from tasksapp.models import BizType, Job, Transition
 
 PAGE_ROWS = 1_000
 
@@ -114,4 +114,4 @@ def _page(biz_type_id: int, *, after: Place | datetime | None, until: datetime, 
 
 
 def _pending(biz_type_id: int | OuterRef, using: str) -> QuerySet[Job]:
-    return Job.objects.using(using).filter(biz_type_id=biz_type_id, status=Status.PENDING)
+    return Job.objects.using(using).filter(biz_type_id=biz_type_id, status=Transition.CLAIM.source)

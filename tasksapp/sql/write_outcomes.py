@@ -6,70 +6,36 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db import connections, transaction
 from django.db.models import F
 
-from tasksapp.models import Attempt, Job, Status
+from tasksapp.models import Attempt, Job, Transition
 from tasksapp.sql.driver.prepared import StatementByIds
+from tasksapp.sql.finished import Finished
 
-
-class Tried(NamedTuple):
-    """One attempt, to be logged."""
-
-    number: int
-    started_at: datetime
-    duration_ms: int
-    lateness_ms: int
-    status_code: int | None
-    response_headers: dict[str, str]
-    response_body: str
-    error: str
-
-
-class Finished(NamedTuple):
-    """What a running job becomes.
-
-    Args:
-        job_id: the job.
-        token: the lease it was claimed with.
-        status: pending (again), succeeded, dead …
-        next_run_at: when it runs again; None to leave the time as it is.
-        counted: attempts to add: 1 where the receiver was tried, 0 where the fault is ours or the claim counted it.
-        system_errors: errors of ours to add.
-        last_error: why; '' where it went well.
-        tried: the attempt to log, if there was one.
-    """
-
-    job_id: UUID
-    token: int
-    status: Status
-    next_run_at: datetime | None
-    counted: int
-    system_errors: int
-    last_error: str
-    tried: Tried | None
-
+#: What makes the difference between the transitions from running: whether the job is over.
+_RUNNING, _PENDING = Transition.RETRY.source, Transition.RETRY.target
 
 #: Rows travel as JSON: building it takes C a few µs a row, arrays take Python 60.
 #: The ids stand beside it, and the status inside a CASE, so that the rows are found by their ids. Statistics know of no
 #: running rows, so the planner would walk their index from end to end, with all that a burst has left dead in it: after
 #: 20 000 jobs a write cost half as much again.
 _WRITE = StatementByIds(
-    """
+    f"""
 WITH done AS (
     UPDATE delayhub_job j SET
         status = o.status, next_run_at = coalesce(o.next_run_at, j.next_run_at), attempts = j.attempts + o.counted,
         system_errors = j.system_errors + o.system_errors, last_error = o.last_error, version = j.version + 1,
         lease_until = NULL, lease_token = NULL, updated_at = %(now)s,
-        finished_at = CASE WHEN o.status = 'pending' THEN NULL ELSE %(now)s::timestamptz END
+        finished_at = CASE WHEN o.status = '{_PENDING}' THEN NULL ELSE %(now)s::timestamptz END
     FROM json_to_recordset(%(outcomes)s::json) AS o (
         id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text
     )
     WHERE j.id = ANY(%(ids)s::uuid[]) AND j.id = o.id AND j.lease_token = o.token
-        AND CASE WHEN j.status = 'running' THEN true ELSE false END
+        AND CASE WHEN j.status = '{_RUNNING}' THEN true ELSE false END
     RETURNING j.id
 ), logged AS (
     INSERT INTO delayhub_attempt (job_id, number, started_at, duration_ms, lateness_ms, status_code,
@@ -83,7 +49,7 @@ WITH done AS (
     JOIN done ON done.id = a.job_id
 )
 SELECT o.id FROM json_to_recordset(%(outcomes)s::json) AS o (id uuid) WHERE o.id NOT IN (SELECT id FROM done)
-""",
+""",  # noqa: S608  our own constants
     {"outcomes": "json", "tried": "json", "now": "timestamptz", "worker": "text"},
 )
 
@@ -154,7 +120,7 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
     with transaction.atomic(using=using):
         jobs = Job.objects.using(using)
         for outcome, ids in alike.items():
-            ours = jobs.filter(id__in=ids, status=Status.RUNNING, lease_token=outcome.token)
+            ours = jobs.filter(id__in=ids, status=_RUNNING, lease_token=outcome.token)
             held = list(ours.values_list("id", flat=True))
             values: dict[str, Any] = {} if outcome.next_run_at is None else {"next_run_at": outcome.next_run_at}
             jobs.filter(id__in=held).update(
@@ -167,7 +133,7 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
                 lease_until=None,
                 lease_token=None,
                 updated_at=now,
-                finished_at=None if outcome.status == Status.PENDING else now,
+                finished_at=None if outcome.status == _PENDING else now,
             )
             written.update(held)
         Attempt.objects.using(using).bulk_create(

@@ -11,7 +11,8 @@ from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.conf import options
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.claim_jobs import ClaimAnswer, claim_jobs
+from tasksapp.sql.claim_answer import ClaimAnswer
+from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.timers.arming import move, settle
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.timer import Timer

@@ -18,8 +18,9 @@ from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status
+from tasksapp.sql.finished import Finished
 from tasksapp.sql.renew_leases import renew_leases
-from tasksapp.sql.write_outcomes import Finished, write_outcomes
+from tasksapp.sql.write_outcomes import write_outcomes
 from tasksapp.timers.arming import move, settle
 from tasksapp.timers.timer import Timer
 

@@ -18,7 +18,7 @@ from tasksapp.delivery.fair_queue import Caps
 from tasksapp.delivery.outcome_writer import OutcomeWriter
 from tasksapp.delivery.sender import Sender
 from tasksapp.models import Job
-from tasksapp.sql.claim_jobs import ClaimAnswer
+from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.claimer import Claimer

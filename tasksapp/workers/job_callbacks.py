@@ -15,7 +15,7 @@ from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry,
 from tasksapp.jobs import completion
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models.encrypted_text import SecretUnreadable
-from tasksapp.sql.write_outcomes import Finished, Tried
+from tasksapp.sql.finished import Finished, Tried
 from tasksapp.workers.completer import Completer, Completion
 
 logger = logging.getLogger(__name__)

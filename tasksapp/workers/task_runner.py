@@ -16,8 +16,8 @@ from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, TaskO
 from delayhub.clock import moment
 from tasksapp.jobs import completion
 from tasksapp.jobs.running_job import RunningJob
-from tasksapp.sql.claim_jobs import ClaimAnswer
-from tasksapp.sql.write_outcomes import Finished, Tried
+from tasksapp.sql.claim_answer import ClaimAnswer
+from tasksapp.sql.finished import Finished, Tried
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.claimer import Claimer

@@ -19,7 +19,7 @@ from tasksapp.errors import WrongState
 from tasksapp.jobs.creation import create
 from tasksapp.models import Attempt, BizType, Job, Status, Transition
 from tasksapp.sql.claim_jobs import claim_jobs
-from tasksapp.sql.renew_leases import return_lost_leases
+from tasksapp.sql.return_lost_leases import return_lost_leases
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.outcomes import finished, tried
 
@@ -113,26 +113,26 @@ class LifeOfJobs(RuleBasedStateMachine):
         which=st.integers(0, 999),
         end=st.sampled_from(
             [
-                (Status.SUCCEEDED, "succeed"),
-                (Status.PENDING, "retry"),
-                (Status.DEAD, "give up"),
-                (Status.PENDING, "give back"),
+                (Transition.SUCCEED, Status.SUCCEEDED, "succeed"),
+                (Transition.RETRY, Status.PENDING, "retry"),
+                (Transition.GIVE_UP, Status.DEAD, "give up"),
+                (Transition.GIVE_BACK, Status.PENDING, "give back"),
             ]
         ),
     )
-    def finish(self, which: int, end: tuple[Status, str]) -> None:
+    def finish(self, which: int, end: tuple[Transition, Status, str]) -> None:
         """Any claim there ever was may try to write, also one that was lost long ago."""
         if not self.claims:
             return
         # Not drawn from the claims: how many there are may differ when the same steps are walked again, as rows whose
         # leases end together are lost in the order of their ids.
         job_id, token = self.claims[which % len(self.claims)]
-        known, (status, verb) = self.known[job_id], end
+        known, (transition, status, verb) = self.known[job_id], end
         was_tried = verb != "give back"
         counted = (0 if known.once else 1) if was_tried else -1 if known.once else 0
         number = known.attempts + counted
         attempt = tried(number) if was_tried else None
-        outcome = finished(job_id, token, status, counted=counted, last_error=verb, tried=attempt)
+        outcome = finished(job_id, token, transition, counted=counted, last_error=verb, tried=attempt)
 
         written = write_outcomes([outcome], now=timezone.now(), worker="w", using="default")
 

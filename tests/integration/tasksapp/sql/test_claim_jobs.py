@@ -118,7 +118,7 @@ def test_lateness_is_judged_before_the_first_attempt_only(make_biz_type: MakeBiz
     answer = claim(job_id)
     now = timezone.now()
     write_outcomes(
-        [finished(job_id, answer.token, Status.PENDING, next_run_at=now)], now=now, worker="w1", using="default"
+        [finished(job_id, answer.token, Transition.RETRY, next_run_at=now)], now=now, worker="w1", using="default"
     )
 
     assert len(claim(job_id, now=now + timedelta(seconds=60)).claimed) == 1

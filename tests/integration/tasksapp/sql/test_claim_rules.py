@@ -8,7 +8,8 @@ import pytest
 
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
 from tasksapp.models.max_age import age_begins, age_used_up
-from tasksapp.sql.claim_jobs import ClaimAnswer, claim_jobs
+from tasksapp.sql.claim_answer import ClaimAnswer
+from tasksapp.sql.claim_jobs import claim_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

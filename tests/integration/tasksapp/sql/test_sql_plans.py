@@ -20,7 +20,7 @@ from tasksapp.models import BizType, Job
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.pending_rows import Place, pages
 from tasksapp.sql.purge_rows import purge_jobs
-from tasksapp.sql.renew_leases import return_lost_leases
+from tasksapp.sql.return_lost_leases import return_lost_leases
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
 

@@ -16,7 +16,7 @@ from delayhub.clock import due_ms, moment
 from delayhub.engine import TimerLane
 from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
-from tasksapp.sql.claim_jobs import ClaimAnswer
+from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.claimer import LOCKED_WAIT, SHUT_WAIT, Claimer
 from tests.fixture_types import MakeBizType

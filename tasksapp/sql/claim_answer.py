@@ -1,0 +1,87 @@
+"""ClaimAnswer: what became of each id of a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from tasksapp.models import Transition
+
+
+class ClaimedJob(NamedTuple):
+    """What a delivery needs of a claimed row. The claim selects these columns by their names.
+
+    ``max_attempts`` is the biz type's where the job has none of its own; ``biz_type_updated_at`` says which version of
+    the biz type the claim went by.
+    """
+
+    id: UUID
+    biz_type_id: int
+    biz_type_updated_at: datetime
+    biz_id: str
+    body: str
+    due_at: datetime
+    next_run_at: datetime
+    redriven_at: datetime | None
+    priority: int
+    attempts: int
+    attempt_base: int
+    max_attempts: int
+    traceparent: str
+    lease_until: datetime
+
+
+@dataclass(slots=True)
+class ClaimAnswer:
+    """What became of each id of a claim.
+
+    Args:
+        token: what every outcome of the claimed rows has to bring.
+        claimed: ours now.
+        forwarded: their biz type runs a Celery task, whose own worker claims them; not forwarded again for a while.
+        not_due: id and the time the row says.
+        shut: pending and due, but their biz type is paused or disabled.
+        locked: another transaction holds the row at this moment.
+        ended: too old or too late: skipped or dead by this claim.
+        gone: not pending any more, under way to another worker, or no such row.
+    """
+
+    token: int
+    claimed: list[ClaimedJob] = field(default_factory=list)
+    forwarded: list[ClaimedJob] = field(default_factory=list)
+    not_due: list[tuple[UUID, datetime]] = field(default_factory=list)
+    shut: list[UUID] = field(default_factory=list)
+    locked: list[UUID] = field(default_factory=list)
+    ended: list[UUID] = field(default_factory=list)
+    gone: list[UUID] = field(default_factory=list)
+
+    def add_taken(self, job: ClaimedJob, *, status: str) -> None:
+        """Notes a row that the claim changed, by the status it has now."""
+        if status == Transition.CLAIM.target:
+            self.claimed.append(job)
+        elif status == Transition.CLAIM.source:
+            self.forwarded.append(job)
+        else:
+            self.ended.append(job.id)
+
+    def add_left(
+        self, job_id: UUID, *, status: str, next_run_at: datetime, now: datetime, shut: bool, under_way: bool
+    ) -> None:
+        """Notes a row that the claim left as it was, by the reason for that."""
+        if status != Transition.CLAIM.source or under_way:
+            self.gone.append(job_id)
+        elif next_run_at > now:
+            self.not_due.append((job_id, next_run_at))
+        elif shut:
+            self.shut.append(job_id)
+        else:
+            self.locked.append(job_id)
+
+    def add_missing(self, ids: Iterable[UUID]) -> None:
+        """Notes as gone those of the ids of which nothing is known."""
+        known = {job.id for job in (*self.claimed, *self.forwarded)}
+        known.update((job_id for job_id, _ in self.not_due), self.shut, self.locked, self.ended, self.gone)
+        self.gone += [job_id for job_id in ids if job_id not in known]

@@ -1,0 +1,51 @@
+"""Finished: what a running job becomes, and the attempt that was made."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from tasksapp.models import Status, Transition
+
+
+class Tried(NamedTuple):
+    """One attempt, to be logged."""
+
+    number: int
+    started_at: datetime
+    duration_ms: int
+    lateness_ms: int
+    status_code: int | None
+    response_headers: dict[str, str]
+    response_body: str
+    error: str
+
+
+class Finished(NamedTuple):
+    """What a running job becomes.
+
+    Args:
+        job_id: the job.
+        token: the lease it was claimed with.
+        transition: the change of its status, from running.
+        next_run_at: when it runs again; None to leave the time as it is.
+        counted: attempts to add: 1 where the receiver was tried, 0 where the fault is ours or the claim counted it.
+        system_errors: errors of ours to add.
+        last_error: why; '' where it went well.
+        tried: the attempt to log, if there was one.
+    """
+
+    job_id: UUID
+    token: int
+    transition: Transition
+    next_run_at: datetime | None
+    counted: int
+    system_errors: int
+    last_error: str
+    tried: Tried | None
+
+    @property
+    def status(self) -> Status:
+        """The status that the job gets."""
+        return self.transition.target

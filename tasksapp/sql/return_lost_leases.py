@@ -1,0 +1,57 @@
+"""Running rows whose lease ran out: their workers were lost, so they go back."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from tasksapp.models import BizType, Job, Transition
+
+UNKNOWN = "its worker was lost: the outcome is unknown"
+TOO_MANY = "system: its workers were lost too often"
+LOST = "system: its worker was lost"
+
+
+def return_lost_leases(*, now: datetime, limit: int, max_system_errors: int, using: str) -> list[Job]:
+    """Up to ``limit`` jobs whose workers were lost, as they are now: pending again, or dead.
+
+    No attempt is used. A job that may be sent at most once is dead, since it may have been sent.
+    """
+    with transaction.atomic(using=using):
+        jobs = Job.objects.using(using)
+        lost = list(
+            jobs.filter(status=Transition.LOSE.source, lease_until__lt=now)
+            .select_related("biz_type")
+            .defer("body")
+            .order_by("lease_until", "id")
+            .select_for_update(skip_locked=True, no_key=True, of=("self",))[:limit]
+        )
+        groups: dict[tuple[tuple[str, Any], ...], list[Job]] = {}
+        for job in lost:
+            values = _returned(job, now=now, max_system_errors=max_system_errors)
+            for name, value in values.items():
+                setattr(job, name, value)
+            groups.setdefault(tuple(values.items()), []).append(job)
+        for changes, group in groups.items():
+            jobs.filter(id__in=[job.id for job in group]).update(
+                **dict(changes),
+                system_errors=F("system_errors") + 1,
+                version=F("version") + 1,
+                lease_until=None,
+                lease_token=None,
+                updated_at=now,
+            )
+    return lost
+
+
+def _returned(job: Job, *, now: datetime, max_system_errors: int) -> dict[str, Any]:
+    if job.biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE:
+        return {"status": Transition.LOSE_FOR_GOOD.target, "last_error": UNKNOWN, "finished_at": now}
+    if job.system_errors + 1 >= max_system_errors:
+        return {"status": Transition.LOSE_FOR_GOOD.target, "last_error": TOO_MANY, "finished_at": now}
+    # At once the first time, then after 2, 4, 8 … seconds: it may be the job that kills its workers.
+    wait = timedelta(seconds=min(2**job.system_errors, 300) if job.system_errors else 0)
+    return {"status": Transition.LOSE.target, "last_error": LOST, "next_run_at": now + wait}
