@@ -1,4 +1,4 @@
-"""Statements that run so often that to plan them anew each time is a third of what they cost."""
+"""Prepared statements: planning them for every run would be half of what they cost. See decision 14."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ _ALREADY_THERE, _NOT_THERE, _OUTDATED = "42P05", "26000", "0A000"
 
 
 class _State(Enum):
-    """What a connection of the driver knows of a statement."""
+    """How far a connection of the driver has come with a statement."""
 
     USED = "used"
     READY = "ready"
     REFUSED = "refused"
 
 
-class PlannedStatement:
-    """A statement of PostgreSQL, prepared by name from a connection's second use of it on.
+class PreparedStatement:
+    """A statement of PostgreSQL that is prepared at a connection's second use of it.
 
-    Behind a pooler that hands out another server connection for each transaction, a name may be known there or not. It
-    is made of the text, so it never stands for another statement; where it is missing, the connection goes back to the
-    statement itself. So it does within a transaction, which such an error would spoil.
+    Behind a pooler that gives each transaction another server connection, the prepared name may be unknown. It is made
+    of a hash of the statement, so it never means another statement. Where the name is unknown, the statement itself is
+    run, and that connection does not use the name again. Within a transaction the name is never used, since the error
+    would spoil the transaction.
 
     Args:
         sql: the statement, its parameters written ``%(name)s``.
@@ -59,8 +60,7 @@ class PlannedStatement:
             return list(cursor.fetchall())
 
     def _is_ready(self, connection: BaseDatabaseWrapper, cursor: Any) -> bool:
-        # A driver that binds parameters on the server prepares by itself where it is told to, and cannot bind those of
-        # EXECUTE.
+        # A driver that binds parameters on the server cannot bind those of EXECUTE; it can prepare statements itself.
         if connection.in_atomic_block or connection.settings_dict["OPTIONS"].get("server_side_binding"):
             return False
         driver = connection.connection
@@ -73,34 +73,42 @@ class PlannedStatement:
                     raise
             state = self._states[driver] = _State.READY
         elif state is None:
-            # Once only: a connection that lives for one task would pay for planning, and a round trip more.
+            # Not at the first use: it takes a round trip, which a connection that lives for one task gains nothing by.
             self._states[driver] = _State.USED
         return state is _State.READY
 
 
-class StatementByIds:
-    """A statement whose rows are found by ``= ANY(%(ids)s::uuid[])``; one id alone is looked up by a planned one.
+#: How a statement finds its rows, and how the one for a single id does.
+_ANY_ID, _ONE_ID = "= ANY(%(ids)s::uuid[])", "= %(ids)s"
 
-    Under light load jobs come one by one, and planning would be half of the cost. A plan for an array of any length
-    would join a hundred ids by ten thousand comparisons; several are planned each time.
+
+class StatementByIds:
+    """A statement that finds its rows by ``= ANY(%(ids)s::uuid[])``. For a single id it is prepared.
+
+    When there is little to do, jobs come one by one, and planning would be half of the cost. For several ids the
+    statement is planned for every run: a plan for an array of any length would compare each of a hundred ids with each.
 
     Args:
         sql: the statement, its parameters written ``%(name)s``.
         types: the PostgreSQL type of each parameter but ``ids``.
+
+    Raises ValueError where the statement does not find its rows so.
     """
 
     def __init__(self, sql: str, types: Mapping[str, str]) -> None:
+        if _ANY_ID not in sql or sql.count(_ANY_ID) != sql.count("%(ids)s"):
+            raise ValueError(f"each %(ids)s of a statement must stand in {_ANY_ID!r}: {sql}")
         self.sql = sql
-        self._one = PlannedStatement(sql.replace("= ANY(%(ids)s::uuid[])", "= %(ids)s"), {**types, "ids": "uuid"})
+        self._for_one = PreparedStatement(sql.replace(_ANY_ID, _ONE_ID), {**types, "ids": "uuid"})
 
     def rows(
         self, connection: BaseDatabaseWrapper, ids: Sequence[UUID], values: Mapping[str, Any]
     ) -> list[tuple[Any, ...]]:
         """Runs it and gives back all its rows."""
         if len(ids) == 1:
-            return self._one.rows(connection, {**values, "ids": ids[0]})
+            return self._for_one.rows(connection, {**values, "ids": ids[0]})
         with connection.cursor() as cursor:
-            # The array as text: a list would take Python 3 µs for each id.
+            # The array as text: psycopg would take 3 µs for each id of a list.
             cursor.execute(self.sql, {**values, "ids": f"{{{','.join(map(str, ids))}}}"})
             return list(cursor.fetchall())
 

@@ -1,4 +1,4 @@
-"""Statements that are planned once per connection, also where a pooler changes the server's side of it."""
+"""Statements that are prepared once per connection, also where a pooler changes the server's side of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import ProgrammingError, connection, transaction
 
-from tasksapp.sql.driver.prepared import PlannedStatement
+from tasksapp.sql.driver.prepared import PreparedStatement
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
 
@@ -35,7 +35,7 @@ def prepared() -> int:
 
 
 def test_it_is_prepared_at_the_second_use_of_a_connection() -> None:
-    statement = PlannedStatement(SQL, TYPES)
+    statement = PreparedStatement(SQL, TYPES)
     counts = []
     for n in range(4):
         assert statement.rows(connection, {"n": n, "word": "it's %s"}) == [(n + 1, "it's %s", n)]
@@ -48,7 +48,7 @@ def test_it_is_prepared_at_the_second_use_of_a_connection() -> None:
 
 
 def test_a_server_connection_that_does_not_know_it_gets_the_statement_itself() -> None:
-    statement = PlannedStatement(SQL, TYPES)
+    statement = PreparedStatement(SQL, TYPES)
     for word in ("first", "second"):
         statement.rows(connection, {"n": 1, "word": word})
     run("DEALLOCATE ALL")
@@ -60,14 +60,14 @@ def test_a_server_connection_that_does_not_know_it_gets_the_statement_itself() -
 
 def test_a_server_connection_that_knows_it_already_is_used() -> None:
     for _ in range(2):  # as from two processes
-        statement = PlannedStatement(SQL, TYPES)
+        statement = PreparedStatement(SQL, TYPES)
         for n in range(3):
             assert statement.rows(connection, {"n": n, "word": "w"}) == [(n + 1, "w", n)]
     assert prepared() == 1
 
 
 def test_a_transaction_is_never_spoiled_by_a_name_that_is_missing() -> None:
-    statement = PlannedStatement(SQL, TYPES)
+    statement = PreparedStatement(SQL, TYPES)
     for word in ("first", "second"):
         statement.rows(connection, {"n": 1, "word": word})
     run("DEALLOCATE ALL")
@@ -80,7 +80,7 @@ def test_a_transaction_is_never_spoiled_by_a_name_that_is_missing() -> None:
 def test_a_plan_that_no_longer_fits_the_table_is_given_up() -> None:
     run("CREATE TEMPORARY TABLE planned (a int)")
     run("INSERT INTO planned VALUES (1)")
-    statement = PlannedStatement("SELECT * FROM planned WHERE a >= %(least)s", {"least": "int"})
+    statement = PreparedStatement("SELECT * FROM planned WHERE a >= %(least)s", {"least": "int"})
     for _ in range(2):
         assert statement.rows(connection, {"least": 1}) == [(1,)]
 
@@ -90,7 +90,7 @@ def test_a_plan_that_no_longer_fits_the_table_is_given_up() -> None:
 
 
 def test_an_error_of_the_statement_is_raised() -> None:
-    statement = PlannedStatement("SELECT * FROM no_such_table WHERE %(n)s = 1", {"n": "int"})
+    statement = PreparedStatement("SELECT * FROM no_such_table WHERE %(n)s = 1", {"n": "int"})
     for _ in range(2):
         with pytest.raises(ProgrammingError, match="no_such_table"):
             statement.rows(connection, {"n": 1})
