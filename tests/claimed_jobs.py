@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from tasksapp.sql.claim_jobs import ClaimedJob
+from tasksapp.sql.claim_answer import ClaimedJob
 
 CLAIMED_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

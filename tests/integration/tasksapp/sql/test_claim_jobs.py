@@ -9,8 +9,8 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
-from tasksapp.sql.claim_jobs import ClaimAnswer
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status, Transition
+from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim

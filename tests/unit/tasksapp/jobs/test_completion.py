@@ -7,7 +7,7 @@ import pytest
 from tasksapp.jobs import completion
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Status
-from tasksapp.sql.write_outcomes import Tried
+from tasksapp.sql.finished import Tried
 from tests.claimed_jobs import CLAIMED_AT, claimed_job
 from tests.outcomes import tried
 
