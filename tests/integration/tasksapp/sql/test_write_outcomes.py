@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.models import Attempt, BizType, Job, Status, Transition
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.integration.tasksapp.claiming import claim, return_lost
 from tests.integration.tasksapp.stored_jobs import due
@@ -36,8 +36,8 @@ def test_a_retry_waits_and_a_fault_of_ours_uses_no_attempt(biz_type: BizType) ->
 
     write_outcomes(
         [
-            finished(retried, answer.token, Status.PENDING, next_run_at=later, last_error="503"),
-            finished(ours, answer.token, Status.PENDING, counted=0, system_errors=1, tried=None),
+            finished(retried, answer.token, Transition.RETRY, next_run_at=later, last_error="503"),
+            finished(ours, answer.token, Transition.GIVE_BACK, counted=0, system_errors=1, tried=None),
         ],
         now=now,
         worker="w1",
