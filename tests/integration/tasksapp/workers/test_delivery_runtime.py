@@ -51,9 +51,7 @@ def test_claimed_jobs_are_delivered_and_written(make_biz_type: MakeBizType, rece
     assert len(receiver.received) == 1
 
 
-def test_when_it_closes_every_job_has_its_outcome_or_is_given_back(
-    make_biz_type: MakeBizType, receiver: Receiver
-) -> None:
+def test_when_it_closes_each_job_is_done_or_given_back(make_biz_type: MakeBizType, receiver: Receiver) -> None:
     make_biz_type("order.close", url=receiver.url())
     runtime = delivery_runtime()
     answer = runtime.claimer.claim_due([due() for _ in range(5)], now_ms=runtime.clock.now_ms())
