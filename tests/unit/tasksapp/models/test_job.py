@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasksapp.models import Attempt, IdempotencyKey, Job, Status
+from tasksapp.models import ApiKey, Attempt, IdempotencyKey, Job, Status
 
 
 def test_a_new_job_is_pending_with_an_id_of_its_own() -> None:
@@ -22,3 +22,4 @@ def test_rows_have_names_that_a_person_can_tell_apart() -> None:
     assert str(job) == f"{job.id} (dead)"
     assert str(Attempt(number=3, job_id=job.id)) == f"attempt 3 of {job.id}"
     assert str(IdempotencyKey(key="k-1")) == "k-1"
+    assert str(ApiKey(name="shop", prefix="dh_abc")) == "shop (dh_abc…)"

@@ -1,0 +1,79 @@
+"""A job as callers see it, whether it was read from the database or created just now."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tasksapp.api.representation.job import SHOWN, CreatedJobSerializer, JobSerializer, created_json, job_json
+from tasksapp.jobs.creation import Batch, Created
+from tasksapp.models import Job, NewJob, Status
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ROW = NewJob(UUID(int=7), 3, NOW + timedelta(minutes=5), 2, biz_id="42", body='{"order":[1,"ä"]}', max_attempts=3)
+
+
+def created(row: NewJob | None = ROW, *, armed: bool | None = True) -> Created:
+    return Created(
+        job_id=ROW.id, created=True, replaced=False, was_past=False, batch=Batch(NOW, "default", armed), row=row
+    )
+
+
+def test_it_shows_the_row_with_its_body_as_json() -> None:
+    shown = job_json(ROW.as_job(now=NOW), biz_type="order.close")
+
+    assert (shown["id"], shown["biz_type"], shown["biz_id"]) == (str(ROW.id), "order.close", "42")
+    assert (shown["status"], shown["body"]) == ("pending", {"order": [1, "ä"]})
+    assert (shown["due_at"], shown["created_at"]) == ("2026-01-01T00:05:00Z", "2026-01-01T00:00:00Z")
+    assert (shown["max_attempts"], shown["finished_at"]) == (3, None)
+
+
+def test_leases_and_workers_are_not_shown() -> None:
+    hidden = {"lease_until", "lease_token", "worker", "attempt_base", "traceparent", "biz_type_id"}
+
+    assert hidden.isdisjoint(job_json(ROW.as_job(now=NOW), biz_type="order.close"))
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_it_is_json_in_every_status_and_has_the_fields_that_are_described(status: Status) -> None:
+    job = ROW.as_job(now=NOW)
+    job.status = status
+
+    shown = json.loads(json.dumps(job_json(job, biz_type="order.close")))
+
+    described = JobSerializer(data=shown)
+    assert list(shown) == list(described.fields)
+    assert described.is_valid(), described.errors
+
+
+def test_a_job_made_just_now_looks_as_it_will_when_it_is_read() -> None:
+    shown = created_json(created(), biz_type="order.close")
+
+    assert {name: shown[name] for name in shown if name in SHOWN or name == "biz_type"} == job_json(
+        ROW.as_job(now=NOW), biz_type="order.close"
+    )
+
+
+def test_who_asked_for_it_is_told_what_became_of_the_request() -> None:
+    shown: dict[str, Any] = created_json(created(armed=None), biz_type="order.close")
+
+    assert {name: shown[name] for name in ("created", "replaced", "armed", "past_due")} == {
+        "created": True,
+        "replaced": False,
+        "armed": None,
+        "past_due": False,
+    }
+    described = CreatedJobSerializer(data=shown)
+    assert set(shown) == set(described.fields)
+    assert described.is_valid(), described.errors
+
+
+def test_a_job_of_an_earlier_request_is_shown_as_it_is_now() -> None:
+    earlier = created(row=None)
+    earlier.job = Job(**{**ROW.as_row(now=NOW), "status": Status.DEAD})
+
+    assert created_json(earlier, biz_type="order.close")["status"] == "dead"
