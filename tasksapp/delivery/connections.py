@@ -9,19 +9,27 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from enum import Enum
+from functools import partial
 from typing import Any, NamedTuple
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDictProxy
 
 from tasksapp.delivery.address_guard import AddressGuard
+from tasksapp.delivery.answer_protocol import AnswerProtocol
 from tasksapp.delivery.route import Route
 
 #: How long an unused connection is kept, in seconds; servers close theirs after 60 or more.
 KEEP_SECONDS = 15.0
 #: How long an answer of DNS is used.
 DNS_SECONDS = 5
+#: Interim answers (100 to 199) that may come before the answer. Without a bound, a receiver that sends them faster than
+#: they are read would keep the event loop for itself: no timeout fires, and no other callback goes on.
+MAX_INTERIM_ANSWERS = 100
+#: How much of a body is parsed ahead, where less than that is read.
+LEAST_BUFFER_BYTES = 4_096
 
 _NO_LIMIT = aiohttp.ClientTimeout(total=None)
 
@@ -106,12 +114,18 @@ class Connections:
         transport = protocol.transport
         if transport is None or transport.is_closing():
             raise aiohttp.ClientConnectionResetError("the connection was closed before it was used")
-        protocol.set_response_params(read_until_eof=True, auto_decompress=False)
+        # Once twice as much of a body waits as will be read, the parser pauses: it shall not parse the rest.
+        protocol.set_response_params(
+            read_until_eof=True, auto_decompress=False, read_bufsize=max(self._answer_bytes, LEAST_BUFFER_BYTES)
+        )
         transport.write(request)
         try:
-            message, content = await protocol.read()
-            while 100 <= message.code < 200 and message.code != 101:
+            for _ in range(MAX_INTERIM_ANSWERS + 1):
                 message, content = await protocol.read()
+                if not 100 <= message.code < 200 or message.code == 101:
+                    break
+            else:
+                raise aiohttp.ClientPayloadError(f"more than {MAX_INTERIM_ANSWERS} interim answers")
         except HttpProcessingError as error:
             raise aiohttp.ClientPayloadError(f"not an HTTP answer: {error.message}") from error
         parts: list[bytes] = []
@@ -130,7 +144,12 @@ def _has_unasked_input(connection: aiohttp.connector.Connection) -> bool:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Notes whether a request has a connection yet, and whether that is a new one."""
+    """Notes whether a request has a connection yet, and whether that is a new one; bounds what its protocols parse."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        protocol: type[ResponseHandler] = AnswerProtocol
+        self._factory = partial(protocol, loop=self._loop)
 
     async def _create_connection(self, *args: Any, **options: Any) -> Any:
         connection_state.set(ConnectionState.CONNECTING)

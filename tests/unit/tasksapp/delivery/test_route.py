@@ -63,12 +63,21 @@ def test_a_name_of_another_script_goes_as_dns_has_it() -> None:
     assert "Host: xn--mnchen-3ya.example:8080\r\n" in route("http://münchen.example:8080/").head
 
 
+def made_protocol() -> ResponseHandler:
+    async def make() -> ResponseHandler:
+        return ResponseHandler(asyncio.get_running_loop())
+
+    return asyncio.run(make())
+
+
 def test_aiohttp_still_has_what_connections_use() -> None:
     assert list(inspect.signature(BaseConnector.connect).parameters) == ["self", "req", "traces", "timeout"]
     assert list(inspect.signature(aiohttp.TCPConnector._create_connection).parameters)[1] == "req"
-    assert {"read_until_eof", "auto_decompress"} <= inspect.signature(
+    assert {"read_until_eof", "auto_decompress", "read_bufsize"} <= inspect.signature(
         ResponseHandler.set_response_params
     ).parameters.keys()
-    assert {"read", "should_close"} <= set(dir(ResponseHandler))
+    assert {"read", "should_close", "data_received", "set_exception"} <= set(dir(ResponseHandler))
+    assert {"_buffer", "_exception", "_reading_paused"} <= vars(made_protocol()).keys() | set(dir(ResponseHandler))
+    assert "_factory" in inspect.getsource(aiohttp.TCPConnector._create_direct_connection)
     assert {"protocol", "release", "close"} <= set(dir(Connection))
     assert isinstance(aiohttp.ClientRequest.connection_key, property)
