@@ -2,12 +2,16 @@
 
 Code logs with the standard library (``logger.info("Job %s fired", id, extra={"job_id": id})``);
 structlog renders what arrives, as JSON lines or for a console.
+
+Tracebacks never show the values of variables: among them are API keys, passwords and the bodies of jobs. What a caller
+wrote, such as the path of a request, cannot begin a line of its own: control characters are escaped.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+import traceback
+from typing import Any, TextIO
 
 import structlog
 
@@ -47,4 +51,25 @@ def logging_config(*, format_name: str, level: str) -> dict[str, Any]:
 def _renderers(format_name: str) -> list[Any]:
     if format_name == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
-    return [structlog.dev.ConsoleRenderer(event_key="event", pad_event_to=0, colors=sys.stderr.isatty())]
+    console = structlog.dev.ConsoleRenderer(
+        event_key="event", pad_event_to=0, colors=sys.stderr.isatty(), exception_formatter=_write_traceback
+    )
+    return [_escape_controls, console]
+
+
+def _escape_controls(_logger: Any, _method: str, facts: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    for name, value in facts.items():
+        if isinstance(value, str) and not value.isprintable():
+            facts[name] = _printable(value)
+    return facts
+
+
+def _write_traceback(file: TextIO, error: structlog.typing.ExcInfo) -> None:
+    """Writes a traceback without variables, indented: an error's message cannot begin a line of the log either."""
+    lines = "".join(traceback.format_exception(*error)).rstrip("\n").split("\n")
+    file.write("".join(f"\n    {_printable(line)}" for line in lines))
+
+
+def _printable(text: str) -> str:
+    """The text with everything escaped that is not printable: line ends, colours, and what turns the direction."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

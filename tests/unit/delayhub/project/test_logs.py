@@ -71,6 +71,45 @@ def test_on_a_console_it_is_a_line_for_people(capsys: pytest.CaptureFixture[str]
     assert "\x1b[" not in written, "no colours where nobody sees them"
 
 
+@pytest.mark.parametrize("format_name", ["json", "console"])
+def test_a_traceback_shows_no_values_of_variables(format_name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    logging.config.dictConfig(logging_config(format_name=format_name, level="INFO"))
+
+    somebody = "somebody"
+
+    def authenticate(key: str) -> int:
+        return int(key[:0])
+
+    try:
+        authenticate(f"dh-key-of-{somebody}")
+    except ValueError:
+        logging.getLogger("x").exception("a request failed")
+
+    written = capsys.readouterr().err
+    assert "ValueError: invalid literal" in written
+    assert "authenticate" in written
+    assert "dh-key-of-somebody" not in written
+
+
+def test_what_a_caller_wrote_cannot_begin_a_line_on_a_console(capsys: pytest.CaptureFixture[str]) -> None:
+    logging.config.dictConfig(logging_config(format_name="console", level="INFO"))
+    forged = "/x\n2026-01-01T00:00:00Z [info] all is well\r\x1b[2J\u2028\u202e\x85"
+
+    def fail() -> None:
+        raise ValueError(forged)
+
+    try:
+        fail()
+    except ValueError:
+        logging.getLogger("django.request").exception("Internal Server Error: %s", forged, extra={"path": forged})
+
+    written = capsys.readouterr().err
+    begin = [line for line in written.splitlines() if not line.startswith("    ")]
+    assert len(begin) == 1
+    assert "Internal Server Error: /x\\n2026" in begin[0]
+    assert written.replace("\n", "").isprintable()
+
+
 def test_what_is_below_the_level_is_not_written_and_djangos_is_written_once(capsys: pytest.CaptureFixture[str]) -> None:
     logging.config.dictConfig(logging_config(format_name="json", level="WARNING"))
 
