@@ -22,7 +22,7 @@ from celery import Celery
 import delayhub
 from delayhub.demo.receiver import SECRET_VARIABLE
 from delayhub.errors import PortTaken, ServiceDied
-from delayhub.local.data_folder import DataFolder
+from delayhub.local.data_folder import PRIVATE_UMASK, DataFolder
 from delayhub.local.redis_server import RedisServer, free_port
 from delayhub.local.service import LOG_TAIL_LINES, Service
 
@@ -208,6 +208,7 @@ class Site:
             capture_output=True,
             text=True,
             timeout=PREPARE_SECONDS,
+            umask=PRIVATE_UMASK,
             check=False,
         )
         if done.returncode != 0:

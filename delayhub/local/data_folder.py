@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, BinaryIO, Self
 
 from delayhub.errors import DataFolderInUse, DataFolderUnfit
+
+#: With this, files and folders that a process makes can be read by their owner only.
+PRIVATE_UMASK = 0o077
 
 
 class DataFolder:
     """A folder that one site has locked as long as any of the site's processes runs.
+
+    Only its owner can look into it: it holds keys, passwords, bodies of jobs, and logs.
 
     Args:
         path: where it is; ``with`` makes it if it is missing.
@@ -29,7 +35,9 @@ class DataFolder:
 
     def __enter__(self) -> Self:
         try:
-            self.logs.mkdir(parents=True, exist_ok=True)
+            self.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.path, self.logs):
+                _make_private(folder)
             lock = (self.path / "lock").open("a+")
         except OSError as error:
             raise DataFolderUnfit(self.path, error) from error
@@ -76,3 +84,17 @@ class DataFolder:
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
                 file.write(make())
         return path.read_text().strip()
+
+
+def private_file(path: Path) -> BinaryIO:
+    """The file, open for appending, and made if it is missing; only its owner can read it."""
+    file = os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
+    _make_private(path)
+    return file
+
+
+def _make_private(path: Path) -> None:
+    """Takes the rights of others from what an earlier version made; who owns it has to decide where that is another."""
+    found = path.stat()
+    if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & PRIVATE_UMASK:
+        path.chmod(stat.S_IMODE(found.st_mode) & ~PRIVATE_UMASK)

@@ -16,6 +16,7 @@ import redis
 
 from delayhub.clock import SystemClock
 from delayhub.errors import DataFolderInUse, RedisServerDied
+from delayhub.local.data_folder import PRIVATE_UMASK
 from delayhub.local.parent_death import ending_with_parent
 from delayhub.local.server_program import find_redis_server
 
@@ -80,7 +81,7 @@ class RedisServer:
         if self.running:
             return self
         folder = self.data_dir
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             self._launch_on_a_port(folder)
         except BaseException:
@@ -187,6 +188,7 @@ class RedisServer:
                 stderr=subprocess.STDOUT,
                 pass_fds=[lock.fileno()],
                 process_group=0,
+                umask=PRIVATE_UMASK,
             )
         self._wait_until_ready()
 

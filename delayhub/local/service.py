@@ -10,6 +10,7 @@ from pathlib import Path
 
 from delayhub.clock import SystemClock
 from delayhub.errors import ServiceDied
+from delayhub.local.data_folder import PRIVATE_UMASK, private_file
 from delayhub.local.parent_death import ending_with_parent
 
 START_SECONDS = 60.0
@@ -55,7 +56,8 @@ class Service:
 
     def launch(self) -> None:
         """Starts the process and returns at once; see :meth:`wait_until_ready`."""
-        with self.log.open("ab") as output:
+        # The log holds what the program prints, and its files what it stores: both are for their owner only.
+        with private_file(self.log) as output:
             self._process = subprocess.Popen(
                 ending_with_parent(self._command),
                 env=self._environment,
@@ -64,6 +66,7 @@ class Service:
                 stderr=subprocess.STDOUT,
                 pass_fds=self._inherit,
                 process_group=0,
+                umask=PRIVATE_UMASK,
             )
 
     def wait_until_ready(self) -> None:

@@ -111,7 +111,7 @@ def database(url: str) -> dict[str, Any]:
     config: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True))
     if config["ENGINE"] == "django.db.backends.sqlite3":
         if config["NAME"] != ":memory:":
-            Path(config["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+            Path(config["NAME"]).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         config["OPTIONS"] = {
             # A transaction that begins as a reader and then writes fails at once, whatever the timeout says.
             "transaction_mode": "IMMEDIATE",
@@ -123,6 +123,9 @@ def database(url: str) -> dict[str, Any]:
 
 
 DATABASES = {"default": database(DATABASE_URL)}
+if not env.text("DATABASE_URL"):
+    # SQLite would make it readable for everybody on the machine; its journals get the rights of the file.
+    Path(DATABASES["default"]["NAME"]).touch(mode=0o600)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # ---------------------------------------------------------------- static files

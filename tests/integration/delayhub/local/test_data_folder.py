@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from delayhub.errors import DataFolderInUse, DataFolderUnfit
-from delayhub.local.data_folder import DataFolder
+from delayhub.local.data_folder import DataFolder, private_file
 
 
 def test_a_folder_in_use_is_refused_and_free_again_afterwards(tmp_path: Path) -> None:
@@ -49,3 +49,30 @@ def test_a_secret_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> Non
     assert folder.kept("key", lambda: "first") == "first"
     assert folder.kept("key", lambda: "second") == "first"
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+
+
+def test_only_its_owner_looks_into_a_folder_also_into_one_of_an_earlier_version(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    (old / "logs").mkdir(parents=True)
+    for folder in (old, old / "logs"):
+        folder.chmod(0o755)
+
+    for path in (old, tmp_path / "new"):
+        with DataFolder(path) as folder:
+            assert mode(path) == mode(folder.logs) == 0o700
+
+
+def test_only_its_owner_reads_a_private_file_and_what_it_held_stays(tmp_path: Path) -> None:
+    log = tmp_path / "service.log"
+    log.write_text("before\n")
+    log.chmod(0o644)
+
+    with private_file(log) as file:
+        file.write(b"after\n")
+
+    assert log.read_text() == "before\nafter\n"
+    assert mode(log) == 0o600
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)

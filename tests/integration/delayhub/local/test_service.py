@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,6 +65,15 @@ def test_a_service_is_started_checked_and_stopped(make: Callable[[str], Service]
     service.check()
     assert service.pid is None
     assert not is_alive(pid)
+
+
+def test_only_its_owner_reads_what_a_service_writes(make: Callable[[str], Service], tmp_path: Path) -> None:
+    service = make(waits(ready=f"open({str(tmp_path / 'made')!r}, 'w').close(); print('ready', flush=True)"))
+
+    service.launch()
+    service.wait_until_ready()
+
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("made", "service.log")] == [0o600, 0o600]
 
 
 def test_a_service_that_dies_at_its_start_is_reported_with_its_log(make: Callable[[str], Service]) -> None:

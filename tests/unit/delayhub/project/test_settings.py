@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import stat
 from pathlib import Path
 from types import ModuleType
 from unittest.mock import patch
@@ -34,6 +35,14 @@ def test_without_a_variable_it_runs_on_this_machine(tmp_path: Path) -> None:
     assert (tmp_path / "secret_key").read_text() == found.SECRET_KEY
     assert found.BROKER_URL == "delayhub://127.0.0.1:6379/0"
     assert (found.DEBUG, found.ALLOWED_HOSTS) == (False, ["127.0.0.1", "localhost", "[::1]"])
+
+
+def test_only_its_owner_reads_what_is_in_its_data_folder(tmp_path: Path) -> None:
+    found = settings_with(tmp_path / "new")
+
+    folder, database = tmp_path / "new", Path(found.DATABASES["default"]["NAME"])
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "secret_key", database)]
+    assert modes == [0o700, 0o600, 0o600]
 
 
 def test_the_secret_key_is_the_same_at_every_start(tmp_path: Path) -> None:
