@@ -51,10 +51,15 @@ _EMBEDDING = (
 
 
 class AddressRefused(OSError):
-    """Callbacks may not go to this address; ``DELAYHUB["ALLOWED_NETWORKS"]`` opens private ones."""
+    """Callbacks may not go to this host; ``DELAYHUB["ALLOWED_NETWORKS"]`` opens private networks.
 
-    def __init__(self, address: str) -> None:
-        super().__init__(errno.EACCES, f"callbacks may not go to {address}")
+    Callers read this in ``last_error``. It names the host as the URL does, never the addresses that its name leads to.
+    """
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            errno.EACCES, f"callbacks may not go to {host}: it has no public address, and none in ALLOWED_NETWORKS"
+        )
 
 
 class AddressGuard:
@@ -74,6 +79,14 @@ class AddressGuard:
         made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return made
+
+    def allows(self, address: str) -> bool:
+        """Whether callbacks may go to that address."""
+        try:
+            self.check(address)
+        except AddressRefused:
+            return False
+        return True
 
     def check(self, text: str, *, scope: int = 0) -> None:
         """Raises AddressRefused where callbacks may not go to that address."""

@@ -7,19 +7,23 @@ bodies, which a callback must not have.
 
 from __future__ import annotations
 
+import logging
 from contextvars import ContextVar
 from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
 
 import aiohttp
+from aiohttp.abc import ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDictProxy
 
-from tasksapp.delivery.address_guard import AddressGuard
+from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.answer_protocol import AnswerProtocol
 from tasksapp.delivery.route import Route
+
+logger = logging.getLogger(__name__)
 
 #: How long an unused connection is kept, in seconds; servers close theirs after 60 or more.
 KEEP_SECONDS = 15.0
@@ -66,7 +70,7 @@ class Connections:
     def __init__(self, guard: AddressGuard, *, keep: bool, answer_bytes: int) -> None:
         options: dict[str, Any] = {"keepalive_timeout": KEEP_SECONDS} if keep else {"force_close": True}
         # The dispatcher has caps of its own; time spent waiting for a limit here would count as sending.
-        self._connector = _Connector(limit=0, socket_factory=guard.make_socket, ttl_dns_cache=DNS_SECONDS, **options)
+        self._connector = _Connector(guard, limit=0, ttl_dns_cache=DNS_SECONDS, **options)
         self._last_header = "" if keep else "Connection: close\r\n"
         self._answer_bytes = answer_bytes
 
@@ -144,10 +148,11 @@ def _has_unasked_input(connection: aiohttp.connector.Connection) -> bool:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Notes whether a request has a connection yet, and whether that is a new one; bounds what its protocols parse."""
+    """Notes whether a request has a connection yet, and whether that is a new one; dials allowed addresses only."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, guard: AddressGuard, **options: Any) -> None:
+        super().__init__(socket_factory=guard.make_socket, **options)
+        self._guard = guard
         protocol: type[ResponseHandler] = AnswerProtocol
         self._factory = partial(protocol, loop=self._loop)
 
@@ -156,3 +161,15 @@ class _Connector(aiohttp.TCPConnector):
         made = await super()._create_connection(*args, **options)
         connection_state.set(ConnectionState.NEW)
         return made
+
+    def _convert_hosts_to_addr_infos(self, hosts: list[ResolveResult]) -> list[Any]:
+        """What may be dialled of a name's addresses; raises AddressRefused where that is nothing."""
+        allowed = [host for host in hosts if self._guard.allows(host["host"])]
+        if hosts and not allowed:
+            logger.warning(
+                "callbacks may not go to %s: all its addresses are refused",
+                hosts[0]["hostname"],
+                extra={"action": "refuse", "addresses": [host["host"] for host in hosts]},
+            )
+            raise AddressRefused(hosts[0]["hostname"])
+        return super()._convert_hosts_to_addr_infos(allowed)

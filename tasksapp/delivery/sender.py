@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 
 import aiohttp
 
@@ -128,6 +129,10 @@ def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackO
             return Retry(f"{what} within {seconds:g} s", unsent=unsent)
         case aiohttp.InvalidURL():
             return GiveUp(f"not a URL: {callback.target.url}")
+        case OSError() if type(error) is aiohttp.ClientConnectorError:
+            # Its own text has the address that was dialled, which may be of an internal network.
+            reason = os.strerror(refusal.errno) if refusal.errno else "no address answers"
+            return Retry(f"no connection to {error.host}:{error.port}: {reason}", unsent=unsent)
         case aiohttp.ClientError() | OSError():
             return Retry(f"{type(error).__name__}: {error}"[:500], unsent=unsent)
         case _:

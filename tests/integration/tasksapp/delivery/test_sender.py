@@ -182,7 +182,55 @@ def test_a_name_that_is_rebound_after_it_was_checked_is_still_not_dialled(monkey
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     outcome = asyncio.run(run()).outcome
 
-    assert outcome == GiveUp("callbacks may not go to 127.0.0.1")
+    assert isinstance(outcome, GiveUp)
+    assert "callbacks may not go to rebind.example" in outcome.reason
+    assert "127.0.0.1" not in outcome.reason
+
+
+def answers_of_dns(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """Each name leads to those addresses."""
+
+    def resolve(host: str, port: int, *_: object, **__: object) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+
+
+@pytest.mark.parametrize("addresses", [("10.1.2.3", "127.0.0.1"), ("127.0.0.1", "10.1.2.3")])
+def test_of_a_name_with_a_refused_and_an_allowed_address_the_allowed_one_is_dialled(
+    addresses: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> tuple[CallbackResult, CallbackResult]:
+        answer = answering(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+        async with listening(answer) as port, sending() as sender:
+            delivered = await sender.send(callback(f"http://both.example:{port}/"))
+        async with sending() as sender:
+            return delivered, await sender.send(callback(f"http://both.example:{free_port()}/"))
+
+    answers_of_dns(monkeypatch, *addresses)
+    there, away = asyncio.run(run())
+
+    assert there.outcome == Delivered()
+    # The refused address does not make it dead while the allowed one is away, and no address is named.
+    assert failed(away).unsent
+    assert "both.example" in failed(away).reason
+    assert not any(address in failed(away).reason for address in addresses)
+
+
+def test_a_name_whose_addresses_are_all_refused_is_given_up_without_naming_them(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> CallbackResult:
+        async with sending(allowed=()) as sender:
+            return await sender.send(callback("http://inside.example/"))
+
+    answers_of_dns(monkeypatch, "10.1.2.3", "127.0.0.1")
+    outcome = asyncio.run(run()).outcome
+
+    assert outcome == GiveUp(
+        "callbacks may not go to inside.example: it has no public address, and none in ALLOWED_NETWORKS"
+    )
+    assert vars(caplog.records[0])["addresses"] == ["10.1.2.3", "127.0.0.1"]
 
 
 def test_cookies_redirects_and_proxies_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,7 @@ def test_aiohttp_still_has_what_connections_use() -> None:
     ).parameters.keys()
     assert {"read", "should_close", "data_received", "set_exception"} <= set(dir(ResponseHandler))
     assert {"_buffer", "_exception", "_reading_paused"} <= vars(made_protocol()).keys() | set(dir(ResponseHandler))
+    assert list(inspect.signature(aiohttp.TCPConnector._convert_hosts_to_addr_infos).parameters) == ["self", "hosts"]
     assert "_factory" in inspect.getsource(aiohttp.TCPConnector._create_direct_connection)
     assert {"protocol", "release", "close"} <= set(dir(Connection))
     assert isinstance(aiohttp.ClientRequest.connection_key, property)
