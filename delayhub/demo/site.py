@@ -28,6 +28,8 @@ from delayhub.local.service import LOG_TAIL_LINES, Service
 
 ADMIN_NAME = "admin"
 PREPARE_SECONDS = 120
+#: Threads of the web server, and how many of them may wait for a body: slow clients leave four to all others.
+WEB_THREADS, BODY_SLOTS = 16, 12
 PING_SECONDS = 1.0
 
 
@@ -116,7 +118,7 @@ class Site:
     def web(self) -> Service:
         """The web server: admin and API."""
         command = ["granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(self.web_port)]
-        command += ["--blocking-threads", "4", "--no-ws", "delayhub.project.wsgi:application"]
+        command += ["--blocking-threads", str(WEB_THREADS), "--no-ws", "delayhub.project.wsgi:application"]
         return self._service("web server", command, address=f"{self.url}/readyz")
 
     @cached_property
@@ -180,6 +182,7 @@ class Site:
             **os.environ,
             "DELAYHUB_LOG_FORMAT": "console",
             "PYTHONUNBUFFERED": "1",
+            "DELAYHUB_BODY_SLOTS": str(BODY_SLOTS),
             # The receiver fails every callback of one sample, so that people see jobs die; a breaker would pause it.
             "DELAYHUB_BREAKER_FAILURES": "100000",
             **(self.options.settings or {}),

@@ -39,6 +39,9 @@ if env.flag("TRUST_PROXY"):
 # W005, W021: whether all other hosts of the domain speak TLS is the domain owner's to decide, not this service's.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
+# Requests that may wait for their body at once; several fewer than the web server has threads. 0: no bound.
+BODY_SLOTS = env.number("BODY_SLOTS", 0)
+
 # ---------------------------------------------------------------- Django
 
 INSTALLED_APPS = [

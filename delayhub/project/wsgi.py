@@ -5,12 +5,17 @@ from __future__ import annotations
 import gc
 import os
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
+from delayhub.project.body_slots import BodySlots, WSGIApplication
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 
-application = get_wsgi_application()
+application: WSGIApplication = get_wsgi_application()
+if settings.BODY_SLOTS:
+    application = BodySlots(application, slots=settings.BODY_SLOTS)
 
 # Modules that are loaded by now stay for good. Frozen, they are not visited by the garbage collector again and again,
 # which took a tenth of a request.

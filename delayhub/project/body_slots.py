@@ -1,0 +1,86 @@
+"""BodySlots: slow clients cannot hold every thread of the web server.
+
+A thread that reads a body waits for the client, and granian has no deadline for that. So requests with a body get fewer
+slots than there are threads; the threads left over answer requests without one, ``/healthz`` among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Semaphore
+from typing import Any
+
+#: How long a request waits for a slot; a body that is read at the speed of a machine leaves its slot in milliseconds.
+WAIT_SECONDS = 0.25
+
+WSGIApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class BodySlots:
+    """A WSGI application in which at most so many requests wait for their body; others get 503 after 0.25 s.
+
+    Args:
+        application: what answers.
+        slots: how many; several fewer than the server's threads.
+    """
+
+    def __init__(self, application: WSGIApplication, *, slots: int) -> None:
+        self._application = application
+        self._slots = Semaphore(slots)
+        self._is_full = False
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answers the request."""
+        length = environ.get("CONTENT_LENGTH") or "0"
+        if length == "0" and "HTTP_TRANSFER_ENCODING" not in environ:
+            return self._application(environ, start_response)
+        if not self._enter():
+            start_response("503 Service Unavailable", [("Content-Type", "text/plain"), ("Retry-After", "1")])
+            return [b"Too many requests are waiting for their body. Try again.\n"]
+        body = _Body(environ["wsgi.input"], length=int(length) if length.isdigit() else 0, leave=self._slots.release)
+        environ["wsgi.input"] = body
+        try:
+            return self._application(environ, start_response)
+        finally:
+            body.leave()
+
+    def _enter(self) -> bool:
+        # Where one request has waited for nothing, those behind it do not: waiting holds a thread, too.
+        entered = self._slots.acquire(timeout=0 if self._is_full else WAIT_SECONDS)
+        self._is_full = not entered
+        return entered
+
+
+class _Body:
+    """A request's body; leaves its slot once it has been read."""
+
+    def __init__(self, file: Any, *, length: int, leave: Callable[[], None]) -> None:
+        self._file = file
+        self._left = length
+        self._leave: Callable[[], None] | None = leave
+
+    def read(self, size: int = -1) -> bytes:
+        return self._count(self._file.read(size) if size >= 0 else self._file.read())
+
+    def readline(self, *size: int) -> bytes:
+        return self._count(self._file.readline(*size))
+
+    def readlines(self, *hint: int) -> list[bytes]:
+        lines: list[bytes] = self._file.readlines(*hint)
+        self._count(b"".join(lines))
+        return lines
+
+    def __iter__(self) -> Any:
+        while line := self.readline():
+            yield line
+
+    def leave(self) -> None:
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+    def _count(self, part: bytes) -> bytes:
+        self._left -= len(part)
+        if not part or self._left == 0:
+            self.leave()
+        return part
