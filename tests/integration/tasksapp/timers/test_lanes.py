@@ -1,9 +1,11 @@
 """How Redis is reached: briefly for callers that a person waits for, patiently for the loader, and not at all for a
-second after it did not answer."""
+second after it did not answer. No reply is taken for another's, and no command is sent twice or lost for nothing."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,6 +14,9 @@ import redis
 from delayhub.testing import MovableClock
 from tasksapp.timers import lanes
 from tasksapp.timers.lanes import REST_SECONDS, brisk_lane, client, patient_lane, patient_lanes, tried, try_again
+
+ECHO = "return ARGV[1]"
+COUNT = "return redis.call('INCR', KEYS[1])"
 
 
 @pytest.fixture
@@ -86,3 +91,105 @@ def test_after_a_failure_nobody_asks_again_for_a_second(clock: MovableClock) -> 
 def test_a_fault_of_the_caller_is_raised(clock: MovableClock) -> None:
     with pytest.raises(ZeroDivisionError):
         tried(lambda: 1 / 0, action="arm")
+
+
+# ---------------------------------------------------------------- a thread's own connection
+
+
+def own_client() -> Any:
+    """The client of the calling thread, as it is given out for one use."""
+    return brisk_lane("delayhub.timers").client
+
+
+def echo(word: str) -> str:
+    """What the server gives back."""
+    reply: bytes = own_client().execute_command("EVAL", ECHO, 0, word)
+    return reply.decode()
+
+
+def test_a_connection_is_used_again_also_after_an_error_reply() -> None:
+    assert echo("one") == "one"
+    socket = own_client().connection._sock
+    with pytest.raises(redis.ResponseError):
+        own_client().execute_command("EVALSHA", "0" * 40, 0)
+
+    assert echo("two") == "two"
+    assert own_client().connection._sock is socket
+
+
+def test_a_connection_that_the_server_closed_is_made_anew_without_a_failure(redis_client: redis.Redis) -> None:
+    echo("one")
+    redis_client.client_kill_filter(skipme=True, _type="normal")
+
+    assert echo("two") == "two"
+
+
+def test_the_reply_that_came_too_late_is_nobody_elses(redis_client: redis.Redis, settings: Any) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "ARM_TIMEOUT_SECONDS": 0.05}
+    echo("early")
+    redis_client.client_pause(300)
+    with pytest.raises(redis.TimeoutError):
+        echo("late")
+    redis_client.client_unpause()
+
+    assert echo("two") == "two"
+
+
+def test_a_reply_that_was_never_read_is_nobody_elses() -> None:
+    echo("one")
+    # As when a signal handler raises between sending and reading, which is how Celery's soft time limits end a task.
+    connection = own_client().connection
+    connection.send_command("EVAL", ECHO, 0, "unread")
+    assert connection.can_read(timeout=5)
+
+    assert echo("two") == "two"
+
+
+def test_a_script_that_was_not_answered_in_time_is_not_sent_again(redis_client: redis.Redis, settings: Any) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "ARM_TIMEOUT_SECONDS": 0.05}
+    echo("early")
+    redis_client.client_pause(300)
+    with pytest.raises(redis.TimeoutError):
+        own_client().execute_command("EVAL", COUNT, 1, "counted")
+    redis_client.client_unpause()
+
+    assert int(redis_client.get("counted") or 0) <= 1
+    assert own_client().execute_command("EVAL", COUNT, 1, "counted") <= 2
+
+
+def test_while_redis_is_away_a_lane_is_given_out_all_the_same(settings: Any) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
+
+    client = own_client()
+
+    with pytest.raises(redis.ConnectionError):
+        client.execute_command("EVAL", ECHO, 0, "nobody hears")
+
+
+def test_each_thread_has_a_connection_of_its_own() -> None:
+    words = [f"word {number}" for number in range(300)]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(echo, words)) == words
+        clients = set(threads.map(lambda _: id(own_client()), words))
+
+    assert id(own_client()) not in clients
+
+
+def test_a_forked_child_leaves_its_parents_connection_alone() -> None:
+    echo("parent")
+    inherited = own_client().connection
+    heard, say = os.pipe()
+
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(say, f"{echo('child')} {own_client().connection is inherited}".encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(say)
+
+    with os.fdopen(heard) as told:
+        assert told.read() == "child False"
+    assert echo("parent again") == "parent again"
+    assert own_client().connection is inherited
