@@ -94,7 +94,7 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     from tasksapp import jobs
     from tasksapp.models import BizType, Job
     from tasksapp.sql.claim_jobs import claim_jobs
-    from tasksapp.sql.pending_rows import Place, count_pending, pages, standing
+    from tasksapp.sql.pending_rows import Position, count_pending, pages, timer_work
     from tasksapp.sql.purge_rows import purge_jobs, purge_keys
     from tasksapp.sql.renew_leases import renew_leases
     from tasksapp.sql.return_lost_leases import return_lost_leases
@@ -106,12 +106,12 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     some = pending[len(pending) // 2]
     using = "default"
 
-    def page(after: Place | datetime | None, until: datetime) -> Callable[[], object]:
+    def page(after: Position | datetime | None, until: datetime) -> Callable[[], object]:
         return lambda: next(pages(biz_type.id, after=after, until=until, using=using), None)
 
     return {
         "claim 100": lambda: claim_jobs(due, now=now, lease_seconds=60, worker="w", using=using),
-        "sweep: biz types with work": lambda: standing(
+        "sweep: biz types with work": lambda: timer_work(
             after=now + timedelta(hours=1),
             until=now + timedelta(hours=1, seconds=2),
             overdue_since=now - timedelta(seconds=2),
@@ -119,7 +119,7 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
         ),
         "sweep: rows that enter the window": page(now + timedelta(hours=1), now + timedelta(hours=1, seconds=2)),
         "sweep: first page of the window": page(None, now + timedelta(hours=1)),
-        "sweep: a later page of overdue rows": page(Place(some.next_run_at, some.id), now),
+        "sweep: a later page of overdue rows": page(Position(some.next_run_at, some.id), now),
         "sweep: count the window": lambda: count_pending(
             biz_type.id, after=now, until=now + timedelta(hours=1), using=using
         ),

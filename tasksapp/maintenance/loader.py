@@ -24,7 +24,7 @@ from tasksapp.maintenance.timer_loss import TimerLoss
 from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models import BizType
 from tasksapp.sql import pending_rows
-from tasksapp.sql.pending_rows import Place, Row, pages, standing
+from tasksapp.sql.pending_rows import PendingRow, Position, pages, timer_work
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.timer import Timer
@@ -78,7 +78,7 @@ class Loader:
         self._loaded_until: datetime | None = None
         self._open: set[int] = set()
         #: By biz type: where the walk over its overdue rows goes on; None for their beginning.
-        self._walks: dict[int, Place | None] = {}
+        self._walks: dict[int, Position | None] = {}
 
     def run_once(self) -> Turn:
         """One turn. Raises what Redis or the database raise; the next turn does what this one did not."""
@@ -116,7 +116,7 @@ class Loader:
     def _turn(self) -> Turn:
         now = self._now()
         until = now + options().near_window
-        found = standing(after=self._loaded_until, until=until, overdue_since=now - OVERDUE, using=self.using)
+        found = timer_work(after=self._loaded_until, until=until, overdue_since=now - OVERDUE, using=self.using)
         biz_types = found.biz_types
         self._uptime.note_answer()
         armed = [biz_type for biz_type in biz_types if biz_type.id in self._open]
@@ -165,7 +165,7 @@ class Loader:
         """
         armed, pages_left = 0, OVERDUE_PAGES
         waiting = {biz_type.id: biz_type for biz_type in biz_types if not biz_type.is_shut(now=now)}
-        self._walks = {key: place for key, place in self._walks.items() if key in waiting}
+        self._walks = {key: position for key, position in self._walks.items() if key in waiting}
         # The walks are in the order of their last steps; biz types that no step has reached yet come first.
         unreached = [key for key in waiting if key not in self._walks]
         for key in [*unreached, *self._walks]:
@@ -178,13 +178,13 @@ class Loader:
                 pages_left -= 1
                 # Rows that have timers wait for workers; walking all of them at once would slow those workers down.
                 if len(page) == pending_rows.PAGE_ROWS and (not pages_left or set(outcomes) <= {"left"}):
-                    self._walks[key] = page[-1].place
+                    self._walks[key] = page[-1].position
                     break
             if not pages_left:
                 break
         return armed
 
-    def _ensure(self, biz_type: BizType, rows: Iterable[Row]) -> list[str]:
+    def _ensure(self, biz_type: BizType, rows: Iterable[PendingRow]) -> list[str]:
         """For each row that needs a timer, in no order, what became of that."""
         now = self._now()
         return ensure_timers(

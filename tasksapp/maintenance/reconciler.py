@@ -12,7 +12,7 @@ from delayhub.engine import TimerLane
 from tasksapp.conf import options
 from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.pending_rows import Row, count_pending, pages
+from tasksapp.sql.pending_rows import PendingRow, count_pending, pages
 from tasksapp.timers.lanes import client, patient_lane
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.timer import Timer
@@ -94,8 +94,10 @@ class Reconciler:
             advance(len(ids))
         return difference
 
-    def _compare_rows(self, lane: TimerLane, biz_type: BizType, rows: Sequence[Row], difference: Difference) -> None:
-        wrong: list[Row] = []
+    def _compare_rows(
+        self, lane: TimerLane, biz_type: BizType, rows: Sequence[PendingRow], difference: Difference
+    ) -> None:
+        wrong: list[PendingRow] = []
         for row, fires_ms in zip(rows, lane.look(biz_type.code, [str(row.id) for row in rows]), strict=True):
             if fires_ms is None:
                 difference.missing.append(row.id)

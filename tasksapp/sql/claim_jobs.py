@@ -145,9 +145,8 @@ def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Mom
     """Notes what a row of the statement says."""
     status, shut, under_way, became, *columns = row
     if became is None:
-        job_id, next_run_at = columns[_ID], moments[columns[_NEXT_RUN_AT]]
-        assert next_run_at is not None
-        answer.add_left(job_id, status=status, next_run_at=next_run_at, now=now, shut=shut, under_way=under_way)
+        next_run_at = moments[columns[_NEXT_RUN_AT]]
+        answer.add_left(columns[_ID], status=status, next_run_at=next_run_at, now=now, shut=shut, under_way=under_way)
         return
     for index in _MOMENTS:
         columns[index] = moments[columns[index]]

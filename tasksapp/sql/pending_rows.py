@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,23 +11,20 @@ from django.db import connections
 from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, Q, QuerySet
 
 from tasksapp.models import BizType, Job, Transition
+from tasksapp.sql.driver.microseconds import from_unix_microseconds, unix_microseconds
 
 PAGE_ROWS = 1_000
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: A moment as µs since 1970: Django reads one that comes as text in 8 µs, half of what a row costs here.
-_MICROSECONDS = "(extract(epoch FROM %(expressions)s) * 1000000)::bigint"
 
-
-class Place(NamedTuple):
-    """Where a walk along the index stands: everything up to here is done."""
+class Position(NamedTuple):
+    """A position in the index: all rows up to it have been read."""
 
     next_run_at: datetime
     id: UUID
 
 
-class Row(NamedTuple):
-    """A pending job, as far as its timer needs it.
+class PendingRow(NamedTuple):
+    """What the timer of a pending job needs of its row.
 
     ``under_way_until``: until then the message of its Celery task counts as under way, and it needs no timer.
     """
@@ -38,18 +35,18 @@ class Row(NamedTuple):
     under_way_until: datetime | None
 
     @property
-    def place(self) -> Place:
-        """Its place in the index."""
-        return Place(self.next_run_at, self.id)
+    def position(self) -> Position:
+        """Its position in the index."""
+        return Position(self.next_run_at, self.id)
 
 
-class Standing(NamedTuple):
-    """Every biz type, and the ids of those that have rows to be armed.
+class TimerWork(NamedTuple):
+    """Which biz types have rows whose timers are to be set.
 
     Args:
-        biz_types: all of them, as they are now.
-        entering: those with rows that enter the window.
-        overdue: those with overdue rows.
+        biz_types: all biz types, as they are now.
+        entering: the ids of those with rows that enter the near window.
+        overdue: the ids of those with overdue rows.
     """
 
     biz_types: list[BizType]
@@ -57,8 +54,8 @@ class Standing(NamedTuple):
     overdue: frozenset[int]
 
 
-def standing(*, after: datetime | None, until: datetime, overdue_since: datetime, using: str) -> Standing:
-    """What there is to do, in one statement: one for each biz type would cost a worker 2 ms a second for each.
+def timer_work(*, after: datetime | None, until: datetime, overdue_since: datetime, using: str) -> TimerWork:
+    """What there is to do, by one statement: one for each biz type would take a worker 2 ms a second for each.
 
     Args:
         after: where the window ended before; None for no lower end.
@@ -71,14 +68,16 @@ def standing(*, after: datetime | None, until: datetime, overdue_since: datetime
     overdue = rows.filter(next_run_at__lte=overdue_since)
     found = BizType.objects.using(using).annotate(enters=Exists(entering), waits=Exists(overdue))
     marked: list[Any] = list(found)
-    return Standing(
+    return TimerWork(
         marked,
         frozenset(biz_type.id for biz_type in marked if biz_type.enters),
         frozenset(biz_type.id for biz_type in marked if biz_type.waits),
     )
 
 
-def pages(biz_type_id: int, *, after: Place | datetime | None, until: datetime, using: str) -> Iterator[Sequence[Row]]:
+def pages(
+    biz_type_id: int, *, after: Position | datetime | None, until: datetime, using: str
+) -> Iterator[Sequence[PendingRow]]:
     """Pages of the biz type's pending rows that run after ``after`` and not later than ``until``."""
     while True:
         rows = _page(biz_type_id, after=after, until=until, using=using)
@@ -86,7 +85,7 @@ def pages(biz_type_id: int, *, after: Place | datetime | None, until: datetime, 
             yield rows
         if len(rows) < PAGE_ROWS:
             return
-        after = rows[-1].place
+        after = rows[-1].position
 
 
 def count_pending(biz_type_id: int, *, after: datetime, until: datetime, using: str) -> int:
@@ -94,23 +93,23 @@ def count_pending(biz_type_id: int, *, after: datetime, until: datetime, using: 
     return _pending(biz_type_id, using).filter(next_run_at__gt=after, next_run_at__lte=until).count()
 
 
-def _page(biz_type_id: int, *, after: Place | datetime | None, until: datetime, using: str) -> list[Row]:
+def _page(biz_type_id: int, *, after: Position | datetime | None, until: datetime, using: str) -> list[PendingRow]:
     rows = _pending(biz_type_id, using).filter(next_run_at__lte=until)
     match after:
-        case Place(moment, job_id):
-            # Both conditions: the first lets the index begin there, the second passes over what was seen.
-            rows = rows.filter(next_run_at__gte=moment).filter(Q(next_run_at__gt=moment) | Q(id__gt=job_id))
+        case Position(run_at, job_id):
+            # Both conditions: the first lets the index begin there, the second passes over what was read.
+            rows = rows.filter(next_run_at__gte=run_at).filter(Q(next_run_at__gt=run_at) | Q(id__gt=job_id))
         case datetime():
             rows = rows.filter(next_run_at__gt=after)
-    run_at: Any = F("next_run_at")
-    as_number = connections[using].vendor == "postgresql"
-    if as_number:
-        run_at = Func(run_at, template=_MICROSECONDS, output_field=BigIntegerField())
-    ordered = rows.order_by("next_run_at", "id").annotate(run_at=run_at)
-    found = ordered.values_list("id", "run_at", "priority", "lease_until")[:PAGE_ROWS]
-    if not as_number:
-        return [Row(*columns) for columns in found]
-    return [Row(id_, _EPOCH + timedelta(microseconds=at), step, until) for id_, at, step, until in found]
+    as_microseconds = connections[using].vendor == "postgresql"
+    moment: Any = F("next_run_at")
+    if as_microseconds:
+        moment = Func(moment, template=unix_microseconds("%(expressions)s"), output_field=BigIntegerField())
+    ordered = rows.order_by("next_run_at", "id").annotate(moment=moment)
+    found: Any = ordered.values_list("id", "moment", "priority", "lease_until")[:PAGE_ROWS]
+    if as_microseconds:
+        return [PendingRow(job_id, from_unix_microseconds(at), *columns) for job_id, at, *columns in found]
+    return [PendingRow(*columns) for columns in found]
 
 
 def _pending(biz_type_id: int | OuterRef, using: str) -> QuerySet[Job]:

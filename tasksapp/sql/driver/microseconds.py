@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _POSTGRESQL_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -13,11 +14,16 @@ def unix_microseconds(expression: str) -> str:
     return f"(extract(epoch FROM {expression}) * 1000000)::bigint"
 
 
-class Moments(dict[int | None, datetime | None]):
-    """Moments by their µs since 1970. Each is made once: most rows of a batch share theirs."""
+def from_unix_microseconds(unix_us: int) -> datetime:
+    """The moment that is so many µs after 1970."""
+    return _UNIX_EPOCH + timedelta(microseconds=unix_us)
+
+
+class Moments(dict[int | None, Any]):
+    """Moments by their µs since 1970; None for None. Each is made once: most rows of a claim share theirs."""
 
     def __missing__(self, unix_us: int | None) -> datetime | None:
-        moment = None if unix_us is None else _UNIX_EPOCH + timedelta(microseconds=unix_us)
+        moment = None if unix_us is None else from_unix_microseconds(unix_us)
         self[unix_us] = moment
         return moment
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql import pending_rows
-from tasksapp.sql.pending_rows import Place, count_pending, pages, standing
+from tasksapp.sql.pending_rows import Position, count_pending, pages, timer_work
 from tests.fixture_types import MakeBizType
 from tests.job_rows import job_row, store_job
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-def ids(biz_type: BizType, *, after: Place | datetime | None, until: datetime) -> list[UUID]:
+def ids(biz_type: BizType, *, after: Position | datetime | None, until: datetime) -> list[UUID]:
     return [row.id for page in pages(biz_type.id, after=after, until=until, using="default") for row in page]
 
 
@@ -32,7 +32,7 @@ def test_it_says_which_biz_types_have_rows_that_enter_or_are_overdue(
     store_job(idle, Status.DEAD, due_in=-MINUTE)
     store_job(far, due_in=HOUR)
 
-    found = standing(after=now, until=now + 2 * MINUTE, overdue_since=now, using="default")
+    found = timer_work(after=now, until=now + 2 * MINUTE, overdue_since=now, using="default")
 
     assert {kind.code for kind in found.biz_types} == {"order.close", "overdue", "idle", "far"}
     assert found.entering == {entering.id}
@@ -43,8 +43,8 @@ def test_without_a_lower_end_overdue_rows_enter_too(biz_type: BizType) -> None:
     store_job(biz_type, due_in=-MINUTE)
     now = timezone.now()
 
-    assert standing(after=None, until=now, overdue_since=now, using="default").entering == {biz_type.id}
-    assert standing(after=now, until=now + MINUTE, overdue_since=now, using="default").entering == frozenset()
+    assert timer_work(after=None, until=now, overdue_since=now, using="default").entering == {biz_type.id}
+    assert timer_work(after=now, until=now + MINUTE, overdue_since=now, using="default").entering == frozenset()
 
 
 def test_pages_have_each_row_once_in_the_order_of_their_times(
@@ -67,7 +67,7 @@ def test_a_walk_goes_on_where_it_stopped(biz_type: BizType) -> None:
     Job.objects.bulk_create(rows)
     (page,) = pages(biz_type.id, after=None, until=same, using="default")
 
-    assert ids(biz_type, after=page[0].place, until=same) == [rows[1].id, rows[2].id]
+    assert ids(biz_type, after=page[0].position, until=same) == [rows[1].id, rows[2].id]
     assert ids(biz_type, after=same, until=same + HOUR) == []
 
 

@@ -18,7 +18,7 @@ from tasksapp import jobs
 from tasksapp.errors import JobNotFound
 from tasksapp.models import BizType, Job
 from tasksapp.sql.claim_jobs import claim_jobs
-from tasksapp.sql.pending_rows import Place, pages
+from tasksapp.sql.pending_rows import Position, pages
 from tasksapp.sql.purge_rows import purge_jobs
 from tasksapp.sql.return_lost_leases import return_lost_leases
 
@@ -91,9 +91,9 @@ def test_a_claim_reads_the_rows_it_was_given(full_table: BizType) -> None:
 
 def test_a_sweep_begins_where_it_stopped(full_table: BizType) -> None:
     now = timezone.now()
-    place = Place(now + timedelta(hours=1), UUID(int=0))
+    position = Position(now + timedelta(hours=1), UUID(int=0))
 
-    for after in (None, now, place):
+    for after in (None, now, position):
         used = scans(
             lambda after=after: next(  # type: ignore[misc]  # bound in this turn of the loop
                 pages(full_table.id, after=after, until=now + timedelta(hours=3), using="default"), None

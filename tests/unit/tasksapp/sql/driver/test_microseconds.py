@@ -1,4 +1,4 @@
-"""Moments as whole microseconds, both ways and to the last one."""
+"""Moments go to PostgreSQL and come back as whole microseconds, to the last of them."""
 
 from __future__ import annotations
 
@@ -6,48 +6,45 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from tasksapp.sql.driver.microseconds import Moments, postgresql_microseconds, unix_microseconds
+from tasksapp.sql.driver.microseconds import (
+    Moments,
+    from_unix_microseconds,
+    postgresql_microseconds,
+    unix_microseconds,
+)
 
-MOMENTS = [
-    datetime(1970, 1, 1, tzinfo=UTC),
-    datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC),
-    # a float of seconds could not hold this one
-    datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
-    datetime(1, 1, 1, tzinfo=UTC),
-]
-
-
-def unix_us(moment: datetime) -> int:
-    return (moment - MOMENTS[0]) // timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_number_becomes_the_moment_it_came_from(moment: datetime) -> None:
-    assert Moments()[unix_us(moment)] == moment
+@pytest.mark.parametrize(
+    "moment",
+    [
+        EPOCH,
+        datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC),
+        # before both epochs, and the first and last moments there are
+        datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+        datetime.min.replace(tzinfo=UTC),
+        datetime.max.replace(tzinfo=UTC),
+    ],
+)
+def test_a_moment_is_the_same_in_microseconds(moment: datetime) -> None:
+    unix_us = (moment - EPOCH) // timedelta(microseconds=1)
+
+    assert from_unix_microseconds(unix_us) == Moments()[unix_us] == moment
+    assert postgresql_microseconds(moment) == unix_us - 946_684_800_000_000
 
 
-def test_null_stays_none() -> None:
-    assert Moments()[None] is None
-
-
-def test_each_moment_is_made_once() -> None:
+def test_no_moment_is_none_and_the_same_moment_is_made_once() -> None:
     moments = Moments()
 
-    assert moments[5] is moments[5]
-    assert len(moments) == 1
-
-
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_postgresql_counts_from_the_year_2000(moment: datetime) -> None:
-    epoch = datetime(2000, 1, 1, tzinfo=UTC)
-
-    assert epoch + timedelta(microseconds=postgresql_microseconds(moment)) == moment
+    assert moments[None] is None
+    assert moments[7] is moments[7]
 
 
 def test_the_zone_of_a_moment_does_not_matter() -> None:
-    here = MOMENTS[1].astimezone(timezone(timedelta(hours=2)))
+    here = EPOCH.astimezone(timezone(timedelta(hours=2)))
 
-    assert postgresql_microseconds(here) == postgresql_microseconds(MOMENTS[1])
+    assert postgresql_microseconds(here) == postgresql_microseconds(EPOCH)
 
 
 def test_the_expression_names_what_it_is_about() -> None:
