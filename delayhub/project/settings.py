@@ -58,8 +58,12 @@ INSTALLED_APPS = [
     "tasksapp",
 ]
 
+# The page for errors in debug mode shows settings; not the passwords in the URLs of servers.
+DEFAULT_EXCEPTION_REPORTER_FILTER = "delayhub.project.error_report.ErrorReportFilter"
+
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "delayhub.project.protective_headers.protective_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "delayhub.project.browser_middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
