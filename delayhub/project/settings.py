@@ -34,7 +34,8 @@ SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = env.number("HSTS_SECONDS", 31_536_000) if HTTPS else 0
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
-if env.flag("TRUST_PROXY"):
+TRUST_PROXY = env.flag("TRUST_PROXY")
+if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # W005, W021: whether all other hosts of the domain speak TLS is the domain owner's to decide, not this service's.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

@@ -7,11 +7,13 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from delayhub.project.health import healthz, readyz
+from delayhub.project.login_limit import LimitedLoginForm
 
 admin.site.site_header = "DelayHub"
 admin.site.site_title = "DelayHub"
 admin.site.index_title = "Timeout centre"
 admin.site.site_url = None  # the link would lead to "/", which leads back to the admin
+admin.site.login_form = LimitedLoginForm
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

@@ -1,0 +1,101 @@
+"""LoginLimit: failed logins of one user from one address, or from one address, make the next ones wait."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from delayhub.clock import Clock, SystemClock
+
+#: Failures after which a user has to wait at that address, and after which all users have to wait there.
+USER_FAILURES, ADDRESS_FAILURES = 5, 50
+#: How long failures count, from the first of them.
+WINDOW_SECONDS = 300.0
+#: Users and addresses that are remembered; when there are more, the oldest are forgotten.
+MOST_KNOWN = 10_000
+
+
+class LoginLimit:
+    """Counts failed logins in this process.
+
+    Args:
+        clock: tells the time.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._lock = Lock()
+        self._failures: dict[tuple[str, str | None], tuple[int, float]] = {}
+
+    def wait_seconds(self, user: str, *, address: str) -> float:
+        """How long that user has to wait at that address; 0 for not at all."""
+        with self._lock:
+            counts = ((address, user), USER_FAILURES), ((address, None), ADDRESS_FAILURES)
+            return max(self._wait(key, most=most) for key, most in counts)
+
+    def failed(self, user: str, *, address: str) -> None:
+        """Counts a failed login."""
+        with self._lock:
+            for key in ((address, user), (address, None)):
+                count, until = self._current(key)
+                self._failures[key] = count + 1, until
+            while len(self._failures) > MOST_KNOWN:
+                del self._failures[next(iter(self._failures))]
+
+    def succeeded(self, user: str, *, address: str) -> None:
+        """Forgets the failures of that user at that address."""
+        with self._lock:
+            self._failures.pop((address, user), None)
+
+    def forget(self) -> None:
+        """Forgets all failures."""
+        with self._lock:
+            self._failures.clear()
+
+    def _wait(self, key: tuple[str, str | None], *, most: int) -> float:
+        count, until = self._current(key)
+        return until - self._clock.monotonic() if count >= most else 0.0
+
+    def _current(self, key: tuple[str, str | None]) -> tuple[int, float]:
+        now = self._clock.monotonic()
+        count, until = self._failures.get(key, (0, 0.0))
+        return (count, until) if until > now else (0, now + WINDOW_SECONDS)
+
+
+login_limit = LoginLimit()
+
+
+class LimitedLoginForm(AdminAuthenticationForm):
+    """The admin's login form; refuses, with the time to wait, who has failed too often, and asks no password then."""
+
+    def clean(self) -> dict[str, Any]:
+        """The user's name and password. Raises ValidationError where they are wrong, or too many were."""
+        # One name however it is written, of a bounded length.
+        user = str(self.cleaned_data.get("username") or "").casefold()[:150]
+        address = client_address(self.request) if self.request is not None else ""
+        wait = login_limit.wait_seconds(user, address=address)
+        if wait > 0:
+            raise ValidationError(
+                "Too many failed logins. Try again in %(minutes)d min.",
+                code="too_many_failures",
+                params={"minutes": int(wait // 60) + 1},
+            )
+        try:
+            found: dict[str, Any] = super().clean()
+        except ValidationError:
+            login_limit.failed(user, address=address)
+            raise
+        if self.get_user() is not None:
+            login_limit.succeeded(user, address=address)
+        return found
+
+
+def client_address(request: HttpRequest) -> str:
+    """The address of the client; behind a trusted proxy, the last one in ``X-Forwarded-For``, which the proxy wrote."""
+    forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "") if settings.TRUST_PROXY else ""
+    return forwarded.rpartition(",")[2].strip()[:64] or str(request.META.get("REMOTE_ADDR", ""))
