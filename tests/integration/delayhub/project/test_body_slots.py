@@ -16,6 +16,7 @@ import pytest
 
 from delayhub.local.redis_server import free_port
 from delayhub.local.service import Service
+from tests.waiting import wait_until
 
 THREADS, SLOTS = 6, 4
 
@@ -92,6 +93,9 @@ def test_slow_bodies_do_not_hold_what_has_no_body(web_port: int) -> None:
 
         # Another body is told at once to come again.
         assert answer_to_body(web_port) == (503, "1")
+
+    # The slow clients have gone.
+    wait_until(lambda: answer_to_body(web_port) == (401, None), otherwise="a slot is free again")
 
 
 def test_a_body_that_came_leaves_its_slot(web_port: int) -> None:
