@@ -14,8 +14,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.dispatch import receiver
 
-from delayhub.redis_url import redis_url
-
 #: The lane of a biz type that names no other.
 DEFAULT_LANE = "delayhub.timers"
 
@@ -54,7 +52,7 @@ class Options:
 
     Args:
         lanes: the timer lanes; each is a Celery queue that workers consume.
-        redis_url: the Redis server that holds the timers; None for Celery's broker.
+        redis_url: the Redis server that holds the timers, by another name than the broker has; None for the broker.
         key_prefix: what every Redis key begins with; None for the broker's ``global_keyprefix``.
         near_window_seconds: jobs due sooner than this have a timer in Redis, all others only a row.
         lease_seconds: how long a claimed job belongs to its worker, beyond the biz type's timeout, unless renewed.
@@ -109,22 +107,6 @@ class Options:
     def renew_seconds(self) -> float:
         """How often the lease of a row is renewed: every third of it, so that one renewal may fail."""
         return self.lease_seconds / 3
-
-    @property
-    def redis_address(self) -> str:
-        """The URL by which redis-py reaches the server that holds the timers.
-
-        Raises OptionError where the settings do not name one Redis server.
-        """
-        return _redis_url(str(self.redis_url or getattr(settings, "CELERY_BROKER_URL", "delayhub://127.0.0.1:6379/0")))
-
-    @property
-    def redis_prefix(self) -> str:
-        """What every Redis key begins with."""
-        if self.key_prefix is not None:
-            return self.key_prefix
-        transport: Mapping[str, Any] = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
-        return str(transport.get("global_keyprefix", ""))
 
 
 def options() -> Options:
@@ -191,10 +173,6 @@ def _network_complaints(key: str, values: list[str] | tuple[str, ...]) -> list[s
         except ValueError as error:
             found.append(f"DELAYHUB['ALLOWED_NETWORKS']: {error}")
     return found
-
-
-#: Asked for with every timer, so parsed once.
-_redis_url = cache(redis_url)
 
 
 @cache

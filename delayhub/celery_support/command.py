@@ -115,10 +115,13 @@ def revoke(control: Control, task_ids: Sequence[str]) -> Row:
 
 @verb()
 def check(control: Control) -> Sequence[Row]:
-    """Whether the Redis server can be trusted with tasks, and whether kombu's own transport left any in it."""
+    """Whether the Redis server can be trusted, the timers of jobs can fire, and kombu's own transport left tasks."""
     fitness, left = control.examine()
     rows = [{"level": "fault", "about": fault} for fault in fitness.faults]
     rows += [{"level": "warning", "about": warning} for warning in fitness.warnings]
+    job_faults, job_warnings = control.examine_jobs()
+    rows += [{"level": "fault", "about": f"no job can run: {fault}"} for fault in job_faults]
+    rows += [{"level": "warning", "about": warning} for warning in job_warnings]
     if left.total:
         rows.append({"level": "warning", "about": f"{left.total} messages of kombu's own transport: see import-redis"})
     return rows or [{"level": "ok", "about": fitness.server}]

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
 
+import redis
+from celery import current_app
 from celery.app.control import Control as CeleryControl
 from kombu import Connection
 from kombu.log import get_logger
 
+from delayhub.celery_support.job_store import find_job_store
 from delayhub.celery_support.task_results import announce_revoked
 from delayhub.engine import Counts, DelayQueue, Listed, Place, due_ms
 from delayhub.engine.entry import text
@@ -139,6 +142,18 @@ class Control(CeleryControl):
         """What is wrong with the Redis server, and how many messages kombu's own transport left in it."""
         with self._channel() as channel:
             return examine(channel.publisher), KombuBroker(channel).count(self._queues(channel))
+
+    def examine_jobs(self) -> tuple[list[str], list[str]]:
+        """What keeps the jobs of this app from running: at all, and at this moment. Empty where it keeps none."""
+        store = find_job_store()
+        if store is None or current_app != self.app:  # jobs go by the current app
+            return [], []
+        try:
+            with self._channel() as channel:
+                faults = store.faults(channel.publisher, prefix=channel.options.key_prefix)
+            return faults, [] if faults else store.warnings()
+        except (redis.RedisError, OSError) as error:
+            return [], [f"the server that holds the timers does not answer: {error}"]
 
     def import_redis(self, source: str | None = None, *, queues: Sequence[str] = (), dry_run: bool = False) -> Imported:
         """Moves what kombu's own Redis transport keeps over to this broker; stop its workers and producers before.

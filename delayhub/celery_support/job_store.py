@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypedDict, Unpack
 
+import redis
+
 from delayhub.errors import JobStoreMissing
 
 
@@ -109,6 +111,17 @@ class JobStore(Protocol):
             now_ms: a time, in Unix ms, at which the job was due by Redis' clock; 0 if unknown.
         """
 
+    def faults(self, client: redis.Redis, *, prefix: str) -> list[str]:
+        """What keeps jobs from running on the broker that the client reaches, a sentence for each.
+
+        Args:
+            client: a client of the broker's Redis server.
+            prefix: what the broker's keys begin with.
+        """
+
+    def warnings(self) -> list[str]:
+        """What keeps them from running at this moment."""
+
 
 class _Registry:
     store: JobStore | None = None
@@ -117,6 +130,11 @@ class _Registry:
 def register_job_store(store: JobStore) -> None:
     """Makes the store the one that delayed tasks use in this process."""
     _Registry.store = store
+
+
+def find_job_store() -> JobStore | None:
+    """The registered store; None where no app of this process keeps jobs."""
+    return _Registry.store
 
 
 def job_store() -> JobStore:

@@ -10,6 +10,7 @@ from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 from kombu.log import get_logger
 
+from delayhub.celery_support.job_store import find_job_store
 from delayhub.engine.fitness import examine
 from delayhub.errors import RedisUnfit
 from delayhub.transport.channel import Channel
@@ -42,10 +43,24 @@ class StartupChecks(bootsteps.StartStopStep):
             self._end("task_protocol is 1, whose messages hide their eta from the broker: set it to 2")
         for fault in timer_task_faults(parent.app):
             self._end(fault)
+        self._look_at_jobs(parent.app, channel)
         self._look_for_kombus_messages(channel, list(parent.app.amqp.queues))
 
     def stop(self, parent: Any) -> None:
         """There is nothing to stop."""
+
+    def _look_at_jobs(self, app: Any, channel: Channel) -> None:
+        store = find_job_store()
+        timer_queues = [q for q in app.amqp.queues.consume_from.values() if TASK_ARGUMENT in (q.queue_arguments or {})]
+        if store is None or not timer_queues:
+            return
+        try:
+            faults = store.faults(channel.publisher, prefix=channel.options.key_prefix)
+        except (redis.RedisError, OSError) as error:
+            logger.warning("The timers' Redis does not answer: %s", error, extra={"action": "startup"})
+            return
+        for fault in faults:
+            self._end(f"no job could run: {fault}")
 
     def _look_for_kombus_messages(self, channel: Channel, queues: list[str]) -> None:
         try:

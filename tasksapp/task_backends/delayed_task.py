@@ -8,13 +8,16 @@ from datetime import datetime, timedelta
 from typing import Any, Unpack
 from uuid import UUID
 
+import redis
 from django.db import router
 
 from delayhub.celery_support.job_store import JobTask, ScheduleOptions, TaskOutcome
 from tasksapp import jobs
 from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.conf import options
 from tasksapp.errors import InvalidJob
 from tasksapp.models import BizType, Job
+from tasksapp.timers.fitness import is_served, server_faults
 from tasksapp.workers.task_runner import task_runner
 
 
@@ -71,6 +74,16 @@ class TableStore:
     ) -> TaskOutcome:
         """Claims the row, calls the function, writes the outcome."""
         return task_runner(worker=worker, using=router.db_for_write(Job)).run(UUID(job_id), call, now_ms=now_ms)
+
+    def faults(self, client: redis.Redis, *, prefix: str) -> list[str]:
+        """What keeps timers from firing on that broker, a sentence for each. Raises RedisError."""
+        return server_faults(client, prefix=prefix)
+
+    def warnings(self) -> list[str]:
+        """A sentence where no worker takes the timers. Raises RedisError."""
+        if is_served():
+            return []
+        return [f"no worker takes the timers ({', '.join(options().lanes)}) at this moment: start one without -Q"]
 
 
 def _biz_type(task: JobTask, *, using: str) -> BizType:

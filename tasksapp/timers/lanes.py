@@ -11,12 +11,14 @@ from functools import cache
 from typing import Any, TypeVar
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+from django.core.signals import setting_changed
+from django.dispatch import receiver
 
 from delayhub.clock import Clock, SystemClock
 from delayhub.engine import EngineOptions, TimerLane
-from tasksapp.conf import options
+from delayhub.errors import OptionError
+from tasksapp.conf import Options, options
+from tasksapp.timers.broker import celery_app, timer_pool, timer_prefix
 
 logger = logging.getLogger(__name__)
 
@@ -40,10 +42,10 @@ _clock: Clock = SystemClock()
 
 
 class _Own(threading.local):
-    """A thread's own lanes, by name, address, key prefix and timeout. Each has one connection, used without a pool."""
+    """A thread's own lanes, by name, options and Celery app. Each has one connection, used without a pool."""
 
     def __init__(self) -> None:
-        self.lanes: dict[tuple[str, str, str, float], TimerLane] = {}
+        self.lanes: dict[tuple[str, Options, object], TimerLane] = {}
 
 
 _own = _Own()
@@ -62,23 +64,23 @@ def brisk_lane(name: str) -> TimerLane:
 
     It belongs to the calling thread, since it has a single connection: a script costs two thirds of what it costs by
     redis-py's pool (decision 18). It does not connect before the first command.
+
+    Raises OptionError where the settings do not name one Redis server; all functions here do.
     """
-    known = options()
-    key = name, known.redis_address, known.redis_prefix, known.arm_timeout_seconds
+    key = name, options(), celery_app()
     lane = _own.lanes.get(key)
     if lane is None:
-        single: Any = _new_client(known.redis_address, known.arm_timeout_seconds)
+        single: Any = redis.Redis(connection_pool=timer_pool(timeout_seconds=key[1].arm_timeout_seconds))
         # redis-py's single_connection_client=True does the same, but connects at once, and Redis may be away.
         single.connection = single.connection_pool.make_connection()
-        lane = _own.lanes[key] = TimerLane(single, name, options=EngineOptions(key_prefix=known.redis_prefix))
+        lane = _own.lanes[key] = TimerLane(single, name, options=EngineOptions(key_prefix=timer_prefix()))
     _drop_stale(lane.client.connection)
     return lane
 
 
 def patient_lane(name: str) -> TimerLane:
     """The same lane, by a client that waits for seconds: for the loader and for commands."""
-    known = options()
-    return _patient_lane(name, known.redis_address, known.redis_prefix)
+    return _patient_lane(name, options(), celery_app())
 
 
 def patient_lanes() -> list[TimerLane]:
@@ -88,7 +90,7 @@ def patient_lanes() -> list[TimerLane]:
 
 def client() -> redis.Redis:
     """The patient client itself, for questions about the server."""
-    return _patient_client(options().redis_address)
+    return _patient_client(options(), celery_app())
 
 
 def tried(call: Callable[[], T], *, action: str) -> T | None:
@@ -100,6 +102,10 @@ def tried(call: Callable[[], T], *, action: str) -> T | None:
     except (redis.RedisError, OSError) as error:
         _rest.until = _clock.monotonic() + REST_SECONDS
         logger.warning("Redis did not answer, going on without it: %s", error, extra={"action": action})
+        return None
+    except OptionError as error:
+        _rest.until = _clock.monotonic() + REST_SECONDS
+        logger.error("no timer can be set, so no job runs: %s", error, extra={"action": action})  # noqa: TRY400  the sentence says all
         return None
 
 
@@ -124,21 +130,19 @@ def _drop_stale(connection: Any) -> None:
 
 
 @cache
-def _patient_client(address: str) -> redis.Redis:
-    return _new_client(address, PATIENT_SECONDS)
+def _patient_client(known: Options, app: object) -> redis.Redis:
+    # The options and the Celery app decide which server it is.
+    return redis.Redis(connection_pool=timer_pool(timeout_seconds=PATIENT_SECONDS))
 
 
 @cache
-def _patient_lane(name: str, address: str, prefix: str) -> TimerLane:
-    return TimerLane(_patient_client(address), name, options=EngineOptions(key_prefix=prefix))
+def _patient_lane(name: str, known: Options, app: object) -> TimerLane:
+    return TimerLane(_patient_client(known, app), name, options=EngineOptions(key_prefix=timer_prefix()))
 
 
-def _new_client(address: str, timeout_seconds: float) -> redis.Redis:
-    # Callers can do without Redis, so each command is sent once; redis-py's own default would be four times.
-    return redis.Redis.from_url(
-        address,
-        socket_timeout=timeout_seconds,
-        socket_connect_timeout=timeout_seconds,
-        retry=Retry(NoBackoff(), retries=0),
-        protocol=2,
-    )
+@receiver(setting_changed, dispatch_uid="tasksapp.timers.lanes")
+def _follow_settings(*, setting: str, **_: Any) -> None:
+    if setting.startswith("CELERY_BROKER"):
+        _patient_client.cache_clear()
+        _patient_lane.cache_clear()
+        _own.lanes.clear()

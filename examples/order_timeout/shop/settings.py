@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kombu import Queue
-
 HERE = Path(__file__).resolve().parent.parent
 
 SECRET_KEY = "an example, not a secret: change it in a shop of your own"
@@ -63,11 +61,6 @@ CELERY_BROKER_URL = f"delayhub://{os.environ.get('SHOP_REDIS', '127.0.0.1:6379')
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_ACCEPT_CONTENT = ["json"]
-# Beside the queue of its tasks a worker takes the timers of jobs; each claim of due ones is one call of the task named.
-CELERY_TASK_QUEUES = [
-    Queue("celery"),
-    Queue("delayhub.timers", queue_arguments={"x-delayhub-task": "tasksapp.deliver", "x-delayhub-batch": 100}),
-]
 
 #: How long a customer has to pay.
 ORDER_TIMEOUT_SECONDS = float(os.environ.get("SHOP_ORDER_TIMEOUT_SECONDS", "1800"))

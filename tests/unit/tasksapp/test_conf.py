@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from delayhub.errors import OptionError
 from tasksapp import checks, conf
 
 
@@ -49,40 +48,3 @@ def test_every_option_has_a_meaning_and_every_number_its_bounds() -> None:
     for name, kind in conf.Options.__annotations__.items():
         assert f"        {name}: " in meaning
         assert kind not in ("int", "float") or name in conf._LIMITS
-
-
-@pytest.mark.parametrize(
-    ("broker", "address"),
-    [
-        ("delayhub://:secret@cache:6380/2", "redis://:secret@cache:6380/2"),
-        ("delayhubs://cache:6380/2", "rediss://cache:6380/2"),
-        ("redis://cache/0", "redis://cache/0"),
-    ],
-)
-def test_timers_live_where_the_broker_is(settings: Any, broker: str, address: str) -> None:
-    settings.DELAYHUB = {}
-    settings.CELERY_BROKER_URL = broker
-
-    assert conf.options().redis_address == address
-
-    settings.DELAYHUB = {"REDIS_URL": "redis://elsewhere:1/0"}
-    assert conf.options().redis_address == "redis://elsewhere:1/0"
-
-
-def test_a_broker_that_is_no_redis_server_cannot_hold_timers(settings: Any) -> None:
-    settings.DELAYHUB = {}
-    settings.CELERY_BROKER_URL = "amqp://guest@cache//"
-
-    with pytest.raises(OptionError, match="amqp:// is no broker on Redis"):
-        _ = conf.options().redis_address
-
-
-def test_the_prefix_is_the_brokers_unless_it_is_given(settings: Any) -> None:
-    settings.DELAYHUB = {}
-    assert conf.options().redis_prefix == ""
-
-    settings.CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": "shop:"}
-    assert conf.options().redis_prefix == "shop:"
-
-    settings.DELAYHUB = {"KEY_PREFIX": ""}
-    assert conf.options().redis_prefix == ""

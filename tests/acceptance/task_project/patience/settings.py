@@ -2,8 +2,6 @@
 
 import os
 
-from kombu import Queue
-
 SECRET_KEY = "patience is a key of its own, as long as Django wants one to be"
 USE_TZ = True
 INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "tasksapp", "patience"]
@@ -17,9 +15,5 @@ DATABASES = {
 CELERY_BROKER_URL = os.environ["PATIENCE_BROKER"]
 CELERY_BROKER_TRANSPORT_OPTIONS = {"lease_seconds": 3}
 CELERY_TASK_DEFAULT_QUEUE = "patience.tasks"
-CELERY_TASK_QUEUES = [
-    Queue("patience.tasks"),
-    Queue("delayhub.timers", queue_arguments={"x-delayhub-task": "tasksapp.deliver", "x-delayhub-batch": 100}),
-]
 CELERY_DB_REUSE_MAX = 10_000
 DELAYHUB = {"LEASE_SECONDS": 1}

@@ -168,3 +168,23 @@ def test_export_redis_says_what_it_found_and_moved(run: Run, app: Celery) -> Non
 
     assert found == {"waiting": 0, "ready": 1, "moved": 1, "in_hands": 0, "dead": 0}
     assert run("export-redis").exit_code == 1  # it asks whether all were stopped, and gets no answer
+
+
+def test_check_says_why_no_job_can_run(run: Run, app: Celery, current_celery: Celery, settings: Any) -> None:
+    app.set_current()
+    settings.DELAYHUB = {"REDIS_URL": str(app.conf.broker_url).replace("/0", "/3")}
+
+    rows = document(run("check", "--json"))
+
+    assert any("no job can run: the timers are in another Redis" in row["about"] for row in rows)
+
+
+def test_check_says_that_no_worker_takes_the_timers(
+    run: Run, app: Celery, current_celery: Celery, settings: Any
+) -> None:
+    app.set_current()
+    settings.DELAYHUB = {}
+
+    rows = document(run("check", "--json"))
+
+    assert any("no worker takes the timers" in row["about"] for row in rows)

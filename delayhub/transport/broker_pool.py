@@ -1,0 +1,47 @@
+"""The Redis connections of a broker, for clients that are no channel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+from kombu import Connection
+from kombu.transport import redis as kombu_redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from delayhub.errors import OptionError
+from delayhub.transport.transport import SentinelTransport, Transport
+
+
+def broker_pool(connection: Connection, *, timeout_seconds: float) -> redis.ConnectionPool:
+    """A pool of connections to the server that the broker's transport would use; nothing is connected yet.
+
+    The transport's own code builds it, so TLS, sockets, sentinels, credentials and ``transport_options`` count as they
+    do for workers. A call is tried once and ends after ``timeout_seconds``.
+
+    Raises:
+        OptionError: the broker is not one Redis server behind DelayHub's transport.
+    """
+    transport: Any = connection.transport
+    if not isinstance(transport, Transport):
+        raise OptionError(f"{connection.transport_cls}:// is no broker of DelayHub's: use delayhub:// or delayhubs://")
+    if len(connection.alt) > 1 and not isinstance(transport, SentinelTransport):
+        raise OptionError(
+            "the broker URL names several servers, and timers need one: name one, or use delayhub-sentinel://"
+        )
+    # kombu connects in Channel.__init__; only the part that reads the options is wanted.
+    channel: Any = transport.Channel.__new__(transport.Channel)
+    channel.connection = transport
+    given = connection.transport_options or {}
+    for name in transport.Channel.from_transport_options:
+        if name in given:
+            setattr(channel, name, given[name])
+    channel.socket_timeout = channel.socket_connect_timeout = timeout_seconds
+    channel.retry_on_timeout, channel.health_check_interval = False, 0
+    channel._legacy_keyprefix_fanout = kombu_redis.Channel.keyprefix_fanout
+    pool: redis.ConnectionPool = channel._get_pool()
+    pool.connection_kwargs["retry"] = Retry(NoBackoff(), retries=0)
+    # kombu allows ten; a web server has a thread for each request.
+    pool.max_connections = 2**31
+    return pool

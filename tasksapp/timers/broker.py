@@ -1,0 +1,105 @@
+"""The broker that holds the timers: Celery's own, unless ``DELAYHUB["REDIS_URL"]`` names its server."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+import redis
+from celery import Celery, _state
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.dispatch import receiver
+from kombu import Connection
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+import delayhub.transport
+from delayhub.errors import OptionError
+from delayhub.redis_url import redis_url
+from delayhub.transport.broker_pool import broker_pool
+from tasksapp.conf import options
+
+NO_BROKER = (
+    "no broker is known, so timers have no place: import your Celery app in your project's __init__.py,"
+    " or set CELERY_BROKER_URL to delayhub://host:6379/0"
+)
+
+
+def timer_pool(*, timeout_seconds: float) -> redis.ConnectionPool:
+    """A pool of connections to the Redis server that holds the timers; nothing is connected yet.
+
+    Raises OptionError where the settings do not name one Redis server.
+    """
+    if url := options().redis_url:
+        return redis.ConnectionPool.from_url(
+            redis_url(url),
+            socket_timeout=timeout_seconds,
+            socket_connect_timeout=timeout_seconds,
+            retry=Retry(NoBackoff(), retries=0),
+            protocol=2,
+        )
+    return broker_pool(broker(), timeout_seconds=timeout_seconds)
+
+
+def timer_prefix() -> str:
+    """What every Redis key of the timers begins with. Raises OptionError where no broker is known."""
+    known = options()
+    if known.key_prefix is not None:
+        return known.key_prefix
+    if known.redis_url and celery_app() is None:
+        return str(_django("TRANSPORT_OPTIONS", {}).get("global_keyprefix", ""))
+    return str((broker().transport_options or {}).get("global_keyprefix", ""))
+
+
+def broker() -> Connection:
+    """Celery's broker, as kombu knows it; nothing is connected.
+
+    It is the one of the process' Celery app, wherever that has its configuration from. A process that imports no app
+    goes by ``CELERY_BROKER_URL`` in the environment or in Django's settings.
+
+    Raises OptionError where no broker is known.
+    """
+    delayhub.transport.register()
+    app = celery_app()
+    if app is not None:
+        return app.connection_for_write()
+    url = os.environ.get("CELERY_BROKER_URL") or _django("URL", None)
+    if not url:
+        raise OptionError(NO_BROKER)
+    return Connection(url, transport_options=_django("TRANSPORT_OPTIONS", {}), ssl=_django("USE_SSL", False))
+
+
+def celery_app() -> Celery | None:
+    """The Celery app of this process that has a broker; None where there is none.
+
+    Celery's current app belongs to the thread that made it; other threads, such as those of a web server, get the
+    process' only one.
+    """
+    state: Any = _state  # asked directly, since asking Celery makes an app where there is none
+    current: Celery | None = state._tls.current_app or state.default_app
+    apps = [current] if current is not None and not _is_fallback(current) else []
+    apps = apps or [app for app in state._get_active_apps() if not _is_fallback(app)]
+    return apps[0] if len(apps) == 1 and _has_broker(apps[0]) else None
+
+
+def _is_fallback(app: Any) -> bool:
+    """Whether Celery made the app by itself, since no other was current."""
+    return app.main == "default" and not app.set_as_current
+
+
+@cache
+def _has_broker(app: Celery) -> bool:
+    return bool(app.conf.broker_write_url)
+
+
+def _django(name: str, default: Any) -> Any:
+    """Celery's broker setting of that name in Django's settings."""
+    return getattr(settings, f"CELERY_BROKER_{name}", default)
+
+
+@receiver(setting_changed, dispatch_uid="tasksapp.timers.broker")
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting.startswith("CELERY_BROKER"):
+        _has_broker.cache_clear()

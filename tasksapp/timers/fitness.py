@@ -1,0 +1,114 @@
+"""Whether timers can fire: what in the settings, or in a worker, keeps every job from running."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+from django.apps import AppConfig
+from django.core import checks
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+from kombu import Queue
+
+from delayhub.errors import OptionError
+from delayhub.transport.broker_pool import broker_pool
+from delayhub.transport.timer_queue import BATCH_ARGUMENT, TASK_ARGUMENT
+from tasksapp.conf import options
+from tasksapp.timers.broker import broker, celery_app, timer_pool, timer_prefix
+from tasksapp.timers.lanes import client, patient_lanes
+
+#: The task that timers become, and the most timers in one call of it.
+TIMER_TASK, TIMER_BATCH = "tasksapp.deliver", 100
+
+
+def timer_queue(lane: str) -> Queue:
+    """The Celery queue that is this timer lane."""
+    return Queue(lane, queue_arguments={TASK_ARGUMENT: TIMER_TASK, BATCH_ARGUMENT: TIMER_BATCH})
+
+
+def add_timer_queues(app: Any) -> None:
+    """Adds the timer lanes to the queues that a worker of the app consumes, unless they are there."""
+    for lane in options().lanes:
+        if lane not in app.amqp.queues:
+            app.amqp.queues.select_add(timer_queue(lane))
+
+
+@register(Tags.compatibility)
+def check_broker(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """An error where timers have no place, or where they cannot become messages; asks no server."""
+    try:
+        found: list[CheckMessage] = [
+            Error(f"jobs cannot run: {fault}", id="delayhub.E004") for fault in settings_faults()
+        ]
+        if not found and (elsewhere := _other_address()):
+            found.append(checks.Warning(elsewhere, hint="Leave DELAYHUB['REDIS_URL'] out.", id="delayhub.W003"))
+    except ImproperlyConfigured:  # another check reports the options
+        return []
+    return found
+
+
+def settings_faults() -> list[str]:
+    """What in the settings keeps every job from running, a sentence for each; asks no server."""
+    try:
+        broker_pool(broker(), timeout_seconds=1)
+        timer_pool(timeout_seconds=1)
+    except (OptionError, ValueError) as error:
+        return [str(error)]
+    app: Any = celery_app()
+    if app is None:
+        return []
+    return [
+        f"the queue {lane} is declared without its arguments: leave it out of task_queues, or write"
+        f' Queue("{lane}", queue_arguments={{"{TASK_ARGUMENT}": "{TIMER_TASK}", "{BATCH_ARGUMENT}": {TIMER_BATCH}}})'
+        for lane in options().lanes
+        if lane in app.amqp.queues and TASK_ARGUMENT not in (app.amqp.queues[lane].queue_arguments or {})
+    ]
+
+
+def server_faults(broker_client: redis.Redis, *, prefix: str) -> list[str]:
+    """What keeps a worker on this broker from ever seeing the timers, a sentence for each.
+
+    Args:
+        broker_client: a client of the broker.
+        prefix: what the broker's keys begin with.
+
+    Raises RedisError where a server does not answer.
+    """
+    faults = settings_faults()
+    if faults:
+        return faults
+    timers = client()
+    if _server(timers) != _server(broker_client):
+        return ["the timers are in another Redis server or database than the broker: leave DELAYHUB['REDIS_URL'] out"]
+    if timer_prefix() != prefix:
+        return [f"the keys of the timers begin with {timer_prefix()!r}, those of the broker with {prefix!r}"]
+    return []
+
+
+def is_served() -> bool:
+    """Whether a worker takes the timers at this moment: one that does holds the loader's seat. Raises RedisError."""
+    lane = patient_lanes()[0]
+    return bool(lane.client.exists(lane.keys.loader))
+
+
+def _server(asked: redis.Redis) -> tuple[str, int]:
+    return str(asked.info("server")["run_id"]), int(asked.connection_pool.connection_kwargs.get("db") or 0)
+
+
+def _other_address() -> str | None:
+    """A sentence where ``REDIS_URL`` names another address than the broker's; two names of one server may be fine."""
+    if not options().redis_url:
+        return None
+    own, brokers = _address(timer_pool(timeout_seconds=1)), _address(broker_pool(broker(), timeout_seconds=1))
+    if own == brokers or None in (own, brokers):
+        return None
+    return f"DELAYHUB['REDIS_URL'] names {own} and Celery's broker {brokers}: timers in another server never fire"
+
+
+def _address(pool: redis.ConnectionPool) -> str | None:
+    """Server and database, without credentials; None behind sentinels, which name no server."""
+    known = pool.connection_kwargs
+    place = known.get("path") or (f"{known['host']}:{known.get('port', 6379)}" if "host" in known else None)
+    return place and f"{place}/{known.get('db') or 0}"

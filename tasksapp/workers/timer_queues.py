@@ -1,0 +1,49 @@
+"""The timer queues of a worker: each worker has the timer lanes, unless its ``-Q`` or pool leaves them out."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import redis
+from celery.signals import celeryd_init, worker_ready
+
+from tasksapp.conf import options
+from tasksapp.timers.fitness import add_timer_queues, is_served, settings_faults
+
+logger = logging.getLogger(__name__)
+
+
+@celeryd_init.connect(dispatch_uid="tasksapp.workers.timer_queues")
+def take_timers(instance: Any = None, **signal: Any) -> None:
+    """Gives the worker the timer queues that ``task_queues`` does not name, and the task that timers become.
+
+    Not with a pool of greenlets, which cannot deliver.
+    """
+    # A project may not discover it.
+    instance.app.loader.import_task_module("tasksapp.tasks")
+    pool = str((signal.get("options") or {}).get("pool_cls") or instance.app.conf.worker_pool)
+    if "gevent" not in pool and "eventlet" not in pool:
+        add_timer_queues(instance.app)
+
+
+@worker_ready.connect(dispatch_uid="tasksapp.workers.timer_queues")
+def report_unserved_timers(sender: Any = None, **_: Any) -> None:
+    """Logs an error where timers cannot fire at all, a warning where no worker takes them at this moment."""
+    for fault in settings_faults():
+        logger.error("no job can run: %s", fault, extra={"action": "startup"})
+        return
+    if set(options().lanes) & set(sender.app.amqp.queues.consume_from):
+        return
+    try:
+        served = is_served()
+    except (redis.RedisError, OSError) as error:
+        logger.warning("whether a worker takes the timers is not known: %s", error, extra={"action": "startup"})
+        return
+    if not served:
+        logger.warning(
+            "this worker leaves the timers (%s) out, and no other worker takes them at this moment:"
+            " start one with these queues in its -Q, or without -Q",
+            ", ".join(options().lanes),
+            extra={"action": "startup"},
+        )
