@@ -145,3 +145,22 @@ def test_verbs_work_without_redis(biz_type: BizType, settings: Any) -> None:
     jobs.reschedule(job_id, delay=HOUR)
 
     assert jobs.cancel(job_id).status == Status.CANCELLED
+
+
+@pytest.mark.parametrize("place", ["verbs", "creation"])
+def test_a_timer_that_fails_after_the_commit_neither_raises_nor_loses_the_change(
+    biz_type: BizType, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def fail(*args: object) -> None:
+        raise RuntimeError("a timer that nobody foresaw")
+
+    job_id = in_status()
+    monkeypatch.setattr(f"tasksapp.jobs.{place}.{'follow' if place == 'verbs' else 'arm'}", fail)
+
+    made = jobs.create("order.close", biz_id="beside")
+    cancelled = jobs.cancel(job_id)
+    many = jobs.apply_many(jobs.Verb.CANCEL, [made.job_id])
+
+    assert cancelled.status == Status.CANCELLED
+    assert many.changed == 1
+    assert set(Job.objects.values_list("status", flat=True)) == {Status.CANCELLED}
