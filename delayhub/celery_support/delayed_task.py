@@ -5,6 +5,7 @@ The app that keeps the jobs is not known here: it registers a :class:`~delayhub.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
@@ -136,9 +137,19 @@ def delayed_task(
         biz_type: the code of the biz type its jobs belong to; made with the first job where there is none yet.
         max_attempts: attempts of a job; None for as many as the biz type says.
         options: Celery's own, as for ``shared_task``: name, queue, bind, time_limit, …
+
+    Raises:
+        TypeError: the function is asynchronous (``async def``, or a generator), so calling it would run nothing.
     """
 
     def decorate(function: Callable[P, R]) -> DelayedTask[P, R]:
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{function.__name__} is an async def, which a Celery worker would call and never await:"
+                " write a def that calls asyncio.run() or asgiref's async_to_sync()"
+            )
+        if inspect.isgeneratorfunction(function):
+            raise TypeError(f"{function.__name__} is a generator: a Celery worker would call it and run nothing of it")
         # A job's message stays with its worker until the outcome is written.
         kept = {"acks_late": True, "reject_on_worker_lost": True, **options}
         make = cast("Any", shared_task)(base=DelayedTask, biz_type=biz_type, job_max_attempts=max_attempts, **kept)

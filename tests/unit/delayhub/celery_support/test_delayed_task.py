@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -154,3 +154,16 @@ def test_without_a_store_the_message_says_what_to_do(monkeypatch: pytest.MonkeyP
 def test_its_message_stays_with_the_worker_until_the_outcome_is_written() -> None:
     assert close_order.acks_late
     assert close_order.reject_on_worker_lost
+
+
+def test_a_function_that_a_worker_would_call_and_never_run_is_refused() -> None:
+    async def remind() -> None:
+        """Would only make a coroutine."""
+
+    def each() -> Iterator[int]:
+        yield 1
+
+    with pytest.raises(TypeError, match=r"remind is an async def, .* asyncio\.run"):
+        delayed_task(biz_type="order.remind")(remind)
+    with pytest.raises(TypeError, match="each is a generator"):
+        delayed_task(biz_type="order.remind")(each)
