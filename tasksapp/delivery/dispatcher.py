@@ -129,7 +129,7 @@ class Dispatcher:
             result = CallbackResult(callback, _cut_off(callback))
         except Exception:
             logger.exception("a callback could not be sent", extra={"action": "send", "job_id": callback.job_id})
-            result = CallbackResult(callback, Returned("system: the sender failed", after_seconds=10.0))
+            result = CallbackResult(callback, Returned("system: the sender failed", after_seconds=10.0, is_fault=True))
         task = asyncio.current_task()
         assert task is not None
         self._open.discard(task)

@@ -40,10 +40,17 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """It was not sent, for a reason on our side; no attempt is used."""
+    """It was not sent, for a reason on our side; no attempt is used.
+
+    Args:
+        reason: a short sentence.
+        after_seconds: how long to wait before it is tried again.
+        is_fault: whether something of ours failed, which is counted; not where it only had to wait or was interrupted.
+    """
 
     reason: str
     after_seconds: float = 0.0
+    is_fault: bool = False
 
 
 CallbackOutcome = Delivered | Retry | GiveUp | Returned

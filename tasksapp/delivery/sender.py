@@ -63,7 +63,7 @@ class Sender:
             outcome = judge(target, answer.status_code, answer.headers, now_ms=started_ms + duration_ms)
             response = _response(answer)
         except BadSecret as error:
-            return CallbackResult(callback, Returned(f"system: {error}", after_seconds=60))
+            return CallbackResult(callback, Returned(f"system: {error}", after_seconds=60, is_fault=True))
         except Exception as error:
             duration_ms = self._ms_since(began)
             outcome = _failure(error, callback, unsent=connection_state.get() is ConnectionState.CONNECTING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import datetime
 
+from tasksapp.conf import options
 from tasksapp.jobs.retry_policy import Exhausted, RetryPolicy, TryAgain
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Transition
@@ -66,7 +67,7 @@ def gave_up(job: RunningJob, *, tried: Tried, reason: str) -> Finished:
 
 
 def given_back(job: RunningJob, *, reason: str, at: datetime | None = None, system_error: bool = False) -> Finished:
-    """There was no attempt: the job is pending as before, or at another time.
+    """There was no attempt: the job is pending as before, or at another time; dead after too many faults on our side.
 
     Args:
         job: the job.
@@ -75,6 +76,9 @@ def given_back(job: RunningJob, *, reason: str, at: datetime | None = None, syst
         system_error: whether this was a fault on our side, to be counted as one.
     """
     uncounted = -1 if job.counted_at_claim else 0
+    if system_error and job.row.system_errors + 1 >= options().max_system_errors:
+        why = f"too many faults on our side; the last: {reason}"[:REASON_LENGTH]
+        return Finished(job.id, job.token, Transition.GIVE_UP, None, uncounted, 1, why, None)
     return Finished(
         job.id, job.token, Transition.GIVE_BACK, at, uncounted, int(system_error), reason[:REASON_LENGTH], None
     )

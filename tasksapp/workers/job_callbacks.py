@@ -76,7 +76,9 @@ class JobCallbacks:
             callback.lease_ends = began + _job(callback).lease_seconds if job_id in renewed else began
 
     def _give_back(self, jobs: Sequence[RunningJob], *, reason: str, at: datetime) -> None:
-        self._completer.complete([Completion(job, completion.given_back(job, reason=reason, at=at)) for job in jobs])
+        self._completer.complete(
+            [Completion(job, completion.given_back(job, reason=reason, at=at, system_error=True)) for job in jobs]
+        )
 
 
 def _callback(job: RunningJob, target: Target, *, lease_ends: float) -> Callback:
@@ -122,9 +124,9 @@ def _finished(result: CallbackResult, *, now: datetime) -> Finished:
             return completion.failed(job, tried=tried, now=now, retry_after_seconds=after_seconds, unsent=unsent)
         case GiveUp(reason):
             return completion.gave_up(job, tried=_tried(result, reason), reason=reason)
-        case Returned(reason, after_seconds):
+        case Returned(reason, after_seconds, is_fault):
             at = now + timedelta(seconds=after_seconds) if after_seconds else None
-            return completion.given_back(job, reason=reason, at=at)
+            return completion.given_back(job, reason=reason, at=at, system_error=is_fault)
 
 
 def _tried(result: CallbackResult, error: str) -> Tried:

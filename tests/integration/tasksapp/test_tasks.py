@@ -255,6 +255,7 @@ def test_a_job_whose_secret_cannot_be_opened_waits_without_using_an_attempt(
 
     job = Job.objects.get()
     assert (job.status, job.attempts, job.last_error) == (Status.PENDING, 0, "system: secrets unreadable")
+    assert job.system_errors == 1
     assert receiver.received == []
 
 

@@ -103,6 +103,19 @@ def test_a_fault_of_ours_is_counted_apart() -> None:
     assert (back.counted, back.system_errors, back.next_run_at) == (0, 1, NOW)
 
 
+def test_too_many_faults_of_ours_are_the_end(settings: Any) -> None:
+    settings.DELAYHUB = {"MAX_SYSTEM_ERRORS": 3}
+
+    again = completion.given_back(running(system_errors=1), reason="no memory", system_error=True)
+    dead = completion.given_back(running(system_errors=2), reason="no memory", system_error=True)
+    returned = completion.given_back(running(system_errors=2), reason="shutting down")
+
+    assert (again.status, again.system_errors) == (Status.PENDING, 1)
+    assert (dead.status, dead.system_errors, dead.counted) == (Status.DEAD, 1, 0)
+    assert dead.last_error == "too many faults on our side; the last: no memory"
+    assert returned.status == Status.PENDING
+
+
 def test_a_reason_fits_its_column() -> None:
     long = failed_attempt(1, "x" * 9_000)
 
