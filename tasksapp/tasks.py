@@ -79,7 +79,7 @@ def run_task(self: Task[..., Any], task_name: str) -> None:
 
 def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
     """Sends the message of a job whose target is a Celery task; its own worker claims the row."""
-    biz_type = biz_type_cache.as_of(job.biz_type_id, edited_at=job.biz_type_updated_at, using=using)
+    biz_type = biz_type_cache.as_of(job.biz_type_id, revision=job.biz_type_revision, using=using)
     task = app.tasks.get(biz_type.task_name)
     # A delayed task, or one that only other workers know, is sent by its name; a plain one is run by ``run_task``.
     plain = task is not None and not isinstance(task, DelayedTask)

@@ -16,7 +16,7 @@ def claimed_job(**columns: Any) -> ClaimedJob:
     row = ClaimedJob(
         id=UUID(int=5),
         biz_type_id=1,
-        biz_type_updated_at=CLAIMED_AT,
+        biz_type_revision=1,
         biz_id="",
         body="{}",
         due_at=CLAIMED_AT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import connections
@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from delayhub.clock import Clock, SystemClock
 from tasksapp.models import BizType
+from tasksapp.sql.biz_type_revision import Revised, read_biz_type
 
 #: For how long a process may go on with a biz type that another process has edited.
 FRESH_SECONDS = 1.0
@@ -22,13 +23,13 @@ LONGEST_TRANSACTION = timedelta(minutes=10)
 
 
 class BizTypeCache:
-    """Biz types by their code and by their last edit, for each database."""
+    """Biz types by their code and by the revision of their row, for each database."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
         self._by_code: dict[tuple[str, str], tuple[BizType, float]] = {}
-        self._by_id: dict[tuple[str, int], BizType] = {}
+        self._by_id: dict[tuple[str, int], Revised] = {}
 
     def find(self, codes: set[str], *, using: str) -> dict[str, BizType]:
         """The biz types that exist, by code; at most ``FRESH_SECONDS`` old."""
@@ -50,18 +51,18 @@ class BizTypeCache:
             found |= read
         return found
 
-    def as_of(self, biz_type_id: int, *, edited_at: datetime, using: str) -> BizType:
-        """The biz type with its edit of that time, or with a later one.
+    def as_of(self, biz_type_id: int, *, revision: int, using: str) -> BizType:
+        """The biz type as its row was at that revision, or as it is now; one instance for each state of the row.
 
         Raises BizType.DoesNotExist where it was deleted.
         """
         with self._lock:
-            row = self._by_id.get((using, biz_type_id))
-        if row is None or row.updated_at < edited_at:
-            row = BizType.objects.using(using).get(id=biz_type_id)
+            known = self._by_id.get((using, biz_type_id))
+        if known is None or known.revision != revision:
+            known = read_biz_type(biz_type_id, using=using)
             with self._lock:
-                self._by_id[using, biz_type_id] = row
-        return row
+                self._by_id[using, biz_type_id] = known
+        return known.biz_type
 
     def clear(self) -> None:
         """Empties the cache, so that every biz type is read again."""

@@ -1,4 +1,4 @@
-"""The target of a biz type's callbacks, with its secrets decrypted: made once for each edit of the biz type."""
+"""The target of a biz type's callbacks, with its secrets decrypted: made once for each state of the biz type."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ def target_of(biz_type: BizType, *, now: datetime) -> Target:
 
 
 class _Edit:
-    """A biz type as a cache key: equal to another copy of it with the same last edit."""
+    """A biz type as a cache key: equal to the same instance, as long as it is not saved again.
+
+    The cache of biz types makes an instance for each state of the row; the last edit's time would not do, since
+    ``QuerySet.update`` and SQL leave it as it is.
+    """
 
     def __init__(self, biz_type: BizType) -> None:
         self.biz_type = biz_type
-        self._identity = (biz_type.id, biz_type.updated_at, biz_type._state.db)
+        self._identity = (id(biz_type), biz_type.updated_at)
 
     def __hash__(self) -> int:
         return hash(self._identity)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from delayhub.clock import Clock, moment
 from delayhub.engine import Gate
-from tasksapp.biz_types.breaker import CLOSED, Breaker, read_breakers
+from tasksapp.biz_types.breaker import CLOSED, Breaker, callback_host, read_breakers
 from tasksapp.biz_types.gate import gate_of
 from tasksapp.models import BizType
 from tasksapp.timers.lanes import patient_lane
@@ -23,7 +23,7 @@ class GateWriter:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         #: By lane and code: the gate as it was written, and of which edit of the biz type.
-        self._written: dict[tuple[str, str], tuple[Gate, datetime]] = {}
+        self._written: dict[tuple[str, str], tuple[Gate, datetime, str]] = {}
 
     def run_once(self, biz_types: Sequence[BizType], *, all_of_them: bool = False) -> int:
         """How many gates were written. Raises RedisError.
@@ -37,7 +37,8 @@ class GateWriter:
         for biz_type in biz_types:
             place = biz_type.lane, biz_type.code
             # The edit counts too: a breaker of the host before the edit may have shut the gate that is there.
-            current = gate_of(biz_type, now=now, breaker=breakers.get(place, CLOSED)), biz_type.updated_at
+            gate = gate_of(biz_type, now=now, breaker=breakers.get(place, CLOSED))
+            current = gate, biz_type.updated_at, callback_host(biz_type)
             if all_of_them or self._written.get(place) != current:
                 patient_lane(biz_type.lane).set_gate(biz_type.code, current[0])
                 self._written[place] = current

@@ -14,13 +14,13 @@ from tasksapp.models import Transition
 class ClaimedJob(NamedTuple):
     """What a delivery needs of a claimed row. The claim selects these columns by their names.
 
-    ``max_attempts`` is the biz type's where the job has none of its own; ``biz_type_updated_at`` says which version of
+    ``max_attempts`` is the biz type's where the job has none of its own; ``biz_type_revision`` says which state of
     the biz type the claim went by.
     """
 
     id: UUID
     biz_type_id: int
-    biz_type_updated_at: datetime
+    biz_type_revision: int
     biz_id: str
     body: str
     due_at: datetime

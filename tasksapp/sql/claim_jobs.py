@@ -14,6 +14,7 @@ from django.db.models import F
 
 from tasksapp.models import BizType, Job, Transition
 from tasksapp.models.max_age import age_begins, age_used_up
+from tasksapp.sql.biz_type_revision import COLUMN, content_revision
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
 from tasksapp.sql.driver.microseconds import Moments, unix_microseconds
 from tasksapp.sql.driver.prepared import StatementByIds
@@ -42,7 +43,7 @@ def _by_decision(words: Mapping[str, object], *, otherwise: str) -> str:
 
 #: Where the columns of a ClaimedJob come from, if not from the job's row.
 _SOURCES = {
-    "biz_type_updated_at": "seen.biz_type_updated_at",
+    "biz_type_revision": "seen.biz_type_revision",
     "max_attempts": "coalesce(seen.own_attempts, seen.usual_attempts)",
 }
 _RETURNED = ", ".join(f"{_SOURCES.get(name, f'j.{name}')} AS {name}" for name in ClaimedJob._fields)
@@ -66,7 +67,7 @@ _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("ne
 _CLAIM = StatementByIds(
     f"""
 WITH seen AS (
-    SELECT j.id, j.status, j.next_run_at, b.updated_at AS biz_type_updated_at, b.timeout_seconds, b.guarantee,
+    SELECT j.id, j.status, j.next_run_at, b.{COLUMN} AS biz_type_revision, b.timeout_seconds, b.guarantee,
         j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts,
         NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
         j.status = '{Transition.CLAIM.source}' AND coalesce(j.lease_until > %(now)s, false) AND %(forward)s > 0
@@ -216,5 +217,5 @@ def _claimed(job: Job, **changed: Any) -> ClaimedJob:
     own = {name: getattr(job, name) for name in ClaimedJob._fields if name not in _SOURCES}
     budget = job.max_attempts or job.biz_type.max_attempts
     return ClaimedJob(
-        **{**own, "biz_type_updated_at": job.biz_type.updated_at, "max_attempts": budget, **changed},
+        **{**own, "biz_type_revision": content_revision(job.biz_type), "max_attempts": budget, **changed},
     )

@@ -72,7 +72,7 @@ class Claimer:
             # One statement claimed them all, so rows of one biz type saw the same version of it.
             biz_type = known.get(row.biz_type_id)
             if biz_type is None:
-                biz_type = biz_type_cache.as_of(row.biz_type_id, edited_at=row.biz_type_updated_at, using=self._using)
+                biz_type = biz_type_cache.as_of(row.biz_type_id, revision=row.biz_type_revision, using=self._using)
                 known[row.biz_type_id] = biz_type
             jobs.append(RunningJob(row, biz_type, answer.token))
         return jobs

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
+from django.db import connection
 from django.db.models import ProtectedError
 from django.utils import timezone
 
@@ -12,6 +15,7 @@ from delayhub.clock import SystemClock
 from delayhub.engine import TimerLane
 from tasksapp import jobs
 from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.biz_types.target import target_of
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.creation import create
 from tasksapp.jobs.retry_policy import RetryPolicy
@@ -25,16 +29,49 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_an_edit_counts_from_the_next_attempt_on(biz_type: BizType) -> None:
     job_id = create("order.close").job_id
-    before = biz_type_cache.as_of(biz_type.id, edited_at=biz_type.updated_at, using="default")
+    before = biz_type_cache.find({"order.close"}, using="default")["order.close"]
 
     biz_type.url, biz_type.max_attempts = "https://shop.example/new", 2
     biz_type.save()
     (job,) = claim(job_id).claimed
-    after = biz_type_cache.as_of(job.biz_type_id, edited_at=job.biz_type_updated_at, using="default")
+    after = biz_type_cache.as_of(job.biz_type_id, revision=job.biz_type_revision, using="default")
 
     assert before.url == "https://shop.example/hooks/close"
     assert after.url == "https://shop.example/new"
     assert job.max_attempts == RetryPolicy.of(after, max_attempts=job.max_attempts).max_attempts == 2
+
+
+def by_update() -> None:
+    BizType.objects.update(url="https://shop.example/new")
+
+
+def by_bulk_update() -> None:
+    changed = BizType.objects.get()
+    changed.url = "https://shop.example/new"
+    BizType.objects.bulk_update([changed], ["url"])
+
+
+def by_sql() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE delayhub_biz_type SET url = 'https://shop.example/new'")
+
+
+@pytest.mark.parametrize("change", [by_update, by_bulk_update, by_sql])
+def test_a_change_that_no_signal_reports_counts_from_the_next_attempt_on(
+    biz_type: BizType, change: Callable[[], None]
+) -> None:
+    first, second = create("order.close").job_id, create("order.close").job_id
+
+    def target(job_id: UUID) -> str:
+        (job,) = claim(job_id).claimed
+        found = biz_type_cache.as_of(job.biz_type_id, revision=job.biz_type_revision, using="default")
+        return target_of(found, now=timezone.now()).url
+
+    before = target(first)
+    change()
+
+    assert before == "https://shop.example/hooks/close"
+    assert target(second) == "https://shop.example/new"
 
 
 def test_jobs_of_a_paused_biz_type_wait_and_new_ones_are_taken(biz_type: BizType) -> None:

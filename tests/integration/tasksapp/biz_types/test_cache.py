@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from django.utils import timezone
 from delayhub.testing import MovableClock
 from tasksapp.biz_types.cache import FRESH_SECONDS, LONGEST_TRANSACTION, BizTypeCache, biz_type_cache
 from tasksapp.models import BizType
+from tasksapp.sql.biz_type_revision import read_biz_type
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -118,21 +118,22 @@ def test_what_is_older_than_any_transaction_is_kept_in_one_too(
 def test_a_job_gets_its_biz_type_as_it_was_at_the_claim_or_later(
     cache: BizTypeCache, biz_type: BizType, django_assert_num_queries: Any
 ) -> None:
-    first = cache.as_of(biz_type.id, edited_at=biz_type.updated_at, using="default")
+    before = read_biz_type(biz_type.id, using="default").revision
+    first = cache.as_of(biz_type.id, revision=before, using="default")
     with django_assert_num_queries(0):
-        assert cache.as_of(biz_type.id, edited_at=biz_type.updated_at - timedelta(days=1), using="default") is first
-    biz_type.name = "edited"
-    biz_type.save()
+        assert cache.as_of(biz_type.id, revision=before, using="default") is first
+    BizType.objects.update(name="edited")  # no signal, and no new updated_at
+    after = read_biz_type(biz_type.id, using="default").revision
 
-    assert cache.as_of(biz_type.id, edited_at=biz_type.updated_at, using="default").name == "edited"
+    assert cache.as_of(biz_type.id, revision=after, using="default").name == "edited"
 
 
 def test_a_deleted_biz_type_has_no_edit(cache: BizTypeCache, biz_type: BizType) -> None:
-    edited_at, deleted = biz_type.updated_at, biz_type.id
+    deleted = biz_type.id
     biz_type.delete()
 
     with pytest.raises(BizType.DoesNotExist):
-        cache.as_of(deleted, edited_at=edited_at, using="default")
+        cache.as_of(deleted, revision=1, using="default")
 
 
 def test_a_forked_child_reads_by_itself_though_its_parent_held_the_lock(biz_type: BizType) -> None:
