@@ -80,13 +80,19 @@ def run_task(self: Task[..., Any], task_name: str) -> None:
 def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
     """Sends the message of a job whose target is a Celery task; its own worker claims the row."""
     biz_type = biz_type_cache.as_of(job.biz_type_id, revision=job.biz_type_revision, using=using)
-    task = app.tasks.get(biz_type.task_name)
+    task = app.tasks.get(biz_type.task_name) or _renamed(app, biz_type.code)
     # A delayed task, or one that only other workers know, is sent by its name; a plain one is run by ``run_task``.
     plain = task is not None and not isinstance(task, DelayedTask)
     app.send_task(
-        run_task.name if plain else biz_type.task_name,
+        run_task.name if plain else (task.name if task is not None else biz_type.task_name),
         args=[biz_type.task_name] if plain else (),
         task_id=f"{job.id}:{job.attempts + 1}",
         queue=biz_type.task_queue or getattr(task, "queue", None),
         headers={JOB_HEADER: str(job.id), NOW_HEADER: now_ms},
     )
+
+
+def _renamed(app: Celery, code: str) -> DelayedTask[..., Any] | None:
+    """The delayed task that has this biz type now, where the one that the biz type names is not known here."""
+    found = [task for task in app.tasks.values() if isinstance(task, DelayedTask) and task.biz_type == code]
+    return found[0] if len(found) == 1 else None

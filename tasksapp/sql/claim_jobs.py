@@ -22,6 +22,8 @@ from tasksapp.sql.driver.prepared import StatementByIds
 #: Reasons of jobs that a claim ends.
 TOO_OLD = "max_age is used up"
 TOO_LATE = "too late: max_lateness is exceeded"
+#: Reason of a job whose task is sent once more.
+NOT_TAKEN = "its task was sent, but no worker ran it: none has registered it, or none consumes its queue"
 
 #: What is decided about a job that is due: one of these, or what its biz type says of a late one.
 RUN, FORWARD, OLD = "run", "forward", "old"
@@ -30,6 +32,10 @@ SKIP, DEAD = BizType.WhenLate.SKIP, BizType.WhenLate.DEAD
 _TRANSITIONS = {RUN: Transition.CLAIM, SKIP: Transition.SKIP, DEAD: Transition.EXPIRE, OLD: Transition.EXPIRE}
 _STATUSES = {decision: transition.target for decision, transition in _TRANSITIONS.items()}
 _REASONS = {SKIP: TOO_LATE, DEAD: TOO_LATE, OLD: TOO_OLD}
+#: The reason of a job that the claim does not end: what it was, unless its task is sent once more.
+_REASON_LEFT = (
+    f"CASE WHEN seen.decision = '{FORWARD}' AND j.lease_until IS NOT NULL THEN '{NOT_TAKEN}' ELSE j.last_error END"
+)
 
 #: Distinct, not secret; and unlike the system's own source it does not let go of the interpreter.
 _tokens = random.Random()  # noqa: S311  guards against a worker that was late, not against an attacker
@@ -95,7 +101,7 @@ WITH seen AS (
         worker = %(worker)s,
         attempts = j.attempts + CASE
             WHEN seen.decision = '{RUN}' AND seen.guarantee = '{BizType.Guarantee.AT_MOST_ONCE}' THEN 1 ELSE 0 END,
-        last_error = {_by_decision(_REASONS, otherwise="j.last_error")},
+        last_error = {_by_decision(_REASONS, otherwise=_REASON_LEFT)},
         finished_at = CASE WHEN seen.decision IN ('{RUN}', '{FORWARD}') THEN NULL ELSE %(now)s::timestamptz END,
         updated_at = %(now)s,
         debounce_key = CASE seen.decision WHEN '{FORWARD}' THEN j.debounce_key ELSE '' END,
@@ -158,7 +164,7 @@ def _claim_by_orm(
     answer: ClaimAnswer, ids: Sequence[UUID], *, now: datetime, lease: float, worker: str, forward: float, using: str
 ) -> None:
     """The same where the whole database is locked by one writer at a time."""
-    ours: dict[tuple[str, float, bool], list[UUID]] = {}
+    ours: dict[tuple[str, float, bool, bool], list[UUID]] = {}
     with transaction.atomic(using=using):
         jobs = Job.objects.using(using)
         for job in jobs.filter(id__in=ids).select_related("biz_type"):
@@ -174,14 +180,17 @@ def _claim_by_orm(
             counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
             decision = _decision(job, now=now, forwarding=forward > 0)
             seconds = forward if decision == FORWARD else lease + biz_type.timeout_seconds
-            ours.setdefault((decision, seconds, counted), []).append(job.id)
+            again = decision == FORWARD and job.lease_until is not None
+            ours.setdefault((decision, seconds, counted, again), []).append(job.id)
             values = _values(decision, now=now, seconds=seconds, token=answer.token)
             taken = _claimed(job, attempts=job.attempts + counted, lease_until=values["lease_until"])
             answer.add_taken(taken, status=values.get("status", job.status))
-        for (decision, seconds, counted), group in ours.items():
+        for (decision, seconds, counted, again), group in ours.items():
             values = _values(decision, now=now, seconds=seconds, token=answer.token)
             if decision == RUN and counted:
                 values["attempts"] = F("attempts") + 1
+            if again:
+                values["last_error"] = NOT_TAKEN
             if decision != FORWARD:
                 # From here on nothing replaces it, and it may come back to pending beside a younger one.
                 values |= {"version": F("version") + 1, "debounce_key": ""}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,6 +10,7 @@ from typing import Any, Unpack
 from uuid import UUID
 
 import redis
+from celery import current_app
 from django.db import router
 
 from delayhub.celery_support.job_store import JobTask, ScheduleOptions, TaskOutcome
@@ -19,6 +21,8 @@ from tasksapp.errors import InvalidJob
 from tasksapp.models import BizType, Job
 from tasksapp.timers.fitness import is_served, server_faults
 from tasksapp.workers.task_runner import task_runner
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,16 @@ def _biz_type(task: JobTask, *, using: str) -> BizType:
                 "description": "Made with the first job of its task.",
             },
         )
+    if biz_type.target == BizType.Target.CELERY and biz_type.task_name not in current_app.tasks:
+        # Renamed: the worker finds the task by its biz type. Another task of that name would be a mistake.
+        logger.info(
+            "the biz type %s names the task %s, which is %s now",
+            biz_type.code,
+            biz_type.task_name,
+            task.name,
+            extra={"action": "schedule", "biz_type": biz_type.code},
+        )
+        return biz_type
     if biz_type.target != BizType.Target.CELERY or biz_type.task_name != task.name:
         message = f"the biz type {biz_type.code} does not run the task {task.name}: set its target, or name another"
         raise InvalidJob("biz_type", "other_target", message)

@@ -17,6 +17,8 @@ from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.errors import InvalidJob, WrongState
 from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.sql.claim_jobs import NOT_TAKEN
+from tasksapp.tasks import _forward
 from tasksapp.workers.task_runner import lease_keeper
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
@@ -308,3 +310,34 @@ def test_a_task_that_may_run_once_is_not_tried_again(make_biz_type: MakeBizType,
     job = scheduled.job
     assert (job.status, job.attempts) == (Status.DEAD if error else Status.SUCCEEDED, 1)
     assert Attempt.objects.get(job=job).number == 1
+
+
+def test_a_renamed_task_goes_on_though_its_biz_type_has_the_old_name(
+    make_biz_type: MakeBizType, current_celery: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_biz_type("shop.remind", target="celery", task_name="shop.old_name")
+
+    @delayed_task(biz_type="shop.remind", name="shop.new_name")
+    def remind() -> None:
+        """Does nothing."""
+
+    sent: list[str] = []
+    monkeypatch.setattr(current_celery, "send_task", lambda name, **_: sent.append(name))
+
+    job = remind.schedule().job
+    _forward(current_celery, claim(job.id, forward_seconds=300).forwarded[0], now_ms=0, using="default")
+
+    assert sent == ["shop.new_name"]
+
+
+def test_a_task_that_no_worker_takes_is_sent_again_and_the_row_says_why() -> None:
+    job, now = close_order.schedule(args=[7]).job, timezone.now()
+
+    claim(job.id, now=now, forward_seconds=300)
+    job.refresh_from_db()
+    assert job.last_error == ""
+
+    (again,) = claim(job.id, now=now + timedelta(seconds=301), forward_seconds=300).forwarded
+    job.refresh_from_db()
+    assert again.id == job.id
+    assert (job.status, job.last_error) == (Status.PENDING, NOT_TAKEN)
