@@ -19,6 +19,18 @@ MIRRORS = ("tests/unit", "tests/integration")
 
 #: Modules that are tested through others: the test that covers them, and why they need none of their own.
 TESTED_THROUGH = {
+    "delayhub/transport/broker_pool.py": (
+        "tests/integration/tasksapp/timers/test_broker.py",
+        "the timers' client is made by it, for each kind of broker",
+    ),
+    "tasksapp/sql/biz_type_revision.py": (
+        "tests/integration/tasksapp/biz_types/test_cache.py",
+        "the cache asks it whether a row has changed",
+    ),
+    "tasksapp/timers/fitness.py": (
+        "tests/integration/tasksapp/workers/test_timer_queues.py",
+        "the worker's start shows what it finds",
+    ),
     "tasksapp/models/api_key.py": ("tests/unit/tasksapp/models/test_job.py", "it does no more than name its row"),
     "tasksapp/models/attempt.py": ("tests/unit/tasksapp/models/test_job.py", "it does no more than name its row"),
     "tasksapp/models/idempotency_key.py": (

@@ -1,4 +1,4 @@
-"""Where the timers are: where Celery's broker is, however that is configured; and never anywhere else in silence."""
+"""Where timers are: the pool of the app's own broker (``broker_pool``), whatever kind of broker that is."""
 
 from __future__ import annotations
 

@@ -25,7 +25,13 @@ POLLER = [
     "get", "handle_event", "maybe_check_brpop_health", "maybe_refresh_binding_expiry", "maybe_restore_messages",
     "on_poll_init", "on_poll_start", "on_readable", "poller",
 ]  # fmt: skip
-SENTINEL = ["_sentinel_managed_pool", "_sentinel_manager", "_async_sentinel_manager", "connection_class_ssl"]
+SENTINEL = [
+    "_legacy_keyprefix_fanout",
+    "_sentinel_managed_pool",
+    "_sentinel_manager",
+    "_async_sentinel_manager",
+    "connection_class_ssl",
+]
 QOS = ["_delivered", "_dirty", "_flush", "can_consume", "can_consume_max_estimate", "prefetch_count", "restore_unacked"]
 TRANSPORT = ["_callbacks", "cycle"]
 REGISTRY = ["_decoders"]
