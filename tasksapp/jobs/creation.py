@@ -39,7 +39,7 @@ class Batch:
     armed: bool | None = None
 
 
-@dataclass(kw_only=True)  # not frozen: that doubles the price of making one
+@dataclass(kw_only=True)  # not frozen: that doubles the cost of making one
 class Created:
     """A job that exists now.
 

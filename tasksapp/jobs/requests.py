@@ -19,7 +19,7 @@ from tasksapp.models import BizType, NewJob
 from tasksapp.models.job_id import new_job_ids
 
 
-@dataclass(slots=True)  # not frozen: that doubles the price of making one
+@dataclass(slots=True)  # not frozen: that doubles the cost of making one
 class JobRequest:
     """What a caller asks for.
 

@@ -10,7 +10,7 @@ from tasksapp.models.job import Job
 class Attempt(models.Model):
     """One HTTP call, or one task run, and how it went."""
 
-    # No constraint in the database: it is a third of an insert, and purge takes attempts with their jobs.
+    # No constraint in the database: it would be a third of an insert's cost, and jobs are purged with their attempts.
     job = models.ForeignKey(
         Job, on_delete=models.DO_NOTHING, related_name="attempt_log", db_constraint=False, db_index=False
     )

@@ -1,4 +1,4 @@
-"""Secrets at rest: sealed with the newest of ``DELAYHUB["ENCRYPTION_KEYS"]``, opened with any of them."""
+"""Secrets at rest: sealed (encrypted) with the newest of ``DELAYHUB["ENCRYPTION_KEYS"]``, opened with any of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasksapp.conf import options
 
 
 class SecretUnreadable(ImproperlyConfigured):
-    """No key of ``DELAYHUB["ENCRYPTION_KEYS"]`` opens a secret: bring the old key back, or set the secret anew."""
+    """No key of ``DELAYHUB["ENCRYPTION_KEYS"]`` opens a secret: bring the old key back, or set the secret again."""
 
 
 class SealedText(property):
@@ -44,7 +44,7 @@ def seal(plain: str) -> str:
 
 
 def open_sealed(sealed: str) -> str:
-    """The text that was sealed."""
+    """The text that was sealed. Raises SecretUnreadable where no key opens it."""
     if not sealed:
         return ""
     try:
@@ -54,7 +54,7 @@ def open_sealed(sealed: str) -> str:
 
 
 def reseal(sealed: str) -> str:
-    """The same secret under the newest key."""
+    """The same text, sealed with the newest key."""
     return _box().rotate(sealed.encode()).decode() if sealed else ""
 
 

@@ -8,7 +8,7 @@ from tasksapp.models.biz_type import BizType
 
 
 class IdempotencyKey(models.Model):
-    """A key that a caller sent with a request. A table of its own, so that purging jobs does not end it silently."""
+    """A key that a caller sent with a request. It has a table of its own, so that it outlives a job that is purged."""
 
     biz_type = models.ForeignKey(BizType, on_delete=models.CASCADE, related_name="+", db_index=False)
     key = models.CharField(max_length=200)

@@ -1,4 +1,4 @@
-"""Ids of jobs: UUIDv7 (RFC 9562), in order of time, made anywhere."""
+"""Ids of jobs: UUIDv7 (RFC 9562), ordered by time, made without asking the database."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _counter = 0
 
 
 def new_job_id() -> UUID:
-    """A fresh id, greater than all that this process made before."""
+    """A new id, greater than all that this process made before."""
     return new_job_ids(1)[0]
 
 
 def new_job_ids(count: int) -> list[UUID]:
-    """Fresh ids in rising order."""
+    """New ids in rising order."""
     ms, first = _reserve(count)
     noise = os.urandom(4 * count)
     return [_compose(ms, first + index, int.from_bytes(noise[4 * index : 4 * index + 4])) for index in range(count)]

@@ -19,5 +19,5 @@ class Status(models.TextChoices):
 
 #: Statuses of jobs that may still fire.
 LIVE = (Status.PENDING, Status.RUNNING)
-#: Statuses that stay as they are, so that retention may take the row. A dead job waits for a person, but not for ever.
+#: Statuses in which retention may delete the row. That includes dead: a dead job waits for a person, but not for ever.
 FINISHED = (Status.SUCCEEDED, Status.CANCELLED, Status.SKIPPED, Status.DEAD, Status.DROPPED)

@@ -10,13 +10,13 @@ from tasksapp.models.status import Status
 class Transition(Enum):
     """One change of a job's status: from where, by which verb, to where, and when that happens.
 
-    The table is on the ground floor, below ``tasksapp.sql``, because most changes are made by SQL statements.
+    It stands with the models, below ``tasksapp.sql``, because most changes are made by SQL statements.
     """
 
     CLAIM = Status.PENDING, "claim", Status.RUNNING, "due, and a worker takes it"
-    CANCEL = Status.PENDING, "cancel", Status.CANCELLED, "somebody calls it off"
-    RESCHEDULE = Status.PENDING, "reschedule", Status.PENDING, "somebody moves it"
-    RUN_NOW = Status.PENDING, "run now", Status.PENDING, "somebody cannot wait"
+    CANCEL = Status.PENDING, "cancel", Status.CANCELLED, "a caller or a person cancels it"
+    RESCHEDULE = Status.PENDING, "reschedule", Status.PENDING, "a caller or a person gives it another time"
+    RUN_NOW = Status.PENDING, "run now", Status.PENDING, "a caller or a person makes it due at once"
     REPLACE = Status.PENDING, "replace", Status.PENDING, "a later request with its debounce key takes its place"
     SKIP = Status.PENDING, "skip", Status.SKIPPED, "too late, and its biz type says skip"
     EXPIRE = Status.PENDING, "expire", Status.DEAD, "too late, or its age is used up"
@@ -26,8 +26,8 @@ class Transition(Enum):
     GIVE_BACK = Status.RUNNING, "give back", Status.PENDING, "not sent after all: no attempt is used"
     LOSE = Status.RUNNING, "lose", Status.PENDING, "its worker's lease ran out: no attempt is used"
     LOSE_FOR_GOOD = Status.RUNNING, "lose", Status.DEAD, "the same, where it may be tried once only, or too often"
-    REDRIVE = Status.DEAD, "redrive", Status.PENDING, "somebody gives it a new budget of attempts"
-    DROP = Status.DEAD, "drop", Status.DROPPED, "somebody gives it up for good"
+    REDRIVE = Status.DEAD, "redrive", Status.PENDING, "a caller or a person gives it a new budget of attempts"
+    DROP = Status.DEAD, "drop", Status.DROPPED, "a caller or a person gives it up for good"
 
     def __init__(self, source: Status, verb: str, target: Status, why: str) -> None:
         self.source = source

@@ -1,4 +1,4 @@
-"""Idempotency keys: the first request that brings one gets it, whoever else is trying at the same moment."""
+"""Idempotency keys: the first request with a key gets it, also where several come at the same moment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasksapp.models import IdempotencyKey
 
 
 class KeyClaim(NamedTuple):
-    """A key, the request it came with and the job it is to stand for."""
+    """A key, the request that it came with, and the job that it is to stand for."""
 
     biz_type_id: int
     key: str
@@ -23,13 +23,13 @@ class KeyClaim(NamedTuple):
 
 
 class KeyHolder(NamedTuple):
-    """Whose a key is."""
+    """The request and the job that a key belongs to."""
 
     request_hash: str
     job_id: UUID
 
 
-#: Waits for a rival's transaction; a key that has expired is taken over.
+#: It waits for the transaction of a rival request, and takes over a key that has expired.
 _UPSERT = """
 INSERT INTO delayhub_idempotency_key (biz_type_id, key, request_hash, job_id, expires_at)
 VALUES {values}
@@ -42,12 +42,12 @@ WHERE delayhub_idempotency_key.expires_at <= %s
 def claim_keys(
     claims: Sequence[KeyClaim], *, now: datetime, expires_at: datetime, using: str
 ) -> dict[tuple[int, str], KeyHolder]:
-    """Who holds each key now: the claim itself, or an earlier request. The keys must differ."""
+    """Claims the keys, and gives back who holds each: the claim, or an earlier request. The keys must differ."""
     connection = connections[using]
     adapt = connection.ops.adapt_datetimefield_value
     job_id = IdempotencyKey._meta.get_field("job_id")
     holders: dict[tuple[int, str], KeyHolder] = {}
-    # In one order everywhere, so that two bulk requests cannot wait for each other.
+    # In the same order for all bulk requests, so that no two wait for each other.
     ordered = sorted(claims)
     for start in range(0, len(ordered), 100):
         chunk = ordered[start : start + 100]
@@ -70,5 +70,5 @@ def claim_keys(
 
 
 def repoint_key(biz_type_id: int, key: str, job_id: UUID, *, using: str) -> None:
-    """Lets a key that was claimed just now stand for another job: the one that its request replaced."""
+    """Makes a key that was claimed just now stand for another job: the one that its request replaced."""
     IdempotencyKey.objects.using(using).filter(biz_type_id=biz_type_id, key=key).update(job_id=job_id)

@@ -1,4 +1,4 @@
-"""Finished jobs with their attempts, and idempotency keys, that have been kept long enough: a batch at a time."""
+"""Deletes what was kept long enough, a batch at a time: finished jobs with their attempts, and idempotency keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BATCH_ROWS = 500
 
 
 class Purged(NamedTuple):
-    """How many rows went, or would go."""
+    """How many rows were deleted, or would be."""
 
     jobs: int = 0
     attempts: int = 0
@@ -26,8 +26,8 @@ class Purged(NamedTuple):
         return Purged(self.jobs + other.jobs, self.attempts + other.attempts, self.keys + other.keys)
 
 
-#: Found along the index (biz type, finished at), locked in the order that all others lock in; a row that somebody
-#: redrives at this moment is passed over.
+#: The rows are found along the index (biz type, finished at), and locked in the order of their ids, as all verbs lock
+#: them. A row that is being redriven is skipped.
 _PURGE = """
 WITH old AS (
     SELECT id FROM delayhub_job
@@ -61,7 +61,7 @@ def purge_jobs(biz_type_id: int, *, before: datetime, using: str, limit: int = B
 
 
 def count_old_jobs(biz_type_id: int, *, before: datetime, using: str) -> Purged:
-    """How many jobs and attempts would go."""
+    """How many jobs and attempts would be deleted."""
     old = Job.objects.using(using).filter(biz_type_id=biz_type_id, finished_at__lt=before)
     attempts = Attempt.objects.using(using).filter(job__biz_type_id=biz_type_id, job__finished_at__lt=before)
     return Purged(old.count(), attempts.count())
@@ -77,5 +77,5 @@ def purge_keys(*, before: datetime, using: str, limit: int = BATCH_ROWS) -> Purg
 
 
 def count_old_keys(*, before: datetime, using: str) -> Purged:
-    """How many keys would go."""
+    """How many keys would be deleted."""
     return Purged(keys=IdempotencyKey.objects.using(using).filter(expires_at__lt=before).count())

@@ -1,4 +1,4 @@
-"""New jobs with a debounce key: each is inserted, or takes the place of the pending one that holds its key."""
+"""New jobs with a debounce key: each is inserted, or replaces the pending job that holds its key."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tasksapp.sql.new_rows import COLUMNS, REPLACED, ROW, parameters
 
 #: Rows that one statement takes.
 CHUNK_ROWS = 100
-#: Advisory locks that the keys of a biz type share, and the first half of their names, which is ours.
+#: The keys of a biz type share so many advisory locks; the first of a lock's two numbers marks it as ours.
 TURNS = 64
 _SPACE = 0x64656C61
 
-#: Both databases speak it. A rival's transaction is waited for: a job that it inserted is then replaced, and one that
-#: it claimed is not pending any more and out of the index, so that the new one is inserted beside it.
+#: Both databases know it. It waits for the transaction of a rival, and then replaces a job that the rival inserted. A
+#: job that the rival claimed is no longer pending and so not in the index: the new job is inserted beside it.
 _INSERT = f"INSERT INTO delayhub_job ({COLUMNS}) VALUES "  # noqa: S608  our own columns
 _OR_REPLACE = f"""
 ON CONFLICT (biz_type_id, debounce_key) WHERE debounce_key > '' AND status = '{Transition.REPLACE.source}' DO UPDATE SET
@@ -32,7 +32,7 @@ RETURNING biz_type_id, debounce_key, id
 
 
 def replace_jobs(rows: Sequence[NewJob], *, now: datetime, using: str) -> dict[UUID, UUID]:
-    """The job that each row has become: itself, or the pending one whose content it replaced. The keys must differ."""
+    """Writes the rows, and gives back the job that each became: a new one, or the one it replaced. Keys must differ."""
     became: dict[UUID, UUID] = {}
     if len(rows) <= 1:
         return _upsert(rows, now=now, using=using) if rows else became
@@ -45,10 +45,10 @@ def replace_jobs(rows: Sequence[NewJob], *, now: datetime, using: str) -> dict[U
 
 
 def _lock(rows: Sequence[NewJob], *, using: str) -> None:
-    """Sees to it that the statements wait for nobody while they hold rows: else two bulks deadlock.
+    """Locks what the statements will touch, before they hold any row: else two bulks deadlock.
 
-    Bulks of the same keys take turns, so each sees the jobs that the one before it made; those it locks by id, as all
-    other verbs do.
+    Bulks of the same keys take turns by advisory locks, so each sees the jobs that the one before it made. It locks
+    those jobs in the order of their ids, as all verbs do.
     """
     keys: dict[int, list[str]] = defaultdict(list)
     for row in rows:

@@ -1,4 +1,4 @@
-"""What became of running jobs: one UPDATE and one INSERT of attempts for many, guarded by their tokens."""
+"""Writes what running jobs become: one UPDATE and one INSERT of attempts for many, guarded by their tokens."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tasksapp.models import Attempt, Job, Transition
 from tasksapp.sql.driver.prepared import StatementByIds
 from tasksapp.sql.finished import Finished
 
-#: What makes the difference between the transitions from running: whether the job is over.
+#: All transitions of a finished job start from running; those that end in pending leave it without an end.
 _RUNNING, _PENDING = Transition.RETRY.source, Transition.RETRY.target
 
-#: Rows travel as JSON: building it takes C a few µs a row, arrays take Python 60.
-#: The ids stand beside it, and the status inside a CASE, so that the rows are found by their ids. Statistics know of no
-#: running rows, so the planner would walk their index from end to end, with all that a burst has left dead in it: after
-#: 20 000 jobs a write cost half as much again.
+#: Rows are sent as JSON, which is built in C in a few µs a row; arrays would take Python 60.
+#: The ids are given beside it, and the status is inside a CASE, so that the rows are found by their ids. The statistics
+#: know of no running rows, so the planner would read their index from end to end, with all dead rows that a burst left
+#: in it: after 20 000 jobs a write cost half as much again.
 _WRITE = StatementByIds(
     f"""
 WITH done AS (
@@ -55,7 +55,7 @@ SELECT o.id FROM json_to_recordset(%(outcomes)s::json) AS o (id uuid) WHERE o.id
 
 
 def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str) -> set[UUID]:
-    """Writes them and gives back the ids of those whose lease still held; the others are somebody else's by now."""
+    """Writes the outcomes, and gives back the ids of the jobs whose lease still held; the others are not written."""
     if not outcomes:
         return set()
     if connections[using].vendor == "postgresql":
@@ -112,7 +112,7 @@ _ANY = UUID(int=0)
 
 
 def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str) -> set[UUID]:
-    """The same in few statements, since most outcomes of a batch are alike."""
+    """The same, in a statement for each kind of outcome: most outcomes of a batch are alike."""
     alike: dict[Finished, list[UUID]] = defaultdict(list)
     for outcome in outcomes:
         alike[outcome._replace(job_id=_ANY, tried=None)].append(outcome.job_id)

@@ -1,6 +1,6 @@
-"""Arming: puts timers into Redis, moves them and takes them away.
+"""Arming: sets timers in Redis, moves them and removes them.
 
-Timers are hints that the loader can always make again, so nothing here raises: a row decides, a timer only reminds.
+Timers are hints that the loader can always set again, so nothing here raises: the row decides, the timer reminds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WINDOW_MARGIN = timedelta(seconds=30)
 
 
 def arm(groups: Groups) -> bool:
-    """Ensures those timers that fall into the near window; False where Redis did not answer in time."""
+    """Sets the timers that fall into the near window, unless they are set; False where Redis did not answer in time."""
     end = due_ms(window_end())
     near = {place: [timer for timer in group if timer[1] <= end] for place, group in groups.items()}
 
@@ -35,7 +35,7 @@ def arm(groups: Groups) -> bool:
 
 
 def move(timers: Sequence[Timer]) -> bool:
-    """Puts each timer to exactly its time, or takes it away where that is beyond the window.
+    """Puts each timer to exactly its time, or removes it where that is beyond the window.
 
     False where Redis did not answer in time.
     """
@@ -54,7 +54,7 @@ def move(timers: Sequence[Timer]) -> bool:
 
 
 def forget(timers: Iterable[Timer]) -> bool:
-    """Takes timers away; one that stays fires for nothing. False where Redis did not answer in time."""
+    """Removes timers; one that stays fires without effect. False where Redis did not answer in time."""
 
     def cancel() -> bool:
         for (lane, queue, _), group in grouped(timers).items():
@@ -65,7 +65,7 @@ def forget(timers: Iterable[Timer]) -> bool:
 
 
 def follow(jobs: Iterable[Job]) -> None:
-    """Puts timers to where their rows are now: a pending job's to its time, any other's away."""
+    """Makes timers follow their rows: moves that of a pending job to its time, and removes that of any other."""
     moved: list[Timer] = []
     gone: list[Timer] = []
     for job in jobs:
@@ -77,10 +77,10 @@ def follow(jobs: Iterable[Job]) -> None:
 
 
 def settle(lane: str, queue: str, ids: Sequence[UUID]) -> None:
-    """Frees the slots of ``max_in_flight`` that the jobs held; one that stays ends by itself."""
+    """Frees the slots of ``max_in_flight`` that the jobs held; a slot that stays is freed when it expires."""
     tried(lambda: brisk_lane(lane).settle(queue, [str(job_id) for job_id in ids]), action="settle")
 
 
 def window_end() -> datetime:
-    """A job that runs until then should have a timer already."""
+    """The end of the near window: a job that runs before it should have a timer."""
     return timezone.now() + timedelta(seconds=options().near_window_seconds) + WINDOW_MARGIN

@@ -42,7 +42,7 @@ _clock: Clock = SystemClock()
 
 
 class _Own(threading.local):
-    """A thread's own lanes, by name, options and Celery app. Each has one connection, used without a pool."""
+    """The calling thread's lanes, by name, options and Celery app. Each has one connection and no pool."""
 
     def __init__(self) -> None:
         self.lanes: dict[tuple[str, Options, object], TimerLane] = {}
@@ -62,8 +62,8 @@ os.register_at_fork(after_in_child=_forget)
 def brisk_lane(name: str) -> TimerLane:
     """The lane, by a client that waits for Redis only briefly: for callers that a person waits for.
 
-    It belongs to the calling thread, since it has a single connection: a script costs two thirds of what it costs by
-    redis-py's pool (decision 18). It does not connect before the first command.
+    It belongs to the calling thread, since it has a single connection: that saves half of what redis-py's pool costs
+    (decision 18). It does not connect before the first command.
 
     Raises OptionError where the settings do not name one Redis server; all functions here do.
     """
@@ -117,7 +117,7 @@ def try_again() -> None:
 def _drop_stale(connection: Any) -> None:
     """Closes a connection that Redis has closed, or that still holds a reply; the next command connects again.
 
-    A pool looks too. To find out by the next command would be to lose it, since no command is sent twice.
+    A pool checks that too. If the next command found it out, it would be lost, since no command is sent twice.
     """
     if not connection.is_connected:
         return

@@ -33,7 +33,7 @@ class RedisClock:
         return self._clock.monotonic()
 
     def now_ms(self) -> int:
-        """Redis' time as last compared; the machine's where Redis was never there."""
+        """Redis' time as last compared; the machine's time where Redis has never answered."""
         with self._lock:
             ahead_ms = self._ahead_ms
         if ahead_ms is None:

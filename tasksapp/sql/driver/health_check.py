@@ -24,9 +24,9 @@ _answered = _Answered()
 
 
 def trust(using: str) -> None:
-    """Takes the connection as healthy if it answered lately and its socket is quiet.
+    """Skips Django's health check of the connection if it answered lately and its socket has no input.
 
-    A server that went away closes its end, which makes the socket readable: such a connection is checked in full.
+    A server that stopped has closed its end, which makes the socket readable: such a connection is checked in full.
     """
     connection: Any = connections[using]
     raw = connection.connection
