@@ -44,7 +44,7 @@ class Chaos:
         random.Random(seed).shuffle(self.deeds)
 
     def run(self, callbacks: int) -> None:
-        """Does all of it, evenly over so many callbacks; one that nobody waits for any more is done at once."""
+        """Does all of it, evenly over so many callbacks; one whose job has ended is done at once."""
         steps = len(self.deeds) + 1
         for number, deed in enumerate(self.deeds, 1):
             self._wait_for(callbacks * number // steps)

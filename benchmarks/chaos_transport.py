@@ -156,7 +156,7 @@ def failover(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[
 
 
 def is_clean(found: dict[str, int]) -> bool:
-    """Whether nothing is left, nobody gave up and nothing came early."""
+    """Whether nothing is left, nothing is dead and nothing came early."""
     return found["dead"] == found["still there"] == found.get("worker ended by itself", 0) == 0 <= found["earliest ms"]
 
 

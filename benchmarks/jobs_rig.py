@@ -164,7 +164,7 @@ class Rig:
         return (self.folder / "receiver.log").read_bytes().count(b"\n")
 
     def forget_seen(self) -> None:
-        """Begins the receiver's log anew."""
+        """Empties the receiver's log."""
         os.truncate(self.folder / "receiver.log", 0)
 
 

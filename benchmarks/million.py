@@ -31,7 +31,7 @@ ENOUGH_US = 5000
 NEVER_MS = 4_000_000_000_000
 BODY = '{"body": "W10=", "properties": {"delivery_tag": "t", "body_encoding": "base64"}, "headers": {"id": "x"}}'
 
-#: Puts entries where a test wants them, 20 000 a call; that this takes long is nobody's concern.
+#: Puts entries where a test wants them, 20 000 a call; this may take long, since it is not measured.
 FILL = """
 local place, base, score = ARGV[1], KEYS[1], tonumber(ARGV[4])
 for n = ARGV[2], ARGV[3] do
@@ -150,7 +150,7 @@ class Million:
         return lambda: self.fill(place, score=score)
 
     def copies(self) -> None:
-        """One id, published as often as nobody should."""
+        """One id, published thousands of times."""
         self.fill("waiting", share=0.1)
         for _ in range(20):
             self.queue.schedule([Entry("same", NEVER_MS) for _ in range(500)])
