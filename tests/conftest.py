@@ -31,7 +31,7 @@ ALLOWED_SKIP = "cannot run here:"
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
-    """A Redis server of this test process alone."""
+    """A Redis server that only this test process uses."""
     with RedisServer() as server:
         yield server
 

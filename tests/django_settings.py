@@ -27,10 +27,10 @@ match TEST_DATABASE:
         raise ValueError(f"DELAYHUB_TEST_DATABASE must be sqlite or postgresql, got {TEST_DATABASE}")
 
 SETTINGS_FOR_TESTS = {
-    "DELAYHUB_SECRET_KEY": "a key for tests, as long as Django wants a key to be, and secret from nobody",
+    "DELAYHUB_SECRET_KEY": "a key for tests, as long as Django wants a key to be, and secret no longer",
     "DELAYHUB_DATA_DIR": str(SCRATCH),
     "DELAYHUB_DATABASE_URL": database_url,
-    # Nobody listens there: a test that forgot its private server is refused at once.
+    # Nothing listens there: a test that forgot its private server is refused at once.
     "DELAYHUB_BROKER_URL": "delayhub://127.0.0.1:1/0",
 }
 OTHERS = {name: value for name, value in os.environ.items() if not name.startswith("DELAYHUB_")}

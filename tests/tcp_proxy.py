@@ -50,7 +50,7 @@ class TcpProxy:
         return len(cut) // 2
 
     def mute(self) -> int:
-        """How many connections are half-open from now on: nothing comes over them, nobody says so. New ones work."""
+        """How many connections are half-open from now on: nothing comes over them any more. New ones work."""
         self._mute = set(self._ends)
         return len(self._mute) // 2
 

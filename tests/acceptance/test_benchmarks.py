@@ -1,4 +1,4 @@
-"""A tiny run of what `make` measures and torments, so that it works on the day somebody needs it."""
+"""A tiny run of each benchmark and chaos run of the Makefile, so that they work when they are needed."""
 
 from __future__ import annotations
 

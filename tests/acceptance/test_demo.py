@@ -100,7 +100,7 @@ def test_a_ctrl_c_ends_everything_and_leaves_nothing_running(up: Up) -> None:
 
     assert up.process.wait(30) == 0
     assert up.said().endswith("stopped\n")
-    with DataFolder(up.data):  # nobody holds it any more
+    with DataFolder(up.data):  # its lock is free again
         pass
 
 

@@ -40,7 +40,7 @@ def test_a_task_that_no_process_survives_dies_after_its_strikes_and_the_others_r
 
 
 @pytest.mark.slow
-def test_whoever_waits_for_a_task_that_no_process_survives_hears_of_its_end(
+def test_a_caller_who_waits_for_a_task_that_no_process_survives_gets_its_end(
     proj: Any, worker: Callable[..., CeleryWorker]
 ) -> None:
     with worker("prefork", ACKS_LATE="1", MAX_STRIKES="2"):
@@ -66,7 +66,7 @@ def test_a_task_that_takes_the_whole_worker_down_dies_and_its_neighbours_do_not(
     good += [proj.run.delay().id for _ in range(3)]
     queue = DelayQueue(redis_client, "celery")
 
-    for _ in range(4):  # somebody starts it again each time
+    for _ in range(4):  # it is started again each time
         with worker("solo", ACKS_LATE="1", PREFETCH="10", MAX_STRIKES="4", LEASE_SECONDS="0.3") as running:
             process = running.process
             assert process is not None

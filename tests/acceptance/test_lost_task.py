@@ -75,6 +75,6 @@ def test_a_lost_task_runs_again_and_a_long_one_keeps_its_lease(worker: Service, 
 
     # A process that died is no attempt of the task's.
     assert job("killed") == ("succeeded", 1, 1)
-    # The other ran all that time, and nobody took it for lost.
+    # The other ran all that time, and its lease was renewed.
     assert job("long") == ("succeeded", 1, 0)
     assert len(began("long")) == 1

@@ -1,3 +1,7 @@
+"""An empty broker of each transport that the suite runs over."""
+
+from __future__ import annotations
+
 from uuid import uuid4
 
 import pytest

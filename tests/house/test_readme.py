@@ -1,4 +1,4 @@
-"""What the README tells a person to type is there."""
+"""Every command and link on the pages leads somewhere."""
 
 from __future__ import annotations
 

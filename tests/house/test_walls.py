@@ -28,9 +28,9 @@ def modules_after(statement: str) -> set[str]:
 @pytest.mark.parametrize(
     ("statement", "strangers"),
     [
-        # the engine is Redis alone
+        # the engine needs Redis and nothing else
         ("import delayhub.engine", {"django", "celery", "kombu", "rest_framework", "aiohttp", "tasksapp"}),
-        # the library's front door opens nothing until somebody goes through
+        # a name of the library is loaded when it is first used
         ("import delayhub", {"django", "celery", "kombu", "redis", "tasksapp"}),
         # a Celery project without Django stays one (kombu itself looks for django.utils, to serialize lazy strings)
         (
@@ -39,7 +39,7 @@ def modules_after(statement: str) -> set[str]:
         ),
     ],
 )
-def test_an_import_loads_no_strangers(statement: str, strangers: set[str]) -> None:
+def test_an_import_loads_nothing_that_it_does_not_need(statement: str, strangers: set[str]) -> None:
     assert modules_after(statement) & strangers == set()
 
 

@@ -51,7 +51,7 @@ def test_timers_fire_and_shut_gates_open(redis_client: redis.Redis, clock: Movab
     assert sorted(batch.queue for batch in lane.claim().batches) == ["open", "shut"]
 
 
-def test_whoever_waits_at_the_bell_is_woken(redis_client: redis.Redis, clock: MovableClock) -> None:
+def test_a_consumer_that_waits_at_the_bell_is_woken(redis_client: redis.Redis, clock: MovableClock) -> None:
     queue = DelayQueue(redis_client, "orders")
     queue.schedule([Entry("soon", clock.now_ms() + HOUR_MS)])
     redis_client.delete(queue.lane_keys.wake)

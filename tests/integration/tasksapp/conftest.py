@@ -59,7 +59,7 @@ def make_biz_type(db: None) -> MakeBizType:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver that takes everything until it is told otherwise."""
+    """A receiver that takes everything until the test gives it another answer."""
     with Receiver() as started:
         yield started
 

@@ -1,4 +1,4 @@
-"""A receiver of callbacks for tests: a real HTTP server in a thread, which answers as it is told."""
+"""A receiver of callbacks for tests: a real HTTP server in a thread, which answers as the test wants."""
 
 from __future__ import annotations
 

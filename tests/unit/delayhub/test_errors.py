@@ -42,6 +42,6 @@ def test_a_message_is_a_sentence_and_its_facts_are_attributes(
         (errors.UnknownTask, LookupError),
     ],
 )
-def test_who_knows_only_pythons_errors_can_catch_these(error: type[Exception], usual: type[Exception]) -> None:
+def test_code_that_knows_only_pythons_errors_can_catch_these(error: type[Exception], usual: type[Exception]) -> None:
     assert issubclass(error, DelayHubError)
     assert issubclass(error, usual)

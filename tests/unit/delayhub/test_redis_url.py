@@ -1,3 +1,7 @@
+"""Which Redis server a broker's URL means."""
+
+from __future__ import annotations
+
 import pytest
 
 from delayhub.errors import OptionError

@@ -1,3 +1,7 @@
+"""The options of the timeout centre: typed, bounded, and named in every complaint."""
+
+from __future__ import annotations
+
 from typing import Any
 
 import pytest

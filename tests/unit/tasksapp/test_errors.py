@@ -50,6 +50,6 @@ def test_a_message_is_a_sentence_and_its_facts_are_attributes(
 
 
 @pytest.mark.parametrize(("error", "usual"), [(errors.InvalidJob, ValueError), (errors.JobNotFound, LookupError)])
-def test_who_knows_only_pythons_errors_can_catch_these(error: type[Exception], usual: type[Exception]) -> None:
+def test_code_that_knows_only_pythons_errors_can_catch_these(error: type[Exception], usual: type[Exception]) -> None:
     assert issubclass(error, DelayHubError)
     assert issubclass(error, usual)

@@ -11,7 +11,7 @@ FOLDER = Path(os.environ["PATIENCE_DATABASE"]).parent
 
 @delayed_task(biz_type="patience.wait", max_attempts=2)
 def wait_for(name: str) -> None:
-    """Ends when the file is there; a file of its own tells each process that began."""
+    """Ends when the file is there; each process that begins makes a file of its own."""
     (FOLDER / f"{name}.began.{os.getpid()}").touch()
     while not (FOLDER / name).exists():
         time.sleep(0.02)

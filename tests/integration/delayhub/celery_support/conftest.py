@@ -1,3 +1,5 @@
+"""A Celery app on an empty delayhub broker."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

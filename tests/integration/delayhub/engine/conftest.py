@@ -1,3 +1,7 @@
+"""A queue, a timer lane, and Redis' own clock."""
+
+from __future__ import annotations
+
 from functools import partial
 
 import pytest

@@ -1,3 +1,7 @@
+"""A queue of messages: each verb, on a real Redis."""
+
+from __future__ import annotations
+
 import pytest
 import redis
 

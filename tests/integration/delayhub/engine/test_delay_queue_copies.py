@@ -26,7 +26,7 @@ def test_an_id_published_ten_thousand_times_is_found_moved_and_removed_whole(que
     assert queue.schedule([Entry("same")])[0].id == "same"
 
 
-def test_a_leased_copy_is_left_alone_in_whatever_call_it_is(queue: DelayQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leased_copy_stays_as_it_is_in_every_call(queue: DelayQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delay_queue, "CHUNK", 2)
     for due in (LATER, LATER, LATER, 0, LATER):
         queue.schedule([Entry("same", due)])

@@ -84,12 +84,12 @@ def test_a_replica_is_refused(redis_server: RedisServer) -> None:
 @pytest.mark.parametrize(
     ("hidden", "warnings"),
     [
-        # managed servers hide CONFIG: what they do not tell is not held against them
+        # managed servers hide CONFIG: what they hide is not held against them
         ("-config", ()),
         ("-info", ("its user may not call INFO, so nothing could be checked: +info",)),
     ],
 )
-def test_what_a_server_does_not_tell_is_not_held_against_it(
+def test_what_a_server_hides_is_not_held_against_it(
     hidden: str, warnings: tuple[str, ...], redis_client: redis.Redis, redis_server: RedisServer
 ) -> None:
     redis_client.acl_setuser("clerk", enabled=True, passwords=["+x"], keys=["*"], commands=["+@all", hidden])

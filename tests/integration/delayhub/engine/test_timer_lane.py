@@ -1,3 +1,7 @@
+"""A lane of timers: what a claim takes, and what its gates hold back."""
+
+from __future__ import annotations
+
 import pytest
 import redis
 
@@ -164,7 +168,7 @@ def test_slots_in_flight_hold_timers_back_until_they_are_settled(lane: TimerLane
     assert [len(batch.ids) for batch in then.batches] == [2]
 
 
-def test_a_shut_gate_lets_nothing_through_and_holds_up_nobody_else(lane: TimerLane, now_ms: Now) -> None:
+def test_a_shut_gate_lets_nothing_through_and_holds_up_no_other_queue(lane: TimerLane, now_ms: Now) -> None:
     lane.set_gate("paused", Gate(shut_until_ms=now_ms() + 60_000))
     lane.ensure("paused", [(str(number), now_ms()) for number in range(200)])
     lane.ensure("open", [("1", now_ms())])

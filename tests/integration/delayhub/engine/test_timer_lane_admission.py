@@ -1,3 +1,7 @@
+"""The insert rate of a queue: how many newcomers a lane admits, and when the next may come."""
+
+from __future__ import annotations
+
 import pytest
 
 from delayhub.engine import TimerLane

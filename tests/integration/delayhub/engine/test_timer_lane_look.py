@@ -1,3 +1,7 @@
+"""Looking at the timers of a lane without changing them."""
+
+from __future__ import annotations
+
 from delayhub.engine import TimerLane
 from tests.fixture_types import Now
 

@@ -43,7 +43,7 @@ def test_a_path_that_cannot_be_a_folder_is_a_sentence(tmp_path: Path) -> None:
         DataFolder(tmp_path / "file").__enter__()
 
 
-def test_a_secret_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_secret_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
 
     assert folder.kept("key", lambda: "first") == "first"

@@ -1,4 +1,4 @@
-"""Programs that end with whoever started them."""
+"""Programs that end when their parent process ends."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""A private Redis server: it starts on a free port, survives a kill, and leaves nothing behind."""
+
 from __future__ import annotations
 
 import os

@@ -134,7 +134,7 @@ def ctrl_c_is_heard() -> Iterator[None]:
 
 @pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_a_second_ctrl_c_ends_a_service_that_takes_its_time(make: Callable[[str], Service]) -> None:
-    # Told to end, it does not, and the person at the terminal grows impatient.
+    # It does not end at the first Ctrl-C, so a person presses it again.
     service = make(
         "import os, signal;"
         " signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getppid(), signal.SIGINT));"

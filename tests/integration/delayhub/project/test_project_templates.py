@@ -52,7 +52,7 @@ def test_the_admin_shows_the_name_the_mark_and_links_to_people_who_are_logged_in
     assert "View site" not in page
 
 
-def test_a_stranger_sees_the_name_and_no_links(client: Client) -> None:
+def test_a_person_who_is_not_logged_in_sees_the_name_and_no_links(client: Client) -> None:
     page = client.get(reverse("admin:login")).content.decode()
 
     assert "DelayHub" in page

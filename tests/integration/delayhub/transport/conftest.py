@@ -1,3 +1,7 @@
+"""The engine's view of what the transport stores."""
+
+from __future__ import annotations
+
 import pytest
 import redis
 

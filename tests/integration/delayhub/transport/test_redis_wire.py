@@ -1,3 +1,5 @@
+"""One connection that is used without waiting: commands go out together, replies are read when they come."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

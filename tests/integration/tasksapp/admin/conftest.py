@@ -1,3 +1,5 @@
+"""The browser of a person in the admin."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The admin: what a person sees and does, and what they are told when it cannot be done."""
+"""The admin as a whole: every page opens, and the first one counts jobs."""
 
 from __future__ import annotations
 

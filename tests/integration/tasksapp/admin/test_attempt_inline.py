@@ -57,7 +57,7 @@ def test_the_last_ones_are_shown_the_newest_first(job: Job, person: Client, monk
     assert "worker-2" not in page
 
 
-def test_nobody_adds_or_deletes_an_attempt(job: Job, person: Client) -> None:
+def test_attempts_are_neither_added_nor_deleted_by_hand(job: Job, person: Client) -> None:
     add_attempt(job, 1)
 
     page = page_of(job, person)

@@ -105,7 +105,7 @@ def test_jobs_are_neither_added_nor_deleted_by_hand(person: Client, biz_type: Bi
     assert Job.objects.exists()
 
 
-def test_somebody_without_permission_cannot_act(client: Client, django_user_model: Any, biz_type: BizType) -> None:
+def test_a_person_without_permission_cannot_act(client: Client, django_user_model: Any, biz_type: BizType) -> None:
     client.force_login(django_user_model.objects.create_user("viewer", password="x", is_staff=True))
     dead = store_job(biz_type, Status.DEAD)
 

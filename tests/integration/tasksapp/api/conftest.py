@@ -1,3 +1,7 @@
+"""A caller of the REST API."""
+
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -103,7 +103,7 @@ def test_a_database_that_is_named_goes_before_the_router(biz_type: BizType, lane
     assert (made.job._state.db, Job.objects.count(), on_default()) == ("default", 0, 1)
 
 
-def test_timers_wait_for_the_commit_of_the_jobs_database_alone(biz_type: BizType, lane: TimerLane) -> None:
+def test_timers_wait_for_the_commit_of_the_jobs_database_only(biz_type: BizType, lane: TimerLane) -> None:
     with transaction.atomic():
         assert create("order.close", delay=60).armed is True
         transaction.set_rollback(True)

@@ -109,7 +109,7 @@ def test_a_good_request_is_answered_in_the_same_way_either_way(key: str, ask: An
 
     assert (short.status_code, made.status_code, again.status_code) == (201, 201, 200)
     assert told(short, leave_out=FLEETING) == told(long, leave_out=FLEETING)
-    # What was made is told without a look at the row; the second answer does look.
+    # The first answer is made without reading the row; the second one reads it.
     assert {**json.loads(made.content), "created": False} == json.loads(again.content)
 
 
@@ -128,7 +128,7 @@ def test_the_serializer_that_describes_a_job_has_the_fields_that_the_rules_judge
     assert set(JobRequestSerializer().fields) == RULES.keys() - {"traceparent"}
 
 
-def test_a_failure_of_ours_is_logged_and_tells_nothing(
+def test_a_failure_on_our_side_is_logged_and_gives_no_details(
     ask: Any, biz_type: BizType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*args: Any, **kwargs: Any) -> Any:

@@ -124,7 +124,7 @@ def test_jobs_of_a_biz_type_that_moves_to_another_lane_fire_once(biz_type: BizTy
     Loader(using="default").run_once()
     other = TimerLane(lane.client, "delayhub.other")
 
-    # Both lanes have a timer for a while; the row goes to whoever claims it first.
+    # Both lanes have a timer for a while; the row goes to the first claim.
     assert lane.claim().batches[0].ids == other.claim().batches[0].ids == [str(job_id)]
     assert len(claim(job_id).claimed) == 1
     assert claim(job_id).gone == [job_id]

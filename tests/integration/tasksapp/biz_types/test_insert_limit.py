@@ -18,7 +18,7 @@ def test_without_a_rate_all_are_allowed() -> None:
     assert allow_inserts(biz_type(), count=10_000) == AllowedInserts(10_000, None)
 
 
-def test_up_to_the_burst_are_allowed_at_once_and_the_rest_is_told_when() -> None:
+def test_up_to_the_burst_are_allowed_at_once_and_the_rest_is_refused_until_a_time() -> None:
     limited = biz_type(insert_rate=0.5, insert_burst=3)
 
     first = allow_inserts(limited, count=2)

@@ -33,7 +33,7 @@ def test_what_is_not_paused_cannot_be_resumed(biz_type: BizType) -> None:
     assert BizType.objects.get().resumed_at is None
 
 
-def test_a_verb_keeps_what_somebody_else_has_edited(biz_type: BizType) -> None:
+def test_a_verb_keeps_what_another_person_has_edited(biz_type: BizType) -> None:
     BizType.objects.update(name="Orders")
 
     pause(biz_type)

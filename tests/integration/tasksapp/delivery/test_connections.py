@@ -42,7 +42,7 @@ def test_a_connection_that_its_server_had_closed_is_replaced_within_the_attempt(
     assert seen == [1, 1]
 
 
-def test_an_answer_that_nobody_asked_for_answers_nothing() -> None:
+def test_an_answer_without_a_request_is_taken_for_no_answer() -> None:
     seen = 0
 
     async def chatter(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

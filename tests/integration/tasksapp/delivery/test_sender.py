@@ -157,7 +157,7 @@ def test_a_name_that_leads_to_a_private_address_is_not_dialled() -> None:
 
     async def run() -> list[CallbackResult]:
         async with listening(count) as port, sending(allowed=()) as sender:
-            # By name, by address, and in the spellings that get past a check of the URL alone.
+            # By name, by address, and in the spellings that get past a check of the URL only.
             hosts = ("localhost", "127.0.0.1", "127.1", "2130706433", "[::ffff:127.0.0.1]")
             return [await sender.send(callback(f"http://{host}:{port}/")) for host in hosts]
 
@@ -255,7 +255,7 @@ def test_cookies_redirects_and_proxies_are_ignored(monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of another host, signed by nobody, and its key in one file."""
+    """A self-signed certificate of another host, and its key in one file."""
     path = tmp_path_factory.mktemp("tls") / "both.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     key = path.with_name("key.pem")

@@ -1,4 +1,4 @@
-"""What people do to jobs: the verbs, their guards, and what Redis is told."""
+"""Verbs: what they do to a job and to its timer, and when they are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens when several do it at the same moment: one wins, the others are told, nobody waits for ever."""
+"""Several processes act on the same jobs at the same moment: one wins, the others are refused, and none deadlocks."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_the_seat_of_a_loader_that_died_is_free_after_its_lease(
     assert 0 < lane.client.pttl(lane.keys.loader) <= 10_000
 
 
-def test_who_has_no_seat_takes_it_from_nobody_by_resigning(db: None) -> None:
+def test_a_loader_without_the_seat_takes_it_from_no_other_by_resigning(db: None) -> None:
     first, second = Leader(), Leader()
     assert first.hold()
 

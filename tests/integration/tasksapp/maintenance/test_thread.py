@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
+
 import pytest
+import redis
 from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from delayhub.engine import TimerLane
 from tasksapp.jobs.creation import create
+from tasksapp.maintenance import thread as module
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import BizType
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,3 +45,88 @@ def test_a_database_that_refuses_connections_costs_turns_and_no_timer(
         assert lane.count("order.close") == 1
 
     assert thread.run_once() is True
+
+
+class Turns:
+    """A loader whose turns are counted."""
+
+    def __init__(self, loader: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.resigned = 0
+        turn, resign = loader.run_once, loader.resign
+
+        def count_turn() -> object:
+            self.count += 1
+            return turn()
+
+        def count_resignation() -> None:
+            self.resigned += 1
+            resign()
+
+        monkeypatch.setattr(loader, "run_once", count_turn)
+        monkeypatch.setattr(loader, "resign", count_resignation)
+
+
+def test_it_takes_turns_until_it_is_stopped_and_then_leaves_the_seat(
+    biz_type: BizType, monkeypatch: pytest.MonkeyPatch, loader: Loader
+) -> None:
+    monkeypatch.setattr(module, "options", lambda: SimpleNamespace(sweep_seconds=0.001))
+    turns = Turns(loader, monkeypatch)
+    thread = MaintenanceThread(loader)
+
+    thread.start()
+    wait_until(lambda: turns.count >= 3)
+    thread.stop()
+
+    stopped_at = turns.count
+    assert turns.resigned == 1
+    assert Loader(using="default").run_once().held
+    assert turns.count == stopped_at
+
+
+def test_a_redis_that_is_away_when_it_stops_is_no_obstacle(
+    monkeypatch: pytest.MonkeyPatch, loader: Loader, db: None
+) -> None:
+    def refuse() -> None:
+        raise redis.ConnectionError("refused")
+
+    monkeypatch.setattr(loader, "resign", refuse)
+    thread = MaintenanceThread(loader)
+    thread.start()
+
+    thread.stop()
+
+    assert not thread._thread.is_alive()
+
+
+def test_no_process_is_forked_in_the_middle_of_a_turn(
+    monkeypatch: pytest.MonkeyPatch, loader: Loader, db: None
+) -> None:
+    began, ends = threading.Event(), threading.Event()
+
+    def long_turn() -> object:
+        began.set()
+        ends.wait(20)
+        raise OperationalError("ended")
+
+    monkeypatch.setattr(loader, "run_once", long_turn)
+    thread = MaintenanceThread(loader)
+    turn = threading.Thread(target=thread.run_once)
+    turn.start()
+    assert began.wait(20)
+    forked = threading.Event()
+
+    def fork() -> None:
+        thread._pause()
+        forked.set()
+        thread._go_on()
+
+    forking = threading.Thread(target=fork)
+    forking.start()
+    assert not forked.wait(0.05)
+    ends.set()
+
+    assert forked.wait(20)
+    forking.join()
+    turn.join()
+    assert thread._turn.acquire(timeout=5), "the next turn can begin"

@@ -56,7 +56,7 @@ def test_a_claimed_row_is_leased_for_the_timeout_and_more(biz_type: BizType) -> 
 
 
 @pytest.mark.postgresql_only
-def test_a_row_that_somebody_holds_is_answered_as_locked(biz_type: BizType) -> None:
+def test_a_row_that_another_transaction_holds_is_answered_as_locked(biz_type: BizType) -> None:
     import threading
 
     job_id, other = due(), due()
@@ -134,7 +134,7 @@ def test_a_job_whose_age_is_used_up_is_dead(make_biz_type: MakeBizType) -> None:
     assert Job.objects.get().status == Status.DEAD
 
 
-def test_after_a_redrive_the_age_counts_anew(make_biz_type: MakeBizType) -> None:
+def test_after_a_redrive_the_age_counts_again_from_zero(make_biz_type: MakeBizType) -> None:
     from tasksapp.jobs.verbs import redrive
 
     make_biz_type("old", max_age=timedelta(minutes=5))

@@ -1,4 +1,4 @@
-"""Idempotency keys: the first request that brings one gets it, whoever else is trying at the same moment."""
+"""Idempotency keys: the first request that brings one gets it, however many try at the same moment."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_many_keys_are_claimed_at_once_and_each_is_answered(biz_type: BizType, m
     assert all(holder.job_id == UUID(int=int(key[4:])) for (_, key), holder in holders.items())
 
 
-def test_of_many_who_want_the_same_keys_at_once_one_gets_each(biz_type: BizType) -> None:
+def test_of_many_requests_for_the_same_keys_at_once_one_gets_each(biz_type: BizType) -> None:
     now = timezone.now()
 
     def claim_all(seed: int) -> dict[tuple[int, str], KeyHolder]:

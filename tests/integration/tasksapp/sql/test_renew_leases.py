@@ -15,7 +15,7 @@ from tests.integration.tasksapp.stored_jobs import due
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_lease_is_renewed_by_its_holder_alone(biz_type: BizType) -> None:
+def test_only_the_holder_of_a_lease_renews_it(biz_type: BizType) -> None:
     job_id, now = due(), timezone.now()
     answer = claim(job_id, now=now)
     until = now + timedelta(hours=2)

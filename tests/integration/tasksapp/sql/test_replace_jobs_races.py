@@ -40,7 +40,7 @@ def test_a_request_that_meets_a_claim_is_delivered_with_it_or_makes_a_job_of_its
         assert isinstance(made, Created)
         jobs = {job.id: job for job in Job.objects.all()}
         if made.replaced:
-            # Nobody was told of content that is not there: whatever was claimed, it was claimed with that.
+            # Each answer is true: what was claimed has the content that its caller was answered with.
             assert jobs.keys() == {first}
             assert all(claimed.body == '"two"' for claimed in answer.claimed)
             assert jobs[first].body == '"two"'

@@ -56,7 +56,7 @@ def test_a_job_that_may_kill_its_workers_comes_back_more_and_more_slowly(
     assert lost.next_run_at == Job.objects.get().next_run_at == now + HOUR + timedelta(seconds=seconds)
 
 
-def test_what_is_given_back_is_nobodys(biz_type: BizType) -> None:
+def test_what_is_given_back_has_no_lease(biz_type: BizType) -> None:
     job_id, now = due(), timezone.now()
     version = Job.objects.get().version
     claim(job_id)

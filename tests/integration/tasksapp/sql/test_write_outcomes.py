@@ -29,7 +29,7 @@ def test_an_outcome_ends_the_job_and_logs_the_attempt(biz_type: BizType) -> None
     assert (attempt.response_headers, attempt.response_body) == ({"Server": "nginx"}, "ö\n")
 
 
-def test_a_retry_waits_and_a_fault_of_ours_uses_no_attempt(biz_type: BizType) -> None:
+def test_a_retry_waits_and_an_error_on_our_side_uses_no_attempt(biz_type: BizType) -> None:
     retried, ours, now = due(), due(), timezone.now()
     answer = claim(retried, ours)
     later = now + timedelta(seconds=10)

@@ -77,7 +77,7 @@ def test_a_failure_of_redis_is_none_and_is_logged(
     assert str(error) in caplog.text
 
 
-def test_after_a_failure_nobody_asks_again_for_a_second(clock: MovableClock) -> None:
+def test_after_a_failure_redis_is_not_asked_for_a_second(clock: MovableClock) -> None:
     asked: list[str] = []
     tried(fail, action="arm")
 

@@ -1,17 +1,25 @@
-"""What happens in a worker when it is ready, before its first job."""
+"""What happens in a worker beside its tasks: when it is ready, when it forks, and when it ends."""
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery import Celery
 from celery.concurrency import get_implementation
 from celery.exceptions import WorkerShutdown
 
 from delayhub.engine import TimerLane
-from tasksapp.workers import delivery_runtime
-from tasksapp.workers.signals import warm_up_worker
+from tasksapp.workers import delivery_runtime, signals
+from tasksapp.workers.signals import (
+    finish_deliveries,
+    start_maintenance,
+    stop_maintenance,
+    warm_up_child,
+    warm_up_worker,
+)
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ends_delivery")]
 
@@ -58,3 +66,67 @@ def test_a_pool_of_greenlets_is_refused_where_it_would_have_to_deliver(
 
     assert stop.value.code == 1
     assert f"leave {lane.name} out of -Q" in caplog.text
+
+
+class Thread:
+    """A maintenance thread that does nothing."""
+
+    started: list[Thread] = []
+
+    def __init__(self, loader: Any) -> None:
+        self.stopped = threading.Event()
+
+    def start(self) -> None:
+        Thread.started.append(self)
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
+    """The maintenance threads that were started."""
+    monkeypatch.setattr(signals, "MaintenanceThread", Thread)
+    monkeypatch.setattr(signals._Running, "thread", None)
+    monkeypatch.setattr(Thread, "started", [])
+    return Thread.started
+
+
+def test_a_worker_that_serves_timers_keeps_the_tables_in_order_once(lane: TimerLane, threads: list[Thread]) -> None:
+    start_maintenance(sender=consumer("prefork", "celery"))
+    assert threads == []
+
+    start_maintenance(sender=consumer("prefork", lane.name))
+    start_maintenance(sender=consumer("prefork", lane.name))
+
+    assert len(threads) == 1
+
+
+def test_a_worker_that_shuts_down_leaves_the_tables_to_another_without_waiting(
+    lane: TimerLane, threads: list[Thread]
+) -> None:
+    start_maintenance(sender=consumer("solo", lane.name))
+
+    stop_maintenance()
+    stop_maintenance()
+
+    assert threads[0].stopped.wait(20)
+
+
+@pytest.mark.parametrize(("queues", "opens"), [(["delayhub.timers"], True), (["celery"], False)])
+def test_a_child_opens_its_own_right_after_the_fork(
+    queues: list[str], opens: bool, current_celery: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(current_celery.amqp.queues, "_consume_from", dict.fromkeys(queues))
+
+    warm_up_child()
+
+    assert is_open() is opens
+
+
+def test_before_a_process_ends_its_callbacks_are_finished(lane: TimerLane) -> None:
+    warm_up_worker(sender=consumer("solo", lane.name))
+
+    finish_deliveries()
+
+    assert not is_open()

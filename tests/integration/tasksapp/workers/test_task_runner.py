@@ -68,7 +68,7 @@ def test_a_task_that_knows_nothing_of_jobs_runs_as_one_too(make_biz_type: MakeBi
     assert (Job.objects.get().status, Job.objects.get().attempts) == (Status.SUCCEEDED, 2)
 
 
-def test_a_task_that_nobody_registered_is_a_failed_attempt(make_biz_type: MakeBizType) -> None:
+def test_a_task_that_is_not_registered_is_a_failed_attempt(make_biz_type: MakeBizType) -> None:
     make_biz_type("shop.plain", target="celery", task_name="tests.target.nobody")
     job_id = create("shop.plain").job_id
 

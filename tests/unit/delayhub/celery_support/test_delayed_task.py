@@ -1,3 +1,7 @@
+"""A delayed task: scheduled as a job, run with the arguments of its row, ended as Celery understands it."""
+
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+from billiard.einfo import ExceptionInfo
+from billiard.exceptions import WorkerLostError
 from celery import Celery
+from celery.exceptions import Reject
+from celery.worker import state
 from celery.worker.request import Request
 from kombu import Message
 
-from delayhub.celery_support.request import OurRequest, ours
+from delayhub.celery_support.request import MakeOurRequests, OurRequest, ours
+from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import DUE_HEADER
 
 
@@ -25,7 +34,7 @@ def test_a_projects_own_requests_stay_its_own_and_report_lost_processes_too() ->
 def test_a_task_sees_the_eta_that_its_worker_does_not_wait_for() -> None:
     app = Celery("requests", set_as_current=False)
 
-    @app.task(name="t")
+    @app.task(name="t", shared=False)
     def t() -> None:
         pass
 
@@ -50,3 +59,99 @@ def test_a_task_sees_the_eta_that_its_worker_does_not_wait_for() -> None:
 def test_a_class_that_is_ours_already_stays_as_it_is() -> None:
     assert ours(Request) is OurRequest
     assert ours(ours(OwnRequest)).__mro__.count(OurRequest) == 1
+
+
+class Marked(Channel):
+    """A channel of ours that connects to nothing, and keeps what is asked of it."""
+
+    def __init__(self) -> None:
+        self.lost: list[str] = []
+        self.rejected: list[tuple[str, bool]] = []
+
+    def mark_process_lost(self, delivery_tag: str) -> None:
+        self.lost.append(delivery_tag)
+
+    def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        self.rejected.append((delivery_tag, requeue))
+
+
+@pytest.fixture
+def channel() -> Marked:
+    return Marked()
+
+
+@pytest.fixture
+def request_of(channel: Marked, monkeypatch: pytest.MonkeyPatch) -> Iterator[OurRequest]:
+    """The request of a task whose message is acknowledged late."""
+    monkeypatch.setattr(state, "should_terminate", None)
+    app = Celery("requests", set_as_current=False)
+
+    @app.task(name="t", shared=False, acks_late=True, reject_on_worker_lost=True)
+    def t() -> None:
+        pass
+
+    message = Message(
+        body="[[], {}, {}]",
+        headers={"id": "1", "task": "t"},
+        content_type="application/json",
+        content_encoding="utf-8",
+        delivery_tag="7",
+        channel=channel,
+    )
+    yield OurRequest(message, app=app, task=t, on_ack=lambda *_: None, on_reject=message.reject_log_error)
+    app.close()
+
+
+def failure(error: Exception) -> ExceptionInfo:
+    """What the pool hands over when a task raised, or its process was lost."""
+    try:
+        raise error
+    except type(error):
+        return ExceptionInfo()
+
+
+def test_a_message_whose_process_was_lost_gets_a_strike(request_of: OurRequest, channel: Marked) -> None:
+    request_of.on_failure(failure(WorkerLostError("signal 9")), send_failed_event=False)
+
+    assert (channel.lost, channel.rejected) == (["7"], [("7", True)])
+
+
+def test_a_task_that_asks_to_be_put_back_gets_none(request_of: OurRequest, channel: Marked) -> None:
+    request_of.on_failure(failure(Reject("not yet", requeue=True)), send_failed_event=False)
+
+    assert (channel.lost, channel.rejected) == ([], [("7", True)])
+
+
+@pytest.mark.parametrize(("soft", "lost"), [(True, []), (False, ["7"])])
+def test_a_hard_time_limit_kills_the_process_and_a_soft_one_does_not(
+    soft: bool, lost: list[str], request_of: OurRequest, channel: Marked
+) -> None:
+    request_of._loses_child = not soft
+
+    request_of.reject(requeue=True)
+
+    assert channel.lost == lost
+
+
+def test_at_a_cold_shutdown_the_worker_kills_its_children_itself(
+    request_of: OurRequest, channel: Marked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "should_terminate", True)
+    request_of._loses_child = True
+
+    request_of.reject(requeue=True)
+
+    assert (channel.lost, channel.rejected) == ([], [("7", True)])
+
+
+def test_every_task_of_a_worker_gets_our_requests() -> None:
+    app = Celery("requests", set_as_current=False)
+
+    @app.task(name="t", shared=False)
+    def t() -> None:
+        pass
+
+    MakeOurRequests(SimpleNamespace(app=app))
+
+    assert issubclass(app.tasks["t"].Request, OurRequest)
+    app.close()

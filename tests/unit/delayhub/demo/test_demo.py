@@ -102,7 +102,7 @@ def test_the_table_counts_jobs_by_biz_type_and_status() -> None:
     assert [cell.strip() for cell in line.strip("│").split("│")] == ["order.close", "7", "", "", "3", ""]
 
 
-def test_the_changes_are_told_in_a_sentence() -> None:
+def test_the_changes_make_a_sentence() -> None:
     assert demo.changes(PLANNED) == "6 cancelled, 6 moved later, 6 moved earlier"
 
 

@@ -1,3 +1,5 @@
+"""What differs between the sample biz types as they were made and as they are."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta

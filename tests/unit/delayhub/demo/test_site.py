@@ -35,7 +35,7 @@ def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir() if file.name == "redis"] == []
 
 
-def test_secrets_are_kept_in_its_folder_for_its_owner_alone(tmp_path: Path) -> None:
+def test_secrets_are_kept_in_its_folder_and_only_its_owner_can_read_them(tmp_path: Path) -> None:
     first, again = site_in(tmp_path), site_in(tmp_path)
 
     for name in ("api_key", "admin_password", "signing_secret"):

@@ -1,3 +1,7 @@
+"""Entries: which ids, times and priority steps can be stored."""
+
+from __future__ import annotations
+
 import pytest
 
 from delayhub.engine import Entry

@@ -1,3 +1,5 @@
+"""The name and the version that a server gives itself."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,7 @@
+"""The key map: one hash tag a lane, no two keys alike, and a page that shows them all."""
+
+from __future__ import annotations
+
 import re
 
 import pytest

@@ -1,3 +1,7 @@
+"""The Lua scripts: each header says what its body does, and none is too long to read."""
+
+from __future__ import annotations
+
 import re
 from pathlib import Path
 

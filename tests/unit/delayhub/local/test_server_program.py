@@ -1,3 +1,5 @@
+"""Which program is taken as the Redis server."""
+
 from __future__ import annotations
 
 import pytest

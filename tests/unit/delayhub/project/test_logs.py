@@ -68,7 +68,7 @@ def test_on_a_console_it_is_a_line_for_people(capsys: pytest.CaptureFixture[str]
     written = capsys.readouterr().err
     assert "job 42 is late" in written
     assert "job_id=42" in written
-    assert "\x1b[" not in written, "no colours where nobody sees them"
+    assert "\x1b[" not in written, "no colours in a file"
 
 
 @pytest.mark.parametrize("format_name", ["json", "console"])

@@ -1,3 +1,7 @@
+"""Messages as kombu has them and as the engine keeps them: due times, ids, priorities, and what is unreadable."""
+
+from __future__ import annotations
+
 import copy
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What the transport asks of a process that has not been told anything: answers that fit a plain kombu consumer."""
+"""The hooks of a process without Celery: their answers fit a plain kombu consumer."""
 
 from __future__ import annotations
 

@@ -1,3 +1,7 @@
+"""Queues whose arguments make them timer lanes."""
+
+from __future__ import annotations
+
 from typing import Any
 
 import pytest

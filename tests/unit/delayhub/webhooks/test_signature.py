@@ -1,3 +1,7 @@
+"""Signatures that the reference library of Standard Webhooks accepts."""
+
+from __future__ import annotations
+
 import base64
 
 import pytest

@@ -1,3 +1,7 @@
+"""Callbacks go to public addresses, and to networks that a deployment allows."""
+
+from __future__ import annotations
+
 import pytest
 
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused

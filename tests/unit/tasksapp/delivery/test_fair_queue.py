@@ -6,7 +6,7 @@ from tasksapp.delivery.fair_queue import Caps, FairQueue
 from tests.callbacks import CLOCK, numbered_callback
 
 
-def test_those_who_wait_are_let_out_in_turn() -> None:
+def test_callbacks_that_wait_are_let_out_in_turn() -> None:
     queue = FairQueue(Caps(process=4, biz_type=4, host=4), CLOCK.monotonic)
     for n in range(3):
         for biz_type in ("a", "b"):

@@ -143,7 +143,7 @@ def test_leases_that_could_not_be_renewed_are_tried_again_soon(books: Books, mon
     assert books.renewals == 1
 
 
-def test_who_hands_over_waits_until_there_is_room(running: OutcomeWriter) -> None:
+def test_a_hand_over_waits_until_there_is_room(running: OutcomeWriter) -> None:
     first, second = numbered_callback(1), numbered_callback(2)
     running.take([first], room=1)
     entered = threading.Event()

@@ -1,3 +1,7 @@
+"""What a job becomes after an attempt."""
+
+from __future__ import annotations
+
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -97,7 +101,7 @@ def test_a_job_that_is_given_back_has_used_no_attempt(guarantee: str, counted: i
     assert (back.status, back.counted, back.system_errors, back.tried) == (Status.PENDING, counted, 0, None)
 
 
-def test_a_fault_of_ours_is_counted_apart() -> None:
+def test_an_error_on_our_side_is_counted_apart() -> None:
     back = completion.given_back(running(), reason="no memory", at=NOW, system_error=True)
 
     assert (back.counted, back.system_errors, back.next_run_at) == (0, 1, NOW)

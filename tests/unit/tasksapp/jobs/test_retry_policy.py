@@ -1,3 +1,7 @@
+"""When a failed job is tried again, and when it is not."""
+
+from __future__ import annotations
+
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,3 +1,7 @@
+"""The rules of a job's fields: each gives a value, or names the field and the fault."""
+
+from __future__ import annotations
+
 import json
 import math
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,3 +1,7 @@
+"""Ids of jobs: they rise with time, in every process."""
+
+from __future__ import annotations
+
 import os
 import time
 from threading import Thread
@@ -7,7 +11,7 @@ from tasksapp.models import job_id as module
 from tasksapp.models.job_id import new_job_id, new_job_ids
 
 
-def test_ids_rise_whoever_makes_them() -> None:
+def test_ids_rise_in_every_thread() -> None:
     made: list[list[UUID]] = []
     threads = [Thread(target=lambda: made.append(new_job_ids(2_000))) for _ in range(4)]
     for thread in threads:

@@ -1,3 +1,7 @@
+"""The longest age of a job: when it begins, and when it is used up."""
+
+from __future__ import annotations
+
 from datetime import UTC, datetime, timedelta
 
 import pytest

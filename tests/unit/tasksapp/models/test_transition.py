@@ -1,3 +1,7 @@
+"""The table of transitions: the page shows it, and no status is a trap."""
+
+from __future__ import annotations
+
 from tasksapp.models import FINISHED, LIVE, Status, Transition
 from tests.repository import ROOT
 

@@ -47,7 +47,7 @@ def test_a_row_that_was_too_late_or_too_old_has_ended(status: Status, answer: Cl
         (Status.PENDING, 1, True, False, "shut"),
         # whatever its gate says, its time comes first
         (Status.PENDING, -1, True, False, "not_due"),
-        # another worker's, or nobody's any more
+        # another worker's, or ended already
         (Status.PENDING, 1, False, True, "gone"),
         (Status.RUNNING, 1, False, False, "gone"),
         (Status.CANCELLED, 1, True, False, "gone"),

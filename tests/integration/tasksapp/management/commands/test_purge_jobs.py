@@ -38,7 +38,7 @@ def test_a_dry_run_deletes_nothing(make_biz_type: MakeBizType) -> None:
     assert Attempt.objects.count() == 3
 
 
-def test_one_biz_type_can_be_purged_alone(make_biz_type: MakeBizType) -> None:
+def test_one_biz_type_can_be_purged_by_itself(make_biz_type: MakeBizType) -> None:
     for code in ("a", "b"):
         ended(make_biz_type(code, retention=DAY), 2 * DAY)
 

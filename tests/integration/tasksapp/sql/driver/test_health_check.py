@@ -25,7 +25,7 @@ def test_a_connection_that_answered_lately_is_not_asked_again_unless_the_server_
     Job.objects.count()
     connection.health_check_done = False
     health_check.trust("default")
-    assert not connection.health_check_done  # nobody said that it works
+    assert not connection.health_check_done  # nothing has shown yet that it works
 
     health_check.answered("default")
     health_check.trust("default")

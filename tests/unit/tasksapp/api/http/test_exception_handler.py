@@ -86,25 +86,25 @@ def test_the_field_that_is_to_blame_is_named(error: Exception, field: str | None
         (exceptions.Throttled(), None),
     ],
 )
-def test_who_comes_too_often_is_told_when_to_come_back(error: Exception, seconds: str | None) -> None:
+def test_a_caller_who_comes_too_often_is_answered_with_a_time(error: Exception, seconds: str | None) -> None:
     response = handle(error, CONTEXT)
 
     assert response.status_code == 429
     assert response.get("Retry-After") == seconds
 
 
-def test_a_caller_without_a_key_is_told_how_to_name_itself() -> None:
+def test_a_caller_without_a_key_gets_the_challenge() -> None:
     error: Any = exceptions.NotAuthenticated()
     error.auth_header = 'Bearer realm="delayhub"'
 
     assert handle(error, CONTEXT)["WWW-Authenticate"] == 'Bearer realm="delayhub"'
 
 
-def test_a_wrong_method_is_told_the_right_ones() -> None:
+def test_a_wrong_method_is_answered_with_the_right_ones() -> None:
     assert handle(exceptions.MethodNotAllowed("DELETE"), CONTEXT)["Allow"] == "GET, POST"
 
 
-def test_a_failure_of_ours_is_logged_and_tells_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_on_our_side_is_logged_and_gives_no_details(caplog: pytest.LogCaptureFixture) -> None:
     assert problem_of(RuntimeError("a secret")) is None
 
     response = handle(RuntimeError("a secret"), CONTEXT)

@@ -54,7 +54,7 @@ def test_it_travels_up_as_an_exception() -> None:
     assert refused.value.problem is problem
 
 
-def test_a_failure_of_ours_tells_nothing() -> None:
+def test_a_failure_on_our_side_gives_no_details() -> None:
     assert internal_error().as_json()["detail"] == "Something failed on our side; it has been logged."
 
 

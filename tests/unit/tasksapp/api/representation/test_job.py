@@ -58,7 +58,7 @@ def test_a_job_made_just_now_looks_as_it_will_when_it_is_read() -> None:
     )
 
 
-def test_who_asked_for_it_is_told_what_became_of_the_request() -> None:
+def test_it_says_what_became_of_the_request() -> None:
     shown: dict[str, Any] = created_json(created(armed=None), biz_type="order.close")
 
     assert {name: shown[name] for name in ("created", "replaced", "armed", "past_due")} == {
