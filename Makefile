@@ -31,8 +31,8 @@ up: $(VENV)/.standalone ## start everything on this machine and stay up until Ct
 
 # ---------------------------------------------------------------- test
 
-test: $(VENV)/.dev ## run all tests on SQLite, then those that touch the database on PostgreSQL
-	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
+test: $(VENV)/.dev ## run all tests on SQLite (with the coverage floor), then those that touch the database on PostgreSQL
+	$(BIN)/python -m pytest -n $(WORKERS) $(if $(TESTS),,--cov --cov-report=) $(TESTS)
 	DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(WORKERS) -m database $(TESTS)
 
 check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deployment checks

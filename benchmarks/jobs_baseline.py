@@ -7,7 +7,8 @@ import os
 import celery
 import requests
 
-app = celery.Celery("baseline", broker=os.environ["BASELINE_BROKER"])
+# Not the current app: jobs of the process that sends the tasks have their timers where the current app has its broker.
+app = celery.Celery("baseline", broker=os.environ["BASELINE_BROKER"], set_as_current=False)
 app.conf.update(task_ignore_result=True, worker_prefetch_multiplier=100, broker_connection_retry_on_startup=True)
 
 
