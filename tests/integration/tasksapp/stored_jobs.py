@@ -6,13 +6,18 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.utils import timezone
+
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.models import Attempt, BizType, Job, Status
 from tests.job_rows import store_job
 
 
 def due(code: str = "order.close", **fields: Any) -> UUID:
-    """A job that is due now, unless the fields say otherwise."""
+    """A job that is due since a moment ago, unless the fields say otherwise."""
+    if fields.keys().isdisjoint({"due_at", "delay"}):
+        # Workers know Redis' time in whole milliseconds, rounded down: what is due this instant is not due to them yet.
+        fields["due_at"] = timezone.now() - timedelta(milliseconds=2)
     return create(code, **fields).job_id
 
 
