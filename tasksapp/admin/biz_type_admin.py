@@ -138,6 +138,19 @@ class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
         """The read-only fields. An existing code is one: callers use it, and it names a queue in Redis."""
         return ["code", *self.readonly_fields] if obj else list(self.readonly_fields)
 
+    def get_fieldsets(self, request: HttpRequest, obj: BizType | None = None) -> Any:
+        """The form's fields; people who may not change the biz type see its headers by name only."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        return [
+            (
+                title,
+                {**options, "fields": ["header_names" if name == "headers" else name for name in options["fields"]]},
+            )
+            for title, options in fieldsets
+        ]
+
     def save_model(self, request: HttpRequest, obj: BizType, form: BizTypeForm, change: bool) -> None:
         """Stores the biz type, and a new signing secret; both in the transaction that the admin has begun."""
         super().save_model(request, obj, form, change)
@@ -187,6 +200,24 @@ class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
             if sealed
         ]
         return ", ".join(found) or "none"
+
+    # To people who may not change a biz type, Django shows attributes of the form's names, and those of the model
+    # decrypt. What the admin itself has under a name comes first.
+
+    @admin.display(description="auth secret")
+    def auth_secret(self, biz_type: BizType) -> str:
+        """Whether there is one; its value is never shown."""
+        return "set" if biz_type.auth_secret_sealed else "not set"
+
+    @admin.display(description="signing secret")
+    def signing_secret(self, biz_type: BizType) -> str:
+        """Whether there is one; its value is never shown."""
+        return "set" if biz_type.signing_secret_sealed else "not set"
+
+    @admin.display(description="headers")
+    def header_names(self, biz_type: BizType) -> str:
+        """The names of the extra headers; a value may be a key."""
+        return ", ".join(biz_type.headers) or "none"
 
     @admin.action(description="Pause: jobs wait until somebody resumes", permissions=["change"])
     def pause(self, request: HttpRequest, queryset: QuerySet[BizType]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -118,3 +120,26 @@ def test_biz_types_are_paused_and_resumed(person: Client, biz_type: BizType) -> 
     biz_type = BizType.objects.get()
     assert not biz_type.is_paused
     assert biz_type.resumed_at is not None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key_is_lost", [False, True])
+def test_a_viewer_sees_no_secret(client: Client, django_user_model: Any, settings: Any, *, key_is_lost: bool) -> None:
+    keys = [Fernet.generate_key().decode() for _ in range(2)]
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": keys[:1]}
+    biz_type = BizType(code="order.close", url="https://shop.example/hooks", headers={"X-Api-Key": "header-key"})
+    biz_type.auth_secret, biz_type.signing_secret = "user:basic-password", "whsec_c2lnbmluZy1zZWNyZXQtb2YtMjQtYnl0ZXMh"
+    biz_type.save()
+    viewer = django_user_model.objects.create_user("viewer", password="x", is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_biztype"))
+    client.force_login(viewer)
+    if key_is_lost:
+        settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": keys[1:]}
+
+    page = client.get(reverse("admin:tasksapp_biztype_change", args=[biz_type.pk]))
+
+    assert page.status_code == 200
+    text = page.content.decode()
+    assert "X-Api-Key" in text
+    for secret in ("header-key", "basic-password", biz_type.signing_secret_sealed, "c2lnbmluZy1zZWNyZXQ"):
+        assert secret not in text
