@@ -10,15 +10,17 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 
 from tasksapp.access.keys import new_key, set_key
+from tasksapp.admin.lookups import OnlyNamedLookups
 from tasksapp.models import ApiKey
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class ApiKeyAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
     """The names of the keys and whether they are enabled. The keys themselves are not stored."""
 
     list_display = ["name", "prefix", "enabled", "created_at", "last_used_at"]
     list_filter = ["enabled"]
+    named_lookups = frozenset({"enabled__exact", "enabled__isnull"})
     search_fields = ["name", "prefix"]
     fields = ["name", "enabled", "prefix", "created_at", "last_used_at"]
     readonly_fields = ["prefix", "created_at", "last_used_at"]

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from tasksapp.admin.fragments import badge, jobs_link
+from tasksapp.admin.lookups import OnlyNamedLookups
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.validation import complaints, secret_complaint
 from tasksapp.models import UNTIL_RESUMED, BizType, Status
@@ -73,12 +74,13 @@ _COLUMNS = {field.name for field in BizType._meta.fields}
 
 
 @admin.register(BizType)
-class BizTypeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class BizTypeAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
     """Biz types with their state, their target and the numbers of their jobs."""
 
     form = BizTypeForm
     list_display = ["code", "name", "state", "goes_to", "pending_jobs", "dead_jobs", "max_attempts"]
     list_filter = ["enabled", "target", "lane"]
+    named_lookups = frozenset({"enabled__exact", "enabled__isnull", "target__exact", "lane", "lane__isnull"})
     search_fields = ["code", "name", "description"]
     actions = ["pause", "resume"]
     save_as = True

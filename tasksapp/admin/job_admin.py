@@ -20,6 +20,7 @@ from tasksapp import jobs
 from tasksapp.admin.attempt_inline import AttemptInline
 from tasksapp.admin.fragments import badge, indented_json, local_time
 from tasksapp.admin.job_actions import BUTTONS, Button, RescheduleForm, press_button, reschedule_jobs
+from tasksapp.admin.lookups import OnlyNamedLookups
 from tasksapp.admin.paginator import BoundedPaginator
 from tasksapp.models import Job, Status
 
@@ -39,12 +40,13 @@ class JobChangeList(ChangeList):
 
 
 @admin.register(Job)
-class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class JobAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
     """Jobs with their status, times and attempts. Every field is read-only: verbs change jobs."""
 
     list_display = ["short_id", "biz_type", "biz_id", "state", "when", "attempts", "last_error"]
     list_display_links = ["short_id"]
     list_filter = ["status", "biz_type", ("due_at", admin.DateFieldListFilter)]
+    named_lookups = frozenset({"status__exact", "biz_type__id__exact", "due_at__gte", "due_at__lt", "due_at__isnull"})
     list_select_related = ["biz_type"]
     list_per_page = 50
     list_max_show_all = 0
