@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any, NoReturn, Protocol
 
 from tasksapp.api.http.problems import FieldError, Problem, Refused
@@ -87,8 +88,8 @@ def _read(request: Readable, *, max_bytes: int) -> bytes:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
+        # Counted in one pass: a count of each name took seconds for an object of 20 000 names.
+        ((repeated, _),) = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"the name {repeated!r} is given twice in one object")
     return value
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import time
 from typing import Any
 
 import pytest
@@ -103,3 +105,15 @@ def test_more_jobs_may_be_longer(settings: Any) -> None:
     assert fields_of(Body(raw), jobs=2)
     with pytest.raises(Refused):
         fields_of(Body(raw), jobs=1)
+
+
+def test_a_name_that_is_given_twice_among_many_is_found_at_once() -> None:
+    names = [f"n{number}" for number in range(20_000)]
+    raw = json.dumps(dict.fromkeys(names, 0))[:-1] + ', "n19999": 1}'
+
+    began = time.process_time()
+    with pytest.raises(Refused) as refused:
+        parse(raw.encode())
+
+    assert "'n19999' is given twice" in refused.value.problem.detail
+    assert time.process_time() - began < 1
