@@ -102,6 +102,8 @@ def _biz_type(task: JobTask, *, using: str) -> BizType:
                 "description": "Made with the first job of its task.",
             },
         )
+    if biz_type.target == BizType.Target.CELERY and biz_type.task_name == task.name:
+        return biz_type
     if biz_type.target == BizType.Target.CELERY and biz_type.task_name not in current_app.tasks:
         # Renamed: the worker finds the task by its biz type. Another task of that name would be a mistake.
         logger.info(
@@ -112,7 +114,5 @@ def _biz_type(task: JobTask, *, using: str) -> BizType:
             extra={"action": "schedule", "biz_type": biz_type.code},
         )
         return biz_type
-    if biz_type.target != BizType.Target.CELERY or biz_type.task_name != task.name:
-        message = f"the biz type {biz_type.code} does not run the task {task.name}: set its target, or name another"
-        raise InvalidJob("biz_type", "other_target", message)
-    return biz_type
+    message = f"the biz type {biz_type.code} does not run the task {task.name}: set its target, or name another"
+    raise InvalidJob("biz_type", "other_target", message)

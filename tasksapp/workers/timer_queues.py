@@ -30,8 +30,10 @@ def take_timers(instance: Any = None, **signal: Any) -> None:
 @worker_ready.connect(dispatch_uid="tasksapp.workers.timer_queues")
 def report_unserved_timers(sender: Any = None, **_: Any) -> None:
     """Logs an error where timers cannot fire at all, a warning where no worker takes them at this moment."""
-    for fault in settings_faults():
+    faults = settings_faults()
+    for fault in faults:
         logger.error("no job can run: %s", fault, extra={"action": "startup"})
+    if faults:
         return
     if set(options().lanes) & set(sender.app.amqp.queues.consume_from):
         return
