@@ -91,7 +91,8 @@ def test_the_engine_can_be_measured() -> None:
 def test_the_transport_can_be_measured_beside_kombus() -> None:
     found = figures("benchmarks/transport.py", "--count=60", "--seconds=0.2", "--rounds=1")
 
-    assert found["redis"].keys() == found["delayhub"].keys()
+    assert found["redis"].keys() <= found["delayhub"].keys()
+    assert found["lateness"]["delayhub solo 200/s"]["worst"] >= 0
     assert found["delayhub"]["earliest_ms"] >= 0
     assert found["delayhub"]["solo_tasks_per_second"] > 0
 
