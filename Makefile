@@ -16,7 +16,7 @@ TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt cover bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean
+.PHONY: help demo up test check fmt cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ fmt: $(VENV)/.dev ## format the code and fix what the linter can
 
 cover: $(VENV)/.dev ## run all tests on SQLite and show the lines and branches they miss
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing:skip-covered $(TESTS)
+
+celery-suite: $(VENV)/.dev ## run Celery's own integration tests on delayhub:// beside redis:// (half an hour)
+	@$(BIN)/python -m benchmarks.celery_suite
 
 # ---------------------------------------------------------------- measure
 

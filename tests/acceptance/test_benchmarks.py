@@ -110,3 +110,12 @@ def test_what_is_run_often_uses_an_index() -> None:
 
     assert found["wrong"] == []
     assert len(found["ms"]) >= 20
+
+
+@pytest.mark.slow
+def test_celerys_own_tests_can_be_run_on_both_transports() -> None:
+    found = figures("-m", "benchmarks.celery_suite", "--select=test_ping or test_simple_chain or test_simple_call")
+
+    assert found["worse"] == []
+    assert found["delayhub"] == found["redis"]
+    assert found["delayhub"]["passed"] >= 3

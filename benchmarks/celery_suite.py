@@ -1,0 +1,153 @@
+"""Celery's own integration tests on ``delayhub://`` beside ``redis://``: which fail on the one and not on the other.
+
+Question: does what Celery tests of a broker hold for this one?
+Machine: whatever runs it; both transports at the same time, each with a server of its own, one worker (prefork).
+Command: make celery-suite
+Result: a table, the tests that fail anywhere, and one JSON line. The exit code is 1 where a test fails on ``delayhub://``
+    that passes on ``redis://`` and is not one of the documented differences (DIFFERENCES below).
+Caveat: Celery runs many of these tests up to six times until they pass; so do we. Its tests come with its source
+    distribution, of the version that is installed, which ``pip download`` fetches once into ``var``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from delayhub.local.redis_server import RedisServer
+from tests.repository import ROOT
+
+FOLDER = ROOT / "var" / "celery_suite"
+FILES = ("test_tasks.py", "test_inspect.py", "test_canvas.py", "test_group_chains.py")
+TRANSPORTS = ("redis", "delayhub")
+#: Tests that fail on ``delayhub://`` and are to: docs/celery.md names each difference.
+DIFFERENCES = {
+    "t.integration.test_inspect.test_Inspect::test_scheduled": "what waits is in Redis, not in a worker",
+}
+PATIENCE_SECONDS = 5400.0
+
+
+class Comparison(NamedTuple):
+    """What came of each test, by transport: ``passed``, ``failed`` or ``skipped`` (an expected failure too)."""
+
+    outcomes: dict[str, dict[str, str]]
+
+    def failed(self, transport: str) -> set[str]:
+        """The tests that failed on a transport."""
+        return {test for test, outcome in self.outcomes[transport].items() if outcome == "failed"}
+
+    def worse(self) -> list[str]:
+        """The tests that fail, or did not run, on ``delayhub://`` only, and are not documented differences."""
+        missing = self.outcomes["redis"].keys() - self.outcomes["delayhub"].keys()
+        return sorted(((self.failed("delayhub") - self.failed("redis")) | missing) - DIFFERENCES.keys())
+
+    def report(self) -> str:
+        """A table, and the tests that failed anywhere."""
+        lines = [f"{'':12}{'passed':>8}{'failed':>8}{'skipped':>9}"]
+        for transport, found in self.outcomes.items():
+            counts = Counter(found.values())
+            lines.append(f"{transport:12}{counts['passed']:8}{counts['failed']:8}{counts['skipped']:9}")
+        for test in sorted(self.failed("redis") | self.failed("delayhub")):
+            where = " and ".join(f"{name}://" for name in TRANSPORTS if test in self.failed(name))
+            lines.append(f"fails on {where}: {test}{': ' * (test in DIFFERENCES)}{DIFFERENCES.get(test, '')}")
+        return "\n".join(lines)
+
+
+def outcomes(report: Path) -> dict[str, str]:
+    """What came of each test, from pytest's JUnit report; of a test that was run again, the last run counts."""
+    found: dict[str, str] = {}
+    for case in ET.parse(report).iter("testcase"):
+        parts = {part.tag for part in case}
+        outcome = "failed" if parts & {"failure", "error"} else "skipped" if "skipped" in parts else "passed"
+        test = f"{case.get('classname')}::{case.get('name')}"
+        if found.get(test) != "failed":
+            found[test] = outcome
+    return found
+
+
+def tests_of_celery() -> Path:
+    """The folder with Celery's package of tests, ``t``, of the installed version; fetched once."""
+    version = importlib.metadata.version("celery")
+    folder = FOLDER / f"celery-{version}"
+    if not (folder / "t").is_dir():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        command = ["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "celery", f"celery=={version}"]
+        subprocess.run([sys.executable, *command, "--dest", str(FOLDER)], check=True)
+        with tarfile.open(FOLDER / f"celery-{version}.tar.gz") as archive:
+            archive.extractall(FOLDER, members=only_tests(archive, version), filter="data")
+    return folder
+
+
+def only_tests(archive: tarfile.TarFile, version: str) -> Iterator[tarfile.TarInfo]:
+    """Its tests, and not its code: that is the installed one."""
+    return (member for member in archive if member.name.startswith(f"celery-{version}/t/"))
+
+
+def run(transport: str, folder: Path, select: str) -> dict[str, str]:
+    """Runs Celery's tests on a transport, on a server of their own; what came of each."""
+    report = FOLDER / f"{transport}.xml"
+    report.unlink(missing_ok=True)
+    with RedisServer() as server, (FOLDER / f"{transport}.log").open("wb") as log:
+        url = server.url.rsplit("/", 1)[0]
+        environment = {
+            **{name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"},
+            "TEST_BROKER": f"{url.replace('redis', transport, 1)}/0",
+            "TEST_BACKEND": f"{url}/1",
+            "REDIS_HOST": "127.0.0.1",
+            "REDIS_PORT": url.rsplit(":", 1)[1],
+            "PYTHONPATH": str(ROOT),
+        }
+        plugins = ["celery.contrib.pytest", "no:cacheprovider", "no:django", "no:valkey", "no:xdist"]
+        plugins += ["benchmarks.celery_suite_plugin"] if transport == "delayhub" else []
+        command = [
+            *(sys.executable, "-m", "pytest", "-c", str(Path(__file__).with_suffix(".ini"))),
+            *("--rootdir", str(folder), "--junitxml", str(report), "-k", select, "-q", "--tb=short"),
+            *(part for plugin in plugins for part in ("-p", plugin)),
+            *(f"t/integration/{name}" for name in FILES),
+        ]
+        subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+        )
+    found = outcomes(report) if report.exists() else {}
+    if "passed" not in found.values():
+        raise RuntimeError(f"no test passed on {transport}://; {FOLDER / f'{transport}.log'} says why")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--select", default="", metavar="EXPRESSION", help="only these tests, as pytest's -k")
+    options = parser.parse_args()
+    folder = tests_of_celery()
+    print(f"this takes about half an hour; {FOLDER}/*.log show how far it is", file=sys.stderr)
+    with ThreadPoolExecutor(len(TRANSPORTS)) as both:
+        found = dict(zip(TRANSPORTS, both.map(lambda name: run(name, folder, options.select), TRANSPORTS), strict=True))
+    comparison = Comparison(found)
+    print(comparison.report())
+    counts = {transport: Counter(results.values()) for transport, results in found.items()}
+    print(json.dumps({"benchmark": "celery_suite", **counts, "worse": comparison.worse()}))
+    for test in comparison.worse():
+        print(f"fails on delayhub:// only, and is not documented: {test}", file=sys.stderr)
+    return 1 if comparison.worse() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
