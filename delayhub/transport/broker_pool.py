@@ -11,6 +11,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from delayhub.errors import OptionError
+from delayhub.transport.options import TransportOptions
 from delayhub.transport.transport import SentinelTransport, Transport
 
 
@@ -33,6 +34,7 @@ def broker_pool(connection: Connection, *, timeout_seconds: float) -> redis.Conn
     # kombu connects in Channel.__init__; only the part that reads the options is wanted.
     channel: Any = transport.Channel.__new__(transport.Channel)
     channel.connection = transport
+    channel.options = TransportOptions()  # of which timers have no use
     given = connection.transport_options or {}
     for name in transport.Channel.from_transport_options:
         if name in given:

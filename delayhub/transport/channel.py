@@ -20,7 +20,7 @@ from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.envelope import to_entry
 from delayhub.transport.hooks import Hooks, hooks
 from delayhub.transport.message import Message
-from delayhub.transport.options import OWN_OPTIONS, TransportOptions
+from delayhub.transport.options import ANSWER_SECONDS, OWN_OPTIONS, TransportOptions
 from delayhub.transport.poller import Poller
 from delayhub.transport.publish_batch import EntryBatch
 from delayhub.transport.redis_wire import RedisWire
@@ -42,6 +42,10 @@ class Channel(kombu_redis.Channel):
         *kombu_redis.Channel.from_transport_options,
         *OWN_OPTIONS,
     )
+    # kombu waits without end. On a line that was lost without a word (a firewall that forgets idle connections, a
+    # machine that is gone) a caller then hangs for as long as TCP sends again: 15 minutes.
+    socket_timeout = ANSWER_SECONDS
+    socket_connect_timeout = ANSWER_SECONDS
 
     def __init__(self, connection: Any, **options: Any) -> None:
         self.options = TransportOptions.of(connection.client.transport_options)
@@ -122,13 +126,15 @@ class Channel(kombu_redis.Channel):
 
     def _connect_book(self) -> redis.Redis:
         pool = self._get_pool()
-        pool.connection_kwargs.setdefault("socket_timeout", None)
-        pool.connection_kwargs["socket_timeout"] = pool.connection_kwargs["socket_timeout"] or 5.0
+        pool.connection_kwargs["socket_timeout"] = pool.connection_kwargs.get("socket_timeout") or ANSWER_SECONDS
         return redis.Redis(connection_pool=pool)
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
         # RESP2: a RESP3 server may push what was not asked for, and the loop would wait for a reply behind it.
-        return {**super()._connparams(asynchronous=asynchronous), "protocol": 2}
+        found = {**super()._connparams(asynchronous=asynchronous), "protocol": 2}
+        if self.options.wait_replicas and found.get("socket_timeout") is not None:
+            found["socket_timeout"] += self.options.wait_seconds  # a publish answers after the replicas did
+        return found
 
     def _after_fork(self) -> None:
         self._publisher = None
@@ -291,5 +297,9 @@ class Channel(kombu_redis.Channel):
         if self.consumer is not None and not self.closed:
             self.poller.unwatch(self)
             self.consumer.close()
+        took_messages = self._qos is not None
         super().close()
-        self.book.flush_quietly()
+        if took_messages and self.book.done:
+            # A channel is closed because its connection is dead, as often as not: the book's may be, too.
+            self.book.distrust_connections()
+            self.book.flush_quietly()

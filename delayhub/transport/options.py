@@ -15,6 +15,10 @@ UNLIMITED_CLAIM = 100
 #: How often a consumer may lose its lease while it reports that a message is dead; then the message is dead unreported.
 REPORT_ATTEMPTS = 3
 
+#: Seconds after which a server that does not answer counts as gone, and the connection is made again. Redis answers
+#: within milliseconds; a publish that is sent again after this still returns, or fails, within five seconds or so.
+ANSWER_SECONDS = 3.0
+
 #: Names in ``transport_options`` that are ours.
 OWN_OPTIONS = ("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis", "wait_replicas", "wait_seconds")
 

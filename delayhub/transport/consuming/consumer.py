@@ -21,7 +21,7 @@ from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS, Claim
 from delayhub.transport.consuming.buffer import Buffer
 from delayhub.transport.consuming.claim_request import ClaimRequest
 from delayhub.transport.consuming.lease_qos import LeaseQoS
-from delayhub.transport.options import UNLIMITED_CLAIM
+from delayhub.transport.options import ANSWER_SECONDS, UNLIMITED_CLAIM
 from delayhub.transport.redis_wire import RedisWire
 from delayhub.transport.waking.alarm import Alarm
 from delayhub.transport.waking.bell import TIMEOUT_SECONDS, Bell
@@ -38,8 +38,6 @@ SLICE = 0.005
 ACK_DELAY = 0.010
 #: So many acknowledgements wait no longer.
 ACK_BATCH = 100
-#: Seconds after which an unanswered claim means that its connection is dead.
-CLAIM_TIMEOUT_SECONDS = 10.0
 
 
 class ConsumedChannel(Protocol):
@@ -276,7 +274,11 @@ class Consumer:
 
     def require_replies(self) -> None:
         """Drops a connection on which a reply is long overdue. Raises ConnectionError where one was."""
-        self.claims.require_reply(within=CLAIM_TIMEOUT_SECONDS)
+        try:
+            self.claims.require_reply(within=ANSWER_SECONDS)
+        except ConnectionError:
+            self.book.distrust_connections()
+            raise
         self.bell.wire.require_reply(within=2 * TIMEOUT_SECONDS)
 
     def close(self) -> None:
@@ -288,7 +290,7 @@ class Consumer:
         self.alarm.close()
         try:
             if self.claims.sent and self.claims.socket is not None:
-                self.claims.socket.settimeout(2.0)
+                self.claims.socket.settimeout(1.0)
                 self._read_last()
         except Exception as error:
             logger.warning("the last claim's reply was lost, its leases will run out: %s", error)

@@ -196,6 +196,10 @@ class LeaseBook:
         except (redis.RedisError, OSError) as error:
             logger.warning("could not send %d acknowledgements yet: %s", len(self.done), error)
 
+    def distrust_connections(self) -> None:
+        """Makes the next call connect again: where one line of this process went dead without a word, all may have."""
+        self.client.connection_pool.disconnect(inuse_connections=False)
+
     def keep(self) -> None:
         """Renews all leases once, and sends acknowledgements that no claim has carried.
 

@@ -38,7 +38,7 @@ def test_only_what_fails_on_one_side_counts() -> None:
 
 
 def test_a_documented_difference_is_reported_with_its_reason() -> None:
-    [(test, reason)] = DIFFERENCES.items()
+    test, reason = next(iter(DIFFERENCES.items()))
     comparison = Comparison({"redis": {test: "passed"}, "delayhub": {test: "failed"}})
 
     assert comparison.worse() == []

@@ -36,7 +36,7 @@ def test_a_consumer_leaves_a_connection_that_went_silent(
             proxy.stalled.set()
 
             with monkeypatch.context() as patch, pytest.raises(connection.connection_errors):
-                patch.setattr(consumer, "CLAIM_TIMEOUT_SECONDS", 0.4)
+                patch.setattr(consumer, "ANSWER_SECONDS", 0.4)
                 drain(connection, until=lambda: False, within_seconds=10)
             connection.collect()
         proxy.cut()

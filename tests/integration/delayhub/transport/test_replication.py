@@ -67,3 +67,10 @@ def test_a_publish_that_too_few_replicas_have_says_so_and_is_stored(broker: str,
         Producer(channel).publish(None, routing_key="q", headers={"task": "t", "id": "t"})
 
     assert stored("q").count() == Counts(0, 1, 0, 0)
+
+
+def test_a_publish_that_waits_longer_than_redis_may_be_silent_is_not_given_up(broker: str) -> None:
+    patient = Connection(broker, transport_options={"wait_replicas": 2, "wait_seconds": 4})
+
+    with patient, patient.channel() as channel, pytest.raises(NotReplicated, match=r"[01] of 2 replicas"):
+        Producer(channel).publish(None, routing_key="q", headers={"task": "t", "id": "t"})

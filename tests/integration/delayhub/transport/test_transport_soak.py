@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from pathlib import Path
+from queue import Empty
 
 import pytest
 import redis
 from celery import Celery
-from kombu import Connection
+from kombu import Connection, Message
 
 import delayhub
 from delayhub.local.redis_server import RedisServer
+from tests.tcp_proxy import TcpProxy
 
 ROUNDS = 1_000
 WARM_UP = 50
@@ -69,3 +72,50 @@ def test_inspecting_again_and_again_uses_up_no_pool(redis_server: RedisServer, r
     after = resources(redis_client)
     app.close()
     assert all(now <= then + 3 for now, then in zip(after, before, strict=True)), (before, after)
+
+
+@pytest.mark.slow
+def test_connections_that_are_cut_or_half_open_are_replaced_within_seconds(
+    redis_server: RedisServer, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR, "delayhub")  # a kept record keeps its error, and that the connection
+    app = Celery("shop", set_as_current=False)
+    delayhub.install(app)
+    with TcpProxy(int(redis_server.url.rsplit(":", 1)[1].split("/")[0])) as proxy:
+        url = f"delayhub://127.0.0.1:{proxy.port}/0"
+        # Celery publishes like this: what fails on one connection is tried again on the next.
+        with app.connection_for_write(url) as publishing, app.connection_for_read(url) as consuming:
+            slowest = 0.0
+            for number in range(404):
+                if number == 52:  # as at the end, the proxy has just let go of all connections
+                    before = resources(redis_client)
+                if number % 100 == 99:
+                    assert proxy.mute() > 0
+                elif number % 4 == 3:
+                    assert proxy.cut() > 0
+                began = time.monotonic()
+                app.send_task("nothing", task_id=str(number), connection=publishing, queue="soak")
+                published = time.monotonic()
+                assert received(consuming).headers["id"] == str(number)
+                slowest = max(slowest, published - began, time.monotonic() - published)
+
+            after = resources(redis_client)
+
+    assert slowest < STALL_SECONDS
+    assert all(now <= then + 6 for now, then in zip(after, before, strict=True)), (before, after)
+
+
+def received(connection: Connection) -> Message:
+    """The next message of the queue; where its connection is lost, over another one, as a worker does."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            queue = connection.SimpleQueue("soak")
+            message = queue.get(timeout=1)
+            message.ack()
+            queue.close()
+        except (*connection.connection_errors, *connection.channel_errors, Empty):
+            connection.collect()
+            assert time.monotonic() < deadline
+        else:
+            return message

@@ -17,7 +17,8 @@ CHANNEL = [
     "_has_queue", "_maybe_update_queues_expire", "_new_queue", "_purge", "_put", "_receive", "_size",
     "_active_queues", "_tag_to_queue", "active_fanout_queues", "active_queues", "async_pool", "pool", "priority_steps",
     "create_publish_batch", "encode_body", "from_transport_options", "maybe_refresh_binding_expiry",
-    "_lookup", "_q_for_pri", "global_keyprefix", "unacked_key", "unacked_index_key",
+    "_lookup", "_q_for_pri", "_qos", "global_keyprefix", "unacked_key", "unacked_index_key", "socket_timeout",
+    "socket_connect_timeout",
 ]  # fmt: skip
 POLLER = [
     "_channels", "_chan_to_sock", "_fd_to_chan", "_in_protected_read", "_register_LISTEN", "after_read", "eventflags",
@@ -56,7 +57,7 @@ def mentions(owner: type, name: str) -> bool:
         (Connection, name)
         for name in ("_sock", "pack_commands", "send_packed_command", "send_command", "read_response")
     ]
-    + [(ConnectionPool, name) for name in ("get_connection", "connection_kwargs")],
+    + [(ConnectionPool, name) for name in ("get_connection", "connection_kwargs", "disconnect")],
 )
 def test_what_we_rely_on_is_there(owner: type, name: str) -> None:
     assert mentions(owner, name)
