@@ -19,7 +19,8 @@ class ClaimRequest:
     Args:
         queues: the queues it asks, in their order.
         lanes: those of them that it asks for timers too.
-        commands: acknowledgements of queues that it does not ask, the claim of messages, then a claim for each lane.
+        commands: acknowledgements of queues that it does not ask, the claim of messages where it asks any queue, then a
+            claim for each lane.
     """
 
     queues: Sequence[str] = ()
@@ -41,7 +42,7 @@ class ClaimRequest:
         """The request for up to ``credit`` messages of these queues.
 
         Args:
-            queues: the queues to ask, in their order.
+            queues: the queues to ask, in their order; without any it only acknowledges.
             credit: how many messages it may bring; with 0 it only acknowledges.
             acknowledged: leases of messages that are done, which travel along.
             no_ack: queues whose messages need no acknowledgement: the claim deletes them.
@@ -60,8 +61,9 @@ class ClaimRequest:
         for (lane, queue), leases in others.items():
             verb = script("acknowledge")
             commands.append((verb, verb.command([LaneKeys(lane, options.key_prefix).queue(queue).base], leases)))
-        claimed = [ClaimedQueue(name, name, name in no_ack, leases) for name, leases in of_queues.items()]
-        commands.append((script("claim"), claim_command(claimed, limit=credit, consumer=consumer, options=options)))
+        if of_queues:
+            claimed = [ClaimedQueue(name, name, name in no_ack, leases) for name, leases in of_queues.items()]
+            commands.append((script("claim"), claim_command(claimed, limit=credit, consumer=consumer, options=options)))
         lanes = [queue for queue in queues if queue in timer_queues] if credit else []
         for lane in lanes:
             limit = credit * timer_queues[lane].batch
@@ -70,6 +72,11 @@ class ClaimRequest:
         return cls(queues, lanes, commands)
 
     def replies(self, replies: Sequence[Any]) -> tuple[Any, list[tuple[str, Any]]]:
-        """Of the replies to all commands: that to the claim of messages, and each lane with that to its claim."""
+        """Of the replies to all commands: that to the claim of messages, and each lane with that to its claim.
+
+        None stands for the claim of messages where no queue was asked.
+        """
+        if not self.queues:
+            return None, []
         messages, *timers = replies[len(self.commands) - 1 - len(self.lanes) :]
         return messages, list(zip(self.lanes, timers, strict=True))

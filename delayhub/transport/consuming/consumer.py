@@ -93,6 +93,8 @@ class Consumer:
         self.wanted = True
         self.more = False
         self.next_claim_at = 0.0
+        #: Until when no request goes out, after one that Redis refused: it would refuse the next one too.
+        self.resting_until = 0.0
         self.acks_since: float | None = None
         self._first = 0
         self._closed = False
@@ -105,7 +107,9 @@ class Consumer:
         if self.channel.active_queues:
             self.turn()
         elif self.book.done and not self._closed and not self.claims.sent:
-            self._claim(0, time.monotonic())
+            now = time.monotonic()
+            if now >= self.resting_until:
+                self._claim(0, now)
 
     def turn(self) -> None:
         """Claims, where it is time and there is reason to."""
@@ -113,7 +117,7 @@ class Consumer:
             return
         now = time.monotonic()
         self._listen(now)
-        if self.claims.sent:
+        if self.claims.sent or now < self.resting_until:
             return
         # Without an event loop and a prefetch count there may be one caller for one message (SimpleQueue).
         unlimited = UNLIMITED_CLAIM if self.channel.hub is not None else 1
@@ -213,6 +217,7 @@ class Consumer:
         refused = [reply for reply in replies if isinstance(reply, ResponseError)]
         if refused:
             self.book.done.extendleft(reversed(sent))
+            self.resting_until = self.claims.sent_at + PERIOD
             logger.error("Redis refused a claim, trying again in %s s: %s", PERIOD, refused[0])
         # Set now, when the reply is read: the loop computes how long it sleeps before its next tick callbacks.
         self._sleep(self._take(replies))
@@ -226,7 +231,7 @@ class Consumer:
         """Takes in what the replies bring; gives back the seconds until the next claim makes sense."""
         messages, timers = self.request.replies(replies)
         pauses = [PERIOD]
-        if not isinstance(messages, ResponseError):
+        if messages is not None and not isinstance(messages, ResponseError):
             pauses.append(self._take_messages(parse_claim(messages)))
         pauses += [
             self._take_timers(lane, parse_timer_claim(reply))
@@ -254,7 +259,7 @@ class Consumer:
         return pause if claim.holds_alarm else pause + random.uniform(0.010, 0.030)  # noqa: S311  spreads load
 
     def _sleep(self, seconds: float) -> None:
-        self.next_claim_at = self.claims.sent_at + seconds
+        self.next_claim_at = max(self.claims.sent_at + seconds, self.resting_until)
         if self.channel.hub is not None:
             self.alarm.attach(self.channel.hub)
             self.alarm.set(self.next_claim_at)

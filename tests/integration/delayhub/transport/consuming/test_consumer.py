@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import redis
 from kombu import Consumer, Producer, Queue
 
-from delayhub.engine import Entry
+from delayhub.engine import Counts, Entry
 from tests.consuming import drain, keep_payloads
 from tests.fixture_types import Stored
 from tests.integration.delayhub.transport.publishing import publish
@@ -109,3 +110,54 @@ def test_a_consumer_goes_on_when_redis_forgot_its_scripts(connection: Any, redis
             drain(connection, until=lambda: len(got) == 5)
 
     assert got == [0, 1, 2, 3, 4]
+
+
+def drain_for(connection: Any, *, seconds: float) -> None:
+    """Lets the connection poll for so long, whatever comes."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        with contextlib.suppress(TimeoutError):
+            connection.drain_events(timeout=left)
+
+
+def test_an_acknowledgement_after_the_consumer_was_cancelled_travels_without_a_claim(
+    connection: Any, redis_client: redis.Redis, stored: Stored, caplog: pytest.LogCaptureFixture
+) -> None:
+    held: list[Any] = []
+    publish(connection, "last")
+    with connection.channel() as channel:
+        consumer = Consumer(channel, [Queue("q")], on_message=held.append)
+        consumer.consume()
+        drain(connection, until=lambda: bool(held))
+        consumer.cancel()
+        held[0].ack()
+        redis_client.config_resetstat()
+
+        drain_for(connection, seconds=0.5)
+
+        assert stored("q").count() == Counts(0, 0, 0, 0)
+    assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] < 5
+    assert "refused" not in caplog.text
+
+
+@pytest.mark.parametrize("consuming", [True, False])
+def test_a_refused_request_is_not_sent_again_at_once(
+    consuming: bool, connection: Any, redis_client: redis.Redis, stored: Stored, caplog: pytest.LogCaptureFixture
+) -> None:
+    held: list[Any] = []
+    publish(connection, "held")
+    with connection.channel() as channel:
+        consumer = Consumer(channel, [Queue("q")], on_message=held.append)
+        consumer.consume()
+        drain(connection, until=lambda: bool(held))
+        if not consuming:
+            consumer.cancel()
+        redis_client.rename(stored("q").keys.holder, "aside")
+        redis_client.set(stored("q").keys.holder, "of another type")
+        held[0].ack()
+
+        drain_for(connection, seconds=1.3)
+
+        assert 1 <= caplog.text.count("Redis refused") <= 3
+        redis_client.rename("aside", stored("q").keys.holder)
+        drain(connection, until=lambda: stored("q").count() == Counts(0, 0, 0, 0))

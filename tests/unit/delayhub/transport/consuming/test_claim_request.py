@@ -68,3 +68,10 @@ def test_each_reply_finds_what_it_answers() -> None:
 
     assert parse_claim(messages).now_us == 1_000
     assert timers == [("timers", "of the lane")]
+
+
+def test_without_a_queue_there_is_no_claim_only_acknowledgements() -> None:
+    made = request(acknowledged=(Lease("gone", "gone", "b", 2),))
+
+    assert scripts(made) == ["acknowledge"]
+    assert made.replies([1]) == (None, [])
