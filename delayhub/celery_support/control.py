@@ -239,7 +239,7 @@ def stretch(queue: DelayQueue, place: Place, offset: int, limit: int) -> Iterato
 def task_message(listed: Listed) -> TaskMessage:
     """A listed entry as the task it is; an unreadable one has ``(unreadable)`` for its name."""
     try:
-        headers = from_payload(listed.payload or b"", strikes=0)["headers"]
+        headers = from_payload(listed.payload or b"")["headers"]
     except (Unreadable, KeyError):
         headers = {"task": "(unreadable)"}
     return TaskMessage(

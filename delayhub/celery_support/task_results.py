@@ -22,7 +22,7 @@ logger = get_logger(__name__)
 def announce_revoked(app: Celery, channel: Channel, task_id: str, payload: bytes) -> None:
     """Stores that a task was revoked while it waited; its message is removed already."""
     try:
-        raw = from_payload(payload, strikes=0)
+        raw = from_payload(payload)
         raw["properties"]["delivery_tag"] = "revoked"
         message = channel.Message(raw, channel=channel)
     except (Unreadable, KombuError, ValueError, TypeError) as error:

@@ -97,7 +97,12 @@ def parse_claim(reply: Sequence[Any]) -> Claim:
         strikes = dict(zip(struck[::2], struck[1::2], strict=True)) if struck else {}
         entries = [
             Claimed(
-                text(entry_id), payload, int(strikes.get(entry_id, 0)), token, bool(revoked) and entry_id in revoked
+                text(entry_id),
+                payload,
+                int(strikes.get(entry_id, 0)),
+                token,
+                bool(revoked) and entry_id in revoked,
+                entry_id in strikes,
             )
             for entry_id, payload in zip(flat[::2], flat[1::2], strict=True)
         ]

@@ -118,9 +118,15 @@ class DelayQueue:
         """How many of the leases still held; their entries are gone for good."""
         return sum(self._run("acknowledge", flat) for flat in flat_leases(leases))
 
-    def release(self, leases: Sequence[Lease], *, delay_ms: int = 0) -> int:
-        """How many of the leases still held; their entries are back in their place, or wait for the delay."""
-        return sum(self._run("release", [delay_ms, *flat], lane=True) for flat in flat_leases(leases))
+    def release(self, leases: Sequence[Lease], *, delay_ms: int = 0, delivered: bool = False) -> int:
+        """How many of the leases still held; their entries are back in their place, or wait for the delay.
+
+        Args:
+            leases: what is given back.
+            delay_ms: how long they wait; 0 for their place in line.
+            delivered: a program has seen them, so that the next one gets them marked as redelivered.
+        """
+        return sum(self._run("release", [delay_ms, int(delivered), *flat], lane=True) for flat in flat_leases(leases))
 
     def extend(self, leases: Sequence[Lease], *, lease_ms: int | None = None) -> set[str]:
         """The ids whose leases still held; each now ends ``lease_ms`` from now."""
@@ -184,8 +190,10 @@ class DelayQueue:
         """A page of entries, the soonest (waiting, leased), first in line (ready) or oldest (dead) first."""
         reply = self._run("list", [Place(place).value, offset, min(limit, 1000), int(payloads)])
         return [
-            Listed(text(found), int(at), int(step), int(strikes), text(reason) if reason else None, payload)
-            for found, at, step, strikes, reason, payload in reply
+            Listed(
+                text(found), int(at), int(step), int(strikes), text(reason) if reason else None, payload, bool(again)
+            )
+            for found, at, step, strikes, reason, payload, again in reply
         ]
 
     def _stretches(self, ids: Sequence[str]) -> Iterator[tuple[Sequence[str], int, int]]:

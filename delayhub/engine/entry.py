@@ -94,13 +94,18 @@ class Lease(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """One claimed message. ``token`` is 0 where it needs no acknowledgement."""
+    """One claimed message.
+
+    ``token`` is 0 where it needs no acknowledgement. ``redelivered``: a lease on it ran out before, or it was released
+    after its delivery.
+    """
 
     id: str
     payload: bytes
     strikes: int
     token: int
     revoked: bool
+    redelivered: bool = False
 
 
 class Counts(NamedTuple):
@@ -123,7 +128,7 @@ class Listed(NamedTuple):
     """One entry as a person sees it.
 
     ``at_ms``: the due time where waiting or ready (when it became ready, for immediate ones), the lease's end where
-    leased, the time of death where dead.
+    leased, the time of death where dead. ``redelivered``: as in :class:`Claimed`.
     """
 
     id: str
@@ -132,6 +137,7 @@ class Listed(NamedTuple):
     strikes: int
     reason: str | None
     payload: bytes | None
+    redelivered: bool = False
 
 
 def text(raw: bytes | str) -> str:

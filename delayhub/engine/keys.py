@@ -168,7 +168,7 @@ class QueueKeys:
 
     @cached_property
     def strikes(self) -> str:
-        """HASH: id → leases that ran out, where there were any."""
+        """HASH: id → leases that ran out; 0 where only its worker gave it back. None until it was delivered once."""
         return self.base + QUEUE_PARTS["STRIKES"]
 
     @cached_property

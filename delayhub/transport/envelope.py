@@ -15,6 +15,9 @@ from delayhub.engine import Entry, due_ms
 #: The header that carries a message's due time in ms; Celery's own ``eta`` would make the worker wait by itself.
 DUE_HEADER = "x-delayhub-due"
 
+#: The header, and the field of ``delivery_info``, of a message that was delivered before; kombu's name for it.
+REDELIVERED = "redelivered"
+
 #: Longest task id, in characters, that becomes an entry's id; an entry with a longer one is named by its delivery tag.
 MAX_ID = 128
 
@@ -43,6 +46,10 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
     headers = message.get("headers") or {}
     properties = message["properties"]
     due = 0
+    if REDELIVERED in headers and not properties.get("delivery_info", {}).get(REDELIVERED):
+        # A retry inherits this too, but it is a message of its own, which was never delivered.
+        headers = {name: value for name, value in headers.items() if name != REDELIVERED}
+        message = {**message, "headers": headers}
     if DUE_HEADER in headers or headers.get("eta") is not None:
         # A retry inherits our header from the delivery before it; only the eta says when this message is due.
         headers = {name: value for name, value in headers.items() if name != DUE_HEADER}
@@ -77,8 +84,8 @@ def to_kombu(message: Message, *, due: datetime | None) -> Message:
     return {**message, "headers": headers}
 
 
-def from_payload(payload: bytes, *, strikes: int) -> Message:
-    """The message in a payload, marked as redelivered where a lease on it ran out before.
+def from_payload(payload: bytes, *, redelivered: bool = False) -> Message:
+    """The message in a payload, marked as redelivered where it was delivered before.
 
     Raises:
         Unreadable: it is no message that kombu wrote.
@@ -86,9 +93,9 @@ def from_payload(payload: bytes, *, strikes: int) -> Message:
     try:
         message = json.loads(payload.decode())
         properties = message["properties"]
-        if strikes:
-            message["headers"]["redelivered"] = True
-            properties.setdefault("delivery_info", {})["redelivered"] = True
+        if redelivered:
+            message["headers"][REDELIVERED] = True
+            properties.setdefault("delivery_info", {})[REDELIVERED] = True
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from error
     return dict(message)

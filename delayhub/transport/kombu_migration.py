@@ -160,6 +160,6 @@ def entry_of(raw: bytes, target: QueueChannel) -> Entry:
 
 def raw_of(listed: Listed, place: Place) -> bytes:
     """A message of ours as kombu keeps it. Raises Unreadable where it is none."""
-    message = from_payload(listed.payload or b"", strikes=0)
+    message = from_payload(listed.payload or b"", redelivered=listed.redelivered)
     due = datetime.fromtimestamp(listed.at_ms / 1000, UTC) if place is Place.WAITING else None
     return dumps(to_kombu(message, due=due)).encode()

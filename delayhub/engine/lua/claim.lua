@@ -5,7 +5,7 @@
 --   acknowledgement, number of acknowledgements, and for each of those: id, token
 -- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is ready, 1 if this consumer holds the alarm,
 --   acknowledged, then a list for each queue that gave something: its number, token, {id, payload, …},
---   {id, strikes, …}, revoked ids
+--   {id, strikes, …} of those that were delivered before, revoked ids
 -- Complexity: O(log n) an entry claimed, promoted, reaped or acknowledged
 -- Uses: now, ring, allow_writes_when_full, forget, owned, acknowledge, reap, promote, suspect, take, extras, alarm
 local consumer, lease, limit, max_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

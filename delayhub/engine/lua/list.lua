@@ -1,7 +1,7 @@
 -- A page of a queue's entries, for people.
 -- KEYS: queue
 -- ARGV: place (waiting, ready, leased, dead), offset, limit, 1 with payloads
--- Returns: for each entry: id, ms (due, lease end or death), step, strikes, reason, payload
+-- Returns: for each entry: id, ms (due, lease end or death), step, strikes, reason, payload, 1 if delivered before
 -- Complexity: O(log n + offset + limit)
 -- Uses: none
 local q, place, offset, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -14,8 +14,9 @@ local function add(key, of_score)
     for i = 1, #found, 2 do
       local id, ms, step = found[i], of_score(tonumber(found[i + 1]))
       local payload = ARGV[4] == '1' and redis.call('HGET', q .. PAYLOAD, id) or false
-      local strikes = tonumber(redis.call('HGET', q .. STRIKES, id) or 0)
-      out[#out + 1] = {id, ms, step or 0, strikes, redis.call('HGET', q .. REASON, id), payload}
+      local strikes = redis.call('HGET', q .. STRIKES, id)
+      local reason = redis.call('HGET', q .. REASON, id)
+      out[#out + 1] = {id, ms, step or 0, tonumber(strikes or 0), reason, payload, strikes and 1 or 0}
     end
     limit = limit - #found / 2
   end

@@ -162,6 +162,6 @@ class Buffer:
                     # What was claimed without a lease is not in Redis any more: it goes to the end of its line.
                     entry = Entry(delivery.entry.id, payload=delivery.entry.payload)
                     self.book.queue(delivery.queue, delivery.queue).schedule([entry])
-            self.book.give_back(messages + timers)
+            self.book.give_back(messages + timers, delivered=False)
         except Exception as error:
             logger.warning("could not give back %d claimed messages: %s", len(deliveries), error)

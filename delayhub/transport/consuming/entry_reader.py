@@ -36,7 +36,7 @@ class EntryReader:
     def read(self, queue: str, entry: Claimed, leases: Sequence[Lease]) -> Message | None:
         """The message that was claimed; None where it is dead now: it is unreadable, or no process survives it."""
         try:
-            message = from_payload(entry.payload, strikes=entry.strikes)
+            message = from_payload(entry.payload, redelivered=entry.redelivered)
         except Unreadable as error:
             self.bury(queue, leases, reason=f"unreadable: {error}")
             return None

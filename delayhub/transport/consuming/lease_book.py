@@ -141,19 +141,24 @@ class LeaseBook:
                 )
 
     def release(self, tags: Iterable[str]) -> int:
-        """How many entries went back to their places, in one call a queue, in their order."""
+        """How many entries went back to their places, in one call a queue, in their order; they had been delivered."""
         leases = [lease for tag in tags for lease in self.tags.pop(tag, ())]
-        return self.give_back(leases)
+        return self.give_back(leases, delivered=True)
 
-    def give_back(self, leases: list[Lease]) -> int:
-        """How many of these leases still held; their entries are back in their places."""
+    def give_back(self, leases: list[Lease], *, delivered: bool) -> int:
+        """How many of these leases still held; their entries are back in their places.
+
+        Args:
+            leases: what is given back.
+            delivered: their messages had been handed over: their next delivery says that it is not the first.
+        """
         self._let_go(leases)
         returned = 0
         for lane, queue, group, timers in self._groups(leases):
             if timers:
                 returned += TimerLane(self.client, lane, options=self.options.engine()).release(group)
             else:
-                returned += self.queue(lane, queue).release(group)
+                returned += self.queue(lane, queue).release(group, delivered=delivered)
         self.timers.difference_update(leases)
         return returned
 

@@ -11,6 +11,7 @@ from typing import Any
 import redis
 from celery import Celery
 from celery.exceptions import Reject
+from celery.signals import task_postrun
 
 import delayhub
 
@@ -36,6 +37,7 @@ app.conf.update(
     task_acks_late=bool(os.environ.get("ACKS_LATE")),
     task_reject_on_worker_lost=bool(os.environ.get("REJECT_LOST")),
     worker_soft_shutdown_timeout=float(os.environ.get("SOFT_SECONDS", "0")),
+    worker_deduplicate_successful_tasks=bool(os.environ.get("DEDUPLICATE")),
     worker_disable_prefetch=bool(os.environ.get("DISABLE_PREFETCH")),
     worker_cancel_long_running_tasks_on_connection_loss=False,
 )
@@ -110,6 +112,21 @@ def clock(self: Any, seconds: float) -> None:
 @app.task(bind=True, rate_limit="5/s")
 def limited(self: Any) -> None:
     note("start", self)
+
+
+@app.task(bind=True, acks_late=True)
+def reject_first(self: Any) -> bool:
+    note("start", self)
+    if not self.request.delivery_info["redelivered"]:
+        raise Reject("not yet", requeue=True)
+    return True
+
+
+if os.environ.get("DIES_AFTER_TASK"):
+
+    @task_postrun.connect
+    def die_before_the_acknowledgement(**_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 @app.task(bind=True, acks_late=True)

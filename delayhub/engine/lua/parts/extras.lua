@@ -1,4 +1,5 @@
--- extras(q, entries): of claimed {id, payload, …}: {id, strikes, …} of those that have any, and the revoked ids.
+-- extras(q, entries): of claimed {id, payload, …}: {id, strikes, …} of those that were claimed before, and the
+-- revoked ids.
 local function extras(q, entries)
   local strikes, revoked = {}, {}
   local some_strikes, some_revoked = redis.call('EXISTS', q .. STRIKES) == 1, redis.call('EXISTS', q .. REVOKED) == 1

@@ -37,6 +37,7 @@ class Held:
     order: int
     payload: bytes
     strikes: int = 0
+    redelivered: bool = False
     token: int = 0
     expired: bool = False
 
@@ -64,6 +65,7 @@ class Model:
         for held in self.entries.values():
             if held.place is Place.LEASED and held.expired:
                 held.strikes += 1
+                held.redelivered = True
                 held.place = Place.DEAD if held.strikes >= max_strikes else Place.READY
 
 
@@ -117,11 +119,15 @@ class Conservation(RuleBasedStateMachine):
         assert [entry.id for entry in claim.entries] == expected
         for entry in claim.entries:
             held = self.model.entries[entry.id]
-            assert (entry.payload, entry.strikes) == (held.payload, held.strikes)
+            assert (entry.payload, entry.strikes, entry.redelivered) == (held.payload, held.strikes, held.redelivered)
             held.place, held.token, held.expired = Place.LEASED, entry.token, lost
 
-    @rule(data=st.data(), verb=st.sampled_from(["acknowledge", "release", "delay", "extend", "bury", "strike"]))
-    def finish(self, data: Any, verb: str) -> None:
+    @rule(
+        data=st.data(),
+        verb=st.sampled_from(["acknowledge", "release", "delay", "extend", "bury", "strike"]),
+        delivered=st.booleans(),
+    )
+    def finish(self, data: Any, verb: str, delivered: bool) -> None:
         held = [
             Lease("q", "q", name, entry.token)
             for name, entry in self.model.entries.items()
@@ -140,9 +146,11 @@ class Conservation(RuleBasedStateMachine):
                     self.void.append(lease)
                     self.model.forget(lease.id)
             case "release" | "delay":
-                assert self.queue.release([lease], delay_ms=10**9 if verb == "delay" else 0) == valid
+                delay_ms = 10**9 if verb == "delay" else 0
+                assert self.queue.release([lease], delay_ms=delay_ms, delivered=delivered) == valid
                 if valid and entry:
                     self.void.append(lease)
+                    entry.redelivered = entry.redelivered or delivered
                     entry.place = Place.WAITING if verb == "delay" else Place.READY
             case "extend":
                 assert self.queue.extend([lease]) == ({lease.id} if valid else set())
@@ -158,6 +166,7 @@ class Conservation(RuleBasedStateMachine):
                 if valid and entry:
                     self.void.append(lease)
                     entry.strikes += 1
+                    entry.redelivered = True
                     dies = entry.strikes >= self.queue.options.max_strikes
                     entry.place = Place.DEAD if dies else Place.READY
 
@@ -201,6 +210,7 @@ class Conservation(RuleBasedStateMachine):
 
         if dead and held:
             held.place, held.step, held.strikes, held.order = Place.READY, 0, 0, self.model.next_in_line()
+            held.redelivered = False
 
     @rule()
     def purge(self) -> None:
@@ -226,7 +236,7 @@ class Conservation(RuleBasedStateMachine):
         leased = {name for name, held in self.model.entries.items() if held.place is Place.LEASED}
         assert {name.decode() for name in self.queue.client.hkeys(self.queue.keys.holder)} == leased
         struck = {name.decode() for name in self.queue.client.hkeys(self.queue.keys.strikes)}
-        assert struck == {name for name, held in self.model.entries.items() if held.strikes}
+        assert struck == {name for name, held in self.model.entries.items() if held.redelivered}
 
     def _in(self, *places: Place) -> list[tuple[str, Held]]:
         return [(name, held) for name, held in self.model.entries.items() if held.place in places]

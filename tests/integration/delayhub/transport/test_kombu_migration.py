@@ -96,6 +96,15 @@ def test_a_message_that_waits_goes_back_with_its_eta(old: Any, ours: Channel) ->
     assert old.default_channel.basic_get("q", no_ack=True).headers["eta"] == DUE.isoformat()
 
 
+def test_a_message_that_was_delivered_before_goes_back_with_that_mark(old: Any, ours: Channel) -> None:
+    Producer(ours).publish("again", routing_key="q", headers={"id": "t", "task": "t"})
+    ours.basic_get("q").requeue()
+
+    assert KombuBroker(old.default_channel).take_back(["q"], ours) == 1
+
+    assert old.default_channel.basic_get("q", no_ack=True).delivery_info["redelivered"] is True
+
+
 def test_what_is_unreadable_stays_and_holds_up_nothing(old: Any, ours: Channel, stored: Stored) -> None:
     stored("q").schedule([Entry("broken", payload=b"?")])
     Producer(ours).publish("good", routing_key="q")

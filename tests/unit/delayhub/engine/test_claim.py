@@ -51,7 +51,7 @@ def test_a_reply_gives_the_entries_queue_by_queue_with_strikes_and_revocations()
 
     assert (claim.more, claim.holds_alarm, claim.acknowledged) == (True, True, 4)
     assert claim.queues == [
-        QueueClaim(1, 41, [Claimed("x", b"one", 0, 41, True), Claimed("y", b"two", 3, 41, False)]),
+        QueueClaim(1, 41, [Claimed("x", b"one", 0, 41, True), Claimed("y", b"two", 3, 41, False, redelivered=True)]),
         QueueClaim(2, 0, [Claimed("z", b"", 0, 0, False)]),
     ]
     assert [entry.id for entry in claim.entries] == ["x", "y", "z"]

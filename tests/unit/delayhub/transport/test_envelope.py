@@ -100,14 +100,29 @@ def test_an_eta_of_years_is_kept_to_the_millisecond() -> None:
 @pytest.mark.parametrize("payload", [b"", b"\xff\x00", b"[]", b"7", b"{}", b'{"properties": 7}', b"[" * 100_000])
 def test_a_payload_that_is_no_message_is_unreadable(payload: bytes) -> None:
     with pytest.raises(Unreadable):
-        from_payload(payload, strikes=1)
+        from_payload(payload, redelivered=True)
 
 
-def test_a_message_whose_lease_ran_out_is_marked_as_redelivered() -> None:
+def test_a_message_that_was_delivered_before_is_marked_as_redelivered() -> None:
     payload = to_entry(message(id="t"), priority_steps=STEPS, naive_zone=UTC).payload
 
-    again = from_payload(payload, strikes=1)
+    again = from_payload(payload, redelivered=True)
 
     assert again["headers"]["redelivered"] is True
     assert again["properties"]["delivery_info"]["redelivered"] is True
-    assert "redelivered" not in from_payload(payload, strikes=0)["headers"]
+    assert "redelivered" not in from_payload(payload)["headers"]
+
+
+def test_a_retry_does_not_inherit_the_mark_of_the_delivery_before_it() -> None:
+    entry = to_entry(message(id="t", redelivered=True), priority_steps=STEPS, naive_zone=UTC)
+
+    assert "redelivered" not in from_payload(entry.payload)["headers"]
+
+
+def test_a_mark_that_another_transport_set_stays() -> None:
+    moved = message(id="t", redelivered=True)
+    moved["properties"]["delivery_info"] = {"redelivered": True}
+
+    entry = to_entry(moved, priority_steps=STEPS, naive_zone=UTC)
+
+    assert from_payload(entry.payload)["headers"]["redelivered"] is True

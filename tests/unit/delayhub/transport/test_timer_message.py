@@ -42,4 +42,4 @@ def test_it_can_be_stored_like_any_other_message() -> None:
     entry = to_entry(message, priority_steps=[0, 3, 6, 9], naive_zone=UTC)
 
     assert (entry.id, entry.due_ms) == (message["headers"]["id"], 0)
-    assert from_payload(entry.payload, strikes=0) == message
+    assert from_payload(entry.payload) == message

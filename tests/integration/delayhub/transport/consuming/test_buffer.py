@@ -28,7 +28,10 @@ def test_what_was_claimed_and_not_handed_over_goes_back_in_its_order(broker: str
 
     assert stored("q").count() == Counts(0, 20, 0, 0)
     with Connection(broker) as second, second.channel() as channel:
-        assert [channel.basic_get("q").payload for _ in range(20)] == list(range(20))
+        again = [channel.basic_get("q") for _ in range(20)]
+        assert [message.payload for message in again] == list(range(20))
+        # What only waited in the process' memory was never delivered.
+        assert [bool(message.delivery_info.get("redelivered")) for message in again] == [True] * 3 + [False] * 17
 
 
 def test_a_cancelled_consumer_gives_back_what_it_did_not_hand_over(connection: Any, stored: Stored) -> None:

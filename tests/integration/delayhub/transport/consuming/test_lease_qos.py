@@ -114,3 +114,32 @@ def test_what_cannot_be_given_back_waits_for_its_lease_to_run_out(
 
     assert stored("q").count().leased == 1
     channel.book.release(list(channel.book.tags))
+
+
+def test_a_message_that_was_delivered_says_so_when_it_comes_again(channel: Channel) -> None:
+    (message,) = deliver(channel, 1)
+    assert not message.delivery_info.get("redelivered")
+
+    message.requeue()
+    again = channel.basic_get("q")
+
+    assert (again.delivery_info["redelivered"], again.headers["redelivered"]) == (True, True)
+    again.ack()
+
+
+def test_what_goes_back_when_the_channel_ends_says_that_it_was_delivered(channel: Channel, stored: Stored) -> None:
+    deliver(channel, 2)
+
+    channel.qos.restore_unacked()
+
+    assert [entry.redelivered for entry in stored("q").claim(2).entries] == [True, True]
+
+
+def test_a_lost_lease_says_that_the_message_was_delivered(channel: Channel, stored: Stored) -> None:
+    Producer(channel).publish("once", routing_key="q")
+    stored("q").claim(1, lease_ms=0)
+
+    again = channel.basic_get("q")
+
+    assert again.delivery_info["redelivered"] is True
+    again.ack()
