@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import socket
 import threading
 import time
@@ -24,6 +25,10 @@ class TcpProxy:
         self._mute: set[socket.socket] = set()
         self._slow_by = 0.0
         self._slow_until = 0.0
+        #: Connections that were cut in place of a reply.
+        self.lost_replies = 0
+        self._loss = 0.0
+        self._dice = random.Random(1)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._closed = False
@@ -58,6 +63,10 @@ class TcpProxy:
         """Whatever is sent comes so much later, for so long."""
         self._slow_by, self._slow_until = delay, time.monotonic() + seconds
 
+    def lose_replies(self, chance: float) -> None:
+        """From now on the connection is cut in place of a reply, with this chance; what was asked for has been done."""
+        self._loss = chance
+
     def _accept(self) -> None:
         while not self._closed:
             try:
@@ -81,6 +90,9 @@ class TcpProxy:
                     threading.Event().wait(0.01)
                 if time.monotonic() < self._slow_until:
                     time.sleep(self._slow_by)  # it stands for a slow network
+                if self._loss and source.getpeername()[1] == self.target and self._dice.random() < self._loss:
+                    self.lost_replies += 1
+                    break
                 if source not in self._mute:
                     sink.sendall(data)
         for end in (source, sink):

@@ -55,7 +55,7 @@ class DelayQueue:
         for chunk in chunks(entries):
             args: list[Any] = [mode.value]
             for entry in chunk:
-                args += [entry.id, entry.due_ms, entry.step, entry.payload]
+                args += [entry.id, entry.due_ms, entry.step, entry.payload, entry.publish_token]
             reply = self._run("schedule", args, lane=True)
             answers += [parse_scheduled(entry.id, answer) for entry, answer in zip(chunk, reply, strict=True)]
         return answers

@@ -19,7 +19,7 @@ class Mode(StrEnum):
     """What ``schedule`` does about an id that is taken."""
 
     NEW = "new"
-    """Store one more entry, as ``id#n``."""
+    """Store one more entry, as ``id#n``; where the publish token is the same, keep the old one."""
     REPLACE = "replace"
     """The new entry takes the old one's place."""
     IF_ABSENT = "if_absent"
@@ -44,6 +44,8 @@ class Entry:
         due_ms: Unix time in ms; now or earlier means at once.
         payload: the message's bytes.
         step: priority step, 0 (goes first) to 9.
+        publish_token: text in the payload that no other publish has. A publish whose reply is lost is sent again; with
+            a token its entry is stored once all the same.
 
     Raises:
         EntryError: it cannot be stored as it is.
@@ -53,6 +55,7 @@ class Entry:
     due_ms: int = 0
     payload: bytes = b""
     step: int = 0
+    publish_token: str = ""
 
     def __post_init__(self) -> None:
         check_timer(self.id, self.due_ms, self.step)
@@ -71,7 +74,10 @@ def check_timer(entry_id: str, due_ms: int, step: int) -> None:
 
 
 class Scheduled(NamedTuple):
-    """What became of a scheduled entry: ``added``, ``replaced``, ``exists`` or ``copied``, and the id it got."""
+    """What became of a scheduled entry, and the id it got.
+
+    ``added``, ``replaced``, ``exists``, ``copied`` (stored as ``id#n``), or ``repeated``: this publish had stored it.
+    """
 
     outcome: str
     id: str
@@ -80,7 +86,7 @@ class Scheduled(NamedTuple):
 def parse_scheduled(entry_id: str, answer: int | bytes | str) -> Scheduled:
     """One answer of the ``schedule`` script as a value."""
     if isinstance(answer, int):
-        return Scheduled(("exists", "added", "replaced")[answer], entry_id)
+        return Scheduled(("exists", "added", "replaced", "repeated")[answer], entry_id)
     return Scheduled("copied", text(answer))
 
 

@@ -32,6 +32,9 @@ from delayhub.transport.waking.nudge import Nudge
 #: Queues that a channel remembers; making one costs a tenth of a publish.
 KEPT_QUEUES = 100
 
+#: Property of a message whose publish failed: the delivery tag of that try, by which the next one finds what is stored.
+UNANSWERED = "x-delayhub-unanswered"
+
 
 class Channel(kombu_redis.Channel):
     """Queues of our engine under kombu's channel."""
@@ -142,6 +145,22 @@ class Channel(kombu_redis.Channel):
         super()._after_fork()
 
     # ------------------------------------------------------------ publishing
+
+    def basic_publish(self, message: dict[str, Any], exchange: str, routing_key: str, **kwargs: Any) -> Any:
+        """Publishes a message, once: kombu may try again, with the same properties, where the reply was lost."""
+        try:
+            return super().basic_publish(message, exchange, routing_key, **kwargs)
+        except Exception:
+            properties = message["properties"]
+            if "delivery_tag" in properties:
+                properties[UNANSWERED] = properties["delivery_tag"]
+            raise
+
+    def _inplace_augment_message(self, message: dict[str, Any], exchange: str, routing_key: str) -> None:
+        super()._inplace_augment_message(message, exchange, routing_key)
+        properties = message["properties"]
+        if UNANSWERED in properties:
+            properties["delivery_tag"] = properties.pop(UNANSWERED)
 
     def encode_body(self, body: Any, encoding: str | None = None) -> tuple[Any, str | None]:
         """Text stays as it is: base64 would make it a third longer for nothing."""

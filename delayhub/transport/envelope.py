@@ -18,6 +18,9 @@ DUE_HEADER = "x-delayhub-due"
 #: The header, and the field of ``delivery_info``, of a message that was delivered before; kombu's name for it.
 REDELIVERED = "redelivered"
 
+#: Length of the delivery tags that kombu makes: random, so that no two publishes have the same.
+TOKEN_LENGTH = 36
+
 #: Longest task id, in characters, that becomes an entry's id; an entry with a longer one is named by its delivery tag.
 MAX_ID = 128
 
@@ -58,11 +61,15 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
             headers["eta"] = None
             headers[DUE_HEADER] = due
         message = {**message, "headers": headers}
+    delivery_tag = properties["delivery_tag"]
     entry_id = headers.get("id") or ""
     if not isinstance(entry_id, str) or not 0 < len(entry_id) <= MAX_ID or not is_unicode(entry_id):
-        entry_id = properties["delivery_tag"]
+        entry_id = delivery_tag
     step = bisect(priority_steps, _priority(properties)) - 1
-    return Entry(entry_id, due, dumps(message, separators=(",", ":")).encode(), step)
+    payload = dumps(message, separators=(",", ":")).encode()
+    # It is looked for in whole payloads, so a short one, of another transport, might be found by chance.
+    token = delivery_tag if len(delivery_tag) >= TOKEN_LENGTH else ""
+    return Entry(entry_id, due, payload, step, publish_token=token)
 
 
 def is_unicode(name: str) -> bool:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import redis
 from kombu.transport.redis import PublishBatch
 
 from delayhub.engine import Entry
@@ -46,7 +47,11 @@ class _Entries:
 
     def execute(self) -> None:
         for queue, entries in self.entries.items():
-            self.channel.store(queue, entries)
+            try:
+                self.channel.store(queue, entries)
+            except (redis.ConnectionError, redis.TimeoutError):
+                # What the first try has stored, although its reply was lost, is not stored again.
+                self.channel.store(queue, entries)
         self.entries.clear()
         self.pipeline.execute()
 

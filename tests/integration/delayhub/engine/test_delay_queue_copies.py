@@ -71,3 +71,20 @@ def test_bulk_verbs_take_more_than_lua_can_unpack(queue: DelayQueue) -> None:
     assert queue.acknowledge(held) == 4500  # the others are not theirs any more
     assert sum(queue.cancel(names)) == 4500
     assert queue.client.exists(*queue.keys.every) == 0
+
+
+def test_a_publish_that_is_sent_again_is_found_beside_copies_of_its_id(queue: DelayQueue) -> None:
+    queue.schedule([Entry("same", LATER, b"first", publish_token="first")])
+    again = Entry("same", LATER, b"the second one", publish_token="second")
+
+    answers = [queue.schedule([entry])[0] for entry in (again, again, Entry("same", LATER, b"third"), again)]
+
+    assert [answer.outcome for answer in answers] == ["copied", "repeated", "copied", "repeated"]
+    assert queue.count() == Counts(3, 0, 0, 0)
+
+
+def test_a_publish_without_a_token_is_stored_each_time(queue: DelayQueue) -> None:
+    for _ in range(2):
+        queue.schedule([Entry("same", LATER, b"x")])
+
+    assert queue.count() == Counts(2, 0, 0, 0)

@@ -82,9 +82,11 @@ class Conservation(RuleBasedStateMachine):
     @rule(name=IDS, step=STEPS, later=st.booleans(), mode=st.sampled_from(Mode))
     def schedule(self, name: str, step: int, later: bool, mode: Mode) -> None:
         self.number += 1
-        payload = b"%d" % self.number
+        payload = b"<%d>" % self.number
 
-        (answer,) = self.queue.schedule([Entry(name, FAR if later else 0, payload, step)], mode=mode)
+        (answer,) = self.queue.schedule(
+            [Entry(name, FAR if later else 0, payload, step, publish_token=payload.decode())], mode=mode
+        )
 
         if name in self.model.entries:
             expected = {Mode.NEW: "copied", Mode.REPLACE: "replaced", Mode.IF_ABSENT: "exists"}[mode]
@@ -100,6 +102,16 @@ class Conservation(RuleBasedStateMachine):
         self._void(name)
         place = Place.WAITING if later else Place.READY
         self.model.entries[name] = Held(place, step, self.model.next_in_line(), payload)
+
+    @rule(data=st.data())
+    def publish_again(self, data: Any) -> None:
+        if not self.model.entries:
+            return
+        name = data.draw(st.sampled_from(sorted(self.model.entries)))
+        payload = self.model.entries[name].payload
+        again = Entry(name.partition("#")[0], payload=payload, publish_token=payload.decode())
+
+        assert self.queue.schedule([again])[0].outcome == "repeated"
 
     @rule(limit=st.integers(1, 4), lost=st.booleans())
     def claim(self, limit: int, lost: bool) -> None:

@@ -126,3 +126,14 @@ def test_a_mark_that_another_transport_set_stays() -> None:
     entry = to_entry(moved, priority_steps=STEPS, naive_zone=UTC)
 
     assert from_payload(entry.payload)["headers"]["redelivered"] is True
+
+
+def test_a_publish_is_known_by_its_delivery_tag_unless_that_could_be_found_by_chance() -> None:
+    made = message(id="t")
+    made["properties"]["delivery_tag"] = "0c5f6ee0-9c2f-4d3e-8a2b-5b9f4f3f7a11"
+
+    entry = to_entry(made, priority_steps=STEPS, naive_zone=UTC)
+
+    assert entry.publish_token == made["properties"]["delivery_tag"]
+    assert entry.publish_token.encode() in entry.payload
+    assert to_entry(message(id="t"), priority_steps=STEPS, naive_zone=UTC).publish_token == ""

@@ -1,0 +1,24 @@
+-- stored_already(q, id, token): whether the entry that has a taken id, or one of its newest copies, was stored by the
+-- publish with this token. Its reply was lost then, and the client sent it again.
+local function stored_already(q, id, token)
+  local drawn = tonumber(redis.call('HGET', q .. COPIES, 'n:' .. id) or 0)
+  for n = drawn, math.max(0, drawn - 100), -1 do
+    local stored = redis.call('HGET', q .. PAYLOAD, n == 0 and id or id .. '#' .. n)
+    if stored and string.find(stored, token, 1, true) then
+      return true
+    end
+  end
+  return false
+end
+
+-- copy_of(q, id, payload): stores one more entry of a taken id under the first free name, which it returns. Celery
+-- publishes one id twice and means both.
+local function copy_of(q, id, payload)
+  redis.call('HINCRBY', q .. COPIES, 'live:' .. id, 1)
+  while true do
+    local name = id .. '#' .. redis.call('HINCRBY', q .. COPIES, 'n:' .. id, 1)
+    if redis.call('HSETNX', q .. PAYLOAD, name, payload) == 1 then
+      return name
+    end
+  end
+end
