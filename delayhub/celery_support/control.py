@@ -23,7 +23,7 @@ from delayhub.engine.keys import directory
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import Unreadable, from_payload
 from delayhub.transport.hooks import hooks
-from delayhub.transport.kombu_migration import KombuBroker, KombuCounts
+from delayhub.transport.kombu_migration import KombuBroker, KombuCounts, take_lost_leases_back
 
 logger = get_logger(__name__)
 
@@ -179,6 +179,8 @@ class Control(CeleryControl):
         """
         with self._channel() as channel, self._stock(target) as other:
             names = list(queues) or self._queues(channel)
+            if not dry_run:
+                take_lost_leases_back(names, channel)
             before = Counts(*map(sum, zip(*(channel.count(name) for name in names), strict=True)))
             stock = KombuBroker(other.default_channel if other else channel)
             moved = 0 if dry_run else stock.take_back(names, channel)

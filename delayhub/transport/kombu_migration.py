@@ -104,9 +104,11 @@ class KombuBroker:
     def take_back(self, queues: Sequence[str], source: QueueChannel) -> int:
         """How many messages were moved here from a channel of ours: those that wait or are ready, in their order.
 
-        Stop our workers and producers before. What is in workers' hands, dead, or unreadable stays. A message is
-        stored here first and then removed from the source; one that an interrupted run has stored is not stored again.
+        Stop our workers and producers before. What killed workers held is ready again once its lease has run out; what
+        is still leased, dead, or unreadable stays. A message is stored here first and then removed from the source; one
+        that an interrupted run has stored is not stored again.
         """
+        take_lost_leases_back(queues, source)
         return sum(self._take_back(queue, place, source) for queue in queues for place in (Place.READY, Place.WAITING))
 
     def _take_back(self, name: str, place: Place, source: QueueChannel) -> int:
@@ -148,6 +150,13 @@ class KombuBroker:
             stored = queue.payloads([entry.id for entry in entries])
             queue.schedule([entry for entry in entries if entry.payload not in stored[entry.id]])
             target.add_to_directory(name)
+
+
+def take_lost_leases_back(queues: Sequence[str], source: QueueChannel) -> None:
+    """Ends leases on messages of ours that ran out. Claims do that, but no worker claims while messages move back."""
+    for name in queues:
+        while sum(source.queue(name).reap(limit=BATCH)):
+            pass
 
 
 def entry_of(raw: bytes, target: QueueChannel) -> Entry:

@@ -15,6 +15,7 @@ from delayhub.engine import Counts, DelayQueue, Entry
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import kombu_migration as stock_queue
 from tests.consuming import take_all
+from tests.waiting import wait_until
 
 
 def taken_by_stock(url: str, **options: Any) -> list[Any]:
@@ -103,3 +104,14 @@ def test_tasks_go_to_another_server_under_the_same_prefix(app: Celery, queue: De
         (message,) = taken_by_stock(other.url, global_keyprefix="shop:")
 
     assert message.payload[0] == ["order-1"]
+
+
+def test_what_a_killed_worker_held_is_moved_once_its_lease_has_run_out(app: Celery, queue: DelayQueue) -> None:
+    for _ in range(2):
+        app.tasks["shop.close"].delay("held")
+    queue.claim(2, lease_ms=200)
+
+    assert app.control.export_redis(dry_run=True) == Exported(0, 0, 0, 2, 0)
+    wait_until(lambda: app.control.export_redis().moved, otherwise="what its worker held")
+
+    assert queue.count() == Counts(0, 0, 0, 0)

@@ -105,6 +105,21 @@ def test_a_message_that_was_delivered_before_goes_back_with_that_mark(old: Any, 
     assert old.default_channel.basic_get("q", no_ack=True).delivery_info["redelivered"] is True
 
 
+def test_what_a_killed_worker_held_goes_back_after_its_lease(
+    old: Any, ours: Channel, stored: Stored
+) -> None:
+    for number in range(3):
+        Producer(ours).publish(number, routing_key="q", headers={"id": f"t{number}", "task": "t"})
+    stored("q").claim(1, lease_ms=60_000)
+    stored("q").claim(2, lease_ms=0)
+
+    assert KombuBroker(old.default_channel).take_back(["q"], ours) == 2
+
+    assert stored("q").count() == Counts(0, 0, 1, 0)
+    back = [old.default_channel.basic_get("q", no_ack=True) for _ in range(2)]
+    assert [(message.payload, message.delivery_info["redelivered"]) for message in back] == [(1, True), (2, True)]
+
+
 def test_what_is_unreadable_stays_and_holds_up_nothing(old: Any, ours: Channel, stored: Stored) -> None:
     stored("q").schedule([Entry("broken", payload=b"?")])
     Producer(ours).publish("good", routing_key="q")
