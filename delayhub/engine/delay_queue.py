@@ -115,7 +115,7 @@ class DelayQueue:
         return Lease(self.lane, self.name, entry_id, token)
 
     def acknowledge(self, leases: Sequence[Lease]) -> int:
-        """How many of the leases still held; their entries are gone for good."""
+        """How many entries are gone for good: those whose leases still held, or ran out while the holder worked."""
         return sum(self._run("acknowledge", flat) for flat in flat_leases(leases))
 
     def release(self, leases: Sequence[Lease], *, delay_ms: int = 0, delivered: bool = False) -> int:

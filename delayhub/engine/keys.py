@@ -19,6 +19,7 @@ QUEUE_PARTS = {
     "REASON": ":reason",
     "PAYLOAD": ":payload",
     "STRIKES": ":strikes",
+    "LOST": ":lost",
     "COPIES": ":copies",
     "REVOKED": ":revoked",
     "GATE": ":gate",
@@ -170,6 +171,11 @@ class QueueKeys:
     def strikes(self) -> str:
         """HASH: id → leases that ran out; 0 where only its worker gave it back. None until it was delivered once."""
         return self.base + QUEUE_PARTS["STRIKES"]
+
+    @cached_property
+    def lost(self) -> str:
+        """HASH: id → token of the first lease that ran out. Who held it or a later one may still end the message."""
+        return self.base + QUEUE_PARTS["LOST"]
 
     @cached_property
     def copies(self) -> str:

@@ -1,7 +1,7 @@
--- Ends leases and removes their entries. An entry that another consumer holds by now is not touched.
+-- Ends leases and removes their entries; also those whose lease ran out meanwhile, since their work is done.
 -- KEYS: queue
 -- ARGV: for each lease: id, token
--- Returns: how many leases still held
+-- Returns: how many entries were removed
 -- Complexity: O(log n) a lease
--- Uses: forget, owned, acknowledge
+-- Uses: forget, lift, owned, acknowledge
 return acknowledge(KEYS[1], 1, #ARGV / 2)

@@ -7,7 +7,7 @@
 --   acknowledged, then a list for each queue that gave something: its number, token, {id, payload, …},
 --   {id, strikes, …} of those that were delivered before, revoked ids
 -- Complexity: O(log n) an entry claimed, promoted, reaped or acknowledged
--- Uses: now, ring, allow_writes_when_full, forget, owned, acknowledge, reap, promote, suspect, take, extras, alarm
+-- Uses: now, ring, allow_writes_when_full, forget, lift, owned, acknowledge, reap, promote, suspect, take, extras, alarm
 local consumer, lease, limit, max_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local max_strikes = tonumber(ARGV[5])
 local queues, claimed, acknowledged, at = #KEYS / 2, {}, 0, 6

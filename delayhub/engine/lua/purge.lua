@@ -18,18 +18,19 @@ local kept = redis.call('ZRANGE', q .. LEASED, 0, -1)
 for _, id in ipairs(redis.call('ZRANGE', q .. DEAD, 0, -1)) do
   kept[#kept + 1] = id
 end
-local payloads, strikes = {}, {}
-for i, id in ipairs(kept) do
-  payloads[i] = redis.call('HGET', q .. PAYLOAD, id)
-  strikes[i] = redis.call('HGET', q .. STRIKES, id)
-end
-redis.call('UNLINK', q .. PAYLOAD, q .. STRIKES, q .. COPIES)
-for i, id in ipairs(kept) do
-  if payloads[i] then
-    redis.call('HSET', q .. PAYLOAD, id, payloads[i])
+local values = {}
+for _, part in ipairs({PAYLOAD, STRIKES, LOST}) do
+  values[part] = {}
+  for i, id in ipairs(kept) do
+    values[part][i] = redis.call('HGET', q .. part, id)
   end
-  if strikes[i] then
-    redis.call('HSET', q .. STRIKES, id, strikes[i])
+end
+redis.call('UNLINK', q .. PAYLOAD, q .. STRIKES, q .. LOST, q .. COPIES)
+for i, id in ipairs(kept) do
+  for part, of_part in pairs(values) do
+    if of_part[i] then
+      redis.call('HSET', q .. part, id, of_part[i])
+    end
   end
   -- Count the copies that are kept, so that a later revoke finds them.
   local base, number = string.match(id, '^(.*)#(%d+)$')

@@ -14,6 +14,7 @@ for _, id in ipairs(ids) do
   if redis.call('ZREM', q .. DEAD, id) == 1 then
     redis.call('HDEL', q .. REASON, id)
     redis.call('HDEL', q .. STRIKES, id)
+    redis.call('HDEL', q .. LOST, id)
     put_ready(q, 0, id)
     revived = revived + 1
   end

@@ -24,6 +24,7 @@ for i = 2, #ARGV, 5 do
       lift(q, id, true)
       redis.call('HSET', q .. PAYLOAD, id, payload)
       redis.call('HDEL', q .. STRIKES, id)
+      redis.call('HDEL', q .. LOST, id)
       outcome = 2
     else
       outcome = 0

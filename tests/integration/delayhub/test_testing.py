@@ -36,7 +36,7 @@ def test_a_lease_runs_out(redis_client: redis.Redis, clock: MovableClock) -> Non
     clock.advance(days=1)
 
     assert queue.reap() == (1, 0)
-    assert queue.acknowledge([queue.lease(held.id, held.token)]) == 0
+    assert queue.extend([queue.lease(held.id, held.token)]) == set()
 
 
 def test_timers_fire_and_shut_gates_open(redis_client: redis.Redis, clock: MovableClock) -> None:

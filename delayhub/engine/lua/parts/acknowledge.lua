@@ -1,4 +1,7 @@
--- acknowledge(q, first, count): ends the leases that still hold, and their entries with them. Returns how many.
+-- acknowledge(q, first, count): of `count` (id, token) pairs in ARGV from `first` on, ends the leases that still hold, and
+-- their entries with them. Returns how many.
+-- A holder whose lease ran out ends its entry too, wherever that is by now: its work is done. Tokens only grow, and what
+-- is kept of a lost lease goes with the entry, so a token that is not older belongs to this entry and to none before it.
 local function acknowledge(q, first, count)
   local ids = owned(q, first, count)
   if #ids > 0 then
@@ -6,5 +9,16 @@ local function acknowledge(q, first, count)
     redis.call('HDEL', q .. HOLDER, unpack(ids))
     forget(q, ids)
   end
-  return #ids
+  local ended = #ids
+  if ended < count and redis.call('EXISTS', q .. LOST) == 1 then
+    for i = first, first + 2 * count - 2, 2 do
+      local lost = redis.call('HGET', q .. LOST, ARGV[i])
+      if lost and tonumber(ARGV[i + 1]) >= tonumber(lost) then
+        lift(q, ARGV[i], true)
+        forget(q, {ARGV[i]})
+        ended = ended + 1
+      end
+    end
+  end
+  return ended
 end

@@ -3,6 +3,7 @@ local function forget(q, ids)
   redis.call('HDEL', q .. PAYLOAD, unpack(ids))
   if redis.call('EXISTS', q .. STRIKES) == 1 then
     redis.call('HDEL', q .. STRIKES, unpack(ids))
+    redis.call('HDEL', q .. LOST, unpack(ids)) -- a lost lease is a strike
   end
   if redis.call('EXISTS', q .. COPIES) == 1 then
     for _, id in ipairs(ids) do

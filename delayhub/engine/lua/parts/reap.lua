@@ -1,11 +1,15 @@
 -- reap(q, limit, max_strikes, why): ends leases that ran out. Each costs a strike: the entry goes back to its place in
--- line, or at max_strikes to the dead, for the reason `why`. Returns how many went back and how many died.
+-- line, or at max_strikes to the dead, for the reason `why`. Returns how many went back and how many died. The token of
+-- the first lease that was lost is kept, by which its holder may end the message after all.
 local function reap(q, limit, max_strikes, why)
   local returned, died = 0, 0
   local ids = redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit)
   for _, id in ipairs(ids) do
-    local step, score = string.match(redis.call('HGET', q .. HOLDER, id) or '', '^%d+:(%d+):(%d+)$')
+    local token, step, score = string.match(redis.call('HGET', q .. HOLDER, id) or '', '^(%d+):(%d+):(%d+)$')
     local strikes = redis.call('HINCRBY', q .. STRIKES, id, 1)
+    if token then
+      redis.call('HSETNX', q .. LOST, id, token)
+    end
     redis.call('ZREM', q .. LEASED, id)
     redis.call('HDEL', q .. HOLDER, id)
     if strikes >= max_strikes then

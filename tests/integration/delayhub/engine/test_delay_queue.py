@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from delayhub.clock import MAX_DELAY_MS
-from delayhub.engine import Claim, Counts, DelayQueue, EngineOptions, Entry, Lease, Mode
+from delayhub.engine import Claim, Counts, DelayQueue, EngineOptions, Entry, Lease, Mode, Place
 from tests.fixture_types import Now, Until
 
 
@@ -158,10 +158,74 @@ def test_a_lease_that_ran_out_costs_a_strike_and_the_old_token_is_void(queue: De
     again = queue.claim(1)
 
     assert (again.entries[0].id, again.entries[0].strikes) == ("1", 1)
-    assert queue.acknowledge(leases(queue, lost)) == 0
     assert queue.release(leases(queue, lost)) == 0
     assert queue.extend(leases(queue, lost)) == set()
+    assert queue.bury(leases(queue, lost), reason="x") == 0
     assert queue.acknowledge(leases(queue, again)) == 1
+
+
+def lose(queue: DelayQueue, place: Place) -> list[Lease]:
+    """The lease that a consumer lost on the only message of a queue, which is in that place by now."""
+    queue.schedule([Entry("1")])
+    lost = leases(queue, queue.claim(lease_ms=0))
+    queue.reap()
+    if place is Place.WAITING:
+        queue.reschedule(["1"], due_ms=4_000_000_000_000)
+    elif place is not Place.READY:
+        held = leases(queue, queue.claim(1))
+        if place is Place.DEAD:
+            queue.bury(held, reason="x")
+    assert len(queue.list(place)) == 1
+    return lost
+
+
+@pytest.mark.parametrize("place", list(Place))
+def test_who_lost_its_lease_ends_the_message_all_the_same_when_its_work_is_done(
+    place: Place, queue: DelayQueue
+) -> None:
+    lost = lose(queue, place)
+
+    assert queue.acknowledge(lost) == 1
+
+    assert queue.count() == Counts(0, 0, 0, 0)
+    assert queue.client.exists(*queue.keys.every) == 0
+    assert queue.acknowledge(lost) == 0, "sent twice, it does no harm"
+
+
+def test_of_two_who_lost_their_leases_each_may_end_the_message(queue: DelayQueue) -> None:
+    queue.schedule([Entry("1"), Entry("2")])
+    first = leases(queue, queue.claim(lease_ms=0))
+    second = leases(queue, queue.claim(lease_ms=0))
+    queue.reap()
+
+    assert queue.acknowledge([first[0], second[1]]) == 2
+    assert queue.count() == Counts(0, 0, 0, 0)
+
+
+def test_who_lost_its_lease_does_not_end_a_later_message_of_the_same_id(queue: DelayQueue) -> None:
+    lost = lose(queue, Place.READY)
+    queue.acknowledge(leases(queue, queue.claim()))
+    queue.schedule([Entry("1")])
+    queue.claim(lease_ms=0)
+    queue.reap()
+
+    assert queue.acknowledge(lost) == 0
+    assert queue.count() == Counts(0, 1, 0, 0)
+
+
+def test_a_message_that_was_redriven_is_not_ended_by_who_lost_it_before(queue: DelayQueue) -> None:
+    lost = lose(queue, Place.DEAD)
+    queue.redrive()
+
+    assert queue.acknowledge(lost) == 0
+    assert queue.count() == Counts(0, 1, 0, 0)
+
+
+def test_a_purge_leaves_what_ends_a_message_that_it_keeps(queue: DelayQueue) -> None:
+    lost = lose(queue, Place.LEASED)
+    queue.purge()
+
+    assert queue.acknowledge(lost) == 1
 
 
 def test_extend_puts_off_the_end_and_keeps_the_token(queue: DelayQueue) -> None:

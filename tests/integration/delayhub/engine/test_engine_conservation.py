@@ -39,6 +39,7 @@ class Held:
     strikes: int = 0
     redelivered: bool = False
     token: int = 0
+    lost: int = 0
     expired: bool = False
 
 
@@ -61,12 +62,16 @@ class Model:
         if number and not any(found.startswith(f"{base}#") for found in self.entries):
             self.drawn.pop(base, None)
 
-    def reap(self, max_strikes: int) -> None:
-        for held in self.entries.values():
+    def reap(self, max_strikes: int) -> list[Lease]:
+        lost = []
+        for name, held in self.entries.items():
             if held.place is Place.LEASED and held.expired:
                 held.strikes += 1
                 held.redelivered = True
+                held.lost = held.lost or held.token
                 held.place = Place.DEAD if held.strikes >= max_strikes else Place.READY
+                lost.append(Lease("q", "q", name, held.token))
+        return lost
 
 
 class Conservation(RuleBasedStateMachine):
@@ -115,7 +120,7 @@ class Conservation(RuleBasedStateMachine):
 
     @rule(limit=st.integers(1, 4), lost=st.booleans())
     def claim(self, limit: int, lost: bool) -> None:
-        self.model.reap(self.queue.options.max_strikes)
+        self.void += self.model.reap(self.queue.options.max_strikes)
         expected: list[str] = []
         ready = [
             (held.step, held.order, name) for name, held in self.model.entries.items() if held.place is Place.READY
@@ -147,15 +152,17 @@ class Conservation(RuleBasedStateMachine):
         ]
         if not held and not self.void:
             return
-        lease = data.draw(st.sampled_from(held + self.void[-3:]))
+        lease = data.draw(st.sampled_from(held + self.void[-5:]))
         valid = lease in held
         entry = self.model.entries.get(lease.id)
 
         match verb:
             case "acknowledge":
-                assert self.queue.acknowledge([lease]) == valid
-                if valid:
-                    self.void.append(lease)
+                # A holder that lost its lease ends its message too, but never a later one of the same id.
+                ends = valid or (entry is not None and 0 < entry.lost <= lease.token)
+                assert self.queue.acknowledge([lease]) == ends
+                if ends:
+                    self._void(lease.id)
                     self.model.forget(lease.id)
             case "release" | "delay":
                 delay_ms = 10**9 if verb == "delay" else 0
@@ -179,12 +186,13 @@ class Conservation(RuleBasedStateMachine):
                     self.void.append(lease)
                     entry.strikes += 1
                     entry.redelivered = True
+                    entry.lost = entry.lost or entry.token
                     dies = entry.strikes >= self.queue.options.max_strikes
                     entry.place = Place.DEAD if dies else Place.READY
 
     @rule()
     def reap(self) -> None:
-        self.model.reap(self.queue.options.max_strikes)
+        self.void += self.model.reap(self.queue.options.max_strikes)
         self.queue.reap()
 
     @rule(name=IDS)
@@ -222,7 +230,7 @@ class Conservation(RuleBasedStateMachine):
 
         if dead and held:
             held.place, held.step, held.strikes, held.order = Place.READY, 0, 0, self.model.next_in_line()
-            held.redelivered = False
+            held.redelivered, held.lost = False, 0
 
     @rule()
     def purge(self) -> None:
@@ -249,6 +257,8 @@ class Conservation(RuleBasedStateMachine):
         assert {name.decode() for name in self.queue.client.hkeys(self.queue.keys.holder)} == leased
         struck = {name.decode() for name in self.queue.client.hkeys(self.queue.keys.strikes)}
         assert struck == {name for name, held in self.model.entries.items() if held.redelivered}
+        lost = {name.decode(): int(token) for name, token in self.queue.client.hgetall(self.queue.keys.lost).items()}
+        assert lost == {name: held.lost for name, held in self.model.entries.items() if held.lost}
 
     def _in(self, *places: Place) -> list[tuple[str, Held]]:
         return [(name, held) for name, held in self.model.entries.items() if held.place in places]

@@ -105,9 +105,7 @@ def test_a_message_that_was_delivered_before_goes_back_with_that_mark(old: Any, 
     assert old.default_channel.basic_get("q", no_ack=True).delivery_info["redelivered"] is True
 
 
-def test_what_a_killed_worker_held_goes_back_after_its_lease(
-    old: Any, ours: Channel, stored: Stored
-) -> None:
+def test_what_a_killed_worker_held_goes_back_after_its_lease(old: Any, ours: Channel, stored: Stored) -> None:
     for number in range(3):
         Producer(ours).publish(number, routing_key="q", headers={"id": f"t{number}", "task": "t"})
     stored("q").claim(1, lease_ms=60_000)
