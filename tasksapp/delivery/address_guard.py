@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
+from tasksapp.delivery.dialled_socket import DialledSocket
+
 Network = IPv4Network | IPv6Network
 
 #: IANA's special-purpose addresses, multicast and reserved space; and 168.63.129.16, which looks public, but is the
@@ -76,7 +78,7 @@ class AddressGuard:
         """A socket for one answer of ``getaddrinfo``, to be connected to that address. Raises AddressRefused."""
         family, kind, protocol, _, address = address_info
         self.check(str(address[0]), scope=int(str(address[3])) if family == socket.AF_INET6 else 0)
-        made = socket.socket(family, kind, protocol)
+        made = DialledSocket(family, kind, protocol)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return made
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
+import uvloop
 
 from tasksapp.delivery.outcomes import CallbackResult, Delivered
 from tests.callbacks import callback
@@ -122,3 +128,40 @@ def test_a_callback_that_may_be_sent_once_never_meets_a_kept_connection() -> Non
     asyncio.run(run())
 
     assert connections == 2
+
+
+@contextmanager
+def resetting() -> Iterator[int]:
+    """A receiver that resets each connection as soon as something comes, from a thread of its own; its port."""
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.close()
+
+    with socket.create_server(("127.0.0.1", 0), backlog=500) as server:
+        threading.Thread(target=accept, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_receiver_that_resets_connections_closes_none_of_another() -> None:
+    """uvloop and the socket object both closed the descriptor, the latter when it belonged to somebody else."""
+
+    async def run() -> list[CallbackResult]:
+        no_content = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
+        innocent: list[CallbackResult] = []
+        with resetting() as hostile_port:
+            async with listening(answering(no_content)) as port, sending() as sender:
+                for _ in range(60):
+                    attack = [sender.send(callback(f"https://127.0.0.1:{hostile_port}/")) for _ in range(10)]
+                    beside = [sender.send(callback(f"http://127.0.0.1:{port}/")) for _ in range(10)]
+                    innocent += (await asyncio.gather(*attack, *beside))[10:]
+        return innocent
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        results = runner.run(run())
+
+    assert {result.outcome for result in results} == {Delivered()}
