@@ -1,36 +1,109 @@
-"""aiohttp's protocol, with a bound on what a receiver can make the event loop parse in one turn."""
+"""aiohttp's protocol, with bounds on what receivers can make the event loop parse: in one turn, and for one answer."""
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
+from aiohttp import ClientPayloadError
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
+
+from tasksapp.delivery.parsing_turns import ParsingTurns
 
 #: How much is parsed before the answers in it are counted. A read may bring 256 KB, which hold 14 000 answers of 18
 #: bytes: parsing them took 125 ms, during which no other callback of the process went on. Here it is at most 2 ms.
 SLICE_BYTES = 4_096
 #: Parsed answers that may wait to be read; a request has one, and seldom an interim answer before it.
 MAX_UNREAD_ANSWERS = 100
+#: What one answer may have beside four times the body that is read of it. Without a bound, a receiver can send what is
+#: parsed and never ends, such as empty lines before the answer or a chunk's extensions, until the timeout: ten such
+#: callbacks at once took all the time of the event loop.
+MAX_ANSWER_BYTES = 1_048_576
 
 
 class AnswerProtocol(ResponseHandler):
-    """Parses what a receiver sends; closes the connection once more than 100 answers wait to be read."""
+    """Parses what a receiver sends, in slices and within the turns of the loop.
+
+    Closes the connection once more than 100 answers wait to be read, or one has more than ``MAX_ANSWER_BYTES``.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, turns: ParsingTurns) -> None:
+        super().__init__(loop)
+        self._turns = turns
+        #: What was read and not parsed yet, and where it goes on.
+        self._rest, self._offset = b"", 0
+        self._bytes_left = MAX_ANSWER_BYTES
+
+    def set_response_params(self, **options: Any) -> None:
+        """Prepares for the answer to the next request; called by the connection."""
+        self._bytes_left = MAX_ANSWER_BYTES + 4 * int(options["read_bufsize"])
+        super().set_response_params(**options)
+
+    @property
+    def should_close(self) -> bool:
+        """Whether the connection cannot be used again."""
+        return bool(self._rest) or super().should_close
 
     def data_received(self, data: bytes) -> None:
-        """Parses the data; called by the event loop."""
-        start = 0
+        """Parses the data, what the turn has no time for in later turns; called by the event loop."""
+        self._bytes_left -= len(data)
+        if not data:
+            # aiohttp's way to let a paused parser go on.
+            super().data_received(data)
+        elif self._bytes_left < 0:
+            self._refuse("the answer is too long")
+        elif self._rest:
+            # Reading is paused meanwhile, but aiohttp resumes it when a body was read.
+            self._rest, self._offset = self._rest[self._offset :] + data, 0
+            self._pause()
+        elif len(data) <= SLICE_BYTES and self._turns.has_time():
+            super().data_received(data)
+            self._floods()
+        else:
+            self._rest, self._offset = data, 0
+            while self._rest and self._turns.has_time():
+                self.parse_slice()
+            if self._rest:
+                self._pause()
+                self._turns.wait(self)
+
+    def parse_slice(self) -> bool:
+        """Parses a part of what waits; whether something still waits."""
+        if self._exception is not None or self.transport is None or self.transport.is_closing():
+            self._rest = b""
+            return False
         # A body that is read slowly pauses the parser, which then keeps the rest for itself.
-        while len(data) - start > SLICE_BYTES and not self._reading_paused:
-            super().data_received(data[start : start + SLICE_BYTES])
-            start += SLICE_BYTES
-            if self._exception is not None or self._floods():
-                return
-        super().data_received(data[start:] if start else data)
-        self._floods()
+        end = len(self._rest) if self._reading_paused else self._offset + SLICE_BYTES
+        part = self._rest[self._offset : end]
+        self._offset = end
+        if end >= len(self._rest):
+            self._rest = b""
+        super().data_received(part)
+        if self._floods():
+            self._rest = b""
+        return bool(self._rest)
+
+    def resume(self) -> None:
+        """Reads on, after all that waited was parsed."""
+        if self.transport is not None and not self._reading_paused and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def _pause(self) -> None:
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.pause_reading()
 
     def _floods(self) -> bool:
         if len(self._buffer) <= MAX_UNREAD_ANSWERS:
             return False
+        self._refuse(f"more than {MAX_UNREAD_ANSWERS} answers to one request")
+        return True
+
+    def _refuse(self, message: str) -> None:
+        self._rest = b""
         if self.transport is not None:
             self.transport.close()
-        self.set_exception(HttpProcessingError(message=f"more than {MAX_UNREAD_ANSWERS} answers to one request"))
-        return True
+        if self._payload is not None and not self._payload.is_eof():
+            self._payload.set_exception(ClientPayloadError(message))
+        if self._exception is None:
+            self.set_exception(HttpProcessingError(message=message))

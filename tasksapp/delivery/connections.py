@@ -8,6 +8,7 @@ bodies, which a callback must not have.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextvars import ContextVar
 from enum import Enum
 from functools import partial
@@ -21,6 +22,7 @@ from multidict import CIMultiDictProxy
 
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.answer_protocol import AnswerProtocol
+from tasksapp.delivery.parsing_turns import ParsingTurns
 from tasksapp.delivery.route import Route
 
 logger = logging.getLogger(__name__)
@@ -153,8 +155,8 @@ class _Connector(aiohttp.TCPConnector):
     def __init__(self, guard: AddressGuard, **options: Any) -> None:
         super().__init__(socket_factory=guard.make_socket, **options)
         self._guard = guard
-        protocol: type[ResponseHandler] = AnswerProtocol
-        self._factory = partial(protocol, loop=self._loop)
+        make: Callable[..., ResponseHandler] = AnswerProtocol
+        self._factory = partial(make, loop=self._loop, turns=ParsingTurns(self._loop))
 
     async def _create_connection(self, *args: Any, **options: Any) -> Any:
         connection_state.set(ConnectionState.CONNECTING)

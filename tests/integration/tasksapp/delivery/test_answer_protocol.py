@@ -12,8 +12,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from tasksapp.delivery.answer_protocol import AnswerProtocol
 from tasksapp.delivery.connections import MAX_INTERIM_ANSWERS
 from tasksapp.delivery.outcomes import CallbackResult, Delivered
+from tasksapp.delivery.parsing_turns import TURN_SECONDS, ParsingTurns
 from tasksapp.delivery.sender import Sender
 from tests.callbacks import callback
 from tests.integration.tasksapp.delivery.raw_receiver import (
@@ -25,6 +27,7 @@ from tests.integration.tasksapp.delivery.raw_receiver import (
     read_request,
     sending,
 )
+from tests.standing_clock import StandingClock
 
 INTERIM = b"HTTP/1.1 103 Early Hints\r\n\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -100,6 +103,7 @@ async def longest_turn(ended: asyncio.Event) -> float:
         pytest.param(CHUNKED, b"1\r\na\r\n", id="chunks of one byte"),
         pytest.param(CHUNKED + b"0\r\n", b"a:b\r\n", id="trailers"),
         pytest.param(CHUNKED + b"1;", b"a=b;", id="extensions of a chunk"),
+        pytest.param(CHUNKED, b"0", id="the length of a chunk"),
         pytest.param(b"", b"\r\n", id="empty lines"),
     ],
 )
@@ -134,6 +138,60 @@ def test_what_one_receiver_pours_delays_no_callback_of_another(head: bytes, unit
 
     assert [result.outcome for result in results] == [Delivered()] * 30
     assert turn < MOST_LATE_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("head", "unit"),
+    [
+        pytest.param(CHUNKED + b"1;", b"a=b;", id="extensions of a chunk"),
+        pytest.param(CHUNKED, b"0", id="the length of a chunk"),
+        pytest.param(b"", b"\r\n", id="empty lines"),
+    ],
+)
+def test_an_answer_that_is_parsed_and_never_ends_is_a_failed_attempt(head: bytes, unit: bytes) -> None:
+    result = outcome_of(pouring(head, unit), timeout_seconds=20.0)
+
+    assert failed(result).reason.endswith("the answer is too long")
+
+
+class Transport(asyncio.Transport):
+    """Notes whether it is read from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_read = True
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
+
+    def is_closing(self) -> bool:
+        return False
+
+
+def test_what_a_turn_has_no_time_for_is_parsed_in_the_next_one() -> None:
+    async def run() -> None:
+        loop, clock, transport = asyncio.get_running_loop(), StandingClock(), Transport()
+        turns = ParsingTurns(loop, clock=clock)
+        protocol = AnswerProtocol(loop, turns=turns)
+        protocol.connection_made(transport)
+        protocol.set_response_params(read_bufsize=4_096)
+        turns.has_time()
+        clock.seconds += TURN_SECONDS  # as if another connection had used it
+
+        protocol.data_received(b"HTTP/1.1 204 No Content\r\n")
+        protocol.data_received(b"\r\n")
+
+        assert not protocol._buffer
+        assert (protocol.should_close, transport.is_read) == (True, False)
+        await asyncio.sleep(0)
+        message, _ = await protocol.read()
+        assert message.code == 204
+        assert (protocol.should_close, transport.is_read) == (False, True)
+
+    asyncio.run(run())
 
 
 def test_as_many_interim_answers_as_may_come_are_passed_over() -> None:
