@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import errno
 import socket
-import unicodedata
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from urllib.parse import urlsplit
 
 from tasksapp.delivery.dialled_socket import DialledSocket
+from tasksapp.delivery.request_url import BadUrl, is_address, request_url
 
 Network = IPv4Network | IPv6Network
 
@@ -104,27 +103,17 @@ class AddressGuard:
     def complaint(self, url: str) -> str | None:
         """What is wrong with a callback URL, as far as can be said without DNS; None where nothing is."""
         try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
-        except ValueError as error:
-            return f"This is not a URL: {error}."
-        if parts.scheme not in ("http", "https"):
-            return "The URL must begin with http:// or https://."
-        if not host:
-            return "The URL must name a host."
-        if parts.username is not None or parts.password is not None:
-            return "Credentials do not belong in the URL; use the authorization fields."
-        if port == 0 or any(ord(character) <= 0x20 or ord(character) == 0x7F for character in url):
-            return "This is not a URL."
+            host = request_url(url).raw_host or ""
+        except BadUrl as error:
+            return str(error)
         return self._host_complaint(host)
 
     def _host_complaint(self, host: str) -> str | None:
-        # As a resolver would read it: full-width digits, 0x7f.1 and 2130706433 are addresses too.
-        plain = unicodedata.normalize("NFKC", host).rstrip(".").lower()
+        plain = host.rstrip(".").lower()
         if plain == "localhost" or plain.endswith(".localhost"):
             plain = "127.0.0.1"
         try:
-            self.check(_literal(plain) or "8.8.8.8")
+            self.check(plain if is_address(plain) else "8.8.8.8")
         except AddressRefused:
             return f"Callbacks may not go to {host}: it is not a public address."
         return None
@@ -137,15 +126,3 @@ class AddressGuard:
                 embedded = IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
                 return any(embedded in allowed for allowed in self._allowed) or self._is_public(embedded)
         return address in _PUBLIC_V6 and not any(address in network for network in _DENIED_V6)
-
-
-def _literal(host: str) -> str | None:
-    """The address that a host is; None for a name."""
-    try:
-        return str(ip_address(host))
-    except ValueError:
-        pass
-    try:
-        return socket.inet_ntoa(socket.inet_aton(host))
-    except OSError:
-        return None

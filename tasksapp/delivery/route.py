@@ -12,15 +12,20 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from tasksapp.delivery.callback import Target
+from tasksapp.delivery.request_url import BadUrl, request_url
 
 #: What would end a header's line, or the header section.
 _BREAKS = re.compile(r"[\x00\r\n]")
 
 
+class BadHeader(ValueError):
+    """A header that cannot be sent: its name or value would end its line."""
+
+
 class Route(aiohttp.ClientRequest):
     """The URL, connection key and headers that all callbacks of a target share. It is never sent itself.
 
-    Made inside the loop, once for each target. Raises aiohttp.InvalidURL where the URL is not valid, ValueError where a
+    Made inside the loop, once for each target. Raises aiohttp.InvalidURL where the URL is not valid, BadHeader where a
     header holds a line break.
 
     Args:
@@ -51,18 +56,15 @@ class Route(aiohttp.ClientRequest):
 
 
 def header_lines(headers: Mapping[str, str]) -> str:
-    """Headers as they are sent. Raises ValueError where one holds a line break."""
+    """Headers as they are sent. Raises BadHeader where one holds a line break."""
     for name, value in headers.items():
         if _BREAKS.search(name) or _BREAKS.search(value):
-            raise ValueError(f"a header may not hold a line break: {name!r}")
+            raise BadHeader(f"a header may not hold a line break: {name!r}")
     return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
 
 def _url(text: str) -> URL:
     try:
-        url = URL(text)
-    except ValueError as error:
+        return request_url(text)
+    except BadUrl as error:
         raise aiohttp.InvalidURL(text) from error
-    if url.scheme not in ("http", "https"):
-        raise aiohttp.InvalidURL(text)
-    return url

@@ -15,7 +15,7 @@ from tasksapp.delivery.answers import judge
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.connections import Answer, Connections, ConnectionState, connection_state
 from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, GiveUp, Response, Retry, Returned
-from tasksapp.delivery.route import Route, header_lines
+from tasksapp.delivery.route import BadHeader, Route, header_lines
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Sender:
             duration_ms = self._ms_since(began)
             outcome = judge(target, answer.status_code, answer.headers, now_ms=started_ms + duration_ms)
             response = _response(answer)
-        except BadSecret as error:
+        except (BadSecret, BadHeader) as error:
             return CallbackResult(callback, Returned(f"system: {error}", after_seconds=60, is_fault=True))
         except Exception as error:
             duration_ms = self._ms_since(began)
