@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from tasksapp.admin.fragments import badge, jobs_link
 from tasksapp.admin.lookups import OnlyNamedLookups
 from tasksapp.biz_types import verbs
-from tasksapp.biz_types.validation import complaints, secret_complaint
+from tasksapp.biz_types.validation import auth_complaint, complaints, must_type_credentials, secret_complaint
 from tasksapp.models import UNTIL_RESUMED, BizType, Status
 from tasksapp.stats.counts import with_counts
 
@@ -34,6 +34,9 @@ class BizTypeForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no arg
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text=f"whsec_ and base64. {UNCHANGED} For a day after a change, callbacks are signed with both.",
     )
+
+    #: Whether the stored credentials may not be sent any more, to where the biz type leads now.
+    _forgets_credentials = False
 
     class Meta:
         model = BizType
@@ -60,14 +63,26 @@ class BizTypeForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no arg
             candidate = BizType(**{name: cleaned[name] for name in cleaned if name in _COLUMNS})
             for field, message in complaints(candidate).items():
                 self.add_error(field, message)
+            if (unfit := self._auth_complaint(candidate, typed=cleaned["auth_secret"])) is not None:
+                self.add_error("auth_secret", unfit)
         return cleaned
 
     def save(self, commit: bool = True) -> BizType:
         """The biz type with the new credentials, if any were given; ``save_model`` rotates the signing secret."""
         if secret := self.cleaned_data["auth_secret"]:
             self.instance.auth_secret = secret
+        elif self._forgets_credentials:
+            self.instance.auth_secret = ""
         saved: BizType = super().save(commit)
         return saved
+
+    def _auth_complaint(self, candidate: BizType, *, typed: str) -> str | None:
+        """What is wrong with the credentials, typed now or stored before."""
+        before: BizType = self.instance
+        self._forgets_credentials = must_type_credentials(before, candidate) is not None
+        if typed or not before.auth_secret_sealed:
+            return auth_complaint(candidate.auth, typed)
+        return None if candidate.auth == BizType.Auth.NONE else must_type_credentials(before, candidate)
 
 
 _COLUMNS = {field.name for field in BizType._meta.fields}

@@ -9,19 +9,29 @@ from typing import Any
 from delayhub.webhooks.signature import key_of
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
+from tasksapp.delivery.request_url import BadUrl, request_url
 from tasksapp.models import BizType
 
 _HEADER_NAME = re.compile(r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
 #: Headers that belong to the connection or to the delivery.
 RESERVED_HEADERS = frozenset(
     {
-        "connection", "content-encoding", "content-length", "content-type", "cookie", "expect", "host", "keep-alive",
-        "proxy-authenticate", "proxy-authorization", "te", "traceparent", "trailer", "transfer-encoding", "upgrade",
+        "connection", "content-encoding", "content-length", "content-type", "expect", "host", "keep-alive",
+        "proxy-authenticate", "te", "traceparent", "trailer", "transfer-encoding", "upgrade",
     }
 )  # fmt: skip
+#: Headers that hold credentials. The others are stored and shown as they are.
+CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 RESERVED_PREFIXES = ("webhook-", "delayhub-")
 #: The longest wait between two attempts is a year; a job lives, and is kept, for at most ten.
 LONGEST_BACKOFF_SECONDS, LONGEST_AGE = 31_536_000, timedelta(days=3_652)
+#: Status codes that can be permanent failures: 1xx is never the answer, and 2xx is a success.
+FAILURE_CODES = range(300, 600)
+#: The highest rate, in jobs a second; far above what one Redis takes.
+HIGHEST_RATE = 1_000_000
+#: A token as RFC 6750 has it in a header: letters, digits and signs, no blank.
+_TOKEN = re.compile(r"\A[\x21-\x7e]+\Z")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def complaints(biz_type: BizType) -> dict[str, str]:
@@ -36,8 +46,12 @@ def complaints(biz_type: BizType) -> dict[str, str]:
     if (message := _about_backoff_list(biz_type)) is not None:
         found["backoff_list"] = message
     codes = biz_type.permanent_status_codes
-    if not isinstance(codes, list) or not all(_is_whole(code) and 100 <= code <= 599 for code in codes):
-        found["permanent_status_codes"] = "This must be a list of HTTP status codes, such as [400, 404]."
+    if not isinstance(codes, list) or not all(_is_whole(code) and code in FAILURE_CODES for code in codes):
+        found["permanent_status_codes"] = "This must be a list of HTTP status codes from 300 to 599, such as [404]."
+    for name in ("insert_rate", "delivery_rate"):
+        rate = getattr(biz_type, name)
+        if rate is not None and not 0 < rate <= HIGHEST_RATE:
+            found[name] = f"This must be a number of jobs a second, at most {HIGHEST_RATE:_}."
     if biz_type.backoff_max_seconds < biz_type.backoff_min_seconds:
         found["backoff_max_seconds"] = "This may not be less than the shortest backoff."
     elif biz_type.backoff_max_seconds > LONGEST_BACKOFF_SECONDS:
@@ -61,6 +75,44 @@ def secret_complaint(secret: str) -> str | None:
     return None
 
 
+def auth_complaint(auth: str, secret: str) -> str | None:
+    """Why callbacks cannot be authorized with those credentials; None where they can be.
+
+    Args:
+        auth: how: a value of ``BizType.Auth``.
+        secret: the credentials; '' for none.
+    """
+    if auth == BizType.Auth.NONE:
+        return None
+    if not secret:
+        return "Type the credentials, or choose 'none'."
+    if auth == BizType.Auth.BEARER and not _TOKEN.match(secret):
+        return "The token may hold letters, digits and other signs of ASCII, and no blanks."
+    if auth == BizType.Auth.BASIC and (":" not in secret or _CONTROL.search(secret)):
+        return "Write user:password, in one line."
+    return None
+
+
+def must_type_credentials(before: BizType, after: BizType) -> str | None:
+    """Why the stored credentials may not be sent by the edited biz type; None where they may be.
+
+    Who may edit a biz type could otherwise send them to a server of their own.
+    """
+    if origin_of(before.url) != origin_of(after.url):
+        return "The address leads to another host, port or scheme: type the credentials for it."
+    if before.auth != after.auth:
+        return "The credentials were for another kind of authorization: type those for this one."
+    return None
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a URL; the text itself where it is none."""
+    try:
+        return str(request_url(url).origin())
+    except BadUrl:
+        return url
+
+
 def _about_address(biz_type: BizType) -> dict[str, str]:
     if not biz_type.url:
         return {"url": "Give the address that callbacks go to."}
@@ -74,6 +126,8 @@ def _about_headers(headers: Any) -> str | None:
     for name, value in headers.items():
         if not _HEADER_NAME.match(name):
             return f"{name!r} cannot be a header's name."
+        if name.lower() in CREDENTIAL_HEADERS:
+            return f"{name} would be stored and shown as it is: choose Basic or Bearer, and use the auth secret."
         if name.lower() in RESERVED_HEADERS or name.lower().startswith(RESERVED_PREFIXES):
             return f"{name} is set by the delivery itself."
         if not isinstance(value, str) or re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value) or not value.isascii():

@@ -76,6 +76,33 @@ def test_an_empty_secret_keeps_the_old_one_and_a_new_one_rotates(person: Client)
     assert biz_type.previous_secret_until > timezone.now()
 
 
+def test_credentials_are_typed_again_for_another_server(person: Client) -> None:
+    secret = {"auth": "bearer", "auth_secret": "shop-token"}
+    person.post(reverse("admin:tasksapp_biztype_add"), form_of(secret))
+    change = reverse("admin:tasksapp_biztype_change", args=[BizType.objects.get().pk])
+
+    elsewhere = {"auth": "bearer", "url": "https://evil.example/hook"}
+    refused = person.post(change, form_of(elsewhere))
+    assert "another host" in refused.context["adminform"].form.errors["auth_secret"][0]
+    assert BizType.objects.get().url == "https://receiver.example/hook"
+
+    person.post(change, form_of({"auth": "bearer", "url": "https://receiver.example/other"}))
+    assert BizType.objects.get().auth_secret == "shop-token"
+    person.post(change, form_of({**elsewhere, "auth_secret": "their-token"}))
+    assert BizType.objects.get().auth_secret == "their-token"
+
+
+def test_credentials_that_are_not_sent_do_not_wait_for_the_next_address(person: Client) -> None:
+    person.post(reverse("admin:tasksapp_biztype_add"), form_of({"auth": "bearer", "auth_secret": "shop-token"}))
+    change = reverse("admin:tasksapp_biztype_change", args=[BizType.objects.get().pk])
+
+    person.post(change, form_of({"auth": "none", "url": "https://evil.example/hook"}))
+    refused = person.post(change, form_of({"auth": "bearer", "url": "https://evil.example/hook"}))
+
+    assert "auth_secret" in refused.context["adminform"].form.errors
+    assert (BizType.objects.get().auth, BizType.objects.get().auth_secret) == ("none", "")
+
+
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
@@ -88,6 +115,12 @@ def test_an_empty_secret_keeps_the_old_one_and_a_new_one_rotates(person: Client)
         ({"url": "http://user:password@receiver.example/"}, "url"),
         ({"headers": '{"Host": "x"}'}, "headers"),
         ({"headers": '{"webhook-id": "x"}'}, "headers"),
+        ({"headers": '{"Authorization": "Bearer x"}'}, "headers"),
+        ({"url": "http://a..b/"}, "url"),
+        ({"permanent_status_codes": "[200]"}, "permanent_status_codes"),
+        ({"delivery_rate": "1e308"}, "delivery_rate"),
+        ({"auth": "bearer", "auth_secret": "tök\r\nén"}, "auth_secret"),
+        ({"auth": "basic"}, "auth_secret"),
         ({"headers": '{"X-A": "a\\r\\nb"}'}, "headers"),
         ({"headers": "[]"}, "headers"),
         ({"target": "celery", "task_name": ""}, "task_name"),
