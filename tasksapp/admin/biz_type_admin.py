@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from tasksapp.admin.fragments import badge, jobs_link
 from tasksapp.admin.lookups import OnlyNamedLookups
+from tasksapp.admin.stale_form import StaleForm
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.validation import auth_complaint, complaints, must_type_credentials, secret_complaint
 from tasksapp.models import UNTIL_RESUMED, BizType, Status
@@ -21,7 +22,7 @@ from tasksapp.stats.counts import with_counts
 UNCHANGED = "Leave it empty to keep the present one."
 
 
-class BizTypeForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argument at run time
+class BizTypeForm(StaleForm):
     """A biz type with its secrets, which can be written but not read."""
 
     auth_secret = forms.CharField(
@@ -48,6 +49,13 @@ class BizTypeForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no arg
             "backoff_list": forms.Textarea(attrs={"rows": 1, "class": "vLargeTextField"}),
             "permanent_status_codes": forms.Textarea(attrs={"rows": 1, "class": "vLargeTextField"}),
         }
+
+    def full_clean(self) -> None:
+        """Validates the fields; a typed secret is asked for again where the form is shown again."""
+        super().full_clean()
+        for name in ("auth_secret", "signing_secret"):
+            if self.errors and self.data.get(name) and name not in self.errors:
+                self.add_error(name, "Type it again: a page never repeats a secret.")
 
     def clean_signing_secret(self) -> str:
         """The secret; it must be one that Standard Webhooks can sign with."""
@@ -169,8 +177,14 @@ class BizTypeAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg
         ]
 
     def save_model(self, request: HttpRequest, obj: BizType, form: BizTypeForm, change: bool) -> None:
-        """Stores the biz type, and a new signing secret; both in the transaction that the admin has begun."""
-        super().save_model(request, obj, form, change)
+        """Stores what the person changed, all in the transaction that the admin has begun."""
+        if not change:
+            super().save_model(request, obj, form, change)
+        else:
+            paused_until, obj.paused_until = obj.paused_until, form.initial["paused_until"]
+            verbs.edit(obj, {*form.changed_data} - {"paused_until"})
+            if "paused_until" in form.changed_data:
+                verbs.pause(obj, until=paused_until) if paused_until else verbs.resume(obj)
         if secret := form.cleaned_data["signing_secret"]:
             verbs.rotate_signing_secret(obj, secret)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Collection
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
@@ -13,12 +14,30 @@ from tasksapp.models import UNTIL_RESUMED, BizType
 ROTATION = timedelta(days=1)
 
 
-def pause(biz_type: BizType) -> None:
-    """Holds the jobs of the biz type until somebody resumes it; new jobs are still taken, and wait.
+def edit(biz_type: BizType, changed: Collection[str]) -> None:
+    """Stores those attributes of the biz type and no others, so that what somebody else changed stays.
+
+    Args:
+        biz_type: with its new values.
+        changed: the names of what was changed; ``auth_secret`` may be among them, names of no columns have no effect.
 
     Raises DatabaseError where the biz type was deleted meanwhile.
     """
-    biz_type.paused_until = UNTIL_RESUMED
+    columns = {field.name for field in BizType._meta.concrete_fields}
+    fields = {"auth_secret_sealed" if name == "auth_secret" else name for name in changed} & columns
+    if fields:
+        biz_type.save(update_fields=[*fields, "updated_at"])
+
+
+def pause(biz_type: BizType, *, until: datetime = UNTIL_RESUMED) -> None:
+    """Holds the jobs of the biz type until then, or until somebody resumes it; new jobs are still taken, and wait.
+
+    A time that has passed resumes it. Raises DatabaseError where the biz type was deleted meanwhile.
+    """
+    if until <= timezone.now():
+        resume(biz_type)
+        return
+    biz_type.paused_until = until
     biz_type.save(update_fields=["paused_until", "updated_at"])
 
 
@@ -27,9 +46,11 @@ def resume(biz_type: BizType) -> bool:
 
     Raises DatabaseError where the biz type was deleted meanwhile.
     """
-    if biz_type.paused_until is None:
+    ends = biz_type.paused_until
+    if ends is None:
         return False
-    biz_type.paused_until, biz_type.resumed_at = None, timezone.now()
+    # After a pause that ended by itself, the rate has been rising since then.
+    biz_type.paused_until, biz_type.resumed_at = None, min(timezone.now(), ends)
     biz_type.save(update_fields=["paused_until", "resumed_at", "updated_at"])
     return True
 

@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from delayhub.webhooks.signature import BadSecret
-from tasksapp.biz_types.verbs import ROTATION, pause, resume, rotate_signing_secret
+from tasksapp.biz_types.verbs import ROTATION, edit, pause, resume, rotate_signing_secret
 from tasksapp.models import UNTIL_RESUMED, BizType
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +31,44 @@ def test_a_paused_biz_type_waits_until_it_is_resumed(biz_type: BizType) -> None:
 def test_what_is_not_paused_cannot_be_resumed(biz_type: BizType) -> None:
     assert not resume(biz_type)
     assert BizType.objects.get().resumed_at is None
+
+
+def test_a_pause_has_an_end_of_its_own(biz_type: BizType) -> None:
+    end = timezone.now() + timedelta(hours=1)
+
+    pause(biz_type, until=end)
+
+    assert BizType.objects.get().paused_until == end
+
+
+def test_a_pause_until_a_time_that_has_passed_resumes(biz_type: BizType) -> None:
+    pause(biz_type)
+
+    pause(biz_type, until=timezone.now() - timedelta(hours=1))
+
+    stored = BizType.objects.get()
+    assert stored.paused_until is None
+    assert stored.resumed_at is not None
+
+
+def test_after_a_pause_that_ended_by_itself_the_rate_rises_from_its_end(biz_type: BizType) -> None:
+    ended = timezone.now() - timedelta(days=1)
+    BizType.objects.update(paused_until=ended)
+    biz_type.refresh_from_db()
+
+    assert resume(biz_type)
+
+    assert BizType.objects.get().resumed_at == ended
+
+
+def test_an_edit_stores_only_what_was_changed(biz_type: BizType) -> None:
+    biz_type.name, biz_type.description, biz_type.auth_secret = "Orders", "stale", "token"
+    BizType.objects.update(description="Close unpaid orders")
+
+    edit(biz_type, {"name", "auth_secret", "signing_secret"})
+
+    stored = BizType.objects.get()
+    assert (stored.name, stored.description, stored.auth_secret) == ("Orders", "Close unpaid orders", "token")
 
 
 def test_a_verb_keeps_what_another_person_has_edited(biz_type: BizType) -> None:

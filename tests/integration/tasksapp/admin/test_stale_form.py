@@ -1,0 +1,121 @@
+"""Two people edit the same biz type at the same time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from tasksapp.biz_types import verbs
+from tasksapp.biz_types.gate import RAMP_FIRST_PER_SECOND, gate_of
+from tasksapp.models import UNTIL_RESUMED, BizType
+from tests.html_form import form_fields
+
+pytestmark = pytest.mark.django_db
+
+
+def opened(person: Client, biz_type: BizType) -> dict[str, Any]:
+    """What the browser sends of the form as it is opened now, as long as nothing is typed."""
+    return fields_of(person.get(address(biz_type)))
+
+
+def fields_of(page: Any) -> dict[str, Any]:
+    return dict(form_fields(page.content.decode(), "biztype_form"))
+
+
+def address(biz_type: BizType) -> str:
+    return reverse("admin:tasksapp_biztype_change", args=[biz_type.pk])
+
+
+def test_a_form_that_is_opened_and_saved_changes_nothing(person: Client, biz_type: BizType) -> None:
+    BizType.objects.update(
+        headers={"X-A": "b"}, backoff_list=[1, 2.5], max_age=timedelta(days=2), paused_until=timezone.now() + HOUR
+    )
+    before = BizType.objects.values().get()
+
+    answer = person.post(address(biz_type), opened(person, biz_type))
+
+    assert answer.status_code == 302
+    assert BizType.objects.values().get() == before
+
+
+def test_a_pause_that_came_while_the_form_was_open_stays(person: Client, biz_type: BizType) -> None:
+    form = opened(person, biz_type)
+    verbs.pause(BizType.objects.get())
+
+    refused = person.post(address(biz_type), {**form, "description": "Close orders", "name": "Orders"})
+
+    assert refused.status_code == 200
+    assert "while the form was open" in refused.content.decode()
+    assert set(refused.context["adminform"].form.errors) == {"__all__", "paused_until"}
+    assert BizType.objects.get().description == ""
+    shown = fields_of(refused)
+    assert (shown["description"], shown["name"], shown["paused_until_0"]) == ("Close orders", "Orders", "9999-12-31")
+
+    assert person.post(address(biz_type), shown).status_code == 302
+
+    stored = BizType.objects.get()
+    assert (stored.description, stored.name, stored.paused_until) == ("Close orders", "Orders", UNTIL_RESUMED)
+
+
+def test_two_people_who_type_into_the_same_field_see_each_other(person: Client, biz_type: BizType) -> None:
+    form = opened(person, biz_type)
+    BizType.objects.update(url="https://receiver.example/theirs", enabled=False)
+
+    refused = person.post(address(biz_type), {**form, "url": "https://receiver.example/mine"})
+
+    (about_url,) = refused.context["adminform"].form.errors["url"]
+    assert "https://receiver.example/theirs" in about_url
+    assert "what you typed" in about_url
+    shown = fields_of(refused)
+    assert shown["url"] == "https://receiver.example/mine"
+    assert "enabled" not in shown
+
+    assert person.post(address(biz_type), shown).status_code == 302
+
+    stored = BizType.objects.get()
+    assert (stored.url, stored.enabled) == ("https://receiver.example/mine", False)
+
+
+def test_a_form_without_what_it_was_opened_with_is_taken(person: Client, biz_type: BizType) -> None:
+    # A program that posts the form without what it was opened with: there is nothing to compare.
+    form = {name: value for name, value in opened(person, biz_type).items() if not name.startswith("initial-")}
+
+    assert person.post(address(biz_type), {**form, "name": "Orders"}).status_code == 302
+
+    assert BizType.objects.get().name == "Orders"
+
+
+def test_an_emptied_pause_resumes_slowly(person: Client, biz_type: BizType) -> None:
+    verbs.pause(biz_type)
+    form = opened(person, biz_type)
+
+    assert person.post(address(biz_type), {**form, "paused_until_0": "", "paused_until_1": ""}).status_code == 302
+
+    stored = BizType.objects.get()
+    assert stored.paused_until is None
+    assert gate_of(stored, now=timezone.now()).rate_per_second == RAMP_FIRST_PER_SECOND
+
+
+def test_a_pause_is_set_in_the_form(person: Client, biz_type: BizType) -> None:
+    form = opened(person, biz_type)
+
+    person.post(address(biz_type), {**form, "paused_until_0": "2999-01-01", "paused_until_1": "12:00:00"})
+
+    assert BizType.objects.get().is_paused
+
+
+def test_a_secret_that_was_typed_is_asked_for_again(person: Client, biz_type: BizType) -> None:
+    form = opened(person, biz_type)
+
+    refused = person.post(address(biz_type), {**form, "max_attempts": "0", "auth_secret": "ada:analytical"})
+
+    assert "Type it again" in refused.context["adminform"].form.errors["auth_secret"][0]
+    assert "ada:analytical" not in refused.content.decode()
+
+
+HOUR = timedelta(hours=1)
