@@ -7,10 +7,13 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from tasksapp.admin.biz_type_copy import COPY_OF, copied, values_of
+from tasksapp.admin.biz_type_deletion import why_kept
 from tasksapp.admin.fragments import badge, jobs_link
 from tasksapp.admin.lookups import OnlyNamedLookups
 from tasksapp.admin.stale_form import StaleForm
@@ -71,7 +74,7 @@ class BizTypeForm(StaleForm):
             candidate = BizType(**{name: cleaned[name] for name in cleaned if name in _COLUMNS})
             for field, message in complaints(candidate).items():
                 self.add_error(field, message)
-            if (unfit := self._auth_complaint(candidate, typed=cleaned["auth_secret"])) is not None:
+            if (unfit := self._auth_complaint(candidate, typed=cleaned.get("auth_secret", ""))) is not None:
                 self.add_error("auth_secret", unfit)
         return cleaned
 
@@ -106,7 +109,9 @@ class BizTypeAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg
     named_lookups = frozenset({"enabled__exact", "enabled__isnull", "target__exact", "lane", "lane__isnull"})
     search_fields = ["code", "name", "description"]
     actions = ["pause", "resume"]
-    save_as = True
+    change_form_template = "tasksapp/admin/biz_type.html"
+    delete_confirmation_template = "tasksapp/admin/biz_type_delete.html"
+    delete_selected_confirmation_template = "tasksapp/admin/biz_types_delete.html"
     readonly_fields = ["secrets", "created_at", "updated_at"]
     fieldsets = [
         (None, {"fields": ["code", "name", "description", "enabled", "paused_until"]}),
@@ -176,6 +181,30 @@ class BizTypeAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg
             for title, options in fieldsets
         ]
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """What the form for a new biz type begins with: the values of the one that it is a copy of, if it is one."""
+        original = self._copied(request)
+        return values_of(original) if original else super().get_changeform_initial_data(request)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """The form's page, which leads to a copy, or says what a copy lacks."""
+        biz_type: BizType | None = context.get("original")
+        if biz_type is None:
+            context["copied"] = self._copied(request)
+        elif self.has_add_permission(request) and self.has_change_permission(request, biz_type):
+            add = reverse("admin:tasksapp_biztype_add", current_app=self.admin_site.name)
+            context["copy_url"] = f"{add}?{COPY_OF}={biz_type.pk}"
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """What would be deleted, and why it is not; Django would read every job of the biz types to find that out."""
+        biz_types = list(objs)
+        lacking = set() if self.has_delete_permission(request) else {self.opts.verbose_name}
+        counted = {self.opts.verbose_name_plural: len(biz_types)}
+        return [str(biz_type) for biz_type in biz_types], counted, lacking, why_kept(biz_types)
+
     def save_model(self, request: HttpRequest, obj: BizType, form: BizTypeForm, change: bool) -> None:
         """Stores what the person changed, all in the transaction that the admin has begun."""
         if not change:
@@ -187,6 +216,11 @@ class BizTypeAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg
                 verbs.pause(obj, until=paused_until) if paused_until else verbs.resume(obj)
         if secret := form.cleaned_data["signing_secret"]:
             verbs.rotate_signing_secret(obj, secret)
+
+    def _copied(self, request: HttpRequest) -> BizType | None:
+        """The biz type to copy. It is shown with its headers, so that takes the permission to change it."""
+        original = copied(request)
+        return original if original is not None and self.has_change_permission(request, original) else None
 
     @admin.display(description="state")
     def state(self, biz_type: BizType) -> SafeString:
