@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -14,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils import timezone
 
+from tasksapp.biz_types.holds import holds
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.bulk import BulkOutcome, apply_many
 from tasksapp.jobs.validation import DUE_AT, due_time
@@ -31,9 +33,12 @@ class Button(NamedTuple):
 BUTTONS = {
     "run_now": Button("Run now", Verb.RUN_NOW, "due now"),
     "cancel": Button("Cancel", Verb.CANCEL, "cancelled"),
-    "redrive": Button("Redrive", Verb.REDRIVE, "tried again"),
+    "redrive": Button("Redrive", Verb.REDRIVE, "pending again, due now"),
     "drop": Button("Drop", Verb.DROP, "dropped for good"),
 }
+
+#: Verbs after which a person expects the jobs to run at once.
+RUN_SOON = {Verb.RUN_NOW, Verb.REDRIVE}
 
 
 class RescheduleForm(forms.Form):
@@ -66,11 +71,25 @@ def reschedule_jobs(request: HttpRequest, ids: Sequence[UUID], *, due_at: dateti
 
 
 def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, done: str) -> None:
-    """Shows one message for the jobs that were changed, and one for those that were not and why."""
-    if outcome.changed:
-        messages.success(request, f"{_jobs(outcome.changed)} {done}.")
+    """Shows what became of the jobs: changed, changed but held, or left alone; and why."""
+    held = holds(outcome.biz_types, now=timezone.now()) if verb in RUN_SOON else {}
+    free = outcome.changed
+    for reason, count in _by_reason(outcome, held).items():
+        free -= count
+        messages.warning(request, f"{_jobs(count)} {done}, but held: {reason}.")
+    if free:
+        messages.success(request, f"{_jobs(free)} {done}.")
     if outcome.left:
         messages.warning(request, f"{_jobs(outcome.left)} left alone: {verb} is for what is {verb.source.label}.")
+
+
+def _by_reason(outcome: BulkOutcome, held: Mapping[str, str]) -> Counter[str]:
+    """How many of the changed jobs are held, by the reason."""
+    counts: Counter[str] = Counter()
+    for biz_type, count in outcome.biz_types.items():
+        if biz_type.code in held:
+            counts[held[biz_type.code]] += count
+    return counts
 
 
 def _jobs(count: int) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from django.db import router, transaction
 from django.utils import timezone
 
 from tasksapp.jobs.verbs import Verb, follow_on_commit, new_time
-from tasksapp.models import Job
+from tasksapp.models import BizType, Job
 
 #: Rows that one transaction locks.
 BATCH_ROWS = 500
@@ -19,10 +20,14 @@ BATCH_ROWS = 500
 
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
-    """How many jobs a verb changed, and how many it left since their status did not allow it."""
+    """How many jobs a verb changed, and how many it left since their status did not allow it.
+
+    ``biz_types``: how many it changed of each biz type.
+    """
 
     changed: int
     left: int
+    biz_types: Mapping[BizType, int] = field(default_factory=dict, compare=False)
 
 
 def apply_many(
@@ -49,7 +54,7 @@ def apply_many(
     values = verb.values(now=now, due=new_time(verb, due_at=due_at, delay=delay, now=now))
     # One order everywhere, or two bulk verbs deadlock.
     ordered = sorted(set(ids))
-    changed = 0
+    changed: Counter[BizType] = Counter()
     for start in range(0, len(ordered), BATCH_ROWS):
         with transaction.atomic(using=using):
             jobs = Job.objects.using(using)
@@ -58,6 +63,8 @@ def apply_many(
             if not locked:
                 continue
             rows = jobs.filter(id__in=locked)
-            changed += rows.update(**values)
-            follow_on_commit(list(rows.select_related("biz_type").defer("body")), using=using)
-    return BulkOutcome(changed, len(ordered) - changed)
+            rows.update(**values)
+            updated = list(rows.select_related("biz_type").defer("body"))
+            follow_on_commit(updated, using=using)
+        changed.update(job.biz_type for job in updated)
+    return BulkOutcome(changed.total(), len(ordered) - changed.total(), changed)

@@ -82,7 +82,7 @@ def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str,
     expect(page.locator("#attempt_log-group")).to_contain_text("the receiver answered 500")
     shot("dead-job")
     page.get_by_role("button", name="Redrive").click()
-    expect(page.locator(".messagelist")).to_contain_text("1 job tried again")
+    expect(page.locator(".messagelist")).to_contain_text("1 job pending again")
 
     page.goto(f"{site}/admin/tasksapp/job/{pending.id}/change/")
     page.get_by_role("link", name="Reschedule").click()

@@ -1,0 +1,61 @@
+"""Why due jobs do not go out, in words: asked of the rows and of Redis."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from delayhub.clock import due_ms
+from delayhub.engine import TimerLane
+from tasksapp.biz_types.holds import holds
+from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.timers import lanes
+from tests.fixture_types import MakeBizType
+
+pytestmark = pytest.mark.django_db
+
+
+def reason(biz_type: BizType) -> str:
+    return holds([biz_type], now=timezone.now()).get(biz_type.code, "")
+
+
+def set_breaker(lane: TimerLane, state: str, *, seconds: float) -> None:
+    at = due_ms(timezone.now() + timedelta(seconds=seconds))
+    lane.client.set(lane.keys.queue("order.close").breaker, f"{state}:{at}:shop.example")
+
+
+def test_nothing_holds_the_jobs_of_an_open_biz_type(biz_type: BizType) -> None:
+    assert holds([biz_type], now=timezone.now()) == {}
+
+
+def test_a_disabled_biz_type_holds_its_jobs(make_biz_type: MakeBizType) -> None:
+    assert reason(make_biz_type("a", enabled=False)) == "a is disabled"
+
+
+def test_a_pause_holds_its_jobs_until_its_end(make_biz_type: MakeBizType) -> None:
+    until = timezone.now() + timedelta(hours=1)
+
+    assert reason(make_biz_type("a", paused_until=UNTIL_RESUMED)) == "a is paused until somebody resumes it"
+    assert f"b is paused until {until:%Y-%m-%d}" in reason(make_biz_type("b", paused_until=until))
+    assert reason(make_biz_type("c", paused_until=timezone.now())) == ""
+
+
+def test_an_open_breaker_holds_its_jobs(biz_type: BizType, lane: TimerLane) -> None:
+    set_breaker(lane, "open", seconds=30)
+    assert "the receiver of order.close is down (its breaker is open), the next try is in" in reason(biz_type)
+
+    set_breaker(lane, "open", seconds=-1)
+    assert "one job at a time" in reason(biz_type)
+
+    set_breaker(lane, "healed", seconds=-1)
+    assert reason(biz_type) == ""
+
+
+def test_all_jobs_wait_for_a_redis_that_does_not_answer(biz_type: BizType, settings: Any) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    lanes.try_again()
+
+    assert "Redis does not answer" in reason(biz_type)
