@@ -9,17 +9,17 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from tasksapp.admin.biz_type_copy import COPY_OF, copied, values_of
 from tasksapp.admin.biz_type_deletion import why_kept
-from tasksapp.admin.fragments import badge, jobs_link
+from tasksapp.admin.fragments import biz_type_state, jobs_link
 from tasksapp.admin.lookups import OnlyNamedLookups
+from tasksapp.admin.signing_secrets import SigningSecrets
 from tasksapp.admin.stale_form import StaleForm
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.validation import auth_complaint, complaints, must_type_credentials, secret_complaint
-from tasksapp.models import UNTIL_RESUMED, BizType, Status
+from tasksapp.models import BizType, Status
 from tasksapp.stats.counts import with_counts
 
 UNCHANGED = "Leave it empty to keep the present one."
@@ -36,7 +36,10 @@ class BizTypeForm(StaleForm):
     signing_secret = forms.CharField(
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=f"whsec_ and base64. {UNCHANGED} For a day after a change, callbacks are signed with both.",
+        help_text=(
+            f"whsec_ and base64. {UNCHANGED} For a day after a change, callbacks are signed with both."
+            " A new biz type without one gets one that is made for it."
+        ),
     )
 
     #: Whether the stored credentials may not be sent any more, to where the biz type leads now.
@@ -100,7 +103,7 @@ _COLUMNS = {field.name for field in BizType._meta.fields}
 
 
 @admin.register(BizType)
-class BizTypeAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class BizTypeAdmin(OnlyNamedLookups, SigningSecrets):
     """Biz types with their state, their target and the numbers of their jobs."""
 
     form = BizTypeForm
@@ -193,9 +196,14 @@ class BizTypeAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg
         biz_type: BizType | None = context.get("original")
         if biz_type is None:
             context["copied"] = self._copied(request)
-        elif self.has_add_permission(request) and self.has_change_permission(request, biz_type):
-            add = reverse("admin:tasksapp_biztype_add", current_app=self.admin_site.name)
-            context["copy_url"] = f"{add}?{COPY_OF}={biz_type.pk}"
+        elif self.has_change_permission(request, biz_type):
+            site = self.admin_site.name
+            if biz_type.target == BizType.Target.HTTP:
+                name = "admin:tasksapp_biztype_signing_secret"
+                context["secret_url"] = reverse(name, args=[biz_type.pk], current_app=site)
+            if self.has_add_permission(request):
+                add = reverse("admin:tasksapp_biztype_add", current_app=site)
+                context["copy_url"] = f"{add}?{COPY_OF}={biz_type.pk}"
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
@@ -216,6 +224,8 @@ class BizTypeAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg
                 verbs.pause(obj, until=paused_until) if paused_until else verbs.resume(obj)
         if secret := form.cleaned_data["signing_secret"]:
             verbs.rotate_signing_secret(obj, secret)
+        elif not change:
+            self.sign_if_new(obj)
 
     def _copied(self, request: HttpRequest) -> BizType | None:
         """The biz type to copy. It is shown with its headers, so that takes the permission to change it."""
@@ -224,16 +234,8 @@ class BizTypeAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg
 
     @admin.display(description="state")
     def state(self, biz_type: BizType) -> SafeString:
-        """Whether its jobs run: open, paused or disabled."""
-        if not biz_type.enabled:
-            return badge("disabled", "disabled")
-        if biz_type.is_paused:
-            assert biz_type.paused_until is not None
-            if biz_type.paused_until >= UNTIL_RESUMED:
-                return badge("paused", "paused")
-            until = timezone.localtime(biz_type.paused_until)
-            return badge(f"paused until {until:%Y-%m-%d %H:%M}", "paused")
-        return badge("open", "open")
+        """Whether its jobs run: open, paused or disabled; and whether its callbacks are not signed."""
+        return biz_type_state(biz_type)
 
     @admin.display(description="goes to")
     def goes_to(self, biz_type: BizType) -> str:

@@ -12,13 +12,19 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince, timeuntil
 
-from tasksapp.models import BizType, Status
+from tasksapp.models import UNTIL_RESUMED, BizType, Status
 from tasksapp.stats import counts
 
 
 def badge(text: str, kind: str) -> SafeString:
     """A coloured word; the style sheet has a colour for each kind."""
     return format_html('<span class="delayhub-badge delayhub-{}">{}</span>', kind, text)
+
+
+def biz_type_state(biz_type: BizType) -> SafeString:
+    """Badges: whether its jobs run (open, paused or disabled), and whether its callbacks are not signed."""
+    state = _state(biz_type)
+    return format_html("{} {}", state, badge("unsigned", "unsigned")) if biz_type.is_unsigned else state
 
 
 def local_time(value: datetime | None, *, now: datetime | None = None) -> SafeString:
@@ -56,3 +62,14 @@ def jobs_link(biz_type: BizType, status: Status, count: int) -> SafeString:
     return format_html(
         '<a href="{}?biz_type__id__exact={}&amp;status__exact={}">{}</a>', url, biz_type.pk, status, job_count(count)
     )
+
+
+def _state(biz_type: BizType) -> SafeString:
+    if not biz_type.enabled:
+        return badge("disabled", "disabled")
+    if not biz_type.is_paused:
+        return badge("open", "open")
+    ends = biz_type.paused_until
+    if ends is None or ends >= UNTIL_RESUMED:
+        return badge("paused", "paused")
+    return badge(f"paused until {timezone.localtime(ends):%Y-%m-%d %H:%M}", "paused")

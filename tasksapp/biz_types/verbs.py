@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from delayhub.webhooks.signature import key_of
+from delayhub.webhooks.signature import key_of, new_secret
 from tasksapp.models import UNTIL_RESUMED, BizType
 
 #: How long the previous signing secret signs beside a new one, so that receivers can change over.
@@ -68,3 +68,13 @@ def rotate_signing_secret(biz_type: BizType, secret: str) -> None:
         fields += ["previous_signing_secret_sealed", "previous_secret_until"]
     biz_type.signing_secret = secret
     biz_type.save(update_fields=fields)
+
+
+def make_signing_secret(biz_type: BizType) -> str:
+    """A new signing secret, which callbacks are signed with from now on, as after ``rotate_signing_secret``.
+
+    Raises DatabaseError where the biz type was deleted meanwhile.
+    """
+    secret = new_secret()
+    rotate_signing_secret(biz_type, secret)
+    return secret

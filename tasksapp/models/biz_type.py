@@ -119,6 +119,11 @@ class BizType(models.Model):
         return self.code
 
     @property
+    def is_unsigned(self) -> bool:
+        """Whether it has callbacks that its receiver cannot check, since there is no signing secret."""
+        return self.target == BizType.Target.HTTP and not self.signing_secret_sealed
+
+    @property
     def is_paused(self) -> bool:
         """Whether its jobs wait, for a time or until somebody resumes it."""
         return self._pause_ends(timezone.now()) is not None

@@ -19,6 +19,7 @@ def biz_type_json(biz_type: BizType) -> dict[str, Any]:
         "enabled": biz_type.enabled,
         "paused_until": timestamp(biz_type.paused_until),
         "target": str(biz_type.target),
+        "signed": bool(biz_type.signing_secret_sealed),
         "max_attempts": biz_type.max_attempts,
         "timeout_seconds": biz_type.timeout_seconds,
         "guarantee": str(biz_type.guarantee),
@@ -35,6 +36,7 @@ class BizTypeSerializer(serializers.Serializer[Any]):
     enabled = serializers.BooleanField()
     paused_until = serializers.DateTimeField(allow_null=True)
     target = serializers.ChoiceField(choices=BizType.Target.choices)
+    signed = serializers.BooleanField(help_text="Whether there is a secret that its callbacks are signed with.")
     max_attempts = serializers.IntegerField()
     timeout_seconds = serializers.FloatField()
     guarantee = serializers.ChoiceField(choices=BizType.Guarantee.choices)

@@ -44,3 +44,13 @@ def test_secrets_are_not_among_the_fields_that_a_form_would_show() -> None:
     shown = {field.name for field in BizType._meta.concrete_fields if field.editable}
 
     assert not any("secret" in name for name in shown)
+
+
+def test_it_is_unsigned_as_long_as_its_callbacks_have_no_secret() -> None:
+    biz_type = BizType(code="order.close")
+    assert biz_type.is_unsigned
+    assert not BizType(code="order.remind", target=BizType.Target.CELERY).is_unsigned
+
+    biz_type.signing_secret = "whsec_" + "c2VjcmV0" * 4
+
+    assert not biz_type.is_unsigned

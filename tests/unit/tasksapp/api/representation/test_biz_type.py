@@ -28,6 +28,7 @@ def test_it_shows_what_a_caller_may_know() -> None:
         "enabled": True,
         "paused_until": "9999-12-31T00:00:00Z",
         "target": "http",
+        "signed": True,
         "max_attempts": 16,
         "timeout_seconds": 10.0,
         "guarantee": "at_least_once",
