@@ -247,12 +247,12 @@ class BizTypeAdmin(OnlyNamedLookups, SigningSecrets):
     @admin.display(description="pending", ordering="pending")
     def pending_jobs(self, biz_type: Any) -> SafeString:
         """How many jobs are pending, with a link to them."""
-        return jobs_link(biz_type, Status.PENDING, biz_type.pending)
+        return jobs_link(biz_type, Status.PENDING, biz_type.pending, site=self.admin_site.name)
 
     @admin.display(description="dead", ordering="dead")
     def dead_jobs(self, biz_type: Any) -> SafeString:
         """How many jobs are dead, with a link to them."""
-        return jobs_link(biz_type, Status.DEAD, biz_type.dead)
+        return jobs_link(biz_type, Status.DEAD, biz_type.dead, site=self.admin_site.name)
 
     @admin.display(description="secrets set")
     def secrets(self, biz_type: BizType) -> str:

@@ -54,11 +54,11 @@ def job_count(count: int) -> str:
     return f"{count}+" if count >= counts.FARTHEST else str(count)
 
 
-def jobs_link(biz_type: BizType, status: Status, count: int) -> SafeString:
-    """A count with a link to the list of the jobs that it counts."""
+def jobs_link(biz_type: BizType, status: Status, count: int, *, site: str) -> SafeString:
+    """A count with a link to the list of the jobs that it counts, on the admin site of that name."""
     if not count:
         return format_html('<span class="delayhub-quiet">{}</span>', 0)
-    url = reverse("admin:tasksapp_job_changelist")
+    url = reverse("admin:tasksapp_job_changelist", current_app=site)
     return format_html(
         '<a href="{}?biz_type__id__exact={}&amp;status__exact={}">{}</a>', url, biz_type.pk, status, job_count(count)
     )

@@ -208,7 +208,7 @@ class JobAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  #
         self._require(request)
         if request.method == "POST":
             press_button(request, button, [job_id])
-        return HttpResponseRedirect(reverse("admin:tasksapp_job_change", args=[job_id]))
+        return HttpResponseRedirect(self._address("change", job_id))
 
     def reschedule_view(self, request: HttpRequest) -> HttpResponse:
         """Reschedules jobs to the time that was given, or asks for it.
@@ -220,9 +220,9 @@ class JobAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  #
             ids = [UUID(found) for found in request.POST.getlist(IDS) or request.GET.getlist("id")]
         except ValueError:
             raise Http404("One of these is not a job id.") from None
-        back = reverse("admin:tasksapp_job_changelist")
+        back = self._address("changelist")
         if len(ids) == 1:
-            back = reverse("admin:tasksapp_job_change", args=ids)
+            back = self._address("change", *ids)
         if request.method == "POST":
             form = RescheduleForm(request.POST)
             if form.is_valid():
@@ -238,12 +238,12 @@ class JobAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  #
         job: Job | None = context.get("original")
         if job is not None and self.has_change_permission(request, job):
             context["verbs"] = [
-                (button.label, reverse(f"admin:tasksapp_job_{name}", args=[job.id]))
+                (button.label, self._address(name, job.id))
                 for name, button in BUTTONS.items()
                 if job.status == button.verb.source
             ]
             if job.status == jobs.Verb.RESCHEDULE.source:
-                context["reschedule_url"] = f"{reverse('admin:tasksapp_job_reschedule')}?id={job.id}"
+                context["reschedule_url"] = f"{self._address('reschedule')}?id={job.id}"
         context |= {"show_save": False, "show_save_and_continue": False, "show_close": True}
         context["zone"] = timezone.get_current_timezone_name()
         return super().render_change_form(request, context, *args, **kwargs)
@@ -256,6 +256,7 @@ class JobAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  #
     def _ask_for_time(
         self, request: HttpRequest, ids: list[UUID], *, back: str, form: RescheduleForm | None = None
     ) -> TemplateResponse:
+        request.current_app = self.admin_site.name
         context = {
             **self.admin_site.each_context(request),
             "title": f"Reschedule {len(ids)} job{'' if len(ids) == 1 else 's'}",
@@ -268,6 +269,10 @@ class JobAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  #
             "media": self.media + RescheduleForm().media,
         }
         return TemplateResponse(request, "tasksapp/admin/reschedule.html", context)
+
+    def _address(self, page: str, *args: Any) -> str:
+        """The address of a page on this admin site; there may be others."""
+        return reverse(f"admin:tasksapp_job_{page}", args=args, current_app=self.admin_site.name)
 
     def _require(self, request: HttpRequest) -> None:
         if not self.has_change_permission(request):

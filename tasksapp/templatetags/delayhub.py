@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.template import Context
 
 from tasksapp.admin.dashboard import dashboard
 
 register = template.Library()
 
 
-@register.inclusion_tag("tasksapp/admin/dashboard.html")
-def delayhub_dashboard() -> dict[str, Any]:
-    """The dashboard's table."""
-    return dashboard()
+@register.inclusion_tag("tasksapp/admin/dashboard.html", takes_context=True)
+def delayhub_dashboard(context: Context) -> dict[str, Any]:
+    """The dashboard's table, with links to the admin site that shows it."""
+    request: Any = context["request"]
+    return dashboard(site=getattr(request, "current_app", None) or request.resolver_match.namespace)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -33,3 +36,51 @@ def test_the_index_counts_jobs_by_biz_type(person: Client, biz_type: BizType) ->
     assert "Jobs by biz type" in page
     assert "order.close" in page
     assert f"biz_type__id__exact={biz_type.pk}&amp;status__exact=dead" in page
+
+
+@pytest.mark.urls("tests.integration.tasksapp.admin.second_site")
+def test_on_a_second_admin_site_all_links_and_buttons_stay_on_it(person: Client, biz_type: BizType) -> None:
+    pending, dead = store_job(biz_type), store_job(biz_type, Status.DEAD)
+    pages = [
+        person.get(url).content.decode()
+        for url in (
+            "/second/",
+            "/second/tasksapp/biztype/",
+            f"/second/tasksapp/biztype/{biz_type.pk}/change/",
+            f"/second/tasksapp/biztype/{biz_type.pk}/delete/",
+            f"/second/tasksapp/biztype/{biz_type.pk}/signing_secret/",
+            "/second/tasksapp/job/",
+            f"/second/tasksapp/job/{dead.pk}/change/",
+            f"/second/tasksapp/job/{pending.pk}/change/",
+            f"/second/tasksapp/job/reschedule/?id={pending.pk}",
+        )
+    ]
+    answer = person.post(f"/second/tasksapp/job/{dead.pk}/redrive/")
+
+    for page in pages:
+        assert not re.findall(r'(?:href|action)="/admin/[^"]*"', page)
+    assert f'action="/second/tasksapp/job/{dead.pk}/redrive/"' in "".join(pages)
+    assert answer.headers["Location"] == f"/second/tasksapp/job/{dead.pk}/change/"
+
+
+def test_buttons_are_there_in_a_theme_that_has_nothing_but_the_content_block(
+    person: Client, biz_type: BizType, settings: Any
+) -> None:
+    dead = store_job(biz_type, Status.DEAD)
+    themes = {"admin/change_form.html": "{% block content %}the theme's own form{% endblock %}"}
+    loaders = [
+        ("django.template.loaders.locmem.Loader", themes),
+        "django.template.loaders.app_directories.Loader",
+    ]
+    (engine,) = settings.TEMPLATES
+    settings.TEMPLATES = [
+        {**engine, "APP_DIRS": False, "OPTIONS": {**engine["OPTIONS"], "loaders": loaders}},
+    ]
+
+    job_page = person.get(reverse("admin:tasksapp_job_change", args=[dead.pk])).content.decode()
+    biz_type_page = person.get(reverse("admin:tasksapp_biztype_change", args=[biz_type.pk])).content.decode()
+
+    assert "the theme's own form" in job_page
+    assert ">Redrive</button>" in job_page
+    assert "the theme's own form" in biz_type_page
+    assert "New signing secret" in biz_type_page

@@ -28,7 +28,7 @@ def test_each_biz_type_has_a_row_with_its_numbers(biz_type: BizType) -> None:
     store_job(biz_type, Status.RUNNING, due_in=-timedelta(minutes=5))
     store_job(biz_type, Status.DEAD, due_in=-timedelta(minutes=5))
 
-    (row,) = dashboard()["rows"]
+    (row,) = dashboard(site="admin")["rows"]
 
     assert (row.code, row.overdue) == ("order.close", "1")
     assert [text_of(cell) for cell in (row.pending, row.running, row.dead)] == ["2", "1", "1"]
@@ -37,7 +37,7 @@ def test_each_biz_type_has_a_row_with_its_numbers(biz_type: BizType) -> None:
 
 def test_a_number_leads_to_its_jobs_and_a_code_to_its_biz_type(biz_type: BizType, person: Client) -> None:
     store_job(biz_type, Status.DEAD)
-    (row,) = dashboard()["rows"]
+    (row,) = dashboard(site="admin")["rows"]
 
     (link,) = re.findall(r'href="([^"]+)"', row.dead)
 
@@ -50,7 +50,7 @@ def test_a_biz_type_is_open_paused_or_disabled(make_biz_type: MakeBizType) -> No
     make_biz_type("b.paused", paused_until=UNTIL_RESUMED)
     make_biz_type("c.disabled", enabled=False, paused_until=UNTIL_RESUMED)
 
-    assert [text_of(row.state) for row in dashboard()["rows"]] == ["open", "paused", "disabled"]
+    assert [text_of(row.state) for row in dashboard(site="admin")["rows"]] == ["open", "paused", "disabled"]
 
 
 def test_the_first_page_shows_it(biz_type: BizType, person: Client) -> None:

@@ -1,0 +1,19 @@
+"""Addresses of a project with two admin sites, each with the app's models."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import include, path
+
+from tasksapp.admin import BizTypeAdmin, JobAdmin
+from tasksapp.models import BizType, Job
+
+second = admin.AdminSite(name="second")
+second.register(BizType, BizTypeAdmin)
+second.register(Job, JobAdmin)
+
+urlpatterns = [
+    path("second/", second.urls),
+    path("admin/", admin.site.urls),
+    path("api/", include("tasksapp.api.urls")),
+]
