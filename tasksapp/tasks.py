@@ -83,12 +83,15 @@ def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
     task = app.tasks.get(biz_type.task_name) or _renamed(app, biz_type.code)
     # A delayed task, or one that only other workers know, is sent by its name; a plain one is run by ``run_task``.
     plain = task is not None and not isinstance(task, DelayedTask)
+    # A plain task would run within the limits of ``run_task`` instead of its own.
+    limits = {name: getattr(task, name) for name in ("time_limit", "soft_time_limit")} if plain else {}
     app.send_task(
         run_task.name if plain else (task.name if task is not None else biz_type.task_name),
         args=[biz_type.task_name] if plain else (),
         task_id=f"{job.id}:{job.attempts + 1}",
         queue=biz_type.task_queue or getattr(task, "queue", None),
         headers={JOB_HEADER: str(job.id), NOW_HEADER: now_ms},
+        **limits,
     )
 
 

@@ -111,6 +111,15 @@ class JobStore(Protocol):
             now_ms: a time, in Unix ms, at which the job was due by Redis' clock; 0 if unknown.
         """
 
+    def time_limit_exceeded(self, job_id: str, *, worker: str, seconds: float) -> None:
+        """Stores that the task ran into its hard time limit, which ended the process that ran it.
+
+        Args:
+            job_id: the job's id, as the message has it.
+            worker: the name of the worker whose process that was.
+            seconds: the time limit.
+        """
+
     def faults(self, client: redis.Redis, *, prefix: str) -> list[str]:
         """What keeps jobs from running on the broker that the client reaches, a sentence for each.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -10,9 +11,14 @@ from celery.exceptions import Reject
 from celery.utils.imports import symbol_by_name
 from celery.worker import state
 from celery.worker.request import Request
+from kombu.log import get_logger
 
+from delayhub.celery_support.delayed_task import JOB_HEADER
+from delayhub.celery_support.job_store import job_store
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import DUE_HEADER
+
+logger = get_logger(__name__)
 
 
 class MakeOurRequests(bootsteps.Step):
@@ -52,9 +58,14 @@ class OurRequest(Request):
         return super().on_failure(exc_info, *args, **options)
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
-        """Called when a time limit is over; a hard one kills the process."""
+        """Called when a time limit is over; a hard one kills the process, which then cannot complete its job."""
         self._loses_child = not soft
         super().on_timeout(soft, timeout)
+        job_id = self.request_dict.get(JOB_HEADER)
+        if job_id is not None and not soft and not cast("bool | int | None", state.should_terminate):
+            # In a thread of its own: this is the worker's event loop, which must not wait for a database.
+            arguments = job_id, self.hostname or "", timeout
+            threading.Thread(target=_fail_job, args=arguments, name="delayhub-time-limit", daemon=True).start()
 
     def reject(self, requeue: bool = False) -> None:
         """Gives the message back, or drops it."""
@@ -63,6 +74,14 @@ class OurRequest(Request):
         if requeue and self._loses_child and not cold and isinstance(self.message.channel, Channel):
             self.message.channel.mark_process_lost(self.message.delivery_tag)
         super().reject(requeue)
+
+
+def _fail_job(job_id: str, worker: str, seconds: float) -> None:
+    try:
+        job_store().time_limit_exceeded(job_id, worker=worker, seconds=seconds)
+    except Exception:
+        # Its lease runs out then, and it comes back as the job of a lost worker.
+        logger.exception("the time limit of job %s was not written down", job_id, extra={"action": "time_limit"})
 
 
 def ours(kind: type[Request]) -> type[Request]:

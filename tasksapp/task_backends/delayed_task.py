@@ -79,6 +79,10 @@ class TableStore:
         """Claims the row, calls the function, writes the outcome."""
         return task_runner(worker=worker, using=router.db_for_write(Job)).run(UUID(job_id), call, now_ms=now_ms)
 
+    def time_limit_exceeded(self, job_id: str, *, worker: str, seconds: float) -> None:
+        """Completes the job with a failed attempt; another process of the worker than the one that ran it may do so."""
+        task_runner(worker=worker, using=router.db_for_write(Job)).fail_for_time(UUID(job_id), seconds=seconds)
+
     def faults(self, client: redis.Redis, *, prefix: str) -> list[str]:
         """What keeps timers from firing on that broker, a sentence for each. Raises RedisError."""
         return server_faults(client, prefix=prefix)

@@ -11,7 +11,7 @@ from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.conf import options
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.claim_answer import ClaimAnswer
+from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.timers.arming import move, settle
 from tasksapp.timers.redis_clock import RedisClock
@@ -76,6 +76,16 @@ class Claimer:
                 known[row.biz_type_id] = biz_type
             jobs.append(RunningJob(row, biz_type, answer.token))
         return jobs
+
+    def still_running(self, job_id: UUID) -> RunningJob | None:
+        """A job that this worker claimed and has not completed, also by another of its processes; else None."""
+        mine = Job.objects.using(self._using).filter(id=job_id, status=Status.RUNNING, worker=self._worker)
+        job = mine.select_related("biz_type").defer("body").first()
+        if job is None or job.lease_token is None or job.lease_until is None:
+            return None
+        columns = {name: getattr(job, name) for name in ClaimedJob._fields if name not in {"body", "biz_type_revision"}}
+        columns["max_attempts"] = job.max_attempts or job.biz_type.max_attempts
+        return RunningJob(ClaimedJob(**columns, body="", biz_type_revision=0), job.biz_type, job.lease_token)
 
     def _claim(self, ids: Sequence[UUID], *, now_ms: int, forward_seconds: float) -> tuple[ClaimAnswer, Sequence[UUID]]:
         """The answer, and the jobs that do not run now although their timers fired."""

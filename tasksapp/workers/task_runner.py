@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -61,6 +61,29 @@ class TaskRunner:
         with self._keeper.hold(job, completer=self._completer):
             return self._run(job, call)
 
+    def fail_for_time(self, job_id: UUID, *, seconds: float) -> bool:
+        """Completes a job that this worker runs with a failed attempt: its hard time limit ended the process.
+
+        False where the worker does not run it: it completed just before. Closes this thread's database connection.
+
+        Args:
+            job_id: the job.
+            seconds: the time limit.
+        """
+        try:
+            self._clock.sync()
+            job = self._claimer.still_running(job_id)
+            if job is None:
+                return False
+            now = self._now()
+            started_at = now - timedelta(seconds=seconds)
+            error = f"TimeLimitExceeded: the task ran for its time limit of {seconds:g} s"
+            tried = _tried(job, started_at=started_at, seconds=seconds, error=error)
+            finished = completion.failed(job, tried=tried, now=now)
+            return bool(self._completer.complete([Completion(job, finished, receiver_is_up=None)]))
+        finally:
+            self._completer.close()
+
     def _run(self, job: RunningJob, call: Call) -> TaskOutcome:
         started_at, started = self._now(), self._clock.monotonic()
         error: Exception | None = None
@@ -71,16 +94,8 @@ class TaskRunner:
             pass  # the task asks Celery to record nothing; the job has succeeded
         except Exception as raised:  # whatever the task raises is its attempt's outcome
             error = raised
-        tried = Tried(
-            number=job.attempt_number,
-            started_at=started_at,
-            duration_ms=round((self._clock.monotonic() - started) * 1000),
-            lateness_ms=max(0, round((started_at - job.row.next_run_at).total_seconds() * 1000)),
-            status_code=None,
-            response_headers={},
-            response_body="",
-            error=_error_text(error),
-        )
+        seconds = self._clock.monotonic() - started
+        tried = _tried(job, started_at=started_at, seconds=seconds, error=_error_text(error))
         # Nothing for the breaker: a task has no host, and its exception may be about the arguments of this one job.
         completed = Completion(job, _finished(job, tried=tried, error=error, now=self._now()), receiver_is_up=None)
         if not self._completer.complete([completed]):
@@ -125,6 +140,19 @@ def _why_not_run(answer: ClaimAnswer) -> str:
     if answer.shut:
         return "its biz type is paused or disabled"
     return "it has ended, or another worker has it"
+
+
+def _tried(job: RunningJob, *, started_at: datetime, seconds: float, error: str) -> Tried:
+    return Tried(
+        number=job.attempt_number,
+        started_at=started_at,
+        duration_ms=round(seconds * 1000),
+        lateness_ms=max(0, round((started_at - job.row.next_run_at).total_seconds() * 1000)),
+        status_code=None,
+        response_headers={},
+        response_body="",
+        error=error,
+    )
 
 
 def _finished(job: RunningJob, *, tried: Tried, error: Exception | None, now: datetime) -> Finished:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -55,3 +56,15 @@ def worker(env: dict[str, str], tmp_path: Path) -> Callable[..., CeleryWorker]:
         return CeleryWorker(own, pool=pool, folder=tmp_path)
 
     return make
+
+
+@pytest.fixture
+def patience(broker: str, tmp_path: Path) -> dict[str, str]:
+    """The environment of the project ``patience``, whose tasks are jobs in a database of its own."""
+    own = {
+        "PATIENCE_BROKER": broker,
+        "PATIENCE_DATABASE": str(tmp_path / "patience.sqlite3"),
+        "DJANGO_SETTINGS_MODULE": "patience.settings",
+        "PYTHONPATH": str(PROJECT.parent / "task_project"),
+    }
+    return {**os.environ, **own}

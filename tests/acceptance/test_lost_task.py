@@ -16,7 +16,6 @@ from delayhub.local.service import Service
 from tests.acceptance.celery_worker import worker_service
 from tests.waiting import wait_until
 
-PROJECT = Path(__file__).parent / "task_project"
 #: Makes the biz type with the shortest lease there can be, and a job for each name.
 SCHEDULE = """
 import sys
@@ -33,21 +32,10 @@ for name in sys.argv[1:]:
 
 
 @pytest.fixture
-def environment(broker: str, tmp_path: Path) -> dict[str, str]:
-    own = {
-        "PATIENCE_BROKER": broker,
-        "PATIENCE_DATABASE": str(tmp_path / "patience.sqlite3"),
-        "DJANGO_SETTINGS_MODULE": "patience.settings",
-        "PYTHONPATH": str(PROJECT),
-    }
-    return {**os.environ, **own}
-
-
-@pytest.fixture
-def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[Service]:
+def worker(patience: dict[str, str], tmp_path: Path) -> Iterator[Service]:
     schedule = [sys.executable, "-c", SCHEDULE, "long", "killed"]
-    subprocess.run(schedule, env=environment, check=True, timeout=60)
-    with worker_service("patience", environment, "--concurrency", "2", folder=tmp_path) as service:
+    subprocess.run(schedule, env=patience, check=True, timeout=60)
+    with worker_service("patience", patience, "--concurrency", "2", folder=tmp_path) as service:
         yield service
 
 

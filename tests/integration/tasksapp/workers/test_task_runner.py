@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import redis
 from celery import Celery, shared_task
 from celery.exceptions import Retry
 from django.utils import timezone
@@ -14,9 +15,10 @@ from delayhub import delayed_task
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from delayhub.engine import due_ms
 from tasksapp.jobs.creation import create
-from tasksapp.models import Job, Status
+from tasksapp.models import Attempt, Job, Status
 from tasksapp.tasks import _forward, run_task
-from tasksapp.workers.task_runner import arguments_of
+from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.task_runner import TaskRunner, arguments_of, lease_keeper
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
 from tests.task_messages import message_of
@@ -27,7 +29,7 @@ closed: list[int] = []
 trouble: list[Exception] = []
 
 
-@shared_task(name="tests.target.plain")
+@shared_task(name="tests.target.plain", time_limit=30)
 def plain_task(order_id: int) -> None:
     if trouble:
         raise trouble.pop()
@@ -132,3 +134,38 @@ def test_a_due_job_is_sent_to_its_task(
     (call,) = calls
     assert (call["name"], call["args"], call["queue"]) == sent
     assert call["headers"] == {JOB_HEADER: str(job_id), NOW_HEADER: 5}
+    # The limits of a plain task go with the message: the worker would go by those of ours.
+    assert call.get("time_limit") == (30 if call["name"] == run_task.name else None)
+
+
+@pytest.fixture
+def runner(redis_client: redis.Redis) -> TaskRunner:
+    """The runner of the worker w1."""
+    return TaskRunner(clock=RedisClock(lambda: redis_client), keeper=lease_keeper, worker="w1", using="default")
+
+
+def test_a_hard_time_limit_is_a_failed_attempt(make_biz_type: MakeBizType, runner: TaskRunner) -> None:
+    make_biz_type("shop.plain", target="celery", task_name="tests.target.plain", max_attempts=2, jitter=0)
+    job_id = create("shop.plain").job_id
+    claim(job_id, worker="w1")
+
+    assert runner.fail_for_time(job_id, seconds=1.5)
+
+    job = Job.objects.get()
+    assert (job.status, job.attempts, job.system_errors) == (Status.PENDING, 1, 0)
+    assert job.last_error == "TimeLimitExceeded: the task ran for its time limit of 1.5 s"
+    assert job.next_run_at > timezone.now()
+    assert Attempt.objects.get().duration_ms == 1500
+    assert not runner.fail_for_time(job_id, seconds=1.5)
+
+
+def test_a_time_limit_says_nothing_of_a_job_that_another_worker_runs(
+    make_biz_type: MakeBizType, runner: TaskRunner
+) -> None:
+    make_biz_type("shop.plain", target="celery", task_name="tests.target.plain")
+    job_id = create("shop.plain").job_id
+    claim(job_id, worker="w2")
+
+    assert not runner.fail_for_time(job_id, seconds=1)
+
+    assert Job.objects.get().status == Status.RUNNING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -14,6 +15,8 @@ from celery.worker import state
 from celery.worker.request import Request
 from kombu import Message
 
+from delayhub.celery_support import job_store
+from delayhub.celery_support.delayed_task import JOB_HEADER
 from delayhub.celery_support.request import MakeOurRequests, OurRequest, ours
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import DUE_HEADER
@@ -131,6 +134,30 @@ def test_a_hard_time_limit_kills_the_process_and_a_soft_one_does_not(
     request_of.reject(requeue=True)
 
     assert channel.lost == lost
+
+
+@pytest.mark.parametrize(
+    ("soft", "terminates", "told"), [(False, None, [("job-1", 1.5)]), (True, None, []), (False, True, [])]
+)
+def test_a_hard_time_limit_is_reported_to_the_store_of_the_job(
+    soft: bool, terminates: bool | None, told: list[object], request_of: OurRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[object] = []
+
+    class Store:
+        def time_limit_exceeded(self, job_id: str, *, worker: str, seconds: float) -> None:
+            found.append((job_id, seconds))
+
+    monkeypatch.setattr(job_store._Registry, "store", Store())
+    monkeypatch.setattr(state, "should_terminate", terminates)
+    request_of.request_dict[JOB_HEADER] = "job-1"
+
+    request_of.on_timeout(soft, 1.5)
+
+    for thread in threading.enumerate():
+        if thread.name == "delayhub-time-limit":
+            thread.join(10)
+    assert found == told
 
 
 def test_at_a_cold_shutdown_the_worker_kills_its_children_itself(
