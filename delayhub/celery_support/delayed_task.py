@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
 from celery import Task, shared_task
 from celery.app.task import Context
-from celery.exceptions import Ignore, Retry
+from celery.exceptions import Ignore, Reject, Retry
 
-from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, ScheduledJob, ScheduleOptions, job_store
+from delayhub.celery_support.job_store import (
+    Again,
+    Done,
+    Failed,
+    JobCall,
+    NotRun,
+    ScheduledJob,
+    ScheduleOptions,
+    job_store,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,6 +51,13 @@ class DelayedTask(_Task[P, R]):
     abstract = True
     biz_type: str
     job_max_attempts: int | None = None
+    #: The wait of ``self.retry()`` in a job; None for the biz type's backoff.
+    job_retry_delay: float | None = None
+
+    @property
+    def job(self) -> JobCall | None:
+        """The job that the task runs at this moment: its id, the attempt, how many there are. None in a plain call."""
+        return cast("JobCall | None", self.request.get(_JOB))
 
     def schedule(
         self,
@@ -52,12 +68,13 @@ class DelayedTask(_Task[P, R]):
         """A new job, created in the caller's transaction, that runs this task when it is due.
 
         Args:
-            args: positional arguments, JSON values.
-            kwargs: keyword arguments, JSON values.
+            args: positional arguments: JSON values, and what Celery's JSON carries (Decimal, date, UUID, bytes …).
+            kwargs: keyword arguments, the same.
             options: when, and under which keys: :class:`~delayhub.celery_support.job_store.ScheduleOptions`.
 
         Raises:
-            TypeError: the task cannot be called with these arguments, or there is no such option.
+            TypeError: the task cannot be called with these arguments, one of them cannot be JSON, or there is no such
+                option.
             JobStoreMissing: there is no app in this process that keeps jobs.
         """
         kwargs = kwargs or {}
@@ -70,31 +87,47 @@ class DelayedTask(_Task[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs the job that the message names; without one it is a plain call."""
         request = self.request
+        call = super().__call__
         if request.called_directly or request.get(_RUNNING):
-            return super().__call__(*args, **kwargs)
+            return call(*args, **kwargs)
         # From here a task that calls itself makes a plain call.
         request.update({_RUNNING: True})
+        # A project's own base class may do more in a call than run the function. Celery's would make another request.
+        function = self.run if getattr(call, "__func__", None) is Task.__call__ else call
         if job_of(request) is None:
-            return self.run(*args, **kwargs)
-        return cast("R", run_job(request, self.run))
+            return function(*args, **kwargs)
+        return cast("R", run_job(request, function))
 
     def retry(self, *args: Any, **options: Any) -> Any:
         """In a job, sets when it runs again and leaves the rest to the job's policy; else Celery's own retry.
 
         Raises:
             Retry: always, unless ``throw=False`` is given; then it is returned.
+            Reject: ``max_retries`` is given and used up; the job is dead.
+            TypeError: in a job, other arguments are given: those of a job stay as they are.
         """
         if self.request.called_directly or job_of(self.request) is None:
             return super().retry(*args, **options)
-        when = options.get("eta") or options.get("countdown")
-        again = Retry(exc=options.get("exc"), when=when)
+        if args or options.get("args") is not None or options.get("kwargs") is not None:
+            raise TypeError("retry() in a job cannot change its arguments: schedule another job")
+        error, most = options.get("exc"), options.get("max_retries")
+        if most is not None and self.request.retries >= most:
+            reason = f"{error!r}: " if error is not None else ""
+            raise Reject(f"{reason}all retries are used up that max_retries={most} allows") from error
+        waits = (options.get("eta"), options.get("countdown"), self.job_retry_delay)
+        when: Any = next((wait for wait in waits if wait is not None), None)
+        again = Retry(exc=error, when=when)
         if options.get("throw", True):
-            raise again from options.get("exc")
+            raise again from error
         return again
 
 
 #: Marks a request whose function has been called.
 _RUNNING = "delayhub_running"
+#: Where a request keeps the call of its job.
+_JOB = "delayhub_job_call"
+#: A job has no more attempts than this.
+MOST_ATTEMPTS = 1_000
 
 
 def job_of(request: Context) -> str | None:
@@ -111,9 +144,15 @@ def run_job(request: Context, function: Callable[..., Any]) -> Any:
         Exception: the function's own error, where the job failed for the last time.
     """
     headers = request.headers or {}
+
+    def call(job: JobCall) -> Any:
+        # What Celery's own retries go by, and ``retry_backoff``.
+        request.update({_JOB: job, "retries": job.attempt - 1})
+        return function(*job.args, **job.kwargs)
+
     outcome = job_store().run(
         headers[JOB_HEADER],
-        lambda args, kwargs: function(*args, **kwargs),
+        call,
         worker=request.hostname or "",
         now_ms=headers.get(NOW_HEADER, 0),
     )
@@ -135,12 +174,22 @@ def delayed_task(
 
     Args:
         biz_type: the code of the biz type its jobs belong to; made with the first job where there is none yet.
-        max_attempts: attempts of a job; None for as many as the biz type says.
-        options: Celery's own, as for ``shared_task``: name, queue, bind, time_limit, …
+        max_attempts: attempts of a job; None for one more than ``max_retries``, and without that for as many as the biz
+            type says.
+        options: Celery's own, as for ``shared_task``: name, queue, bind, base, time_limit, … In a job, ``max_retries``
+            limits all attempts, since each failure is one; ``default_retry_delay`` is the wait of ``self.retry()``.
 
     Raises:
-        TypeError: the function is asynchronous (``async def``, or a generator), so calling it would run nothing.
+        TypeError: the function is asynchronous (``async def``, or a generator), so calling it would run nothing; or
+            ``base`` is no class of tasks.
     """
+    base = _with_jobs(options.pop("base", DelayedTask))
+    if max_attempts is None and _is_given("max_retries", options, base):
+        retries = options.get("max_retries", base.max_retries)
+        max_attempts = MOST_ATTEMPTS if retries is None else min(retries + 1, MOST_ATTEMPTS)
+    retry_delay = None
+    if _is_given("default_retry_delay", options, base):
+        retry_delay = options.get("default_retry_delay", base.default_retry_delay)
 
     def decorate(function: Callable[P, R]) -> DelayedTask[P, R]:
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
@@ -152,7 +201,23 @@ def delayed_task(
             raise TypeError(f"{function.__name__} is a generator: a Celery worker would call it and run nothing of it")
         # A job's message stays with its worker until the outcome is written.
         kept = {"acks_late": True, "reject_on_worker_lost": True, **options}
-        make = cast("Any", shared_task)(base=DelayedTask, biz_type=biz_type, job_max_attempts=max_attempts, **kept)
+        kept |= {"biz_type": biz_type, "job_max_attempts": max_attempts, "job_retry_delay": retry_delay}
+        make = cast("Any", shared_task)(base=base, **kept)
         return cast("DelayedTask[P, R]", make(function))
 
     return decorate
+
+
+def _with_jobs(base: Any) -> type[DelayedTask[..., Any]]:
+    """A class of tasks that does what that class does, and can be scheduled. Raises TypeError where it is none."""
+    if not isinstance(base, type) or not issubclass(base, Task):
+        raise TypeError(f"base must be a class of Celery tasks, got {base!r}")
+    if issubclass(base, DelayedTask):
+        return base
+    made: Any = cast("Any", type)(base.__qualname__, (DelayedTask, base), {"abstract": True})
+    return cast("type[DelayedTask[..., Any]]", made)
+
+
+def _is_given(name: str, options: Mapping[str, Any], base: type[Task[..., Any]]) -> bool:
+    """Whether the decorator or the task's own base class sets the option; Celery has a default for each."""
+    return name in options or getattr(base, name) != getattr(Task, name)

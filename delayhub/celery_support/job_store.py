@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypedDict, Unpack
 
@@ -55,6 +55,25 @@ class ScheduledJob(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class JobCall:
+    """One attempt of a job: the call that its task makes now.
+
+    Args:
+        id: the job's id.
+        attempt: the number of this attempt, from 1; a redrive begins again.
+        max_attempts: how many attempts the job has.
+        args: positional arguments.
+        kwargs: keyword arguments.
+    """
+
+    id: str
+    attempt: int
+    max_attempts: int
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """The task ran, with this result."""
 
@@ -99,14 +118,12 @@ class JobStore(Protocol):
     ) -> ScheduledJob:
         """A new job that calls the task when it is due."""
 
-    def run(
-        self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
-    ) -> TaskOutcome:
-        """Claims the job, calls the function with the job's arguments, and stores the outcome.
+    def run(self, job_id: str, call: Callable[[JobCall], Any], *, worker: str, now_ms: int) -> TaskOutcome:
+        """Claims the job, lets the task make its call, and stores the outcome.
 
         Args:
             job_id: the job's id, as the message has it.
-            call: the task's function.
+            call: runs the task's function.
             worker: the name of the worker that runs it.
             now_ms: a time, in Unix ms, at which the job was due by Redis' clock; 0 if unknown.
         """

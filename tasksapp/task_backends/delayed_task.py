@@ -13,7 +13,8 @@ import redis
 from celery import current_app
 from django.db import router
 
-from delayhub.celery_support.job_store import JobTask, ScheduleOptions, TaskOutcome
+from delayhub.celery_support.job_arguments import encoded
+from delayhub.celery_support.job_store import JobCall, JobTask, ScheduleOptions, TaskOutcome
 from tasksapp import jobs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.conf import options
@@ -66,16 +67,23 @@ class TableStore:
         kwargs: Mapping[str, Any],
         **options: Unpack[ScheduleOptions],
     ) -> ScheduledTask:
-        """A new job in the caller's transaction; the first one makes the biz type. Raises what ``jobs.create`` does."""
-        using = router.db_for_write(Job)
+        """A new job in the caller's transaction; the first one makes the biz type.
+
+        Raises what ``jobs.create`` does, and TypeError where an argument cannot be JSON.
+        """
+        using, body = router.db_for_write(Job), encoded(args, kwargs)
         biz_type = _biz_type(task, using=using)
-        body = {"args": list(args), "kwargs": dict(kwargs)}
-        created = jobs.create(biz_type.code, body=body, max_attempts=task.job_max_attempts, using=using, **options)
+        try:
+            created = jobs.create(biz_type.code, body=body, max_attempts=task.job_max_attempts, using=using, **options)
+        except InvalidJob as error:
+            if error.field != "body":
+                raise
+            # The caller gave arguments, and knows of no body.
+            about = error.message.replace("body", "the arguments", 1)
+            raise InvalidJob("arguments", error.code, about) from None
         return ScheduledTask(created.job_id, created.created, created.replaced, using)
 
-    def run(
-        self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
-    ) -> TaskOutcome:
+    def run(self, job_id: str, call: Callable[[JobCall], Any], *, worker: str, now_ms: int) -> TaskOutcome:
         """Claims the row, calls the function, writes the outcome."""
         return task_runner(worker=worker, using=router.db_for_write(Job)).run(UUID(job_id), call, now_ms=now_ms)
 

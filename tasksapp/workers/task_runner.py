@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,7 +11,8 @@ from uuid import UUID
 
 from celery.exceptions import Ignore, Reject, Retry
 
-from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, TaskOutcome
+from delayhub.celery_support.job_arguments import decoded
+from delayhub.celery_support.job_store import Again, Done, Failed, JobCall, NotRun, TaskOutcome
 from delayhub.clock import moment
 from tasksapp.jobs import completion
 from tasksapp.jobs.running_job import RunningJob
@@ -24,7 +24,7 @@ from tasksapp.workers.claimer import Claimer
 from tasksapp.workers.completer import Completer, Completion
 from tasksapp.workers.lease_keeper import LeaseKeeper
 
-Call = Callable[[Sequence[Any], Mapping[str, Any]], Any]
+Call = Callable[[JobCall], Any]
 
 lease_keeper = LeaseKeeper()
 os.register_at_fork(after_in_child=lease_keeper.forget)
@@ -51,7 +51,7 @@ class TaskRunner:
 
         Args:
             job_id: the job.
-            call: the task's function; it is called with the job's arguments.
+            call: runs the task's function.
             now_ms: Redis' time when the job's timer was due, Unix ms; 0 if unknown.
         """
         answer = self._claimer.claim_forwarded(job_id, now_ms=now_ms)
@@ -89,7 +89,8 @@ class TaskRunner:
         error: Exception | None = None
         result: Any = None
         try:
-            result = call(*arguments_of(job.row.body))
+            args, kwargs = arguments_of(job.row.body)
+            result = call(JobCall(str(job.id), job.attempt_of_budget, job.row.max_attempts, args, kwargs))
         except Ignore:
             pass  # the task asks Celery to record nothing; the job has succeeded
         except Exception as raised:  # whatever the task raises is its attempt's outcome
@@ -118,9 +119,9 @@ def arguments_of(body: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """A job's body as the arguments of its task.
 
     ``{"args": […], "kwargs": {…}}`` (or one of them) is taken as such. Any other object holds keyword arguments, a list
-    positional ones; null means no arguments, and any other value is the only argument.
+    positional ones; null means no arguments, and any other value is the only argument. Values may have Celery's types.
     """
-    match json.loads(body):
+    match decoded(body):
         case dict() as value:
             args, kwargs = value.get("args", []), value.get("kwargs", {})
             if value and value.keys() <= {"args", "kwargs"} and isinstance(args, list) and isinstance(kwargs, dict):

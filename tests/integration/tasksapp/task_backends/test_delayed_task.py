@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from celery import Celery
@@ -341,3 +343,59 @@ def test_a_task_that_no_worker_takes_is_sent_again_and_the_row_says_why() -> Non
     job.refresh_from_db()
     assert again.id == job.id
     assert (job.status, job.last_error) == (Status.PENDING, NOT_TAKEN)
+
+
+def test_the_types_that_celery_carries_reach_the_task() -> None:
+    given = [Decimal("12.30"), date(2026, 1, 2), UUID(int=7)]
+    got: list[Any] = []
+
+    @delayed_task(biz_type="shop.typed", name="tests.shop.typed")
+    def typed(*values: Any) -> None:
+        got.extend(values)
+
+    work(typed, typed.schedule(args=given).id)
+
+    assert got == given
+
+
+def test_a_refused_argument_is_named_and_not_called_a_body() -> None:
+    with pytest.raises(TypeError, match=r"args\[0\] cannot be an argument of a job"):
+        close_order.schedule(args=[{1, 2}])
+    with pytest.raises(InvalidJob, match=r"^the arguments may have 65536 bytes") as refused:
+        close_order.schedule(args=["x" * 70_000])
+
+    assert refused.value.field == "arguments"
+    assert not Job.objects.exists()
+
+
+def test_the_waits_of_retry_backoff_grow_with_the_attempts() -> None:
+    @delayed_task(
+        biz_type="shop.grow", name="tests.shop.grow", autoretry_for=(ValueError,), retry_backoff=5, retry_jitter=False
+    )
+    def grow() -> None:
+        raise ValueError("not yet")
+
+    scheduled: Any = grow.schedule()
+    waits = []
+    for _ in range(3):
+        with pytest.raises(Retry) as again:
+            work(grow, scheduled.id, now_ms=due_ms(scheduled.job.next_run_at))
+        began = Attempt.objects.latest("number").started_at
+        waits.append(round((again.value.when - began).total_seconds()))
+
+    assert waits == [5, 10, 20]
+
+
+def test_a_retry_beyond_max_retries_is_the_end_of_the_job() -> None:
+    @delayed_task(biz_type="shop.limit", name="tests.shop.limit", bind=True)
+    def limited(self: Any) -> None:
+        raise self.retry(countdown=0, max_retries=1)
+
+    scheduled: Any = limited.schedule()
+    with pytest.raises(Retry):
+        work(limited, scheduled.id)
+    with pytest.raises(Reject):
+        work(limited, scheduled.id, now_ms=due_ms(scheduled.job.next_run_at))
+
+    assert (scheduled.job.status, scheduled.job.attempts) == (Status.DEAD, 2)
+    assert "max_retries=1" in scheduled.job.last_error

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from celery.exceptions import Ignore, Retry
+from celery import Task
+from celery.exceptions import Ignore, Reject, Retry
 
 from delayhub.celery_support import job_store as module
 from delayhub.celery_support.delayed_task import JOB_HEADER, DelayedTask, delayed_task
-from delayhub.celery_support.job_store import Again, Done, Failed, NotRun, TaskOutcome, register_job_store
+from delayhub.celery_support.job_store import Again, Done, Failed, JobCall, NotRun, TaskOutcome, register_job_store
 from delayhub.errors import JobStoreMissing
 from tests.task_messages import message_of
 
@@ -27,18 +28,17 @@ class ListStore:
     def __init__(self) -> None:
         self.scheduled: list[dict[str, Any]] = []
         self.outcome: TaskOutcome | None = None
+        self.attempt = 1
 
     def schedule(self, task: DelayedTask[..., Any], **asked: Any) -> Any:
         self.scheduled.append({"biz_type": task.biz_type, "max_attempts": task.job_max_attempts, **asked})
         return SimpleNamespace(id=len(self.scheduled))
 
-    def run(
-        self, job_id: str, call: Callable[[Sequence[Any], Mapping[str, Any]], Any], *, worker: str, now_ms: int
-    ) -> TaskOutcome:
+    def run(self, job_id: str, call: Callable[[JobCall], Any], *, worker: str, now_ms: int) -> TaskOutcome:
         if self.outcome is not None:
             return self.outcome
         asked = self.scheduled[int(job_id) - 1]
-        return Done(call(asked["args"], asked["kwargs"]))
+        return Done(call(JobCall(job_id, self.attempt, 5, asked["args"], asked["kwargs"])))
 
 
 @pytest.fixture
@@ -171,3 +171,109 @@ def test_a_function_that_a_worker_would_call_and_never_run_is_refused() -> None:
         delayed_task(biz_type="order.remind")(remind)
     with pytest.raises(TypeError, match="each is a generator"):
         delayed_task(biz_type="order.remind")(each)
+
+
+def test_a_task_knows_its_job_and_how_often_it_was_tried(store: ListStore) -> None:
+    seen: list[Any] = []
+
+    @delayed_task(biz_type="order.close", bind=True, name="tests.curious")
+    def curious(self: Any, order_id: int) -> None:
+        seen.append((self.job, self.request.retries))
+
+    store.attempt = 3
+    job = curious.schedule(args=[42])
+    message(curious, headers={JOB_HEADER: str(job.id)})
+    message(curious, headers=None, args=(43,))
+
+    (in_job, retries), plain = seen
+    assert (in_job.id, in_job.attempt, in_job.max_attempts, retries) == (str(job.id), 3, 5, 2)
+    assert plain == (None, 0)
+
+
+class Audited(Task):
+    """A project's own class of tasks."""
+
+    abstract = True
+    max_retries = 7
+    calls: list[str] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.calls.append(self.name)
+        return self.run(*args, **kwargs)
+
+    def greeting(self) -> str:
+        return "hello"
+
+
+def test_a_projects_own_class_of_tasks_can_be_the_base(store: ListStore) -> None:
+    @delayed_task(biz_type="order.greet", base=Audited, bind=True, name="tests.greet")
+    def greet(self: Any) -> str:
+        return f"{self.greeting()} {self.job.attempt}"
+
+    job = greet.schedule()
+
+    assert message(greet, headers={JOB_HEADER: str(job.id)}) == "hello 1"
+    assert Audited.calls == ["tests.greet"]
+    assert greet.acks_late
+    assert greet.job_max_attempts == 8
+
+
+def test_a_base_that_is_no_class_of_tasks_is_refused() -> None:
+    with pytest.raises(TypeError, match="base must be a class of Celery tasks, got <class 'dict'>"):
+        delayed_task(biz_type="order.greet", base=dict)
+
+
+@pytest.mark.parametrize(
+    ("options", "attempts"),
+    [
+        ({}, None),
+        ({"max_retries": 3}, 4),
+        ({"max_retries": 3, "max_attempts": 2}, 2),
+        # no limit, for Celery
+        ({"max_retries": None}, 1_000),
+    ],
+)
+def test_max_retries_limits_the_attempts_of_a_job(options: dict[str, Any], attempts: int | None) -> None:
+    name = f"tests.limited.{attempts}"
+
+    @delayed_task(biz_type="order.limit", name=name, **options)
+    def limited() -> None:
+        """Does nothing."""
+
+    assert limited.job_max_attempts == attempts
+
+
+def test_retry_waits_as_long_as_the_task_says(store: ListStore) -> None:
+    @delayed_task(biz_type="order.slow", bind=True, default_retry_delay=40, name="tests.slow")
+    def slow(self: Any, **options: Any) -> None:
+        raise self.retry(**options)
+
+    def asked(**options: Any) -> Any:
+        job = slow.schedule(kwargs=options)
+        with pytest.raises(Retry) as retry:
+            message(slow, headers={JOB_HEADER: str(job.id)})
+        return retry.value.when
+
+    assert (asked(), asked(countdown=3), asked(countdown=0), asked(max_retries=1)) == (40, 3, 0, 40)
+
+
+def test_a_retry_beyond_its_own_limit_ends_the_job(store: ListStore) -> None:
+    @delayed_task(biz_type="order.limit", bind=True, name="tests.last")
+    def last(self: Any) -> None:
+        raise self.retry(exc=ValueError("no such order"), max_retries=2)
+
+    store.attempt, job = 3, last.schedule()
+
+    with pytest.raises(Reject, match=r"ValueError.* all retries are used up that max_retries=2 allows"):
+        message(last, headers={JOB_HEADER: str(job.id)})
+
+
+def test_a_retry_with_other_arguments_is_refused(store: ListStore) -> None:
+    @delayed_task(biz_type="order.change", bind=True, name="tests.changed")
+    def changed(self: Any) -> None:
+        raise self.retry(kwargs={"order_id": 2})
+
+    job = changed.schedule()
+
+    with pytest.raises(TypeError, match="cannot change its arguments"):
+        message(changed, headers={JOB_HEADER: str(job.id)})
