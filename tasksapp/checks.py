@@ -11,6 +11,8 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
+from django.urls import NoReverseMatch, get_resolver, reverse
+from django.views import defaults
 
 from tasksapp.conf import complaints
 
@@ -62,6 +64,36 @@ def check_databases(app_configs: Sequence[AppConfig] | None = None, **_: Any) ->
         for alias, database in settings.DATABASES.items()
         if database.get("ENGINE", "").endswith("sqlite3")
         and database.get("OPTIONS", {}).get("transaction_mode") != "IMMEDIATE"
+    ]
+
+
+#: Handlers of a URL conf, Django's own and ours, for errors that come to no view of the API.
+_ERROR_PAGES = {400: "bad_request", 403: "permission_denied", 404: "page_not_found", 500: "server_error"}
+
+
+@register(Tags.urls)
+def check_error_pages(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """A warning where callers of the API would get Django's pages: for a wrong Host, an error in middleware."""
+    if not getattr(settings, "ROOT_URLCONF", None):
+        return []
+    try:
+        reverse("delayhub:schema")
+    except NoReverseMatch:
+        return []
+    resolver = get_resolver()
+    lines = [
+        f'handler{status} = "tasksapp.api.http.problems.{name}"'
+        for status, name in _ERROR_PAGES.items()
+        if resolver.resolve_error_handler(status) is getattr(defaults, name)
+    ]
+    if not lines:
+        return []
+    return [
+        checks.Warning(
+            "callers of DelayHub's API get an HTML page for errors that come to no view, such as a wrong Host header",
+            hint=f"Write in {settings.ROOT_URLCONF}: {'; '.join(lines)}. All other addresses keep Django's pages.",
+            id="delayhub.W010",
+        )
     ]
 
 

@@ -23,5 +23,7 @@ urlpatterns = [
     path("readyz", readyz, name="readyz"),
 ]
 
+handler400 = "tasksapp.api.http.problems.bad_request"
+handler403 = "tasksapp.api.http.problems.permission_denied"
 handler404 = "tasksapp.api.http.problems.page_not_found"
 handler500 = "tasksapp.api.http.problems.server_error"

@@ -6,6 +6,7 @@ import logging
 import math
 from typing import Any
 
+from django.core.exceptions import SuspiciousOperation
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import (
     APIException,
@@ -17,7 +18,7 @@ from rest_framework.exceptions import (
     Throttled,
 )
 
-from tasksapp.api.http.problems import FieldError, Problem, Refused, internal_error
+from tasksapp.api.http.problems import FieldError, Problem, Refused, internal_error, malformed_request
 from tasksapp.errors import (
     InvalidJob,
     JobNotFound,
@@ -68,6 +69,8 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of
             return Problem(status=404, code="not_found", detail=str(error) or "It does not exist.")
         case APIException():
             return _problem_of_framework(error)
+        case SuspiciousOperation():
+            return malformed_request(error)
     return None
 
 

@@ -9,9 +9,12 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urljoin
 
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 from django.views import defaults
+from django.views.decorators.csrf import csrf_exempt
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -75,18 +78,46 @@ class Refused(Exception):
         self.problem = problem
 
 
+@csrf_exempt
+@login_not_required
+def nothing_there(request: HttpRequest) -> HttpResponse:
+    """The view of addresses below the API's prefix that stand for nothing."""
+    return Problem(status=404, code="not_found", detail=f"There is nothing at {request.path}.").response()
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """``handler400`` of a project: a problem document for the API, Django's page elsewhere."""
+    if _is_of_api(request):
+        return malformed_request(exception).response()
+    return defaults.bad_request(request, exception)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """``handler403`` of a project: a problem document for the API, Django's page elsewhere."""
+    if _is_of_api(request):
+        return Problem(status=403, code="forbidden", detail="This project does not allow that request.").response()
+    return defaults.permission_denied(request, exception)
+
+
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """``handler404`` of a project: a problem document below the API's prefix, Django's page elsewhere."""
-    if _is_below_api(request.path):
-        return Problem(status=404, code="not_found", detail=f"There is nothing at {request.path}.").response()
+    """``handler404`` of a project: a problem document for the API, Django's page elsewhere."""
+    if _is_of_api(request):
+        return nothing_there(request)
     return defaults.page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """``handler500`` of a project: a problem document below the API's prefix, Django's page elsewhere."""
-    if _is_below_api(request.path):
+    """``handler500`` of a project: a problem document for the API, Django's page elsewhere."""
+    if _is_of_api(request):
         return internal_error().response()
     return defaults.server_error(request)
+
+
+def malformed_request(error: Exception) -> Problem:
+    """The problem document of a request that Django itself refuses."""
+    if isinstance(error, DisallowedHost):
+        return Problem(status=400, code="unknown_host", detail="The Host header names no host of this site.")
+    return Problem(status=400, code="malformed", detail="The request is malformed, or more than this site takes.")
 
 
 def internal_error() -> Problem:
@@ -94,10 +125,17 @@ def internal_error() -> Problem:
     return Problem(status=500, code="internal_error", detail="Something failed on our side; it has been logged.")
 
 
-def _is_below_api(path: str) -> bool:
-    """Whether the path is below the prefix that the project's URL conf gives the API."""
+def _is_of_api(request: HttpRequest) -> bool:
+    """Whether the request's address is below the API's prefix, or the URL conf gives it to the API anywhere else."""
     try:
-        # The schema is directly below the prefix.
-        return path.startswith(urljoin(reverse("delayhub:schema"), "."))
+        # The schema is directly below the prefix. At the root of a site, all other addresses would be below it too.
+        prefix = urljoin(reverse("delayhub:schema"), ".")
+        if prefix != get_script_prefix() and request.path.startswith(prefix):
+            return True
     except NoReverseMatch:
+        pass  # it is not there, or in a namespace of the project
+    try:
+        match = resolve(request.path_info, urlconf=getattr(request, "urlconf", None))
+    except Resolver404:
         return False
+    return "delayhub" in match.app_names

@@ -67,3 +67,16 @@ def test_sqlite_without_immediate_transactions_is_warned_about(monkeypatch: pyte
 
     assert found.id == "delayhub.W002"
     assert "'careless'" in found.msg
+
+
+def test_a_project_that_has_our_handlers_or_no_api_is_not_warned_about_pages_for_errors(settings: Any) -> None:
+    assert checks.check_error_pages(None) == []
+
+    settings.ROOT_URLCONF = "tests.integration.tasksapp.api.host_urls"
+    (found,) = checks.check_error_pages(None)
+    assert found.id == "delayhub.W010"
+    assert found.hint is not None
+    assert "Write in tests.integration.tasksapp.api.host_urls: handler400 = " in found.hint
+
+    settings.ROOT_URLCONF = None
+    assert checks.check_error_pages(None) == []

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.core.exceptions import DisallowedHost, SuspiciousOperation
 from django.http import Http404
 from rest_framework import exceptions
 
@@ -37,6 +38,9 @@ CONTEXT: dict[str, Any] = {
         (errors.SeveralJobs("close", "42", [JOB]), 409, "several_jobs", {"ids": [str(JOB)]}),
         (errors.JobNotFound("no job of close"), 404, "not_found", {}),
         (Http404(), 404, "not_found", {}),
+        # of Django, where no middleware has asked for the host before
+        (DisallowedHost("elsewhere.example"), 400, "unknown_host", {}),
+        (SuspiciousOperation("odd"), 400, "malformed", {}),
         (Refused(Problem(status=413, code="too_large", detail="too large")), 413, "too_large", {}),
         # of REST framework, or of what a project has put into a view set
         (exceptions.NotAuthenticated(), 401, "unauthorized", {}),

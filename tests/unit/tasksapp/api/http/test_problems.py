@@ -7,10 +7,24 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from django.core.exceptions import DisallowedHost, SuspiciousOperation
 from django.http import Http404
 from django.test import RequestFactory
+from django.urls import include, path
 
-from tasksapp.api.http.problems import FieldError, Problem, Refused, internal_error, page_not_found, server_error
+from tasksapp.api.http.problems import (
+    MEDIA_TYPE,
+    FieldError,
+    Problem,
+    Refused,
+    bad_request,
+    internal_error,
+    malformed_request,
+    nothing_there,
+    page_not_found,
+    permission_denied,
+    server_error,
+)
 
 
 def test_a_document_says_what_is_wrong_to_machines_and_to_people() -> None:
@@ -67,11 +81,13 @@ def test_a_failure_on_our_side_gives_no_details() -> None:
         ("/apiary", "text/html; charset=utf-8"),
     ],
 )
-@pytest.mark.parametrize(("handler", "status"), [(page_not_found, 404), (server_error, 500)])
+@pytest.mark.parametrize(
+    ("handler", "status"), [(bad_request, 400), (permission_denied, 403), (page_not_found, 404), (server_error, 500)]
+)
 def test_below_the_api_every_error_is_a_document(path: str, content_type: str, handler: Any, status: int) -> None:
     request = RequestFactory().get(path)
 
-    response = handler(request, Http404()) if status == 404 else handler(request)
+    response = handler(request) if status == 500 else handler(request, Http404())
 
     assert (response.status_code, response["Content-Type"]) == (status, content_type)
 
@@ -82,3 +98,35 @@ def test_a_project_without_the_api_has_djangos_pages(settings: Any) -> None:
     settings.ROOT_URLCONF = empty
 
     assert page_not_found(RequestFactory().get("/api/x"), Http404())["Content-Type"].startswith("text/html")
+
+
+def test_at_the_root_of_a_site_only_the_apis_own_addresses_have_documents(settings: Any) -> None:
+    root: Any = ModuleType("addresses_at_the_root")
+    root.urlpatterns = [path("", include("tasksapp.api.urls"))]
+    settings.ROOT_URLCONF = root
+
+    assert bad_request(RequestFactory().get("/v1/jobs"), DisallowedHost())["Content-Type"] == MEDIA_TYPE
+    assert bad_request(RequestFactory().get("/pages"), DisallowedHost())["Content-Type"].startswith("text/html")
+
+
+def test_in_a_namespace_of_the_project_errors_have_documents_too(settings: Any) -> None:
+    root: Any = ModuleType("addresses_with_a_namespace")
+    shop: Any = ModuleType("addresses_of_a_shop")
+    shop.urlpatterns, shop.app_name = [path("delay/", include("tasksapp.api.urls"))], "shop"
+    root.urlpatterns = [path("shop/", include(shop))]
+    settings.ROOT_URLCONF = root
+
+    assert bad_request(RequestFactory().get("/shop/delay/v1/jobs"), DisallowedHost())["Content-Type"] == MEDIA_TYPE
+    assert bad_request(RequestFactory().get("/shop/pages"), DisallowedHost())["Content-Type"].startswith("text/html")
+
+
+def test_a_wrong_host_is_told_apart_from_other_malformed_requests() -> None:
+    assert malformed_request(DisallowedHost("elsewhere.example")).code == "unknown_host"
+    assert malformed_request(SuspiciousOperation("odd")).code == "malformed"
+
+
+def test_where_nothing_is_every_method_is_answered_without_a_token() -> None:
+    response = nothing_there(RequestFactory().post("/api/v1/nothing"))
+
+    assert (response.status_code, response["Content-Type"]) == (404, MEDIA_TYPE)
+    assert nothing_there.csrf_exempt
