@@ -46,6 +46,10 @@ _LIMITS: Mapping[str, Limits] = {
 }
 
 
+#: The words that an option may be.
+_WORDS: Mapping[str, tuple[str, ...]] = {"schema_access": ("callers", "anyone")}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
     """The options in the ``DELAYHUB`` dict, where their names are in capitals.
@@ -73,6 +77,7 @@ class Options:
         purge_rows_per_minute: rows that workers delete after their retention, at most; 0 leaves that to ``purge_jobs``.
         allowed_networks: private networks that callbacks may go to, such as ``10.1.0.0/16``.
         encryption_keys: Fernet keys for secrets, the newest first; empty: one derived from SECRET_KEY.
+        schema_access: who may read the API's OpenAPI document: ``callers`` (and people in the admin) or ``anyone``.
     """
 
     lanes: tuple[str, ...] = (DEFAULT_LANE,)
@@ -97,6 +102,7 @@ class Options:
     purge_rows_per_minute: int = 60_000
     allowed_networks: tuple[str, ...] = ()
     encryption_keys: tuple[str, ...] = ()
+    schema_access: str = "callers"
 
     @property
     def near_window(self) -> timedelta:
@@ -149,6 +155,8 @@ def _complaints_about(key: str, value: Any, kind: Any, limits: Limits | None) ->
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item for item in value):
             return [f"{label} must be a list of strings, got {value!r}"]
         return [f"{label} is empty"] if key == "LANES" and not value else _network_complaints(key, value)
+    if words := _WORDS.get(key.lower()):
+        return [] if value in words else [f"{label} must be one of {list(words)}, got {value!r}"]
     if value is not None and not isinstance(value, str):
         return [f"{label} must be a string or None, got {value!r}"]
     return []

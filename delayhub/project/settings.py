@@ -12,7 +12,6 @@ from typing import Any
 import dj_database_url
 from kombu import Queue
 
-import delayhub
 from delayhub.project.environment import Environment, kept_secret
 from delayhub.project.logs import logging_config
 
@@ -54,8 +53,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "django_filters",
-    "drf_spectacular",
-    "drf_spectacular_sidecar",
     "tasksapp",
 ]
 
@@ -174,25 +171,6 @@ CELERY_TIMEZONE = TIME_ZONE
 # Celery closes the database connection after every task unless this is set.
 CELERY_DB_REUSE_MAX = 10_000
 
-# ---------------------------------------------------------------- REST
-
-REST_FRAMEWORK = {
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-}
-
-SPECTACULAR_SETTINGS = {
-    "TITLE": "DelayHub",
-    "DESCRIPTION": "Create a job now; its callback is sent when it is due.",
-    "VERSION": delayhub.__version__,
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
-    "COMPONENT_SPLIT_REQUEST": True,
-    # What names and groups of operations leave out: whatever the URL conf has before the API's version, and that too.
-    "SCHEMA_PATH_PREFIX": r"^/(?:.*?/)?v1",
-}
-
 # ---------------------------------------------------------------- the timeout centre
 
 DELAYHUB: dict[str, Any] = {
@@ -203,4 +181,5 @@ DELAYHUB: dict[str, Any] = {
     "PURGE_ROWS_PER_MINUTE": env.number("PURGE_ROWS_PER_MINUTE", 60_000, minimum=0),
     "ALLOWED_NETWORKS": env.names("ALLOWED_NETWORKS"),
     "ENCRYPTION_KEYS": env.names("ENCRYPTION_KEYS"),
+    "SCHEMA_ACCESS": env.choice("SCHEMA_ACCESS", "callers", among=frozenset({"callers", "anyone"})),
 }

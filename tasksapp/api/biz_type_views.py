@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from django.http import Http404
-from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp import jobs
+from tasksapp.api.http.openapi import described
 from tasksapp.api.http.view import ApiViewSet, fields_of
 from tasksapp.api.job_views import shown, version_of
 from tasksapp.api.representation.biz_type import BizTypeSerializer, biz_type_json
@@ -28,12 +28,12 @@ class BizTypeViews(ApiViewSet):
     lookup_field = "code"
     lookup_value_regex = "[a-z0-9][a-z0-9._-]{0,99}"
 
-    @extend_schema(summary="List biz types", responses=BizTypeSerializer(many=True))
+    @described(summary="List biz types", responses=BizTypeSerializer(many=True))
     def list(self, request: Request) -> Response:
         """All biz types, by code."""
         return Response([biz_type_json(biz_type) for biz_type in self.get_queryset()])
 
-    @extend_schema(summary="Read a biz type", responses=BizTypeSerializer)
+    @described(summary="Read a biz type", responses=BizTypeSerializer)
     def retrieve(self, request: Request, code: str) -> Response:
         """The biz type with that code."""
         biz_type = self.get_queryset().filter(code=code).first()
@@ -41,7 +41,7 @@ class BizTypeViews(ApiViewSet):
             raise Http404(f"There is no biz type {code!r}.")
         return Response(biz_type_json(biz_type))
 
-    @extend_schema(summary="Look a job up by business key", responses=JobSerializer)
+    @described(summary="Look a job up by business key", responses=JobSerializer)
     @action(detail=True, methods=["get"], url_path=BIZ_ID, url_name="job")
     def job(self, request: Request, code: str, biz_id: str) -> Response:
         """The newest job with that business key."""
@@ -51,7 +51,7 @@ class BizTypeViews(ApiViewSet):
             raise Http404(f"There is no job of {code} with the biz id {biz_id!r}.")
         return shown(found)
 
-    @extend_schema(summary="Move a job by business key", request=MoveRequestSerializer, responses=JobSerializer)
+    @described(summary="Move a job by business key", request=MoveRequestSerializer, responses=JobSerializer)
     @job.mapping.patch
     def move_job(self, request: Request, code: str, biz_id: str) -> Response:
         """Moves the one live job with that business key to another time."""
@@ -59,14 +59,14 @@ class BizTypeViews(ApiViewSet):
         only_known(fields, MOVE_FIELDS)
         return shown(jobs.reschedule(jobs.find_live(code, biz_id).id, **fields))
 
-    @extend_schema(summary="Cancel a job by business key", request=VerbRequestSerializer, responses=JobSerializer)
+    @described(summary="Cancel a job by business key", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"], url_path=f"{BIZ_ID}/cancel", url_name="job-cancel")
     def cancel_job(self, request: Request, code: str, biz_id: str) -> Response:
         """Cancels the one live job with that business key."""
         version = version_of(request)
         return shown(jobs.cancel(jobs.find_live(code, biz_id).id, **version))
 
-    @extend_schema(summary="Run a job now by business key", request=VerbRequestSerializer, responses=JobSerializer)
+    @described(summary="Run a job now by business key", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"], url_path=f"{BIZ_ID}/run", url_name="job-run")
     def run_job(self, request: Request, code: str, biz_id: str) -> Response:
         """Makes the one live job with that business key due at once."""

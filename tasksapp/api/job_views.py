@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from tasksapp import jobs
 from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.filters import JobFilters, RefusingFilters
+from tasksapp.api.http.openapi import described
 from tasksapp.api.http.paging import NewestFirst
 from tasksapp.api.http.view import ApiViewSet, fields_of
 from tasksapp.api.representation.attempt import AttemptSerializer, attempt_json
@@ -58,7 +59,7 @@ class JobViews(ApiViewSet):
 
     # ------------------------------------------------------------ creating
 
-    @extend_schema(
+    @described(
         summary="Create a job",
         request=JobRequestSerializer,
         parameters=[IDEMPOTENCY_HEADER],
@@ -71,7 +72,7 @@ class JobViews(ApiViewSet):
         """Creates a job. Where its due time has passed, it fires at once and `past_due` is true."""
         return create_job(request._request)
 
-    @extend_schema(
+    @described(
         summary="Create many jobs", request=BulkRequestSerializer, responses={201: BULK_ANSWER, 207: BULK_ANSWER}
     )
     @action(detail=False, methods=["post"])
@@ -81,14 +82,14 @@ class JobViews(ApiViewSet):
 
     # ------------------------------------------------------------ reading
 
-    @extend_schema(summary="List jobs", responses=JobSerializer(many=True))
+    @described(summary="List jobs", responses=JobSerializer(many=True))
     def list(self, request: Request) -> Response:
         """A page of jobs, the newest first."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None
         return self.get_paginated_response([job_json(job, biz_type=job.biz_type.code) for job in page])
 
-    @extend_schema(summary="Read a job", responses=JobSerializer)
+    @described(summary="Read a job", responses=JobSerializer)
     def retrieve(self, request: Request, pk: str) -> Response:
         """The job with that id."""
         job = self.get_queryset().filter(id=job_id(pk)).first()
@@ -96,7 +97,7 @@ class JobViews(ApiViewSet):
             raise Http404(f"There is no job {pk}.")
         return shown(job)
 
-    @extend_schema(summary="List a job's attempts", responses=AttemptSerializer(many=True), filters=False)
+    @described(summary="List a job's attempts", responses=AttemptSerializer(many=True), filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def attempts(self, request: Request, pk: str) -> Response:
         """Every attempt to deliver the job, the oldest first."""
@@ -108,32 +109,32 @@ class JobViews(ApiViewSet):
 
     # ------------------------------------------------------------ changing
 
-    @extend_schema(summary="Move a job", request=MoveRequestSerializer, responses=JobSerializer)
+    @described(summary="Move a job", request=MoveRequestSerializer, responses=JobSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Moves a pending job to another time."""
         fields = fields_of(request)
         only_known(fields, MOVE_FIELDS)
         return shown(jobs.reschedule(job_id(pk), **fields))
 
-    @extend_schema(summary="Cancel a job", request=VerbRequestSerializer, responses=JobSerializer)
+    @described(summary="Cancel a job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancels a pending job: after an answer of 200, nothing is sent."""
         return shown(jobs.cancel(job_id(pk), **version_of(request)))
 
-    @extend_schema(summary="Run a job now", request=VerbRequestSerializer, responses=JobSerializer)
+    @described(summary="Run a job now", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def run(self, request: Request, pk: str) -> Response:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
         return shown(jobs.run_now(job_id(pk), **version_of(request)))
 
-    @extend_schema(summary="Redrive a dead job", request=VerbRequestSerializer, responses=JobSerializer)
+    @described(summary="Redrive a dead job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def redrive(self, request: Request, pk: str) -> Response:
         """Tries a dead job again, with a new budget of attempts."""
         return shown(jobs.redrive(job_id(pk), **version_of(request)))
 
-    @extend_schema(summary="Drop a dead job", request=VerbRequestSerializer, responses=JobSerializer)
+    @described(summary="Drop a dead job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def drop(self, request: Request, pk: str) -> Response:
         """Drops a dead job for good."""

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
-from rest_framework.routers import SimpleRouter
+from django.urls import path, re_path
 
-from tasksapp.api.biz_type_views import BizTypeViews
-from tasksapp.api.creation import create_job, create_jobs
-from tasksapp.api.http.direct_view import direct_view
-from tasksapp.api.job_views import JobViews
+from tasksapp.api.docs_page import docs_page
+from tasksapp.api.http.problems import nothing_there
+from tasksapp.api.operations import operations
+from tasksapp.api.schema_views import SchemaViews
 
 #: Names are reversed as ``delayhub:job-list``, so that they are none of the host project's.
 app_name = "delayhub"
 
-router = SimpleRouter(trailing_slash=False, use_regex_path=True)
-router.register("jobs", JobViews, basename="job")
-router.register("biz-types", BizTypeViews, basename="biz-type")
-
 urlpatterns = [
-    path("v1/jobs", direct_view(create_job, view=JobViews.as_view({"get": "list", "post": "create"}))),
-    path("v1/jobs/bulk", direct_view(create_jobs, view=JobViews.as_view({"post": "bulk"}))),
-    path("v1/", include(router.urls)),
-    path("schema", SpectacularAPIView.as_view(), name="schema"),
-    # Its script is a file of its own, which a content security policy may ask for.
-    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="delayhub:schema"), name="docs"),
+    *operations,
+    path("schema", SchemaViews.as_view({"get": "read"}), name="schema"),
+    path("docs/", docs_page, name="docs"),
+    path("docs/<str:name>", docs_page),
+    # Callers get a problem document here too, also where the project has Django's own page for a 404.
+    re_path(r"^(?:v1$|v1/|schema/)", nothing_there),
 ]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import extend_schema
 
 from tasksapp.api.http.problems import MEDIA_TYPE
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _PROBLEM = {
     "type": "object",
@@ -62,6 +66,18 @@ class ProblemSchema(AutoSchema):
 
     def _content(self) -> dict[str, Any]:
         return {MEDIA_TYPE: {"schema": _PROBLEM}}
+
+
+def described(**description: Any) -> Callable[[Method], Method]:
+    """drf-spectacular's ``extend_schema`` for our schema class, whatever the project's DEFAULT_SCHEMA_CLASS is."""
+
+    def describe(method: Any) -> Any:
+        if not hasattr(method, "kwargs"):
+            method.kwargs = {}  # where actions have theirs, and extend_schema looks for the class
+        method.kwargs.setdefault("schema", ProblemSchema)
+        return extend_schema(**description)(method)
+
+    return describe
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # spectacular's registry metaclass

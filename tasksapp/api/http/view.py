@@ -52,6 +52,9 @@ class ApiViewSet(GenericViewSet[Any]):
     content_negotiation_class = JsonNegotiation
     parser_classes = [JSONParser]
     renderer_classes = [CompactRenderer]
+    # A project's defaults for these are for its own addresses: its versions would be asked for here, too.
+    versioning_class = None
+    filter_backends: list[Any] = []
     schema = ProblemSchema()
 
     @classmethod

@@ -25,6 +25,9 @@ from tasksapp import checks, conf
         ({"LANES": []}, "DELAYHUB['LANES'] is empty"),
         ({"ALLOWED_NETWORKS": ["10.0.0.1/8"]}, "DELAYHUB['ALLOWED_NETWORKS']: 10.0.0.1/8 has host bits set"),
         ({"REDIS_URL": 6379}, "DELAYHUB['REDIS_URL'] must be a string or None, got 6379"),
+        # one of a few words
+        ({"SCHEMA_ACCESS": "all"}, "DELAYHUB['SCHEMA_ACCESS'] must be one of ['callers', 'anyone'], got 'all'"),
+        ({"SCHEMA_ACCESS": None}, "DELAYHUB['SCHEMA_ACCESS'] must be one of ['callers', 'anyone'], got None"),
     ],
 )
 def test_a_setting_that_cannot_work_is_named_with_its_value(

@@ -85,4 +85,4 @@ def test_a_project_without_the_api_has_pages_only(settings: Any) -> None:
 def test_names_of_the_api_are_none_of_the_hosts(client: Client) -> None:
     assert reverse("schema") == "/schema-of-the-host"
     assert reverse("delayhub:schema") == f"{PREFIX}schema"
-    assert f'"{PREFIX}schema"'.encode() in client.get(reverse("delayhub:docs"), {"script": ""}).content
+    assert reverse("delayhub:docs") == f"{PREFIX}docs/"

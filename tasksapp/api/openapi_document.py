@@ -1,0 +1,46 @@
+"""The OpenAPI document of the API: its own operations and no others of the project that includes it."""
+
+from __future__ import annotations
+
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.settings import SPECTACULAR_DEFAULTS, patched_settings
+
+import delayhub
+from tasksapp.api.operations import operations
+
+#: drf-spectacular's settings for this document. The project's are for its own: hooks that rename fields or leave
+#: operations out would make this one wrong.
+_SETTINGS: dict[str, Any] = {
+    **{
+        name: value
+        for name, value in SPECTACULAR_DEFAULTS.items()
+        if not name.startswith("SERVE_") and name != "DEFAULT_GENERATOR_CLASS"  # these cannot be replaced, nor count
+    },
+    "TITLE": "DelayHub",
+    "DESCRIPTION": "Create a job now; its callback is sent when it is due.",
+    "VERSION": delayhub.__version__,
+    "COMPONENT_SPLIT_PATCH": False,
+    # What names and groups of operations leave out.
+    "SCHEMA_PATH_PREFIX": "^/v1",
+}
+_lock = Lock()
+
+
+def openapi_document(*, prefix: str) -> dict[str, Any]:
+    """The document for an API whose addresses begin with that prefix, which is '' or like ``/api``."""
+    with _lock:
+        document = _document()
+    return {**document, "servers": [{"url": prefix or "/"}]}
+
+
+@cache
+def _document() -> dict[str, Any]:
+    # Once for each process: it takes some 100 ms, and meanwhile replaces settings that are global in drf-spectacular.
+    with patched_settings(_SETTINGS):
+        generator: Any = SchemaGenerator(patterns=operations)  # type: ignore[no-untyped-call]  # it has no types
+        document: dict[str, Any] = generator.get_schema(public=True)
+    return document

@@ -1,0 +1,21 @@
+"""The addresses of every operation, below the API's prefix. OpenAPI describes these and no others."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+from rest_framework.routers import SimpleRouter
+
+from tasksapp.api.biz_type_views import BizTypeViews
+from tasksapp.api.creation import create_job, create_jobs
+from tasksapp.api.http.direct_view import direct_view
+from tasksapp.api.job_views import JobViews
+
+router = SimpleRouter(trailing_slash=False, use_regex_path=True)
+router.register("jobs", JobViews, basename="job")
+router.register("biz-types", BizTypeViews, basename="biz-type")
+
+operations = [
+    path("v1/jobs", direct_view(create_job, view=JobViews.as_view({"get": "list", "post": "create"}))),
+    path("v1/jobs/bulk", direct_view(create_jobs, view=JobViews.as_view({"post": "bulk"}))),
+    path("v1/", include(router.urls)),
+]

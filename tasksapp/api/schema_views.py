@@ -1,0 +1,58 @@
+"""The view of the OpenAPI document, and who may see it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from tasksapp.api.http.view import ApiViewSet
+from tasksapp.api.openapi_document import openapi_document
+from tasksapp.conf import options
+
+MEDIA_TYPE = "application/vnd.oai.openapi+json"
+
+
+class SchemaViews(ApiViewSet):
+    """The OpenAPI document.
+
+    Callers of the API see it, by the API's own authentication and permissions, and so do people who are logged in to
+    the admin; with ``SCHEMA_ACCESS = "anyone"``, every client does.
+    """
+
+    # It is no operation of the API, nor of the project's own document.
+    schema = None  # type: ignore[assignment]  # the stubs do not know that None leaves a view out
+
+    def read(self, request: Request) -> HttpResponse:
+        """The document as JSON."""
+        document = openapi_document(prefix=request.path.removesuffix("/schema"))
+        return HttpResponse(
+            json.dumps(document, ensure_ascii=False),
+            content_type=MEDIA_TYPE,
+            headers={"Cache-Control": "no-store"},  # what one caller may see is not for all
+        )
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Those of the API, after one that knows staff; none where each client may see the document."""
+        return [] if _is_public() else [StaffAuthentication(), *super().get_authenticators()]
+
+    def check_permissions(self, request: Request) -> None:
+        """Asks the API's permissions of callers; staff have shown who they are. Raises APIException."""
+        if not _is_public() and not isinstance(request.successful_authenticator, StaffAuthentication):
+            super().check_permissions(request)
+
+
+class StaffAuthentication(BaseAuthentication):
+    """Knows people who are logged in to the admin, by their session. For reading only: it does not ask for CSRF."""
+
+    def authenticate(self, request: Request) -> tuple[Any, None] | None:
+        """The person; None where the session is not that of an active member of staff."""
+        person = getattr(request._request, "user", None)
+        return (person, None) if person is not None and person.is_active and person.is_staff else None
+
+
+def _is_public() -> bool:
+    return options().schema_access == "anyone"
