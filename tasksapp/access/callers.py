@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, ClassVar
 
 from django.utils import timezone
 
@@ -19,14 +21,37 @@ MOST_KNOWN = 10_000
 USED_EVERY = timedelta(minutes=1)
 
 
-class Caller(NamedTuple):
-    """The holder of a valid key. To REST framework it is an authenticated user."""
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The holder of a valid key.
+
+    To throttles and permissions of REST framework it is an authenticated user, who is no staff and has no permissions
+    of Django's.
+    """
 
     name: str
+    key_id: int
+
+    is_authenticated: ClassVar = True
+    is_active: ClassVar = True
+    is_anonymous: ClassVar = False
+    is_staff: ClassVar = False
+    is_superuser: ClassVar = False
 
     @property
-    def is_authenticated(self) -> bool:
-        return True
+    def pk(self) -> str:
+        """What throttles count by. No user of the project has it."""
+        return f"delayhub-key-{self.key_id}"
+
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        """False: what a caller may do is for permissions that know callers."""
+        del perm, obj
+        return False
+
+    def has_perms(self, perm_list: Iterable[str], obj: Any = None) -> bool:
+        """False, unless nothing is asked for."""
+        del obj
+        return not list(perm_list)
 
 
 class CallerCache:
@@ -54,7 +79,7 @@ class CallerCache:
         now = timezone.now()
         if row.last_used_at is None or now - row.last_used_at > USED_EVERY:
             ApiKey.objects.filter(id=row.id).update(last_used_at=now)
-        caller = Caller(row.name)
+        caller = Caller(row.name, row.id)
         # Each of these is one atomic operation on the dict, so threads need no lock.
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()

@@ -36,8 +36,10 @@ class SchemaViews(ApiViewSet):
         )
 
     def get_authenticators(self) -> list[BaseAuthentication]:
-        """Those of the API, after one that knows staff; none where each client may see the document."""
-        return [] if _is_public() else [StaffAuthentication(), *super().get_authenticators()]
+        """Those of the API, after one that knows staff; where every client may see it, one that asks nothing."""
+        if _is_public():
+            return [StrangerAuthentication()]
+        return [StaffAuthentication(), *super().get_authenticators()]
 
     def check_permissions(self, request: Request) -> None:
         """Asks the API's permissions of callers; staff have shown who they are. Raises APIException."""
@@ -52,6 +54,23 @@ class StaffAuthentication(BaseAuthentication):
         """The person; None where the session is not that of an active member of staff."""
         person = getattr(request._request, "user", None)
         return (person, None) if person is not None and person.is_active and person.is_staff else None
+
+
+class StrangerAuthentication(BaseAuthentication):
+    """Takes every client, and knows none."""
+
+    def authenticate(self, request: Request) -> tuple[Any, None]:
+        """A stranger."""
+        del request
+        return Stranger(), None
+
+
+class Stranger:
+    """A client that nobody has asked for a key. REST framework's own needs Django's users installed."""
+
+    pk = None
+    is_anonymous = True
+    is_active = is_authenticated = is_staff = is_superuser = False
 
 
 def _is_public() -> bool:

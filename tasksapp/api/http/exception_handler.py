@@ -85,7 +85,7 @@ def _problem_of_framework(error: APIException) -> Problem:
         case PermissionDenied():
             code = "forbidden"
         case Throttled():
-            code, headers = "throttled", _retry_after(getattr(error, "wait", None))
+            code, headers = "throttled", _retry_after(getattr(error, "wait", None) or 1)
         case MethodNotAllowed():
             code = "method_not_allowed"
         case NotAcceptable():

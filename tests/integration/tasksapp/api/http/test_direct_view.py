@@ -18,7 +18,7 @@ from tasksapp.access.callers import Caller
 from tasksapp.api.http.direct_view import direct_view
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.job_views import JobViews
-from tasksapp.models import BizType, Job
+from tasksapp.models import ApiKey, BizType, Job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,7 +44,7 @@ def test_a_permission_of_the_view_set_decides_on_creates(
     answer = ask("POST", path, body)
 
     assert (answer.status_code, answer["Content-Type"]) == (403, "application/problem+json")
-    assert asked == [(Caller("caller"), "POST", action)]
+    assert asked == [(Caller("caller", ApiKey.objects.get().pk), "POST", action)]
     assert not Job.objects.exists()
 
 
@@ -55,7 +55,7 @@ def test_another_authentication_of_the_view_set_knows_the_callers_of_creates(
     class ByHeader(BaseAuthentication):
         def authenticate(self, request: Request) -> tuple[Caller, None]:
             if name := request.headers.get("X-Caller"):
-                return Caller(name), None
+                return Caller(name, 1), None
             raise AuthenticationFailed("who are you?")
 
         def authenticate_header(self, request: Request) -> str:

@@ -1,0 +1,49 @@
+"""REST framework's own throttles, where a project has them as its defaults, count callers of the API too."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.tasksapp.api.host_project import Answer, asked_of_a_host
+
+BEARER = {"authorization": "Bearer {key}"}
+
+
+def throttled(throttle: str, *, urls: str = "host_urls", address: str = "v1/jobs") -> list[Answer]:
+    """What a project with that throttle answers to a create and a read (both count), and to one more of each."""
+    rates = {"user": "2/hour", "anon": "2/hour", "delay": "2/hour"}
+    host = asked_of_a_host(
+        {
+            "ROOT_URLCONF": f"tests.integration.tasksapp.api.{urls}",
+            "REST_FRAMEWORK": {
+                "DEFAULT_THROTTLE_CLASSES": [f"rest_framework.throttling.{throttle}"],
+                "DEFAULT_THROTTLE_RATES": rates,
+            },
+            "DELAYHUB": {"SCHEMA_ACCESS": "anyone"},
+        },
+        [(method, address, BEARER if "jobs" in address else {}) for method in ("POST", "GET", "POST", "GET")],
+    )
+    return host.answers
+
+
+@pytest.mark.parametrize(
+    ("throttle", "urls"), [("UserRateThrottle", "host_urls"), ("ScopedRateThrottle", "host_urls_with_scope")]
+)
+def test_a_caller_beyond_the_rate_is_told_when_to_come_back(throttle: str, urls: str) -> None:
+    empty_create, read, *refused = throttled(throttle, urls=urls)
+
+    assert (empty_create.status, read.status) == (400, 200)
+    assert [answer.status for answer in refused] == [429, 429]
+    for answer in refused:
+        assert answer.headers["Content-Type"] == "application/problem+json"
+        assert answer.json()["type"] == "urn:delayhub:problem:throttled"
+        assert 0 < int(answer.headers["Retry-After"]) <= 3600
+
+
+def test_a_scope_that_no_view_has_and_a_throttle_of_strangers_let_callers_pass() -> None:
+    assert [answer.status for answer in throttled("ScopedRateThrottle")] == [400, 200, 400, 200]
+    assert [answer.status for answer in throttled("AnonRateThrottle")] == [400, 200, 400, 200]
+
+
+def test_strangers_who_may_read_the_schema_are_counted() -> None:
+    assert [answer.status for answer in throttled("AnonRateThrottle", address="schema")] == [405, 200, 429, 429]
