@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
+from django.db.models import Q
 from django.utils import timezone
 
 from delayhub.clock import Clock, SystemClock
 from tasksapp.access.keys import find_key
 from tasksapp.models import ApiKey
 
-#: For so many seconds a key is known without a look at the database; a disabled key goes on to work as long.
-KNOWN_SECONDS = 30.0
-#: Keys that one process remembers; when there are more, it forgets them all.
-MOST_KNOWN = 10_000
-#: ``last_used_at`` is written at most this often.
+#: ``last_used_at`` is written at most this often, by each process.
 USED_EVERY = timedelta(minutes=1)
+#: Keys whose last use a process remembers; when there are more, it forgets them all.
+MOST_KNOWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +53,41 @@ class Caller:
         return not list(perm_list)
 
 
-class CallerCache:
-    """Callers by key, read from the database again after ``KNOWN_SECONDS``."""
+def find_caller(key: str) -> Caller | None:
+    """The caller that holds that key; None where the key is unknown or disabled.
+
+    Each call asks the database, so a key that was disabled or deleted is refused by the next request.
+    """
+    row = find_key(key)
+    if row is None:
+        return None
+    last_uses.note(row.id)
+    return Caller(row.name, row.id)
+
+
+class LastUses:
+    """When this process last wrote a key's ``last_used_at``."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._known: dict[str, tuple[Caller, float]] = {}
+        self._until: dict[int, float] = {}
 
-    def find(self, key: str) -> Caller | None:
-        """The caller that holds that key; None where the key is unknown or disabled."""
-        caller, until = self._known.get(key, (None, 0.0))
-        if caller is not None and until > self._clock.monotonic():
-            return caller
-        return self._read(key)
-
-    def clear(self) -> None:
-        """Empties the cache, so that every key is looked up in the database again."""
-        self._known.clear()
-
-    def _read(self, key: str) -> Caller | None:
-        row = find_key(key)
-        if row is None:
-            return None
-        now = timezone.now()
-        if row.last_used_at is None or now - row.last_used_at > USED_EVERY:
-            ApiKey.objects.filter(id=row.id).update(last_used_at=now)
-        caller = Caller(row.name, row.id)
+    def note(self, key_id: int) -> None:
+        """Writes that the key was used, unless that was written a short while ago, by this process or another."""
+        now = self._clock.monotonic()
+        if self._until.get(key_id, 0.0) > now:
+            return
+        written = timezone.now()
+        unwritten = Q(last_used_at=None) | Q(last_used_at__lt=written - USED_EVERY)
+        ApiKey.objects.filter(unwritten, id=key_id).update(last_used_at=written)
         # Each of these is one atomic operation on the dict, so threads need no lock.
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        self._known[key] = (caller, self._clock.monotonic() + KNOWN_SECONDS)
-        return caller
+        if len(self._until) >= MOST_KNOWN:
+            self._until.clear()
+        self._until[key_id] = now + USED_EVERY.total_seconds()
+
+    def forget(self) -> None:
+        """Forgets all uses, so that the next one of each key is written."""
+        self._until.clear()
 
 
-caller_cache = CallerCache()
+last_uses = LastUses()

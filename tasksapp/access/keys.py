@@ -6,7 +6,10 @@ import hashlib
 import secrets
 from typing import NamedTuple
 
+from django.db import router
+
 from tasksapp.models import ApiKey
+from tasksapp.sql.find_api_key import StoredKey, find_api_key
 
 #: Every key begins like this, so that scanners recognise a leaked one.
 MARK = "dh_"
@@ -37,9 +40,11 @@ def set_key(row: ApiKey, key: str) -> None:
     row.prefix, row.hashed_key = key[:PREFIX_LENGTH], hash_key(key)
 
 
-def find_key(key: str) -> ApiKey | None:
-    """The enabled row of that key; None where there is none."""
-    row = ApiKey.objects.filter(prefix=key[:PREFIX_LENGTH], enabled=True).first()
+def find_key(key: str) -> StoredKey | None:
+    """What is stored of that key, if it is enabled; else None. Asks the database that keys are written to."""
+    if not (key.isascii() and key.isprintable()):
+        return None  # no database need read what no key can be
+    row = find_api_key(key[:PREFIX_LENGTH], using=router.db_for_write(ApiKey))
     if row is None or not secrets.compare_digest(row.hashed_key, hash_key(key)):
         return None
     return row

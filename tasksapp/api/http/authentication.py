@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from tasksapp.access.callers import Caller, caller_cache
+from tasksapp.access.callers import Caller, find_caller
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 
 #: What a 401 names as the scheme to use.
@@ -21,7 +21,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         scheme, _, key = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             raise _refused("Send your API key as `Authorization: Bearer dh_…`.")
-        caller = caller_cache.find(key.strip())
+        caller = find_caller(key.strip())
         if caller is None:
             raise _refused("That API key is not known, or it is disabled.")
         return caller, None

@@ -36,6 +36,18 @@ def execute_single(connection: Any, sql: bytes, values: Sequence[Any]) -> None:
         sql: the statement, its parameters written ``$1``.
         values: the parameters, each with the ``str`` that PostgreSQL reads, or None.
     """
+    _run(connection, sql, values, ends="COMMAND_OK")
+
+
+def query_single(connection: Any, sql: bytes, values: Sequence[Any]) -> list[list[str | None]]:
+    """Runs a statement as ``execute_single`` does, and gives back its rows, each value as PostgreSQL writes it."""
+    result = _run(connection, sql, values, ends="TUPLES_OK")
+    columns = range(result.nfields)
+    return [[_text(result.get_value(row, column)) for column in columns] for row in range(result.ntuples)]
+
+
+def _run(connection: Any, sql: bytes, values: Sequence[Any], *, ends: str) -> Any:
+    """The driver's result, which ended in that way. Raises DatabaseError where it did not."""
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     connection.validate_thread_sharing()
@@ -43,8 +55,13 @@ def execute_single(connection: Any, sql: bytes, values: Sequence[Any]) -> None:
     texts = [None if value is None else str(value).encode() for value in values]
     with connection.wrap_database_errors:
         result = connection.connection.pgconn.exec_params(sql, texts)
-        if result.status != driver.pq.ExecStatus.COMMAND_OK:
+        if result.status != driver.pq.ExecStatus[ends]:
             raise _error(driver, result)
+    return result
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode()
 
 
 def _error(driver: Any, result: Any) -> Exception:

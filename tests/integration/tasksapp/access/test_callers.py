@@ -1,12 +1,13 @@
-"""A caller is known for a while without a look at the database, and no longer."""
+"""A caller is known by a key for as long as the key is enabled."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from tasksapp.access.callers import KNOWN_SECONDS, Caller, CallerCache
+from tasksapp.access.callers import USED_EVERY, Caller, LastUses, find_caller, last_uses
 from tasksapp.access.keys import issue_key
 from tasksapp.models import ApiKey
 from tests.standing_clock import StandingClock
@@ -14,32 +15,36 @@ from tests.standing_clock import StandingClock
 pytestmark = pytest.mark.django_db
 
 
-def test_a_known_key_costs_no_query(django_assert_num_queries: Any) -> None:
+@pytest.fixture(autouse=True)
+def _no_use_known() -> None:
+    last_uses.forget()
+
+
+def test_a_key_that_is_disabled_or_deleted_is_refused_at_the_next_call() -> None:
     row, key = issue_key("shop")
-    cache = CallerCache()
+    assert find_caller(key) == Caller("shop", row.pk)
 
-    assert cache.find(key) == Caller("shop", row.pk)
-    with django_assert_num_queries(0):
-        assert cache.find(key) == Caller("shop", row.pk)
-
-
-def test_a_disabled_key_works_until_it_is_looked_up_again() -> None:
-    (row, key), clock = issue_key("shop"), StandingClock()
-    cache = CallerCache(clock)
-    cache.find(key)
     ApiKey.objects.update(enabled=False)
+    assert find_caller(key) is None
+    ApiKey.objects.update(enabled=True)
+    assert find_caller(key) == Caller("shop", row.pk)
+    row.delete()
+    assert find_caller(key) is None
 
-    assert cache.find(key) == Caller("shop", row.pk)
-    clock.seconds += KNOWN_SECONDS
-    assert cache.find(key) is None
+
+def test_a_call_costs_one_query(django_assert_num_queries: Any) -> None:
+    key = issue_key("shop").key
+    find_caller(key)
+
+    with django_assert_num_queries(1):
+        find_caller(key)
 
 
-def test_an_unknown_key_is_looked_up_each_time() -> None:
-    cache = CallerCache()
+def test_an_unknown_key_is_known_as_soon_as_it_is_issued() -> None:
+    assert find_caller("dh_later") is None
 
-    assert cache.find("dh_later") is None
     row, _ = issue_key("later", key="dh_later")
-    assert cache.find("dh_later") == Caller("later", row.pk)
+    assert find_caller("dh_later") == Caller("later", row.pk)
 
 
 def test_a_caller_is_no_user_of_the_project() -> None:
@@ -52,9 +57,19 @@ def test_a_caller_is_no_user_of_the_project() -> None:
 
 
 def test_the_last_use_is_written_once_a_minute(django_assert_num_queries: Any) -> None:
-    key = issue_key("shop").key
+    row, _ = issue_key("shop")
+    clock = StandingClock()
+    uses = LastUses(clock)
 
-    CallerCache().find(key)
-    assert ApiKey.objects.get().last_used_at is not None
-    with django_assert_num_queries(1):
-        CallerCache().find(key)
+    uses.note(row.pk)
+    first = ApiKey.objects.get().last_used_at
+    assert first is not None
+    with django_assert_num_queries(0):
+        uses.note(row.pk)
+    clock.seconds += USED_EVERY.total_seconds()
+    uses.note(row.pk)
+    assert ApiKey.objects.get().last_used_at == first, "less than a minute has passed in the database"
+    ApiKey.objects.update(last_used_at=timezone.now() - 2 * USED_EVERY)
+    uses.forget()
+    uses.note(row.pk)
+    assert ApiKey.objects.get().last_used_at >= first

@@ -17,7 +17,7 @@ def test_an_issued_key_is_found_and_is_not_in_its_row() -> None:
 
     row = ApiKey.objects.get()
     assert issued.key.startswith(MARK)
-    assert find_key(issued.key) == row
+    assert find_key(issued.key) == (row.pk, "shop", row.hashed_key)
     assert issued.key not in "".join(str(value) for value in vars(row).values())
 
 
@@ -26,6 +26,11 @@ def test_a_key_with_the_same_prefix_or_a_disabled_one_is_not_found() -> None:
 
     assert find_key(key[:-1] + "?") is None
     ApiKey.objects.update(enabled=False)
+    assert find_key(key) is None
+
+
+@pytest.mark.parametrize("key", ["", "dh_\x00", "dh_ä", "dh_\ud800", "dh_" + "x" * 100_000])
+def test_what_can_be_no_key_is_not_found(key: str) -> None:
     assert find_key(key) is None
 
 

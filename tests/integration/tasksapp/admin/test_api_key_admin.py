@@ -19,4 +19,4 @@ def test_an_api_key_is_shown_once_and_works(person: Client) -> None:
     owner = find_key(key)
     assert owner is not None
     assert owner.name == "shop"
-    assert key not in person.get(reverse("admin:tasksapp_apikey_change", args=[owner.pk])).content.decode()
+    assert key not in person.get(reverse("admin:tasksapp_apikey_change", args=[owner.id])).content.decode()

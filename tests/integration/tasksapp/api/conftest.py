@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tasksapp.access.callers import caller_cache
+from tasksapp.access.callers import last_uses
 from tasksapp.access.keys import issue_key
 from tests.fixture_types import Ask
 
@@ -16,9 +16,9 @@ from tests.fixture_types import Ask
 @pytest.fixture
 def key(db: None) -> Iterator[str]:
     """An API key."""
-    caller_cache.clear()
+    last_uses.forget()
     yield issue_key("caller").key
-    caller_cache.clear()
+    last_uses.forget()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from django.urls import include, path
 
 from delayhub.engine import TimerLane
 from tasksapp import jobs
-from tasksapp.access.callers import caller_cache
+from tasksapp.access.callers import last_uses
 from tasksapp.access.keys import issue_key
 from tasksapp.api import operations, urls
 from tasksapp.biz_types.cache import biz_type_cache
@@ -71,10 +71,10 @@ def _two_databases(
     settings.DATABASE_ROUTERS = [JobsElsewhere()]
     for alias in ("default", "jobs"):
         monkeypatch.setitem(connections.settings[alias], "ATOMIC_REQUESTS", True)
-    caller_cache.clear()
+    last_uses.forget()
     yield
     biz_type_cache.clear()
-    caller_cache.clear()
+    last_uses.forget()
 
 
 def on_default() -> int:
