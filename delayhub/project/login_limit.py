@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Any
 
 from django.conf import settings
@@ -10,14 +9,13 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from delayhub.clock import Clock, SystemClock
+from delayhub.clock import Clock
+from delayhub.failure_limit import FailureLimit
 
 #: Failures after which a user has to wait at that address, and after which all users have to wait there.
 USER_FAILURES, ADDRESS_FAILURES = 5, 50
 #: How long failures count, from the first of them.
 WINDOW_SECONDS = 300.0
-#: Users and addresses that are remembered; when there are more, the oldest are forgotten.
-MOST_KNOWN = 10_000
 
 
 class LoginLimit:
@@ -28,43 +26,26 @@ class LoginLimit:
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
-        self._clock = clock or SystemClock()
-        self._lock = Lock()
-        self._failures: dict[tuple[str, str | None], tuple[int, float]] = {}
+        self._of_users = FailureLimit(most=USER_FAILURES, window_seconds=WINDOW_SECONDS, clock=clock)
+        self._of_addresses = FailureLimit(most=ADDRESS_FAILURES, window_seconds=WINDOW_SECONDS, clock=clock)
 
     def wait_seconds(self, user: str, *, address: str) -> float:
         """How long that user has to wait at that address; 0 for not at all."""
-        with self._lock:
-            counts = ((address, user), USER_FAILURES), ((address, None), ADDRESS_FAILURES)
-            return max(self._wait(key, most=most) for key, most in counts)
+        return max(self._of_users.wait_seconds((address, user)), self._of_addresses.wait_seconds(address))
 
     def failed(self, user: str, *, address: str) -> None:
         """Counts a failed login."""
-        with self._lock:
-            for key in ((address, user), (address, None)):
-                count, until = self._current(key)
-                self._failures[key] = count + 1, until
-            while len(self._failures) > MOST_KNOWN:
-                del self._failures[next(iter(self._failures))]
+        self._of_users.failed((address, user))
+        self._of_addresses.failed(address)
 
     def succeeded(self, user: str, *, address: str) -> None:
         """Forgets the failures of that user at that address."""
-        with self._lock:
-            self._failures.pop((address, user), None)
+        self._of_users.succeeded((address, user))
 
     def forget(self) -> None:
         """Forgets all failures."""
-        with self._lock:
-            self._failures.clear()
-
-    def _wait(self, key: tuple[str, str | None], *, most: int) -> float:
-        count, until = self._current(key)
-        return until - self._clock.monotonic() if count >= most else 0.0
-
-    def _current(self, key: tuple[str, str | None]) -> tuple[int, float]:
-        now = self._clock.monotonic()
-        count, until = self._failures.get(key, (0, 0.0))
-        return (count, until) if until > now else (0, now + WINDOW_SECONDS)
+        self._of_users.forget()
+        self._of_addresses.forget()
 
 
 login_limit = LoginLimit()

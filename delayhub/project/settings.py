@@ -171,6 +171,11 @@ CELERY_TIMEZONE = TIME_ZONE
 # Celery closes the database connection after every task unless this is set.
 CELERY_DB_REUSE_MAX = 10_000
 
+# ---------------------------------------------------------------- REST
+
+# How many proxies write into X-Forwarded-For: whose wrong API keys are counted, and whom throttles count.
+REST_FRAMEWORK = {"NUM_PROXIES": 1 if TRUST_PROXY else 0}
+
 # ---------------------------------------------------------------- the timeout centre
 
 DELAYHUB: dict[str, Any] = {

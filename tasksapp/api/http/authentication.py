@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from tasksapp.access.callers import Caller, find_caller
+from tasksapp.access.wrong_keys import count_wrong_key
+from tasksapp.api.http.client_address import client_address
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 
 #: What a 401 names as the scheme to use.
@@ -17,13 +21,18 @@ class ApiKeyAuthentication(BaseAuthentication):
     """Authenticates a request by the API key in its Authorization header."""
 
     def authenticate(self, request: HttpRequest | Request) -> tuple[Caller, None]:
-        """The caller. Raises Refused (401) where the key is missing, unknown or disabled."""
+        """The caller.
+
+        Raises Refused where the key is missing, unknown or disabled (401), and where its address has sent too many
+        wrong ones (429). A right key is never refused.
+        """
         scheme, _, key = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
-            raise _refused("Send your API key as `Authorization: Bearer dh_…`.")
+            raise _unauthorized("Send your API key as `Authorization: Bearer dh_…`.")
         caller = find_caller(key.strip())
         if caller is None:
-            raise _refused("That API key is not known, or it is disabled.")
+            wait = count_wrong_key(client_address(request))
+            raise _too_many(wait) if wait else _unauthorized("That API key is not known, or it is disabled.")
         return caller, None
 
     def authenticate_header(self, request: Request) -> str:
@@ -32,7 +41,13 @@ class ApiKeyAuthentication(BaseAuthentication):
         return CHALLENGE
 
 
-def _refused(detail: str) -> Refused:
+def _unauthorized(detail: str) -> Refused:
     error = FieldError(None, "unauthorized", detail)
     headers = {"WWW-Authenticate": CHALLENGE}
     return Refused(Problem(status=401, code="unauthorized", detail=detail, errors=[error], headers=headers))
+
+
+def _too_many(wait_seconds: float) -> Refused:
+    detail = "That API key is not known, or it is disabled; and too many such keys came from your address. Wait."
+    headers = {"Retry-After": str(math.ceil(wait_seconds))}
+    return Refused(Problem(status=429, code="too_many_wrong_keys", detail=detail, headers=headers))

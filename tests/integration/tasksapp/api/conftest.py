@@ -10,7 +10,14 @@ from django.test import Client
 
 from tasksapp.access.callers import last_uses
 from tasksapp.access.keys import issue_key
+from tasksapp.access.wrong_keys import forget_wrong_keys
 from tests.fixture_types import Ask
+
+
+@pytest.fixture(autouse=True)
+def _no_wrong_keys() -> None:
+    """No address has sent wrong keys yet."""
+    forget_wrong_keys()
 
 
 @pytest.fixture

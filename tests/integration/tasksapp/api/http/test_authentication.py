@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.test import Client
 
+from tasksapp.access.wrong_keys import MOST, WINDOW_SECONDS
 from tasksapp.models import ApiKey, BizType, Job
 from tests.fixture_types import Ask
 from tests.integration.tasksapp.api.problem_documents import problem
@@ -37,3 +39,36 @@ def test_a_revoked_key_is_refused_by_the_next_request(
     for method, path, body in [("POST", "/jobs", job), ("POST", "/jobs/bulk", {"jobs": [job]}), ("GET", "/jobs", None)]:
         problem(ask(method, path, body), 401)
     assert Job.objects.count() == 1
+
+
+def test_wrong_keys_of_one_address_wait_and_right_ones_pass_all_the_same(client: Client, key: str) -> None:
+    def ask(given: str, address: str = "192.0.2.1") -> Any:
+        return client.get("/api/v1/jobs", headers={"authorization": f"Bearer {given}"}, REMOTE_ADDR=address)
+
+    answers = [ask(f"dh_guess-{number}") for number in range(MOST + 3)]
+
+    assert [answer.status_code for answer in answers] == [401] * MOST + [429] * 3
+    document = problem(answers[-1], 429)
+    assert document["type"] == "urn:delayhub:problem:too_many_wrong_keys"
+    assert 0 < int(answers[-1]["Retry-After"]) <= WINDOW_SECONDS
+    assert ask(key).status_code == 200
+    assert ask("dh_guess").status_code == 429, "a right key of somebody else's at that address changes nothing"
+    assert ask("dh_guess", "192.0.2.2").status_code == 401
+
+
+def test_creates_and_calls_without_a_key_are_answered_so_too(client: Client, key: str) -> None:
+    for _ in range(MOST):
+        problem(client.post("/api/v1/jobs", headers={"authorization": "Bearer dh_wrong"}), 401)
+
+    problem(client.post("/api/v1/jobs", headers={"authorization": "Bearer dh_wrong"}), 429)
+    problem(client.post("/api/v1/jobs"), 401)
+
+
+def test_behind_a_proxy_the_address_is_the_one_that_the_proxy_saw(client: Client, key: str, settings: Any) -> None:
+    settings.REST_FRAMEWORK = {"NUM_PROXIES": 1}
+    headers = {"authorization": "Bearer dh_wrong", "x-forwarded-for": "192.0.2.1"}
+    for _ in range(MOST):
+        client.get("/api/v1/jobs", headers=headers)
+
+    assert client.get("/api/v1/jobs", headers=headers).status_code == 429
+    assert client.get("/api/v1/jobs", headers={**headers, "x-forwarded-for": "192.0.2.2"}).status_code == 401
