@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.forms import ModelForm
-from django.http import HttpRequest
-from django.utils.html import format_html
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.cache import add_never_cache_headers
 
 from tasksapp.access.keys import new_key, set_key
 from tasksapp.admin.lookups import OnlyNamedLookups
 from tasksapp.models import ApiKey
+
+#: The attribute of a request that holds the key which it made.
+_NEW_KEY = "_delayhub_new_key"
+
+
+class ShownKey(str):
+    """A key on its way to a page; logs of templates and pages for errors write what they hold by its ``repr``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<a new API key>"
 
 
 @admin.register(ApiKey)
@@ -31,15 +44,28 @@ class ApiKeyAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]
         return self.fields if obj else ["name", "enabled"]
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:
-        """Stores the row; for a new one, makes its key and shows it once."""
-        if change:
-            super().save_model(request, obj, form, change)
-            return
-        key = new_key()
-        set_key(obj, key)
-        obj.save()
-        text = "The key of {} is <code>{}</code>. Copy it now: it is not kept and cannot be shown again."
-        self.message_user(request, format_html(text, obj.name, key), messages.WARNING)
+        """Stores the row; for a new one, makes its key."""
+        if not change:
+            key = ShownKey(new_key())
+            set_key(obj, key)
+            # For response_add, in this request and nowhere else: a message would carry it in a cookie.
+            setattr(request, _NEW_KEY, key)
+        super().save_model(request, obj, form, change)
+
+    def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
+        """The page that shows the new key, in answer to the form itself, so that the key is shown once."""
+        del post_url_continue
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "New API key",
+            "opts": self.opts,
+            "name": obj.name,
+            "key": getattr(request, _NEW_KEY),
+        }
+        # It is rendered after the transaction has ended, so only a key that works is shown.
+        page = TemplateResponse(request, "tasksapp/admin/new_api_key.html", context)
+        add_never_cache_headers(page)
+        return page
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """A new key is enabled."""

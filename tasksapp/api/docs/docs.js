@@ -26,7 +26,7 @@ async function show(key) {
 
 async function refusal(answer) {
   if (answer.status === 401 && !input.value) {
-    return "Callers and people who are logged in to the admin see this API.";
+    return "This API is shown to callers with a key, and to people who are logged in to the admin.";
   }
   try {
     return (await answer.json()).detail;
