@@ -7,8 +7,7 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
-from rest_framework import serializers
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,7 +19,7 @@ from tasksapp.api.http.openapi import described
 from tasksapp.api.http.paging import NewestFirst
 from tasksapp.api.http.view import ApiViewSet, fields_of
 from tasksapp.api.representation.attempt import AttemptSerializer, attempt_json
-from tasksapp.api.representation.job import CreatedJobSerializer, JobSerializer, job_json
+from tasksapp.api.representation.job import BulkAnswerSerializer, CreatedJobSerializer, JobSerializer, job_json
 from tasksapp.api.requests import (
     MOVE_FIELDS,
     VERB_FIELDS,
@@ -34,16 +33,6 @@ from tasksapp.models import Attempt, Job
 
 IDEMPOTENCY_HEADER = OpenApiParameter(
     "Idempotency-Key", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The same as `idempotency_key`."
-)
-BULK_ANSWER = inline_serializer(
-    "BulkAnswer",
-    {
-        "created": serializers.IntegerField(),
-        "refused": serializers.IntegerField(),
-        "results": serializers.ListField(
-            child=serializers.DictField(), help_text="In order: a job's id and how it was created, or `error`."
-        ),
-    },
 )
 
 
@@ -73,7 +62,12 @@ class JobViews(ApiViewSet):
         return create_job(request._request)
 
     @described(
-        summary="Create many jobs", request=BulkRequestSerializer, responses={201: BULK_ANSWER, 207: BULK_ANSWER}
+        summary="Create many jobs",
+        request=BulkRequestSerializer,
+        responses={
+            201: BulkAnswerSerializer,
+            207: OpenApiResponse(BulkAnswerSerializer, "Some jobs were refused; the others were created."),
+        },
     )
     @action(detail=False, methods=["post"])
     def bulk(self, request: Request) -> HttpResponse:

@@ -10,8 +10,10 @@ from rest_framework import serializers
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.jobs.requests import RULES, JobRequest
 from tasksapp.jobs.validation import (
+    CODE,
     DELAY,
     DUE_AT,
+    MAX_DELAY,
     VERSION,
     Body,
     Code,
@@ -60,24 +62,32 @@ def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PL
     optional: dict[str, Any] = {"required": False, "allow_null": True, "help_text": rule.help}
     match rule:
         case Code():
-            return serializers.CharField(max_length=100, help_text=rule.help)
+            return serializers.RegexField(CODE, max_length=100, help_text=rule.help)
         case Line(longest=longest):
             return serializers.CharField(max_length=longest, required=False, allow_blank=True, help_text=rule.help)
         case Key(longest=longest):
-            return serializers.CharField(max_length=longest, **optional)
+            return serializers.CharField(min_length=1, max_length=longest, **optional)
         case Whole(least=least, most=most):
             return serializers.IntegerField(min_value=least, max_value=most, **optional)
         case Moment():
             return serializers.DateTimeField(**optional)
         case Seconds():
-            return serializers.FloatField(min_value=0, **optional)
+            return serializers.FloatField(min_value=0, max_value=MAX_DELAY.total_seconds(), **optional)
         case Body():
             return serializers.JSONField(**optional)
     raise TypeError(f"no field describes {rule!r}")
 
 
+#: JSON Schema of a job's time: by ``due_at``, or by ``delay``. Null is not given.
+_BY_DUE_AT = {"required": ["due_at"], "properties": {"due_at": {"type": "string"}}}
+_BY_DELAY = {"required": ["delay"], "properties": {"delay": {"type": "number"}}}
+
+
 class JobRequestSerializer(serializers.Serializer[Any]):
-    """A job to create."""
+    """A job to create, at a time that `due_at` or `delay` says; with neither, it is due at once."""
+
+    rules = {"not": {"allOf": [_BY_DUE_AT, _BY_DELAY]}}
+    example = {"biz_type": "order.close", "biz_id": "order-42", "delay": 1800, "body": {"order": 42}}
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """One for each rule of a job's fields, but not for the trace context, which comes in a header."""
@@ -91,17 +101,31 @@ JOB_FIELDS = frozenset(JobRequestSerializer().fields)
 class BulkRequestSerializer(serializers.Serializer[Any]):
     """Jobs to create together."""
 
+    example = {
+        "jobs": [
+            JobRequestSerializer.example,
+            {"biz_type": "order.close", "biz_id": "order-43", "due_at": "2027-01-31T09:00:00+01:00", "priority": 1},
+        ]
+    }
+
     jobs = serializers.ListField(child=JobRequestSerializer(), min_length=1, max_length=MAX_BULK)
 
 
 class VerbRequestSerializer(serializers.Serializer[Any]):
     """What every verb takes."""
 
-    version = serializers.IntegerField(required=False, allow_null=True, min_value=1, help_text=VERSION.help)
+    example: dict[str, Any] = {"version": 1}
+
+    version = serializers.IntegerField(
+        required=False, allow_null=True, min_value=VERSION.least, max_value=VERSION.most, help_text=VERSION.help
+    )
 
 
 class MoveRequestSerializer(VerbRequestSerializer):
     """A job's new time: one of the two."""
+
+    rules = {"oneOf": [_BY_DUE_AT, _BY_DELAY]}
+    example = {"delay": 3600, "version": 1}
 
     due_at = _described(DUE_AT)
     delay = _described(DELAY)

@@ -27,7 +27,9 @@ _LONG_NUMBER = re.compile(r"[0-9]{16}")
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TRACEPARENT = re.compile(r"\A(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}\Z")
-_CODE = re.compile(r"\A[a-z0-9][a-z0-9._-]{0,99}\Z")
+#: What the code of a biz type looks like.
+CODE = "^[a-z0-9][a-z0-9._-]{0,99}$"
+_CODE = re.compile(CODE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +65,7 @@ class Code(Rule):
     """The code of a biz type; whether there is such a biz type is not for the rule to find out."""
 
     def __call__(self, given: Any) -> str:
-        if not isinstance(given, str) or not _CODE.match(given):
+        if not isinstance(given, str) or not _CODE.fullmatch(given):
             raise self.refusal("invalid", f"must be the code of a biz type, got {_shown(given)}")
         return given
 

@@ -9,7 +9,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import extend_schema
 
-from tasksapp.api.http.problems import MEDIA_TYPE
+from tasksapp.api.http.problems import MEDIA_TYPE, FieldError, Problem
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -38,34 +38,73 @@ _PROBLEM = {
     },
 }
 
-_READING = {
-    "400": "Malformed or invalid; `errors` names each field.",
-    "401": "The API key is missing or not valid.",
-    "404": "It does not exist.",
-    "406": "The API answers in JSON only.",
-}
-_WRITING = {
-    "409": "A conflict with the job's status (`state`), its version, an idempotency key or another live job.",
-    "413": "The body is too large.",
-    "415": "The body is not application/json.",
-    "429": "The insert rate of the biz type is used up; see `Retry-After`.",
-}
+#: What an operation may be refused for: all of them, those on one thing, those with a body, and those that change one
+#: thing. Each with its own reason, and a problem as it may look.
+_ALWAYS = {
+    400: ("Malformed or invalid; `errors` names each field.", Problem(
+        status=400, code="invalid", detail="there is no field 'colour'",
+        errors=[FieldError("colour", "unknown", "there is no field 'colour'")],
+    )),
+    401: ("The API key is missing or not valid.", Problem(
+        status=401, code="unauthorized", detail="That API key is not known, or it is disabled."
+    )),
+    429: ("Too many calls, or too many wrong API keys from one address; see `Retry-After`.", Problem(
+        status=429, code="throttled", detail="Request was throttled. Expected available in 30 seconds."
+    )),
+}  # fmt: skip
+_OF_ONE = {
+    404: ("It does not exist.", Problem(
+        status=404, code="not_found", detail="There is no job 01a1fcb9-e182-7773-bac4-bf777e5e56f2."
+    )),
+}  # fmt: skip
+_WITH_BODY = {
+    413: ("The body is too large.", Problem(
+        status=413, code="too_large", detail="The body may have 200704 bytes, got 300000."
+    )),
+    415: ("The body is not application/json.", Problem(
+        status=415, code="unsupported_media_type", detail="The body must be application/json, got text/plain."
+    )),
+}  # fmt: skip
+_CHANGING = {
+    409: ("A conflict with the job's status (`state`), its version, an idempotency key or another live job.", Problem(
+        status=409, code="wrong_state", detail="cannot cancel it: it is dead", extra={"state": "dead"}
+    )),
+}  # fmt: skip
 
 
 class ProblemSchema(AutoSchema):
-    """drf-spectacular's schema, with problem documents added to every operation."""
+    """drf-spectacular's schema, with problem documents added to every operation.
+
+    A serializer may have ``example``, a value that is valid, and ``rules``, which are JSON Schema's: what its fields
+    cannot say. No request takes fields that it does not name.
+    """
 
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation = super().get_operation(*args, **kwargs)
         if operation is None:
             return None
-        problems = _READING if self.method == "GET" else {**_READING, **_WRITING}
-        for status, description in problems.items():
-            operation["responses"].setdefault(status, {"description": description, "content": self._content()})
+        has_body = "requestBody" in operation
+        problems = {
+            **_ALWAYS,
+            **(_OF_ONE if "{" in self.path else {}),
+            **(_WITH_BODY if has_body else {}),
+            **(_CHANGING if has_body and getattr(self.view, "action", None) != "bulk" else {}),
+        }
+        for status, (description, problem) in sorted(problems.items()):
+            content = {MEDIA_TYPE: {"schema": _PROBLEM, "example": problem.as_json()}}
+            operation["responses"].setdefault(str(status), {"description": description, "content": content})
         return operation
 
-    def _content(self) -> dict[str, Any]:
-        return {MEDIA_TYPE: {"schema": _PROBLEM}}
+    def _map_basic_serializer(self, serializer: Any, direction: str) -> dict[str, Any]:
+        mapped: dict[str, Any] = super()._map_basic_serializer(  # type: ignore[no-untyped-call]  # it has no types
+            serializer, direction
+        )
+        if direction == "request":
+            mapped["additionalProperties"] = False
+        mapped |= getattr(serializer, "rules", {})
+        if (example := getattr(serializer, "example", None)) is not None:
+            mapped["example"] = example
+        return mapped
 
 
 def described(**description: Any) -> Callable[[Method], Method]:

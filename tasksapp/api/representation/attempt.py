@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from rest_framework import serializers
@@ -27,6 +28,20 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
 
 class AttemptSerializer(serializers.Serializer[Any]):
     """One attempt to deliver a job."""
+
+    example = attempt_json(
+        Attempt(
+            number=1,
+            started_at=datetime(2027, 1, 31, 8, 30, 0, 13_000, tzinfo=UTC),
+            duration_ms=41,
+            lateness_ms=13,
+            status_code=503,
+            response_headers={"content-type": "text/plain"},
+            response_body="try again later",
+            error="the receiver answered 503",
+            worker="worker-1",
+        )
+    )
 
     number = serializers.IntegerField()
     started_at = serializers.DateTimeField()

@@ -30,6 +30,8 @@ def biz_type_json(biz_type: BizType) -> dict[str, Any]:
 class BizTypeSerializer(serializers.Serializer[Any]):
     """A kind of job."""
 
+    example = biz_type_json(BizType(code="order.close", name="Close unpaid orders"))
+
     code = serializers.CharField()
     name = serializers.CharField(allow_blank=True)
     description = serializers.CharField(allow_blank=True)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import Any
+from uuid import UUID
 
 from django.db.models import DateTimeField, IntegerField, UUIDField
 from rest_framework import serializers
 
+from tasksapp.api.http.problems import FieldError, Problem
 from tasksapp.api.representation.timestamp import timestamp
 from tasksapp.jobs.creation import Created
-from tasksapp.models import Job
+from tasksapp.models import Job, NewJob
 
 #: The columns that callers see, beside the code of the biz type, which comes after the id.
 SHOWN = (
@@ -105,8 +108,21 @@ def _described(name: str) -> serializers.Field[Any, Any, Any, Any]:
     return serializers.CharField(allow_blank=column.blank, **options)
 
 
+#: The job that OpenAPI shows.
+_EXAMPLE = NewJob(
+    id=UUID("01a1fcb9-e182-7773-bac4-bf777e5e56f2"),
+    biz_type_id=1,
+    due_at=datetime(2027, 1, 31, 8, 30, tzinfo=UTC),
+    priority=5,
+    biz_id="order-42",
+    body='{"order": 42}',
+).as_job(now=datetime(2027, 1, 31, 8, tzinfo=UTC))
+
+
 class JobSerializer(serializers.Serializer[Any]):
     """A job."""
+
+    example = job_json(_EXAMPLE, biz_type="order.close")
 
     biz_type = serializers.CharField()
 
@@ -118,7 +134,37 @@ class JobSerializer(serializers.Serializer[Any]):
 class CreatedJobSerializer(JobSerializer):
     """A job that was asked for."""
 
+    example = {**JobSerializer.example, "created": True, "replaced": False, "armed": True, "past_due": False}
+
     created = serializers.BooleanField(help_text="False: an earlier request made it.")
     replaced = serializers.BooleanField(help_text="It waited under the debounce key, and has this content now.")
     armed = serializers.BooleanField(allow_null=True, help_text="Whether its timer is set; if not, it will be soon.")
     past_due = serializers.BooleanField(help_text="Its time had passed already: it fires at once.")
+
+
+#: The refusal that OpenAPI shows.
+_REFUSED = Problem(
+    status=400,
+    code="invalid",
+    detail="delay may not be negative, got -1",
+    errors=[FieldError("delay", "negative", "delay may not be negative, got -1")],
+)
+
+
+class BulkAnswerSerializer(serializers.Serializer[Any]):
+    """What became of the jobs of a bulk."""
+
+    example = {
+        "created": 1,
+        "refused": 1,
+        "results": [
+            {"id": JobSerializer.example["id"], "created": True, "replaced": False, "past_due": False},
+            {"error": _REFUSED.as_json()},
+        ],
+    }
+
+    created = serializers.IntegerField()
+    refused = serializers.IntegerField()
+    results = serializers.ListField(
+        child=serializers.DictField(), help_text="In order: a job's id and how it was created, or `error`."
+    )

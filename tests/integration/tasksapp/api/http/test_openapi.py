@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from django.test import Client
+from jsonschema import Draft202012Validator, FormatChecker
+
+from tasksapp.api.requests import (
+    BulkRequestSerializer,
+    JobRequestSerializer,
+    MoveRequestSerializer,
+    VerbRequestSerializer,
+)
+from tasksapp.models import BizType
+from tests.fixture_types import Ask
+from tests.integration.tasksapp.api.problem_documents import problem
 
 pytestmark = pytest.mark.django_db
 
@@ -16,6 +28,33 @@ def schema(admin_client: Client) -> Any:
     return admin_client.get("/api/schema").json()
 
 
+def faults(schema: Any, component: str, value: Any) -> list[str]:
+    """What is wrong with a value, by a component of the schema."""
+    text = json.dumps(schema["components"]["schemas"]).replace("#/components/schemas/", "#/$defs/")
+    defs = json.loads(text, object_hook=as_json_schema)
+    validator = Draft202012Validator({"$ref": f"#/$defs/{component}", "$defs": defs}, format_checker=FormatChecker())
+    return [fault.message for fault in validator.iter_errors(value)]
+
+
+def as_json_schema(part: dict[str, Any]) -> dict[str, Any]:
+    """A part of an OpenAPI 3.0 schema, whose "nullable" JSON Schema calls the type "null"."""
+    if part.pop("nullable", False) and "type" in part:
+        part["type"] = [part["type"], "null"]
+    return part
+
+
+def send(ask: Ask, component: str, value: Any, *, job: str) -> Any:
+    """The answer to a request of that kind."""
+    match component:
+        case "JobRequest":
+            return ask("POST", "/jobs", value)
+        case "BulkRequest":
+            return ask("POST", "/jobs/bulk", value)
+        case "MoveRequest":
+            return ask("PATCH", f"/jobs/{job}", value)
+    return ask("POST", f"/jobs/{job}/cancel", value)
+
+
 def operations(schema: Any) -> list[tuple[str, Any]]:
     """Every operation with its method."""
     return [(method, operation) for path in schema["paths"].values() for method, operation in path.items()]
@@ -24,13 +63,95 @@ def operations(schema: Any) -> list[tuple[str, Any]]:
 def test_every_operation_names_the_refusals_of_all_callers(schema: Any) -> None:
     assert len(operations(schema)) >= 16
     for _, operation in operations(schema):
-        assert {"400", "401", "404", "406"} <= set(operation["responses"])
+        assert {"400", "401", "429"} <= set(operation["responses"])
 
 
-def test_an_operation_that_changes_something_names_what_may_stand_against_it(schema: Any) -> None:
-    for method, operation in operations(schema):
-        writes = {"409", "413", "415", "429"} <= set(operation["responses"])
-        assert writes == (method != "get"), operation["operationId"]
+def test_no_operation_names_a_refusal_that_cannot_come(schema: Any) -> None:
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            named = set(operation["responses"])
+            assert "406" not in named, "the answer is JSON whatever a client accepts"
+            assert ("404" in named) == ("{" in path), "only what is named can be missing"
+            assert ({"413", "415"} <= named) == (method != "get"), "only a body can be too large, or of another type"
+            assert ("409" in named) == (method != "get" and not path.endswith("/bulk")), (
+                "a bulk has its conflicts inside"
+            )
+
+
+def test_every_kind_of_request_and_answer_has_an_example_that_it_allows(schema: Any) -> None:
+    components = schema["components"]["schemas"]
+    without = {name for name, component in components.items() if "example" not in component}
+
+    assert without == {"GuaranteeEnum", "StatusEnum", "TargetEnum", "PaginatedJobList"}
+    for name in components.keys() - without:
+        assert faults(schema, name, components[name]["example"]) == [], name
+
+
+def test_every_example_of_a_refusal_is_a_problem_document_with_its_status(schema: Any) -> None:
+    for _, operation in operations(schema):
+        for status, response in operation["responses"].items():
+            for content in response["content"].values() if status >= "400" else ():
+                assert content["example"]["status"] == int(status)
+                assert set(content["schema"]["required"]) <= content["example"].keys()
+
+
+@pytest.mark.parametrize(
+    ("component", "value"),
+    [
+        # there is no such field
+        ("JobRequest", {"biz_type": "order.close", "colour": "red"}),
+        ("BulkRequest", {"jobs": [{"biz_type": "order.close", "colour": "red"}]}),
+        ("BulkRequest", {"jobs": [{"biz_type": "order.close"}], "colour": "red"}),
+        ("MoveRequest", {"delay": 5, "colour": "red"}),
+        ("VerbRequest", {"version": 1, "delay": 5}),
+        # two times, or none
+        ("JobRequest", {"biz_type": "order.close", "delay": 5, "due_at": "2027-01-31T09:00:00Z"}),
+        ("MoveRequest", {"delay": 5, "due_at": "2027-01-31T09:00:00Z"}),
+        ("MoveRequest", {"version": 1}),
+        ("MoveRequest", {"delay": None, "due_at": None}),
+        # out of bounds
+        ("JobRequest", {"biz_type": "Order Close"}),
+        ("JobRequest", {"biz_type": "order.close", "idempotency_key": ""}),
+        ("JobRequest", {"biz_type": "order.close", "delay": 1e11}),
+        ("VerbRequest", {"version": 2**31}),
+    ],
+)
+def test_what_the_schema_refuses_the_api_refuses_too(
+    schema: Any, ask: Ask, biz_type: BizType, component: str, value: Any
+) -> None:
+    job = ask("POST", "/jobs", {"biz_type": "order.close", "delay": 60}).json()["id"]
+
+    assert faults(schema, component, value) != []
+    answer = send(ask, component, value, job=job)
+    if answer.status_code == 207:
+        assert answer.json()["refused"] == 1
+    else:
+        problem(answer, 400)
+
+
+@pytest.mark.parametrize(
+    ("component", "value"),
+    [
+        ("JobRequest", {"biz_type": "order.close", "delay": 5, "due_at": None}),
+        ("JobRequest", {"biz_type": "order.close", "delay": None, "due_at": "2027-01-31T09:00:00Z"}),
+        ("JobRequest", {"biz_type": "order.close"}),
+        ("MoveRequest", {"delay": 5, "due_at": None}),
+        ("MoveRequest", {"due_at": "2027-01-31T09:00:00Z", "version": None}),
+        ("VerbRequest", {}),
+        # the examples
+        ("JobRequest", JobRequestSerializer.example),
+        ("BulkRequest", BulkRequestSerializer.example),
+        ("MoveRequest", MoveRequestSerializer.example),
+        ("VerbRequest", VerbRequestSerializer.example),
+    ],
+)
+def test_what_the_schema_allows_the_api_takes_and_its_examples_first(
+    schema: Any, ask: Ask, biz_type: BizType, component: str, value: Any
+) -> None:
+    job = ask("POST", "/jobs", {"biz_type": "order.close", "delay": 60}).json()["id"]
+
+    assert faults(schema, component, value) == []
+    assert send(ask, component, value, job=job).status_code in {200, 201}
 
 
 def test_a_refusal_is_a_problem_document(schema: Any) -> None:
