@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from tasksapp.api.http.problems import FieldError, Problem, Refused
+from tasksapp.api.http.request_body import Readable, read_body
 from tasksapp.conf import options
 
 #: A request may be longer than the jobs' bodies, which the options bound: by its other fields, and by a factor of
@@ -15,31 +16,25 @@ ENVELOPE_BYTES = 4_096
 ESCAPES = 3
 
 
-class Readable(Protocol):
-    """A request of Django or of REST framework."""
-
-    META: dict[str, Any]
-
-    def read(self, size: int = ..., /) -> bytes: ...
-
-
 def fields_of(request: Readable, *, jobs: int = 1) -> dict[str, Any]:
     """The JSON object in the body of a request for ``jobs`` jobs; {} for an empty body.
 
-    Raises Refused (400, 413 or 415).
+    Raises Refused (400, 411, 413 or 415).
     """
-    if not request.META.get("CONTENT_LENGTH") or request.META["CONTENT_LENGTH"] == "0":
-        return {}
     return read_object(request, max_bytes=jobs * ESCAPES * options().body_bytes + ENVELOPE_BYTES)
 
 
 def read_object(request: Readable, *, max_bytes: int) -> dict[str, Any]:
-    """The JSON object in the body of a request.
+    """The JSON object in the body of a request; {} for an empty body.
 
-    Raises Refused where the body is anything else (400), is too large (413) or has another content type (415).
+    Raises Refused where the body is anything else or did not come whole (400), has no length that can be known (411),
+    is too large (413) or has another content type (415).
     """
+    raw = read_body(request, max_bytes=max_bytes)
+    if not raw:
+        return {}
     _require_json(request.META.get("CONTENT_TYPE", ""))
-    fields = parse(_read(request, max_bytes=max_bytes))
+    fields = parse(raw)
     if not isinstance(fields, dict):
         raise _malformed(f"The body must be a JSON object, got {_kind(fields)}.")
     return fields
@@ -73,16 +68,6 @@ def _require_json(content_type: str) -> None:
     if media_type != "application/json":
         detail = f"The body must be application/json, got {media_type or 'no content type'}."
         raise Refused(Problem(status=415, code="unsupported_media_type", detail=detail))
-
-
-def _read(request: Readable, *, max_bytes: int) -> bytes:
-    declared = request.META.get("CONTENT_LENGTH") or "0"
-    # Django's stream ends at the declared length: one byte more than allowed is enough to refuse.
-    raw = request.read(max_bytes + 1)
-    if len(raw) > max_bytes:
-        detail = f"The body may have {max_bytes} bytes, got {declared}."
-        raise Refused(Problem(status=413, code="too_large", detail=detail))
-    return raw
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -58,6 +58,10 @@ _OF_ONE = {
     )),
 }  # fmt: skip
 _WITH_BODY = {
+    411: ("The body has no Content-Length, and the web server does not read such bodies.", Problem(
+        status=411, code="length_required",
+        detail="Send the body with a Content-Length: this web server does not read a body of unknown length.",
+    )),
     413: ("The body is too large.", Problem(
         status=413, code="too_large", detail="The body may have 200704 bytes, got 300000."
     )),

@@ -65,7 +65,7 @@ def test_a_body_may_have_so_many_bytes_and_not_one_more() -> None:
         (b"null", "got null"),
         (b"7", "got a number"),
         # not JSON at all, or not by the letter
-        (b"", "The body is not JSON"),
+        (b" ", "The body is not JSON"),
         (b"{", "The body is not JSON"),
         (b"{'a': 1}", "The body is not JSON"),
         (b'{"a": NaN}', "NaN is not a JSON number"),

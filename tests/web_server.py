@@ -1,0 +1,86 @@
+"""The ready-made project's web server in a process of its own, with a database, an API key and a biz type."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from delayhub.local.redis_server import free_port
+from delayhub.local.service import Service
+from tests.repository import ROOT
+
+#: The API key of a prepared database, and the code of its biz type.
+KEY = "dh_a-key-that-only-tests-know"
+BIZ_TYPE = "order.close"
+
+_PREPARE = f"""
+import django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", interactive=False, verbosity=0)
+from tasksapp.access.keys import issue_key
+from tasksapp.models import BizType
+issue_key("tests", key={KEY!r})
+BizType.objects.create(code={BIZ_TYPE!r}, url="https://shop.example/hooks")
+"""
+
+
+def prepare_database(folder: Path, **variables: str) -> None:
+    """Makes the tables, the API key and the biz type in the database of that data folder."""
+    command = [sys.executable, "-c", _PREPARE]
+    subprocess.run(command, cwd=ROOT, env=_environment(folder, **variables), check=True, timeout=120)
+
+
+@contextmanager
+def web_server(
+    folder: Path, *, interface: str = "wsgi", http: str = "1", threads: int = 4, **variables: str
+) -> Iterator[int]:
+    """Runs granian on the project with that data folder; gives its port.
+
+    Args:
+        folder: its data folder.
+        interface: ``wsgi`` or ``asgi``.
+        http: ``1``, as a site starts it, or ``auto``, for HTTP/2 as well.
+        threads: how many requests it answers at once.
+        variables: more of its environment.
+    """
+    port = free_port()
+
+    def answers() -> bool:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=1) as answer:
+            return bool(answer.status == 200)
+
+    service = Service(
+        "web server",
+        command=[
+            *(sys.executable, "-m", "granian", "--interface", interface, "--host", "127.0.0.1", "--port", str(port)),
+            *(("--blocking-threads", str(threads)) if interface == "wsgi" else ()),
+            *("--http", http, "--no-ws", f"delayhub.project.{interface}:application"),
+        ],
+        environment=_environment(folder, **variables),
+        log=folder / f"{interface}.log",
+        is_ready=answers,
+    )
+    service.launch()
+    try:
+        service.wait_until_ready()
+        yield port
+    finally:
+        service.stop()
+
+
+def _environment(folder: Path, **variables: str) -> dict[str, str]:
+    others = {name: value for name, value in os.environ.items() if not name.startswith("DELAYHUB_")}
+    return {
+        **others,
+        "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
+        "DELAYHUB_DATA_DIR": str(folder),
+        # Nothing listens there: jobs are created without Redis too.
+        "DELAYHUB_BROKER_URL": "delayhub://127.0.0.1:1/0",
+        **variables,
+    }
