@@ -118,7 +118,9 @@ class Site:
     def web(self) -> Service:
         """The web server: admin and API."""
         command = ["granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(self.web_port)]
-        command += ["--blocking-threads", str(WEB_THREADS), "--no-ws", "delayhub.project.wsgi:application"]
+        # Granian keeps a thread for a body over HTTP/2 whose client has gone, until it ends: so HTTP/1 only.
+        command += ["--http", "1", "--blocking-threads", str(WEB_THREADS), "--no-ws"]
+        command += ["delayhub.project.wsgi:application"]
         return self._service("web server", command, address=f"{self.url}/readyz")
 
     @cached_property

@@ -32,7 +32,7 @@ class BodySlots:
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answers the request."""
         length = environ.get("CONTENT_LENGTH") or "0"
-        if length == "0" and "HTTP_TRANSFER_ENCODING" not in environ:
+        if length == "0" and not _may_have_chunks(environ):
             return self._application(environ, start_response)
         if not self._enter():
             start_response("503 Service Unavailable", [("Content-Type", "text/plain"), ("Retry-After", "1")])
@@ -49,6 +49,14 @@ class BodySlots:
         entered = self._slots.acquire(timeout=0 if self._is_full else WAIT_SECONDS)
         self._is_full = not entered
         return entered
+
+
+def _may_have_chunks(environ: dict[str, Any]) -> bool:
+    """Whether a body of unknown length may follow. HTTP/2 has no header for that."""
+    if "HTTP_TRANSFER_ENCODING" in environ:
+        return True
+    is_http1 = environ.get("SERVER_PROTOCOL", "HTTP/1.1").startswith("HTTP/1")
+    return not is_http1 and "CONTENT_LENGTH" not in environ and environ["REQUEST_METHOD"] not in {"GET", "HEAD"}
 
 
 class _Body:

@@ -1,4 +1,4 @@
-"""The WSGI application: ``granian --interface wsgi delayhub.project.wsgi:application``."""
+"""The WSGI application: ``granian --interface wsgi --http 1 delayhub.project.wsgi:application``."""
 
 from __future__ import annotations
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -14,56 +12,38 @@ from pathlib import Path
 
 import pytest
 
-from delayhub.local.redis_server import free_port
-from delayhub.local.service import Service
+from tests.http_bytes import ask_http2, begin_http2
 from tests.waiting import wait_until
+from tests.web_server import KEY, prepare_database, web_server
 
 THREADS, SLOTS = 6, 4
+TOKEN = "a" * 32
+LOGIN = {
+    "Cookie": f"csrftoken={TOKEN}",
+    "X-CSRFToken": TOKEN,
+    "Content-Type": "application/x-www-form-urlencoded",
+}
 
 
 @pytest.fixture(scope="module")
 def web_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of the ready-made project's web server, as a site starts it, with few threads."""
-    folder, port = tmp_path_factory.mktemp("web"), free_port()
-
-    def answers() -> bool:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=1) as answer:
-            return bool(answer.status == 200)
-
-    service = Service(
-        "web server",
-        command=[
-            *(sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)),
-            *("--blocking-threads", str(THREADS), "--no-ws", "delayhub.project.wsgi:application"),
-        ],
-        environment={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
-            "DELAYHUB_DATA_DIR": str(folder),
-            "DELAYHUB_BODY_SLOTS": str(SLOTS),
-        },
-        log=Path(folder / "web.log"),
-        is_ready=answers,
-    )
-    service.launch()
-    try:
-        service.wait_until_ready()
+    folder = tmp_path_factory.mktemp("web")
+    with web_server(folder, threads=THREADS, DELAYHUB_BODY_SLOTS=str(SLOTS)) as port:
         yield port
-    finally:
-        service.stop()
 
 
-def slow_client(port: int) -> socket.socket:
+def slow_http1(port: int) -> socket.socket:
     """A connection that has sent the head of a request, and one byte of its body."""
-    token = "a" * 32
-    head = (
-        "POST /admin/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        f"Cookie: csrftoken={token}\r\nX-CSRFToken: {token}\r\n"
-        "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nu"
-    )
     connection = socket.create_connection(("127.0.0.1", port))
-    connection.sendall(head.encode())
+    head = "".join(f"{name}: {value}\r\n" for name, value in LOGIN.items())
+    connection.sendall(f"POST /admin/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}Content-Length: 100\r\n\r\nu".encode())
     return connection
+
+
+def slow_http2(port: int) -> socket.socket:
+    """A connection that has sent the head of a request; a body of unknown length is to follow."""
+    return begin_http2(port, "POST /api/v1/jobs", {"authorization": f"Bearer {KEY}"})
 
 
 def healthz_seconds(port: int) -> float:
@@ -87,7 +67,7 @@ def test_slow_bodies_do_not_hold_what_has_no_body(web_port: int) -> None:
     with ExitStack() as open_ones:
         # Twice as many as there are threads: some wait for a slot as health is asked for.
         for _ in range(THREADS * 2):
-            open_ones.enter_context(slow_client(web_port))
+            open_ones.enter_context(slow_http1(web_port))
 
         assert healthz_seconds(web_port) < 1.0
 
@@ -96,6 +76,25 @@ def test_slow_bodies_do_not_hold_what_has_no_body(web_port: int) -> None:
 
     # The slow clients have gone.
     wait_until(lambda: answer_to_body(web_port) == (401, None), otherwise="a slot is free again")
+
+
+def test_nor_do_slow_bodies_of_unknown_length_over_http2(tmp_path: Path) -> None:
+    prepare_database(tmp_path)
+    with (
+        web_server(tmp_path, http="auto", threads=THREADS, DELAYHUB_BODY_SLOTS=str(SLOTS)) as port,
+        ExitStack() as open_ones,
+    ):
+        for _ in range(THREADS * 2):
+            open_ones.enter_context(slow_http2(port))
+
+        assert healthz_seconds(port) < 1.0
+        assert answer_to_body(port) == (503, "1")
+
+
+def test_clients_of_http2_find_no_server(web_port: int) -> None:
+    """Granian keeps a thread for a body over HTTP/2 whose client has gone, until the server ends."""
+    with pytest.raises(OSError, match=r"closed|reset"):
+        ask_http2(web_port, "POST /api/v1/jobs", {}, b"{}")
 
 
 def test_a_body_that_came_leaves_its_slot(web_port: int) -> None:
