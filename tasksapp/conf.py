@@ -38,6 +38,7 @@ _LIMITS: Mapping[str, Limits] = {
     "flush_seconds": Limits(0.001, 5),
     "response_bytes": Limits(0, 1_048_576),
     "body_bytes": Limits(2, 1_048_576),
+    "bulk_bytes": Limits(65_536, 67_108_864),
     "max_system_errors": Limits(1, 10_000),
     "breaker_failures": Limits(1, 100_000),
     "breaker_seconds": Limits(1, 3_600),
@@ -70,6 +71,7 @@ class Options:
         flush_seconds: how long an outcome waits for others, to be written together with them.
         response_bytes: how much of a response's body is read and stored.
         body_bytes: the largest body of a job.
+        bulk_bytes: the largest request for many jobs; reading it takes up to 25 times as much memory.
         max_system_errors: a job is dead after so many failures on DelayHub's side.
         breaker_failures: failures in a row after which the breaker of a biz type and its host opens.
         breaker_seconds: how long it stays open before one job probes the host.
@@ -95,6 +97,7 @@ class Options:
     flush_seconds: float = 0.01
     response_bytes: int = 4_096
     body_bytes: int = 65_536
+    bulk_bytes: int = 8_388_608
     max_system_errors: int = 100
     breaker_failures: int = 20
     breaker_seconds: float = 30.0

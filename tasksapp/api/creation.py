@@ -12,10 +12,11 @@ from django.http import HttpRequest, HttpResponse
 
 from tasksapp import jobs
 from tasksapp.api.http.exception_handler import problem_of
-from tasksapp.api.http.json_body import fields_of
+from tasksapp.api.http.json_body import fields_of, read_object
 from tasksapp.api.http.problems import Refused
 from tasksapp.api.representation.job import created_json
 from tasksapp.api.requests import MAX_BULK, job_request, only_known, refused
+from tasksapp.conf import options
 from tasksapp.errors import InvalidJob, JobError
 
 
@@ -43,7 +44,7 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
 
     Raises Refused where the request cannot be read, or does not hold 1 to ``MAX_BULK`` jobs.
     """
-    fields = fields_of(request, jobs=MAX_BULK)
+    fields = read_object(request, max_bytes=options().bulk_bytes)
     only_known(fields, {"jobs"})
     listed = fields.get("jobs")
     if not isinstance(listed, list) or not 1 <= len(listed) <= MAX_BULK:

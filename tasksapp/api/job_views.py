@@ -71,7 +71,10 @@ class JobViews(ApiViewSet):
     )
     @action(detail=False, methods=["post"])
     def bulk(self, request: Request) -> HttpResponse:
-        """Creates up to 1 000 jobs. A job that is refused does not keep the others from being created."""
+        """Creates up to 1 000 jobs. A job that is refused does not keep the others from being created.
+
+        The request may have 8 MB, or as many bytes as the setting `BULK_BYTES` says.
+        """
         return create_jobs(request._request)
 
     # ------------------------------------------------------------ reading

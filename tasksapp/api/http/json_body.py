@@ -10,18 +10,18 @@ from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.api.http.request_body import Readable, read_body
 from tasksapp.conf import options
 
-#: A request may be longer than the jobs' bodies, which the options bound: by its other fields, and by a factor of
-#: three, since JSON may write a character of two bytes in six.
+#: A request may be longer than the job's body, which the options bound: by its other fields, and by a factor of three,
+#: since JSON may write a character of two bytes in six.
 ENVELOPE_BYTES = 4_096
 ESCAPES = 3
 
 
-def fields_of(request: Readable, *, jobs: int = 1) -> dict[str, Any]:
-    """The JSON object in the body of a request for ``jobs`` jobs; {} for an empty body.
+def fields_of(request: Readable) -> dict[str, Any]:
+    """The JSON object in the body of a request about one job; {} for an empty body.
 
-    Raises Refused (400, 411, 413 or 415).
+    Raises Refused as ``read_object`` does.
     """
-    return read_object(request, max_bytes=jobs * ESCAPES * options().body_bytes + ENVELOPE_BYTES)
+    return read_object(request, max_bytes=ESCAPES * options().body_bytes + ENVELOPE_BYTES)
 
 
 def read_object(request: Readable, *, max_bytes: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tasksapp.api.job_views import JobViews
 from tasksapp.api.requests import JobRequestSerializer
 from tasksapp.jobs.requests import RULES
 from tasksapp.models import BizType, Job
+from tests.integration.tasksapp.api.problem_documents import problem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,6 +42,17 @@ def told(response: HttpResponse, *, leave_out: set[str] = frozenset()) -> tuple[
     kept = {name: value for name, value in answer.items() if name not in leave_out}
     headers = [response.get(name) for name in ("Content-Type", "WWW-Authenticate", "Retry-After")]
     return response.status_code, headers, kept, sorted(answer)
+
+
+def test_a_bulk_may_have_so_many_bytes_and_not_one_more(ask: Any, biz_type: BizType, settings: Any) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "BULK_BYTES": 65_536}
+    raw = json.dumps({"jobs": [GOOD]}).encode().ljust(65_536)
+
+    refused = problem(ask("POST", "/jobs/bulk", raw + b" "), 413)
+
+    assert refused["detail"] == "The body may have 65536 bytes, got 65537."
+    assert not Job.objects.exists()
+    assert ask("POST", "/jobs/bulk", raw).json()["created"] == 1
 
 
 @pytest.mark.parametrize(
