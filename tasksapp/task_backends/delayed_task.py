@@ -17,6 +17,7 @@ from delayhub.celery_support.job_arguments import encoded
 from delayhub.celery_support.job_store import JobCall, JobTask, ScheduleOptions, TaskOutcome
 from tasksapp import jobs
 from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.biz_types.first_use import make_at_first_use
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob
 from tasksapp.models import BizType, Job
@@ -105,15 +106,13 @@ class TableStore:
 def _biz_type(task: JobTask, *, using: str) -> BizType:
     biz_type = biz_type_cache.find({task.biz_type}, using=using).get(task.biz_type)
     if biz_type is None:
-        biz_type, _ = BizType.objects.using(using).get_or_create(
-            code=task.biz_type,
-            defaults={
-                "target": BizType.Target.CELERY,
-                "task_name": task.name,
-                "task_queue": getattr(task, "queue", None) or "",
-                "description": "Made with the first job of its task.",
-            },
-        )
+        defaults = {
+            "target": BizType.Target.CELERY,
+            "task_name": task.name,
+            "task_queue": getattr(task, "queue", None) or "",
+            "description": "Made with the first job of its task.",
+        }
+        biz_type = make_at_first_use(task.biz_type, defaults=defaults, using=using)
     if biz_type.target == BizType.Target.CELERY and biz_type.task_name == task.name:
         return biz_type
     if biz_type.target == BizType.Target.CELERY and biz_type.task_name not in current_app.tasks:
