@@ -62,7 +62,7 @@ def control_of(app: Celery) -> Control:
 @verb()
 @queue_option
 def counts(control: Control, queue: str | None) -> list[Row]:
-    """How many tasks of each queue wait, are ready, are held by workers, are dead."""
+    """How many tasks of each queue wait, are ready, are held by workers, are dead; of a timer lane, its timers."""
     return [{"queue": name, **found._asdict()} for name, found in control.counts(queue).items()]
 
 

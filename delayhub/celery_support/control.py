@@ -24,6 +24,7 @@ from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import Unreadable, from_payload
 from delayhub.transport.hooks import hooks
 from delayhub.transport.kombu_migration import KombuBroker, KombuCounts, take_lost_leases_back
+from delayhub.transport.queue_counts import count_queue
 
 logger = get_logger(__name__)
 
@@ -134,9 +135,9 @@ class Control(CeleryControl):
             return sum(channel.queue(name).redrive(ids, limit=limit) for name in self._queues(channel, queue))
 
     def counts(self, queue: str | None = None) -> dict[str, Counts]:
-        """How many tasks of each queue wait, are ready, are held by workers, are dead."""
+        """How many tasks of each queue wait, are ready, are held by workers, are dead; of a timer lane, its timers."""
         with self._channel() as channel:
-            return {name: channel.queue(name).count() for name in self._queues(channel, queue)}
+            return {name: count_queue(channel, name) for name in self._queues(channel, queue)}
 
     def examine(self) -> tuple[Fitness, KombuCounts]:
         """What is wrong with the Redis server, and how many messages kombu's own transport left in it."""

@@ -19,6 +19,7 @@ from kombu import Connection
 
 from delayhub.transport import ALIASES, register
 from delayhub.transport.channel import Channel
+from delayhub.transport.queue_counts import count_queue
 
 
 class DelayHubBroker(BrokerBase):  # type: ignore[misc]  # flower has no types
@@ -44,7 +45,7 @@ class DelayHubBroker(BrokerBase):  # type: ignore[misc]  # flower has no types
                     "messages_unacknowledged": counts.leased,
                 }
                 for name in names
-                for counts in (channel.count(name),)
+                for counts in (count_queue(channel, name),)
             ]
 
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 import redis
 
 from delayhub.engine.delay_queue import chunks, flat_leases
-from delayhub.engine.entry import Lease, check_timer, text
+from delayhub.engine.entry import Counts, Lease, check_timer, text
 from delayhub.engine.keys import LaneKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
@@ -191,6 +191,22 @@ class TimerLane:
                 pipeline.zcard(self.keys.queue(name).waiting)
                 pipeline.zcard(self.keys.queue(name).leased)
             return sum(pipeline.execute())
+
+    def counts(self) -> Counts:
+        """How many timers of the lane wait for their time, are due, are leased; none is ever dead."""
+        seconds, micros = self.client.time()
+        # Scores are the due time in ms, times 16, plus the priority step.
+        due = (seconds * 1000 + micros // 1000) * 16 + 15
+        ready = waiting = leased = 0
+        for name in self.queues():
+            keys = self.keys.queue(name)
+            with self.client.pipeline(transaction=False) as pipeline:
+                pipeline.zcard(keys.waiting)
+                pipeline.zcount(keys.waiting, "-inf", due)
+                pipeline.zcard(keys.leased)
+                all_waiting, passed, held = pipeline.execute()
+            waiting, ready, leased = waiting + all_waiting - passed, ready + passed, leased + held
+        return Counts(waiting, ready, leased, 0)
 
     def look(self, queue: str, ids: Sequence[str]) -> list[int | None]:
         """When each timer fires, in Unix ms; 0 where a consumer holds it, None where there is none."""

@@ -17,7 +17,7 @@ from tasksapp.timers.lanes import client, patient_lane
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.timer import Timer
 
-#: Jobs that are due so soon may be on their way to a worker; what differs about them repairs itself.
+#: Jobs that are due so soon, or since then, may be on their way to a worker; what differs about them repairs itself.
 MARGIN = timedelta(seconds=2)
 
 Advance = Callable[[int], object]
@@ -25,10 +25,12 @@ Advance = Callable[[int], object]
 
 @dataclass(slots=True)
 class Difference:
-    """How the timers of a biz type differ from its rows in the near window.
+    """How the timers of a biz type differ from its overdue rows and those of the near window.
 
     Args:
         rows: pending rows that were looked at.
+        overdue: those of them that should have run already: they have no timer, or wait for a worker.
+        is_shut: whether the biz type is paused or disabled; then its rows need no timers, and none was looked at.
         timers: timers that were looked at.
         missing: rows without a timer.
         late: rows whose timer fires after they should run.
@@ -36,6 +38,8 @@ class Difference:
     """
 
     rows: int = 0
+    overdue: int = 0
+    is_shut: bool = False
     timers: int = 0
     missing: list[UUID] = field(default_factory=list)
     late: list[UUID] = field(default_factory=list)
@@ -66,7 +70,7 @@ class Reconciler:
         now = self._now()
         biz_types = self._biz_types()
         rows = sum(
-            count_pending(biz_type.id, after=now + MARGIN, until=now + options().near_window, using=self._using)
+            count_pending(biz_type.id, after=None, until=now + options().near_window, using=self._using)
             for biz_type in biz_types
             if not biz_type.is_shut(now=now)
         )
@@ -82,9 +86,18 @@ class Reconciler:
 
     def compare(self, biz_type: BizType, *, advance: Advance = lambda _: None) -> Difference:
         """The same for one biz type."""
-        difference, now, lane = Difference(), self._now(), patient_lane(biz_type.lane)
+        now, lane = self._now(), patient_lane(biz_type.lane)
         # One that is paused or disabled needs no timers; those it has do no harm.
-        if not biz_type.is_shut(now=now):
+        difference = Difference(is_shut=biz_type.is_shut(now=now))
+        if not difference.is_shut:
+            for page in pages(biz_type.id, after=None, until=now - MARGIN, using=self._using):
+                difference.overdue += len(page)
+                # The message of a Celery task that is under way needs no timer. A worker that could not take a row sets
+                # its timer a moment ahead.
+                waiting = [row for row in page if row.under_way_until is None or row.under_way_until <= now]
+                difference.rows += len(page) - len(waiting)
+                self._compare_rows(lane, biz_type, waiting, difference, in_time=now + MARGIN)
+                advance(len(page))
             until = now + options().near_window
             for page in pages(biz_type.id, after=now + MARGIN, until=until, using=self._using):
                 self._compare_rows(lane, biz_type, page, difference)
@@ -95,14 +108,21 @@ class Reconciler:
         return difference
 
     def _compare_rows(
-        self, lane: TimerLane, biz_type: BizType, rows: Sequence[PendingRow], difference: Difference
+        self,
+        lane: TimerLane,
+        biz_type: BizType,
+        rows: Sequence[PendingRow],
+        difference: Difference,
+        *,
+        in_time: datetime | None = None,
     ) -> None:
+        """Looks up the timers of the rows; each must fire when its row says, or by ``in_time``."""
         wrong: list[PendingRow] = []
         for row, fires_ms in zip(rows, lane.look(biz_type.code, [str(row.id) for row in rows]), strict=True):
             if fires_ms is None:
                 difference.missing.append(row.id)
                 wrong.append(row)
-            elif fires_ms > due_ms(row.next_run_at):
+            elif fires_ms > due_ms(in_time or row.next_run_at):
                 difference.late.append(row.id)
                 wrong.append(row)
         difference.rows += len(rows)

@@ -88,9 +88,10 @@ def pages(
         after = rows[-1].position
 
 
-def count_pending(biz_type_id: int, *, after: datetime, until: datetime, using: str) -> int:
-    """How many of its jobs are pending and run in that time."""
-    return _pending(biz_type_id, using).filter(next_run_at__gt=after, next_run_at__lte=until).count()
+def count_pending(biz_type_id: int, *, after: datetime | None, until: datetime, using: str) -> int:
+    """How many of its jobs are pending and run in that time; ``after`` is None for no lower end."""
+    rows = _pending(biz_type_id, using).filter(next_run_at__lte=until)
+    return (rows if after is None else rows.filter(next_run_at__gt=after)).count()
 
 
 def _page(biz_type_id: int, *, after: Position | datetime | None, until: datetime, using: str) -> list[PendingRow]:

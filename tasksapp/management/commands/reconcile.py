@@ -13,7 +13,7 @@ from tasksapp.models import Job
 
 
 class Command(BaseCommand):
-    help = "Compare the timers in Redis with the rows of the near window, say what differs, and mend it."
+    help = "Compare the timers in Redis with overdue rows and those of the near window, say what differs, and mend it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Whether to change anything, and where the rows are."""
@@ -30,9 +30,15 @@ class Command(BaseCommand):
         found = reconciler.run_once(advance=progress.advance)
         progress.end()
         for code, one in found.items():
+            rows = "paused or disabled, needs no timers" if one.is_shut else f"{one.rows} rows, {one.overdue} overdue"
             self.stdout.write(
-                f"{code}: {one.rows} rows, {one.timers} timers; "
+                f"{code}: {rows}; {one.timers} timers, "
                 f"{len(one.missing)} missing, {len(one.late)} late, {len(one.stray)} stray"
+            )
+        if overdue := sum(one.overdue for one in found.values()):
+            self.stdout.write(
+                f"{overdue} jobs are overdue: they go out as fast as workers, rates and open breakers allow; "
+                "python manage.py check and celery -A … delayhub check say what else may hold them"
             )
         if all(one.is_none for one in found.values()):
             self.stdout.write("Redis is in step with the database")

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from kombu import Connection, Producer
 
 from delayhub.celery_support.command import delayhub as command
-from delayhub.engine import Counts, DelayQueue, Entry
+from delayhub.engine import Counts, DelayQueue, Entry, SystemClock, TimerLane
 from delayhub.local.redis_server import RedisServer
 
 Run = Callable[..., Result]
@@ -51,6 +51,18 @@ def test_counts_and_scheduled_show_what_waits(app: Celery, run: Run) -> None:
     table = run("scheduled").output.splitlines()
     assert table[0].split()[:3] == ["id", "task", "at"]
     assert task.id in table[1]
+
+
+def test_counts_shows_the_timers_of_a_timer_lane(app: Celery, run: Run, redis_client: redis.Redis) -> None:
+    lane, now = TimerLane(redis_client, "timers"), SystemClock().now_ms()
+    lane.ensure("order.close", [("past", now - 60_000), ("leased", now - 120_000)])
+    lane.ensure("order.remind", [("later", now + 3_600_000)])
+    claimed = lane.claim(1)
+    assert [batch.ids for batch in claimed.batches] == [["leased"]]
+
+    (row,) = document(run("counts", "-Q", "timers", "--json"))
+
+    assert row == {"queue": "timers", "waiting": 1, "ready": 1, "leased": 1, "dead": 0}
 
 
 def test_reschedule_moves_and_revoke_removes(app: Celery, run: Run, queue: DelayQueue) -> None:
