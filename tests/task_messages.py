@@ -6,6 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.utils import timezone
+
+from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
+from delayhub.engine import due_ms
+
 
 @contextmanager
 def message_of(task: Any, *, headers: dict[str, Any] | None) -> Iterator[None]:
@@ -15,3 +20,10 @@ def message_of(task: Any, *, headers: dict[str, Any] | None) -> Iterator[None]:
         yield
     finally:
         task.pop_request()
+
+
+def work(task: Any, job_id: object, *, now_ms: int | None = None) -> Any:
+    """Runs the task for the job, as a worker that got its message does."""
+    headers = {JOB_HEADER: str(job_id), NOW_HEADER: now_ms or due_ms(timezone.now())}
+    with message_of(task, headers=headers):
+        return task()

@@ -43,7 +43,7 @@ class BizTypeForm(StaleForm):
     )
 
     #: Whether the stored credentials may not be sent any more, to where the biz type leads now.
-    _forgets_credentials = False
+    forgets_credentials = False
 
     class Meta:
         model = BizType
@@ -85,7 +85,7 @@ class BizTypeForm(StaleForm):
         """The biz type with the new credentials, if any were given; ``save_model`` rotates the signing secret."""
         if secret := self.cleaned_data["auth_secret"]:
             self.instance.auth_secret = secret
-        elif self._forgets_credentials:
+        elif self.forgets_credentials:
             self.instance.auth_secret = ""
         saved: BizType = super().save(commit)
         return saved
@@ -93,7 +93,7 @@ class BizTypeForm(StaleForm):
     def _auth_complaint(self, candidate: BizType, *, typed: str) -> str | None:
         """What is wrong with the credentials, typed now or stored before."""
         before: BizType = self.instance
-        self._forgets_credentials = must_type_credentials(before, candidate) is not None
+        self.forgets_credentials = must_type_credentials(before, candidate) is not None
         if typed or not before.auth_secret_sealed:
             return auth_complaint(candidate.auth, typed)
         return None if candidate.auth == BizType.Auth.NONE else must_type_credentials(before, candidate)
@@ -219,7 +219,8 @@ class BizTypeAdmin(OnlyNamedLookups, SigningSecrets):
             super().save_model(request, obj, form, change)
         else:
             paused_until, obj.paused_until = obj.paused_until, form.initial["paused_until"]
-            verbs.edit(obj, {*form.changed_data} - {"paused_until"})
+            forgotten = {"auth_secret"} if form.forgets_credentials else set()
+            verbs.edit(obj, {*form.changed_data, *forgotten} - {"paused_until"})
             if "paused_until" in form.changed_data:
                 verbs.pause(obj, until=paused_until) if paused_until else verbs.resume(obj)
         if secret := form.cleaned_data["signing_secret"]:

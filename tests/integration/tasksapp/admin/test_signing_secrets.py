@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from tasksapp.biz_types import verbs
 from tasksapp.models import BizType
+from tests.biz_type_form import form_of
 from tests.html_form import form_fields
-from tests.integration.tasksapp.admin.test_biz_type_admin import form_of
 
 pytestmark = pytest.mark.django_db
 

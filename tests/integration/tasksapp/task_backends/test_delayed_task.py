@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, timedelta
-from decimal import Decimal
+from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from celery import Celery
@@ -15,7 +13,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from delayhub import delayed_task
-from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.errors import InvalidJob, WrongState
 from tasksapp.models import Attempt, BizType, Job, Status
@@ -24,7 +21,7 @@ from tasksapp.tasks import _forward
 from tasksapp.workers.task_runner import lease_keeper
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
-from tests.task_messages import message_of
+from tests.task_messages import work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,13 +54,6 @@ def raising(error: Exception) -> Callable[[], None]:
         raise error
 
     return fail
-
-
-def work(task: Any, job_id: object, *, now_ms: int | None = None) -> Any:
-    """Runs the task for the job, as a worker that got its message does."""
-    headers = {JOB_HEADER: str(job_id), NOW_HEADER: now_ms or due_ms(timezone.now())}
-    with message_of(task, headers=headers):
-        return task()
 
 
 def test_a_call_becomes_a_job_and_makes_its_biz_type(lane: TimerLane) -> None:
@@ -343,29 +333,6 @@ def test_a_task_that_no_worker_takes_is_sent_again_and_the_row_says_why() -> Non
     job.refresh_from_db()
     assert again.id == job.id
     assert (job.status, job.last_error) == (Status.PENDING, NOT_TAKEN)
-
-
-def test_the_types_that_celery_carries_reach_the_task() -> None:
-    given = [Decimal("12.30"), date(2026, 1, 2), UUID(int=7)]
-    got: list[Any] = []
-
-    @delayed_task(biz_type="shop.typed", name="tests.shop.typed")
-    def typed(*values: Any) -> None:
-        got.extend(values)
-
-    work(typed, typed.schedule(args=given).id)
-
-    assert got == given
-
-
-def test_a_refused_argument_is_named_and_not_called_a_body() -> None:
-    with pytest.raises(TypeError, match=r"args\[0\] cannot be an argument of a job"):
-        close_order.schedule(args=[{1, 2}])
-    with pytest.raises(InvalidJob, match=r"^the arguments may have 65536 bytes") as refused:
-        close_order.schedule(args=["x" * 70_000])
-
-    assert refused.value.field == "arguments"
-    assert not Job.objects.exists()
 
 
 def test_the_waits_of_retry_backoff_grow_with_the_attempts() -> None:

@@ -72,7 +72,9 @@ def test_no_operation_names_a_refusal_that_cannot_come(schema: Any) -> None:
             named = set(operation["responses"])
             assert "406" not in named, "the answer is JSON whatever a client accepts"
             assert ("404" in named) == ("{" in path), "only what is named can be missing"
-            assert ({"411", "413", "415"} <= named) == (method != "get"), "only a body can be too large, or of another type"
+            assert ({"411", "413", "415"} <= named) == (method != "get"), (
+                "only a body can be too large, or of another type"
+            )
             assert ("409" in named) == (method != "get" and not path.endswith("/bulk")), (
                 "a bulk has its conflicts inside"
             )
