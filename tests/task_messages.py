@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.utils import timezone
-
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
-from delayhub.engine import due_ms
+from delayhub.engine import SystemClock
 
 
 @contextmanager
@@ -23,7 +21,13 @@ def message_of(task: Any, *, headers: dict[str, Any] | None) -> Iterator[None]:
 
 
 def work(task: Any, job_id: object, *, now_ms: int | None = None) -> Any:
-    """Runs the task for the job, as a worker that got its message does."""
-    headers = {JOB_HEADER: str(job_id), NOW_HEADER: now_ms or due_ms(timezone.now())}
+    """Runs the task for the job, as a worker does that got its message.
+
+    Args:
+        task: a delayed task.
+        job_id: its job.
+        now_ms: the time at which the message says the job was due, Unix ms; by default now.
+    """
+    headers = {JOB_HEADER: str(job_id), NOW_HEADER: now_ms or SystemClock().now_ms()}
     with message_of(task, headers=headers):
         return task()

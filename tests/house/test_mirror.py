@@ -23,10 +23,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/timers/test_broker.py",
         "the timers' client is made by it, for each kind of broker",
     ),
-    "delayhub/transport/queue_counts.py": (
-        "tests/integration/delayhub/celery_support/test_command.py",
-        "``delayhub counts`` shows what it counts, of both kinds of queues",
-    ),
     "tasksapp/sql/biz_type_revision.py": (
         "tests/integration/tasksapp/biz_types/test_cache.py",
         "the cache asks it whether a row has changed",

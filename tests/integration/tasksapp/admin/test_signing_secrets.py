@@ -12,7 +12,6 @@ from django.urls import reverse
 
 from tasksapp.biz_types import verbs
 from tasksapp.models import BizType
-from tests.biz_type_form import form_of
 from tests.html_form import form_fields
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +54,9 @@ def test_a_new_biz_type_gets_a_secret_that_is_shown_once(person: Client) -> None
     "fields", [{"signing_secret": "whsec_" + "b2xkIG9s" * 4}, {"target": "celery", "task_name": "shop.close"}]
 )
 def test_none_is_made_where_one_was_typed_or_none_is_used(person: Client, fields: dict[str, str]) -> None:
-    answer = person.post(reverse(ADD), form_of(fields))
+    blank = form_fields(person.get(reverse(ADD)).content.decode(), "biztype_form")
+
+    answer = person.post(reverse(ADD), {**blank, "code": "order.close", "url": "https://receiver.example/", **fields})
 
     assert answer.status_code == 302
     assert BizType.objects.get().signing_secret == fields.get("signing_secret", "")

@@ -333,36 +333,3 @@ def test_a_task_that_no_worker_takes_is_sent_again_and_the_row_says_why() -> Non
     job.refresh_from_db()
     assert again.id == job.id
     assert (job.status, job.last_error) == (Status.PENDING, NOT_TAKEN)
-
-
-def test_the_waits_of_retry_backoff_grow_with_the_attempts() -> None:
-    @delayed_task(
-        biz_type="shop.grow", name="tests.shop.grow", autoretry_for=(ValueError,), retry_backoff=5, retry_jitter=False
-    )
-    def grow() -> None:
-        raise ValueError("not yet")
-
-    scheduled: Any = grow.schedule()
-    waits = []
-    for _ in range(3):
-        with pytest.raises(Retry) as again:
-            work(grow, scheduled.id, now_ms=due_ms(scheduled.job.next_run_at))
-        began = Attempt.objects.latest("number").started_at
-        waits.append(round((again.value.when - began).total_seconds()))
-
-    assert waits == [5, 10, 20]
-
-
-def test_a_retry_beyond_max_retries_is_the_end_of_the_job() -> None:
-    @delayed_task(biz_type="shop.limit", name="tests.shop.limit", bind=True)
-    def limited(self: Any) -> None:
-        raise self.retry(countdown=0, max_retries=1)
-
-    scheduled: Any = limited.schedule()
-    with pytest.raises(Retry):
-        work(limited, scheduled.id)
-    with pytest.raises(Reject):
-        work(limited, scheduled.id, now_ms=due_ms(scheduled.job.next_run_at))
-
-    assert (scheduled.job.status, scheduled.job.attempts) == (Status.DEAD, 2)
-    assert "max_retries=1" in scheduled.job.last_error

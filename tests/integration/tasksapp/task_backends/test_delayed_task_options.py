@@ -1,0 +1,85 @@
+"""What Celery's options and arguments mean in a job, down to its row."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+from celery import Celery
+from celery.exceptions import Reject, Retry
+
+from delayhub import delayed_task
+from delayhub.engine import due_ms
+from tasksapp.errors import InvalidJob
+from tasksapp.models import Attempt, Job, Status
+from tests.task_messages import work
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_app(current_celery: Celery) -> None:
+    """Tasks that a test makes go with its app."""
+
+
+def test_the_types_that_celery_carries_reach_the_task() -> None:
+    given = [Decimal("12.30"), date(2026, 1, 2), UUID(int=7)]
+    got: list[Any] = []
+
+    @delayed_task(biz_type="shop.typed", name="tests.shop.typed")
+    def typed(*values: Any) -> None:
+        got.extend(values)
+
+    work(typed, typed.schedule(args=given).id)
+
+    assert got == given
+
+
+def test_a_refused_argument_is_named_and_not_called_a_body() -> None:
+    @delayed_task(biz_type="shop.any", name="tests.shop.any")
+    def anything(value: Any) -> None:
+        """Does nothing."""
+
+    with pytest.raises(TypeError, match=r"args\[0\] cannot be an argument of a job"):
+        anything.schedule(args=[{1, 2}])
+    with pytest.raises(InvalidJob, match=r"^the arguments may have 65536 bytes") as refused:
+        anything.schedule(args=["x" * 70_000])
+
+    assert refused.value.field == "arguments"
+    assert not Job.objects.exists()
+
+
+def test_the_waits_of_retry_backoff_grow_with_the_attempts() -> None:
+    @delayed_task(
+        biz_type="shop.grow", name="tests.shop.grow", autoretry_for=(ValueError,), retry_backoff=5, retry_jitter=False
+    )
+    def grow() -> None:
+        raise ValueError("not yet")
+
+    scheduled: Any = grow.schedule()
+    waits = []
+    for _ in range(3):
+        with pytest.raises(Retry) as again:
+            work(grow, scheduled.id, now_ms=due_ms(scheduled.job.next_run_at))
+        began = Attempt.objects.latest("number").started_at
+        waits.append(round((again.value.when - began).total_seconds()))
+
+    assert waits == [5, 10, 20]
+
+
+def test_a_retry_beyond_max_retries_is_the_end_of_the_job() -> None:
+    @delayed_task(biz_type="shop.limit", name="tests.shop.limit", bind=True)
+    def limited(self: Any) -> None:
+        raise self.retry(countdown=0, max_retries=1)
+
+    scheduled: Any = limited.schedule()
+    with pytest.raises(Retry):
+        work(limited, scheduled.id)
+    with pytest.raises(Reject):
+        work(limited, scheduled.id, now_ms=due_ms(scheduled.job.next_run_at))
+
+    assert (scheduled.job.status, scheduled.job.attempts) == (Status.DEAD, 2)
+    assert "max_retries=1" in scheduled.job.last_error
