@@ -14,7 +14,8 @@ from tasksapp.api.job_views import shown, version_of
 from tasksapp.api.representation.biz_type import BizTypeSerializer, biz_type_json
 from tasksapp.api.representation.job import JobSerializer
 from tasksapp.api.requests import MOVE_FIELDS, MoveRequestSerializer, VerbRequestSerializer, only_known
-from tasksapp.models import BizType, Job
+from tasksapp.jobs.business_key import named
+from tasksapp.models import BizType
 
 BIZ_ID = r"jobs/(?P<biz_id>[^/]{1,200})"
 
@@ -45,8 +46,7 @@ class BizTypeViews(ApiViewSet):
     @action(detail=True, methods=["get"], url_path=BIZ_ID, url_name="job")
     def job(self, request: Request, code: str, biz_id: str) -> Response:
         """The newest job with that business key."""
-        named = Job.objects.select_related("biz_type").filter(biz_type__code=code, biz_id=biz_id)
-        found = named.order_by("-id").first()
+        found = named(code, biz_id).first()
         if found is None:
             raise Http404(f"There is no job of {code} with the biz id {biz_id!r}.")
         return shown(found)

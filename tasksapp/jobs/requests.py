@@ -14,7 +14,19 @@ from uuid import UUID
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.insert_limit import allow_inserts
 from tasksapp.errors import InvalidJob, JobError
-from tasksapp.jobs.validation import DELAY, DUE_AT, Body, Code, Key, Line, TraceContext, Whole, due_time, rules_of
+from tasksapp.jobs.validation import (
+    DELAY,
+    DUE_AT,
+    Body,
+    Code,
+    Key,
+    Line,
+    TraceContext,
+    Whole,
+    due_time,
+    is_code,
+    rules_of,
+)
 from tasksapp.models import BizType, NewJob
 from tasksapp.models.job_id import new_job_ids
 
@@ -104,6 +116,8 @@ class Accepted(NamedTuple):
 def checked(requests: Sequence[JobRequest], *, now: datetime, using: str) -> list[Accepted | Rejected]:
     """Each request as it was accepted; rejected where it breaks a rule, or its biz type takes no more jobs for now."""
     codes = {request.biz_type for request in requests if isinstance(request.biz_type, str)}
+    # The database is asked for no other: for NUL or half a surrogate pair it would raise an error.
+    codes = {code for code in codes if is_code(code)}
     known = biz_type_cache.find(codes, using=using)
     outcomes: list[Accepted | Rejected] = []
     for job_id, request in zip(new_job_ids(len(requests)), requests, strict=True):

@@ -65,7 +65,7 @@ class Code(Rule):
     """The code of a biz type; whether there is such a biz type is not for the rule to find out."""
 
     def __call__(self, given: Any) -> str:
-        if not isinstance(given, str) or not _CODE.fullmatch(given):
+        if not isinstance(given, str) or not is_code(given):
             raise self.refusal("invalid", f"must be the code of a biz type, got {_shown(given)}")
         return given
 
@@ -219,6 +219,11 @@ DUE_AT = Moment(field="due_at", help="When it is due, with a time zone; or:")
 DELAY = Seconds(field="delay", help="Seconds from now.")
 #: The version that a caller saw; None for any.
 VERSION = Whole(field="version", least=1, most=2**31 - 1, help="Only if the job still has this version.")
+
+
+def is_code(text: str) -> bool:
+    """Whether a biz type may have that code."""
+    return _CODE.fullmatch(text) is not None
 
 
 def due_time(*, due: datetime | None, wait: timedelta | None, now: datetime) -> datetime:

@@ -6,7 +6,7 @@ import logging
 import math
 from typing import Any
 
-from django.core.exceptions import SuspiciousOperation
+from django.core.exceptions import BadRequest, SuspiciousOperation
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import (
     APIException,
@@ -69,7 +69,7 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of
             return Problem(status=404, code="not_found", detail=str(error) or "It does not exist.")
         case APIException():
             return _problem_of_framework(error)
-        case SuspiciousOperation():
+        case SuspiciousOperation() | BadRequest():
             return malformed_request(error)
     return None
 

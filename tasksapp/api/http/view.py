@@ -62,6 +62,12 @@ class ApiViewSet(GenericViewSet[Any]):
         """The view, outside of ``ATOMIC_REQUESTS``."""
         return transactions.outside(super().as_view(*args, **kwargs))
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Checks the request; its address is read as UTF-8, whatever ``Content-Type`` names as the charset."""
+        if request._request.encoding is not None:
+            request._request.encoding = "utf-8"  # others can make text that no database takes, or cannot decode at all
+        super().initial(request, *args, **kwargs)
+
     def get_exception_handler(self) -> Any:
         """The handler that makes problem documents; the project's own handler is for its own views."""
         return handle

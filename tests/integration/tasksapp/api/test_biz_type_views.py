@@ -33,3 +33,11 @@ def test_biz_types_show_no_secret(ask: Ask, biz_type: BizType) -> None:
 
     assert b"whsec" not in shown
     assert b"c2VjcmV0" not in shown
+
+
+@pytest.mark.parametrize("path", ["order.close/jobs/a%00b", "order.close/jobs/%00", "order.close/jobs/%7F"])
+def test_a_business_key_that_no_job_can_have_is_not_found(ask: Ask, biz_type: BizType, path: str) -> None:
+    problem(ask("GET", f"/biz-types/{path}"), 404)
+    problem(ask("PATCH", f"/biz-types/{path}", {"delay": 5}), 404)
+    problem(ask("POST", f"/biz-types/{path}/cancel"), 404)
+    problem(ask("POST", f"/biz-types/{path}/run"), 404)

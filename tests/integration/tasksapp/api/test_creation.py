@@ -62,6 +62,7 @@ def test_a_bulk_may_have_so_many_bytes_and_not_one_more(ask: Any, biz_type: BizT
         {"biz_type": "unknown"},
         {"biz_type": None},
         {"biz_type": ["order.close"]},
+        {"biz_type": "order.close\0"},
         {**GOOD, "biz_id": 7},
         {**GOOD, "biz_id": "x" * 201},
         {**GOOD, "biz_id": "\x07"},

@@ -40,6 +40,7 @@ def test_lists_are_filtered_and_paged(ask: Ask, biz_type: BizType) -> None:
     "query",
     [
         *("status=nope", "colour=red", "limit=0", "limit=x", "cursor=x", "due_after=soon", "biz_id=%00"),
+        "&".join(f"x{number}=1" for number in range(1_001)),  # more than Django reads
         "due_after=0001-01-01T00:00:00%2B10:00",  # before the first year, in UTC
     ],
 )
@@ -51,3 +52,12 @@ def test_a_filter_takes_offsets_that_no_place_on_earth_has(ask: Ask, biz_type: B
     ask("POST", "/jobs", {"biz_type": "order.close"})
 
     assert len(ask("GET", "/jobs?created_after=2020-01-01T00:00:00-18:38").json()["results"]) == 1
+
+
+@pytest.mark.parametrize(("charset", "value"), [("unicode_escape", "%5Cud800"), ("utf-7", "%2B2AA-")])
+def test_filters_are_read_as_utf8_whatever_charset_the_request_names(ask: Ask, charset: str, value: str) -> None:
+    """Of some charsets half a surrogate pair can be made."""
+    answer = ask("GET", f"/jobs?biz_id={value}", **{"content-type": f"application/json; charset={charset}"})
+
+    assert answer.status_code == 200
+    assert answer.json()["results"] == []

@@ -37,3 +37,9 @@ def test_several_live_jobs_of_a_business_key_are_listed_newest_first(biz_type: B
         jobs.find_live("order.close", "order-42")
 
     assert refused.value.ids == ids[::-1]
+
+
+@pytest.mark.parametrize(("code", "biz_id"), [("order.close", "a\0b"), ("order\0", "a"), ("order.close", "\ud800")])
+def test_a_key_that_no_job_can_have_is_not_found(biz_type: BizType, code: str, biz_id: str) -> None:
+    with pytest.raises(JobNotFound):
+        jobs.find_live(code, biz_id)

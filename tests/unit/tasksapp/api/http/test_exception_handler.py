@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.core.exceptions import DisallowedHost, SuspiciousOperation
+from django.core.exceptions import BadRequest, DisallowedHost, SuspiciousOperation, TooManyFieldsSent
 from django.http import Http404
 from rest_framework import exceptions
 
@@ -41,6 +41,8 @@ CONTEXT: dict[str, Any] = {
         # of Django, where no middleware has asked for the host before
         (DisallowedHost("elsewhere.example"), 400, "unknown_host", {}),
         (SuspiciousOperation("odd"), 400, "malformed", {}),
+        (TooManyFieldsSent("The number of parameters exceeded 1000."), 400, "malformed", {}),
+        (BadRequest(), 400, "malformed", {}),
         (Refused(Problem(status=413, code="too_large", detail="too large")), 413, "too_large", {}),
         # of REST framework, or of what a project has put into a view set
         (exceptions.NotAuthenticated(), 401, "unauthorized", {}),
