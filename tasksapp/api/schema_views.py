@@ -41,6 +41,11 @@ class SchemaViews(ApiViewSet):
             return [StrangerAuthentication()]
         return [StaffAuthentication(), *super().get_authenticators()]
 
+    def get_authenticate_header(self, request: Request) -> Any:
+        """The challenge of the API's own authentication: REST framework would ask the first class, which has none."""
+        found = super().get_authenticators()
+        return found[0].authenticate_header(request) if found else None
+
     def check_permissions(self, request: Request) -> None:
         """Asks the API's permissions of callers; staff have shown who they are. Raises APIException."""
         if not _is_public() and not isinstance(request.successful_authenticator, StaffAuthentication):

@@ -52,6 +52,7 @@ class Host(NamedTuple):
 
     answers: list[Answer]
     checks: list[list[str]]
+    complaints: str
 
 
 def asked_of_a_host(given: dict[str, Any], requests: list[tuple[str, str, dict[str, str]]]) -> Host:
@@ -65,7 +66,7 @@ def asked_of_a_host(given: dict[str, Any], requests: list[tuple[str, str, dict[s
     )  # fmt: skip
     assert process.returncode == 0, process.stderr
     answers, found = json.loads(process.stdout)
-    return Host([Answer(*answer) for answer in answers], found)
+    return Host([Answer(*answer) for answer in answers], found, process.stderr)
 
 
 def serve() -> None:

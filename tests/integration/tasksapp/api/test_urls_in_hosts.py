@@ -20,6 +20,8 @@ REQUESTS: list[tuple[str, str, dict[str, str]]] = [
     ("POST", "v1/jobs/", BEARER),
     ("GET", "v1/jobs", {**BEARER, "host": "elsewhere.example"}),
 ]
+#: Without django.contrib.auth, REST framework wants to be told that there are no users.
+NO_USERS: dict[str, Any] = {"UNAUTHENTICATED_USER": None}
 BARE: dict[str, Any] = {}
 OWN_WAY: dict[str, Any] = {
     "INSTALLED_APPS": [
@@ -107,3 +109,16 @@ def test_with_the_handlers_a_wrong_host_is_a_problem_and_the_check_is_content() 
     assert (wrong_host.status, wrong_host.headers["Content-Type"]) == (400, PROBLEM)
     assert wrong_host.json()["type"] == "urn:delayhub:problem:unknown_host"
     assert [found for found, _ in host.checks if found == "delayhub.W010"] == []
+
+
+def test_authentication_and_permissions_of_the_project_decide_on_calls_and_on_the_schema() -> None:
+    headers: list[dict[str, str]] = [{"x-shop": "open"}, {"x-shop": "closed"}, BEARER]
+    host = asked_of_a_host(
+        {"ROOT_URLCONF": "tests.integration.tasksapp.api.host_urls_with_authentication", "REST_FRAMEWORK": NO_USERS},
+        [("GET", address, sent) for address in ("v1/jobs", "schema") for sent in headers],
+    )
+
+    assert [answer.status for answer in host.answers] == [200, 403, 401] * 2
+    assert {answer.headers["Content-Type"] for answer in host.answers if answer.status > 400} == {PROBLEM}
+    assert host.answers[2].headers["WWW-Authenticate"] == "Shop"
+    assert "OpenApiAuthenticationExtension" not in host.complaints, "operators can do nothing about that"
