@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
@@ -16,6 +18,10 @@ from django.dispatch import receiver
 
 #: The lane of a biz type that names no other.
 DEFAULT_LANE = "delayhub.timers"
+
+
+#: What a lane's name is made of: commas divide the names in a worker's ``-Q``, and braces mean something in Redis keys.
+_LANE = re.compile(r"[A-Za-z0-9._:@-]{1,100}")
 
 
 class Limits(NamedTuple):
@@ -130,7 +136,7 @@ def complaints(given: Mapping[str, Any]) -> list[str]:
     """What is wrong with a ``DELAYHUB`` dict, a sentence for each fault."""
     hints = get_type_hints(Options)
     known = {field.name.upper(): field.name for field in fields(Options)}
-    found = [f"DELAYHUB[{key!r}] is not an option" for key in given if key not in known]
+    found = [_unknown(key, known) for key in given if key not in known]
     for key, name in known.items():
         if key in given:
             found += _complaints_about(key, given[key], hints[name], _LIMITS.get(name))
@@ -142,12 +148,19 @@ def read(given: Mapping[str, Any]) -> Options:
 
     Raises ImproperlyConfigured where a value is not valid.
     """
+    if not isinstance(given, Mapping):
+        raise ImproperlyConfigured(f"DELAYHUB must be a dict, got {given!r}")
     known = {field.name.upper(): field.name for field in fields(Options)}
     usable = {key: value for key, value in given.items() if key in known}
     if wrong := complaints(usable):
         raise ImproperlyConfigured("; ".join(wrong))
     values: dict[str, Any] = {known[key]: tuple(v) if isinstance(v, list) else v for key, v in usable.items()}
     return Options(**values)
+
+
+def _unknown(key: Any, known: Mapping[str, str]) -> str:
+    meant = get_close_matches(str(key).upper(), known, n=1)
+    return f"DELAYHUB[{key!r}] is not an option: {f'write {meant[0]}, or ' if meant else ''}leave it out"
 
 
 def _complaints_about(key: str, value: Any, kind: Any, limits: Limits | None) -> list[str]:
@@ -157,7 +170,7 @@ def _complaints_about(key: str, value: Any, kind: Any, limits: Limits | None) ->
     if kind == tuple[str, ...]:
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item for item in value):
             return [f"{label} must be a list of strings, got {value!r}"]
-        return [f"{label} is empty"] if key == "LANES" and not value else _network_complaints(key, value)
+        return _lane_complaints(value) if key == "LANES" else _network_complaints(key, value)
     if words := _WORDS.get(key.lower()):
         return [] if value in words else [f"{label} must be one of {list(words)}, got {value!r}"]
     if value is not None and not isinstance(value, str):
@@ -172,6 +185,17 @@ def _number_complaints(label: str, value: Any, kind: type, limits: Limits | None
     if limits is not None and not limits.least <= value <= limits.most:
         return [f"{label} must be {limits.least:g} to {limits.most:g}, got {value!r}"]
     return []
+
+
+def _lane_complaints(lanes: list[str] | tuple[str, ...]) -> list[str]:
+    found = [] if lanes else ["DELAYHUB['LANES'] is empty: leave it out"]
+    found += [
+        f"DELAYHUB['LANES'] must be names of Celery queues, of letters, digits and ._:@- (100 at most), got {lane!r}"
+        for lane in lanes
+        if not _LANE.fullmatch(lane)
+    ]
+    twice = sorted({lane for lane in lanes if lanes.count(lane) > 1})
+    return found + [f"DELAYHUB['LANES'] names {lane!r} twice: write it once" for lane in twice]
 
 
 def _network_complaints(key: str, values: list[str] | tuple[str, ...]) -> list[str]:

@@ -180,7 +180,8 @@ class Body(Rule):
             size = len(text.encode())
         except (TypeError, ValueError, RecursionError) as error:
             raise self._unfit(error) from None
-        if size > options().body_bytes:
+        # None is a request without a body. It always fits, so that nothing here needs the settings at import.
+        if given is not None and size > options().body_bytes:
             raise self.refusal("too_large", f"may have {options().body_bytes} bytes as JSON, got {size}")
         # Most bodies can hold neither a deep nesting nor a bad value: only the others are walked.
         if text.count("[") + text.count("{") > MAX_DEPTH or "\\u0000" in text or _LONG_NUMBER.search(text):

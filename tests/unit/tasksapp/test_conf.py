@@ -9,12 +9,16 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tasksapp import checks, conf
 
+NO_LANE = "DELAYHUB['LANES'] must be names of Celery queues, of letters, digits and ._:@- (100 at most)"
+
 
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
         # misspelt
-        ({"LEASE_SECOND": 5}, "DELAYHUB['LEASE_SECOND'] is not an option"),
+        ({"LEASE_SECOND": 5}, "DELAYHUB['LEASE_SECOND'] is not an option: write LEASE_SECONDS, or leave it out"),
+        ({"lease_seconds": 5}, "DELAYHUB['lease_seconds'] is not an option: write LEASE_SECONDS, or leave it out"),
+        ({"COLOUR": "red"}, "DELAYHUB['COLOUR'] is not an option: leave it out"),
         # out of range, of the wrong kind, and True is no number
         ({"LEASE_SECONDS": 0}, "DELAYHUB['LEASE_SECONDS'] must be 1 to 3600, got 0"),
         ({"FLUSH_SIZE": 1.5}, "DELAYHUB['FLUSH_SIZE'] must be a number, got 1.5"),
@@ -22,7 +26,10 @@ from tasksapp import checks, conf
         ({"LEASE_SECONDS": float("nan")}, "DELAYHUB['LEASE_SECONDS'] must be 1 to 3600, got nan"),
         # lists of strings
         ({"LANES": "delayhub.timers"}, "DELAYHUB['LANES'] must be a list of strings, got 'delayhub.timers'"),
-        ({"LANES": []}, "DELAYHUB['LANES'] is empty"),
+        ({"LANES": []}, "DELAYHUB['LANES'] is empty: leave it out"),
+        # names that a Redis key, a worker's -Q or a person could misread
+        *[({"LANES": [lane]}, f"{NO_LANE}, got {lane!r}") for lane in ("a{b}", " ", "a,b", "a b", "x" * 101)],
+        ({"LANES": ["a", "b", "a"]}, "DELAYHUB['LANES'] names 'a' twice: write it once"),
         ({"ALLOWED_NETWORKS": ["10.0.0.1/8"]}, "DELAYHUB['ALLOWED_NETWORKS']: 10.0.0.1/8 has host bits set"),
         ({"REDIS_URL": 6379}, "DELAYHUB['REDIS_URL'] must be a string or None, got 6379"),
         # one of a few words
@@ -55,3 +62,10 @@ def test_every_option_has_a_meaning_and_every_number_its_bounds() -> None:
     for name, kind in conf.Options.__annotations__.items():
         assert f"        {name}: " in meaning
         assert kind not in ("int", "float") or name in conf._LIMITS
+
+
+def test_settings_that_are_no_dict_are_refused_with_a_sentence(settings: Any) -> None:
+    settings.DELAYHUB = ["LANES"]
+
+    with pytest.raises(ImproperlyConfigured, match=r"DELAYHUB must be a dict, got \['LANES'\]"):
+        conf.options()
