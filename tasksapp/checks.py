@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cryptography.fernet import Fernet
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, router
 from django.urls import NoReverseMatch, get_resolver, reverse
 from django.views import defaults
 
 from tasksapp.conf import complaints
+
+#: The databases that the statements in ``tasksapp.sql`` are written for, as Django calls them.
+SUPPORTED = {"postgresql", "sqlite"}
 
 
 @register(Tags.compatibility)
@@ -26,44 +31,46 @@ def check_options(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> l
     return [Error(complaint, id="delayhub.E002") for complaint in complaints(given)]
 
 
-@register(Tags.security, deploy=True)
+@register(Tags.security)
 def check_encryption_keys(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """A warning without encryption keys, an error for each that is not valid.
-
-    With keys of their own, the secrets in the database survive a new SECRET_KEY.
-    """
-    given = getattr(settings, "DELAYHUB", {})
-    keys = given.get("ENCRYPTION_KEYS", ()) if isinstance(given, Mapping) else ()
-    if not keys:
-        return [
-            checks.Warning(
-                "secrets are encrypted with a key derived from SECRET_KEY: a new SECRET_KEY makes them unreadable",
-                hint="Set DELAYHUB['ENCRYPTION_KEYS'] to a list of Fernet keys, the newest first.",
-                id="delayhub.W001",
-            )
-        ]
+    """An error for each encryption key that is not valid."""
     return [
-        Error(f"DELAYHUB['ENCRYPTION_KEYS'][{index}] is no Fernet key", id="delayhub.E003")
-        for index, key in enumerate(keys)
+        Error(
+            f"DELAYHUB['ENCRYPTION_KEYS'][{index}] is no Fernet key",
+            hint='Make one: python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"',
+            id="delayhub.E003",
+        )
+        for index, key in enumerate(_encryption_keys())
         if not _is_fernet_key(key)
     ]
 
 
-@register(Tags.database)
-def check_databases(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """A warning for each SQLite database whose transactions begin as readers.
-
-    Such a transaction fails at once where it begins to write while another one writes.
-    """
+@register(Tags.security, deploy=True)
+def check_deployment(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """A warning without encryption keys: with keys of their own, the secrets survive a new SECRET_KEY."""
+    if _encryption_keys():
+        return []
     return [
         checks.Warning(
-            f"DATABASES[{alias!r}] is SQLite without OPTIONS['transaction_mode'] = 'IMMEDIATE'",
-            hint="Set it, and journal_mode=WAL in OPTIONS['init_command'].",
+            "secrets are encrypted with a key derived from SECRET_KEY: a new SECRET_KEY makes them unreadable",
+            hint="Set DELAYHUB['ENCRYPTION_KEYS'] to a list of Fernet keys, the newest first.",
+            id="delayhub.W001",
+        )
+    ]
+
+
+@register(Tags.database)
+def check_sqlite(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """A warning for each SQLite database whose transactions fail at once where two write."""
+    return [
+        checks.Warning(
+            f"DATABASES[{alias!r}] is SQLite without {' and '.join(missing)} in its OPTIONS:"
+            " where two transactions write, one fails at once",
+            hint='Write "transaction_mode": "IMMEDIATE" and "init_command": "PRAGMA journal_mode=WAL;".',
             id="delayhub.W002",
         )
         for alias, database in settings.DATABASES.items()
-        if database.get("ENGINE", "").endswith("sqlite3")
-        and database.get("OPTIONS", {}).get("transaction_mode") != "IMMEDIATE"
+        if database.get("ENGINE", "").endswith("sqlite3") and (missing := _missing_in(database.get("OPTIONS", {})))
     ]
 
 
@@ -95,6 +102,79 @@ def check_error_pages(app_configs: Sequence[AppConfig] | None = None, **_: Any) 
             id="delayhub.W010",
         )
     ]
+
+
+@register(Tags.compatibility)
+def check_times(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """An error where Django stores times without their zone: nothing says then when a job is due."""
+    if settings.USE_TZ:
+        return []
+    return [
+        Error(
+            "jobs cannot be created: with USE_TZ = False, times have no zone",
+            hint="Write USE_TZ = True; Django's page on time zones says how to move a project over.",
+            id="delayhub.E010",
+        )
+    ]
+
+
+@register(Tags.compatibility)
+def check_database(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """An error where jobs are in a database that DelayHub does not support, or not in that of the project's rows."""
+    job, *others = apps.get_app_config("tasksapp").get_models()
+    used = {router.db_for_write(model) for model in (job, *others)}
+    used |= {router.db_for_read(model) for model in (job, *others)}
+    if len(used) > 1:
+        return [
+            Error(
+                f"DATABASE_ROUTERS spread DelayHub's tables over {_listed(used)}: one transaction cannot hold them",
+                hint="Let db_for_read and db_for_write name one database for the app label 'tasksapp'.",
+                id="delayhub.E012",
+            )
+        ]
+    (alias,) = used
+    found: list[CheckMessage] = []
+    if (vendor := connections[alias].vendor) not in SUPPORTED:
+        found.append(
+            Error(
+                f"jobs are in DATABASES[{alias!r}], which is {vendor}: DelayHub runs on PostgreSQL and on SQLite",
+                hint="Use PostgreSQL, or name such a database for the app label 'tasksapp' in a DATABASE_ROUTERS.",
+                id="delayhub.E011",
+            )
+        )
+    elsewhere = {
+        router.db_for_write(model)
+        for config in apps.get_app_configs()
+        if config.name != "tasksapp" and not config.name.startswith("django.")
+        for model in config.get_models()
+    }
+    if elsewhere and alias not in elsewhere:
+        found.append(
+            Error(
+                f"jobs are written to {alias!r} and all other rows to {_listed(elsewhere)}: a job is there though the"
+                " transaction of its order is rolled back",
+                hint="Let DATABASE_ROUTERS leave the app label 'tasksapp' in the database of your own models. If you"
+                " want it so, add 'delayhub.E012' to SILENCED_SYSTEM_CHECKS.",
+                id="delayhub.E012",
+            )
+        )
+    return found
+
+
+def _encryption_keys() -> Sequence[Any]:
+    given = getattr(settings, "DELAYHUB", {})
+    keys = given.get("ENCRYPTION_KEYS", ()) if isinstance(given, Mapping) else ()
+    return keys if isinstance(keys, (list, tuple)) else ()  # another check reports what is no list
+
+
+def _missing_in(sqlite_options: Mapping[str, Any]) -> list[str]:
+    immediate = sqlite_options.get("transaction_mode") == "IMMEDIATE"
+    wal = re.search(r"journal_mode\s*=\s*wal", str(sqlite_options.get("init_command", "")), re.IGNORECASE)
+    return [name for name, there in (("transaction_mode", immediate), ("journal_mode=WAL", wal)) if not there]
+
+
+def _listed(aliases: set[str]) -> str:
+    return " and ".join(repr(alias) for alias in sorted(aliases))
 
 
 def _is_fernet_key(key: Any) -> bool:

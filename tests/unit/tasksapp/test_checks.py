@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from django.apps import apps
 
 from tasksapp import checks
+from tasksapp.models import Job
 
 GOOD_KEY = Fernet.generate_key().decode()
 
@@ -38,35 +41,102 @@ def test_good_options_are_not_mentioned(settings: Any) -> None:
         ({}, ["delayhub.W001"]),
         ({"ENCRYPTION_KEYS": []}, ["delayhub.W001"]),
         ("no dict", ["delayhub.W001"]),
-        # each bad key is named
-        ({"ENCRYPTION_KEYS": [GOOD_KEY, "secret", None]}, ["delayhub.E003", "delayhub.E003"]),
     ],
 )
 def test_a_deployment_needs_keys_of_its_own_for_secrets(settings: Any, options: Any, ids: list[str]) -> None:
     settings.DELAYHUB = options
 
-    assert [found.id for found in checks.check_encryption_keys(None)] == ids
+    assert [found.id for found in checks.check_deployment(None)] == ids
 
 
 def test_a_bad_key_is_named_by_its_place_and_not_shown(settings: Any) -> None:
-    settings.DELAYHUB = {"ENCRYPTION_KEYS": [GOOD_KEY, "secret"]}
+    settings.DELAYHUB = {"ENCRYPTION_KEYS": [GOOD_KEY, "secret", None]}
 
-    (found,) = checks.check_encryption_keys(None)
+    found = checks.check_encryption_keys(None)
 
-    assert found.msg == "DELAYHUB['ENCRYPTION_KEYS'][1] is no Fernet key"
+    assert [error.msg for error in found] == [
+        "DELAYHUB['ENCRYPTION_KEYS'][1] is no Fernet key",
+        "DELAYHUB['ENCRYPTION_KEYS'][2] is no Fernet key",
+    ]
+    assert {error.id for error in found} == {"delayhub.E003"}
 
 
-def test_sqlite_without_immediate_transactions_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    careless = {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {}}
-    careful = {**careless, "OPTIONS": {"transaction_mode": "IMMEDIATE"}}
-    other = {"ENGINE": "django.db.backends.postgresql"}
-    databases = {"default": careful, "careless": careless, "other": other}
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        ({"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode = wal;"}, None),
+        ({"transaction_mode": "IMMEDIATE"}, "without journal_mode=WAL in"),
+        ({"init_command": "PRAGMA journal_mode=WAL;"}, "without transaction_mode in"),
+        ({}, "without transaction_mode and journal_mode=WAL in"),
+    ],
+)
+def test_sqlite_whose_writers_would_fail_is_warned_about(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, str], missing: str | None
+) -> None:
+    databases = {
+        "default": {"ENGINE": "django.db.backends.postgresql"},
+        "other": {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": options},
+    }
     monkeypatch.setattr(checks.settings, "DATABASES", databases, raising=False)
 
-    (found,) = checks.check_databases(None)
+    found = checks.check_sqlite(None)
 
-    assert found.id == "delayhub.W002"
-    assert "'careless'" in found.msg
+    assert [(warning.id, "'other'" in warning.msg, str(missing) in warning.msg) for warning in found] == (
+        [("delayhub.W002", True, True)] if missing else []
+    )
+
+
+def test_times_without_a_zone_are_an_error(settings: Any) -> None:
+    assert checks.check_times(None) == []
+
+    settings.USE_TZ = False
+    (error,) = checks.check_times(None)
+
+    assert (error.id, "USE_TZ = True" in str(error.hint)) == ("delayhub.E010", True)
+
+
+@pytest.mark.parametrize("vendor", ["mysql", "oracle"])
+def test_a_database_that_no_statement_is_written_for_is_an_error(monkeypatch: pytest.MonkeyPatch, vendor: str) -> None:
+    assert checks.check_database(None) == []
+
+    monkeypatch.setattr(checks, "connections", {"default": SimpleNamespace(vendor=vendor)})
+    (error,) = checks.check_database(None)
+
+    assert error.id == "delayhub.E011"
+    assert f"is {vendor}: DelayHub runs on PostgreSQL and on SQLite" in error.msg
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        # orders in one database, jobs in another
+        ({"job", "attempt", "apikey", "biztype", "idempotencykey"}, "all other rows to 'default'"),
+        # jobs in one database, what belongs to them in another
+        ({"job"}, "spread DelayHub's tables over 'default' and 'jobs'"),
+    ],
+)
+def test_jobs_that_are_not_in_their_orders_transaction_are_an_error(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, models: set[str], message: str
+) -> None:
+    orders = SimpleNamespace(name="orders", get_models=lambda: [SimpleNamespace(_meta=Job._meta, __name__="Order")])
+    known = apps.get_app_configs()
+    monkeypatch.setattr(checks.apps, "get_app_configs", lambda: [*known, orders])
+    router = SimpleNamespace(
+        db_for_write=lambda model: "jobs" if is_ours_of(model, models) else "default",
+        db_for_read=lambda model: "jobs" if is_ours_of(model, models) else "default",
+    )
+    monkeypatch.setattr(checks, "router", router)
+    monkeypatch.setattr(checks, "connections", {"jobs": SimpleNamespace(vendor="sqlite")})
+
+    (error,) = checks.check_database(None)
+
+    assert error.id == "delayhub.E012"
+    assert message in error.msg
+
+
+def is_ours_of(model: Any, names: set[str]) -> bool:
+    """Whether it is one of DelayHub's own models of those names."""
+    return isinstance(model, type) and model._meta.model_name in names
 
 
 def test_a_project_that_has_our_handlers_or_no_api_is_not_warned_about_pages_for_errors(settings: Any) -> None:
