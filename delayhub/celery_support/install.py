@@ -40,6 +40,11 @@ def install(app: Celery) -> Celery:
     return app
 
 
+def is_installed(app: Celery) -> bool:
+    """Whether :func:`install` was called for the app."""
+    return StartupChecks in app.steps["consumer"]
+
+
 def running_tags() -> frozenset[str]:
     """Delivery tags of the tasks that this worker is running; a lost connection does not stop those.
 

@@ -26,7 +26,9 @@ def broker_pool(connection: Connection, *, timeout_seconds: float) -> redis.Conn
     """
     transport: Any = connection.transport
     if not isinstance(transport, Transport):
-        raise OptionError(f"{connection.transport_cls}:// is no broker of DelayHub's: use delayhub:// or delayhubs://")
+        name = connection.transport_cls
+        why = " (Celery takes a URL without :// for one)" if name == "amqp" else ""
+        raise OptionError(f"{name}:// is no broker of DelayHub's{why}: use delayhub:// or delayhubs://")
     if len(connection.alt) > 1 and not isinstance(transport, SentinelTransport):
         raise OptionError(
             "the broker URL names several servers, and timers need one: name one, or use delayhub-sentinel://"

@@ -7,13 +7,13 @@ from typing import Any
 from django import template
 from django.template import Context
 
-from tasksapp.admin.dashboard import dashboard
-
 register = template.Library()
 
 
 @register.inclusion_tag("tasksapp/admin/dashboard.html", takes_context=True)
 def delayhub_dashboard(context: Context) -> dict[str, Any]:
     """The dashboard's table, with links to the admin site that shows it."""
+    from tasksapp.admin.dashboard import dashboard  # noqa: PLC0415  Django loads this module also where no admin is
+
     request: Any = context["request"]
     return dashboard(site=getattr(request, "current_app", None) or request.resolver_match.namespace)

@@ -64,7 +64,10 @@ def broker() -> Connection:
     delayhub.transport.register()
     app = celery_app()
     if app is not None:
-        return app.connection_for_write()
+        try:
+            return app.connection_for_write()
+        except KeyError as error:  # kombu knows no transport of that scheme
+            raise OptionError(f"{error.args[0]}: write the broker's URL as delayhub://host:6379/0") from None
     url = os.environ.get("CELERY_BROKER_URL") or _django("URL", None)
     if not url:
         raise OptionError(NO_BROKER)
@@ -79,9 +82,14 @@ def celery_app() -> Celery | None:
     """
     state: Any = _state  # asked directly, since asking Celery makes an app where there is none
     current: Celery | None = state._tls.current_app or state.default_app
-    apps = [current] if current is not None and not _is_fallback(current) else []
-    apps = apps or [app for app in state._get_active_apps() if not _is_fallback(app)]
+    apps = [current] if current is not None and not _is_fallback(current) else active_apps()
     return apps[0] if len(apps) == 1 and _has_broker(apps[0]) else None
+
+
+def active_apps() -> list[Celery]:
+    """The Celery apps that this process has made; not the one that Celery makes by itself."""
+    state: Any = _state
+    return sorted((app for app in state._get_active_apps() if not _is_fallback(app)), key=lambda app: str(app.main))
 
 
 def _is_fallback(app: Any) -> bool:

@@ -51,11 +51,17 @@ def check_broker(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> li
 
 def settings_faults() -> list[str]:
     """What in the settings keeps every job from running, a sentence for each; asks no server."""
-    try:
-        broker_pool(broker(), timeout_seconds=1)
-        timer_pool(timeout_seconds=1)
-    except (OptionError, ValueError) as error:
-        return [str(error)]
+    for pool, place in ((_brokers_pool, "the broker's URL"), (timer_pool, "DELAYHUB['REDIS_URL']")):
+        try:
+            pool(timeout_seconds=1)
+        except OptionError as error:
+            return [str(error) if pool is _brokers_pool else f"{place}: {error}"]
+        except ValueError as error:  # redis-py's or kombu's
+            return [f"{place} must be like delayhub://host:6379/0: {error}"]
+    prefix = str((broker().transport_options or {}).get("global_keyprefix", ""))
+    if timer_prefix() != prefix:
+        begin = f"the keys of the timers begin with {timer_prefix()!r}, those of the broker with {prefix!r}"
+        return [f"{begin}: leave DELAYHUB['KEY_PREFIX'] out"]
     app: Any = celery_app()
     if app is None:
         return []
@@ -91,6 +97,10 @@ def is_served() -> bool:
     """Whether a worker takes the timers at this moment: one that does holds the loader's seat. Raises RedisError."""
     lane = patient_lanes()[0]
     return bool(lane.client.exists(lane.keys.loader))
+
+
+def _brokers_pool(*, timeout_seconds: float) -> redis.ConnectionPool:
+    return broker_pool(broker(), timeout_seconds=timeout_seconds)
 
 
 def _server(asked: redis.Redis) -> tuple[str, int]:

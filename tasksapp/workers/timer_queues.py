@@ -22,7 +22,9 @@ def take_timers(instance: Any = None, **signal: Any) -> None:
     """
     # A project may not discover it.
     instance.app.loader.import_task_module("tasksapp.tasks")
-    pool = str((signal.get("options") or {}).get("pool_cls") or instance.app.conf.worker_pool)
+    # The command line gives the class as ``pool``, programs give a name or a class as ``pool_cls``.
+    given = signal.get("options") or {}
+    pool = str(given.get("pool_cls") or given.get("pool") or instance.app.conf.worker_pool)
     if "gevent" not in pool and "eventlet" not in pool:
         add_timer_queues(instance.app)
 

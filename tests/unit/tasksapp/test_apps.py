@@ -17,7 +17,7 @@ def test_its_label_and_its_keys_are_fixed_since_migrations_depend_on_them() -> N
 def test_its_system_checks_are_registered() -> None:
     known = {check.__name__ for check in [*registry.registered_checks, *registry.deployment_checks]}
 
-    assert {"check_options", "check_encryption_keys", "check_databases"} <= known
+    assert {"check_options", "check_encryption_keys", "check_deployment", "check_database", "check_celery_app"} <= known
 
 
 def test_delayed_tasks_are_kept_in_its_tables() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery
+from celery.concurrency.eventlet import TaskPool as EventletPool
 from kombu import Queue
 
 from tasksapp.maintenance.leader import Leader
@@ -56,8 +57,9 @@ def test_a_queue_that_the_settings_name_stays_as_it_is(app: Celery) -> None:
     assert app.amqp.queues.consume_from[LANE].queue_arguments["x-delayhub-batch"] == 7
 
 
-def test_a_pool_of_greenlets_gets_no_timers(app: Celery) -> None:
-    start(app, pool_cls="gevent")
+@pytest.mark.parametrize("given", [{"pool_cls": "gevent"}, {"pool_cls": None, "pool": EventletPool}])
+def test_a_pool_of_greenlets_gets_no_timers(app: Celery, given: dict[str, Any]) -> None:
+    start(app, **given)
 
     assert LANE not in app.amqp.queues.consume_from
 

@@ -15,7 +15,7 @@ from kombu import Connection
 import delayhub
 from delayhub.celery_support import install as module
 from delayhub.celery_support.control import Control
-from delayhub.celery_support.install import install, running_tags
+from delayhub.celery_support.install import install, is_installed, running_tags
 from delayhub.transport.hooks import Hooks
 from delayhub.transport.transport import Transport
 
@@ -96,3 +96,11 @@ def test_what_runs_outlives_its_connection_unless_it_is_about_to_be_killed(
     monkeypatch.setattr(state, "should_terminate", should_terminate)
 
     assert running_tags() == tags
+
+
+def test_an_app_says_whether_it_was_installed_in(app: Celery) -> None:
+    assert not is_installed(app)
+
+    install(app)
+
+    assert is_installed(app)
