@@ -91,6 +91,8 @@ def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
         task_id=f"{job.id}:{job.attempts + 1}",
         queue=biz_type.task_queue or getattr(task, "queue", None),
         headers={JOB_HEADER: str(job.id), NOW_HEADER: now_ms},
+        # Workers take JSON, since timers are messages in JSON too; the project's task_serializer may be another.
+        serializer="json",
         **limits,
     )
 

@@ -10,9 +10,10 @@ from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 from kombu.log import get_logger
 
+from delayhub.celery_support.delayed_task import DelayedTask
 from delayhub.celery_support.job_store import find_job_store
 from delayhub.engine.fitness import examine
-from delayhub.errors import RedisUnfit
+from delayhub.errors import JobStoreMissing, RedisUnfit
 from delayhub.transport.channel import Channel
 from delayhub.transport.kombu_migration import KombuBroker
 from delayhub.transport.timer_queue import TASK_ARGUMENT
@@ -41,7 +42,7 @@ class StartupChecks(bootsteps.StartStopStep):
             logger.warning("%s", unfit, extra={"action": "startup"})
         if parent.app.conf.task_protocol != 2:
             self._end("task_protocol is 1, whose messages hide their eta from the broker: set it to 2")
-        for fault in timer_task_faults(parent.app):
+        for fault in [*job_store_faults(parent.app), *timer_task_faults(parent.app)]:
             self._end(fault)
         self._look_at_jobs(parent.app, channel)
         self._look_for_kombus_messages(channel, list(parent.app.amqp.queues))
@@ -79,6 +80,14 @@ class StartupChecks(bootsteps.StartStopStep):
     def _end(self, fault: str) -> None:
         logger.critical("This worker does not start: %s", fault, extra={"action": "startup"})
         raise WorkerShutdown(EX_FAILURE)
+
+
+def job_store_faults(app: Any) -> list[str]:
+    """A sentence where the worker has delayed tasks, but no app that keeps their jobs."""
+    delayed = sorted(task.name for task in app.tasks.values() if isinstance(task, DelayedTask))
+    if not delayed or find_job_store() is not None:
+        return []
+    return [f"{', '.join(delayed)} cannot run jobs: {JobStoreMissing.__doc__}"]
 
 
 def timer_task_faults(app: Any) -> list[str]:

@@ -11,14 +11,14 @@ from uuid import UUID
 
 import redis
 from celery import current_app
-from django.db import router
+from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections, router
 
 from delayhub.celery_support.job_arguments import encoded
 from delayhub.celery_support.job_store import JobCall, JobTask, ScheduleOptions, TaskOutcome
 from tasksapp import jobs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.first_use import make_at_first_use
-from tasksapp.conf import options
+from tasksapp.conf import DEFAULT_LANE, options
 from tasksapp.errors import InvalidJob
 from tasksapp.models import BizType, Job
 from tasksapp.timers.fitness import is_served, server_faults
@@ -94,13 +94,26 @@ class TableStore:
 
     def faults(self, client: redis.Redis, *, prefix: str) -> list[str]:
         """What keeps timers from firing on that broker, a sentence for each. Raises RedisError."""
-        return server_faults(client, prefix=prefix)
+        return server_faults(client, prefix=prefix) + _table_faults(using=router.db_for_write(Job))
 
     def warnings(self) -> list[str]:
         """A sentence where no worker takes the timers. Raises RedisError."""
         if is_served():
             return []
         return [f"no worker takes the timers ({', '.join(options().lanes)}) at this moment: start one without -Q"]
+
+
+def _table_faults(*, using: str) -> list[str]:
+    """A sentence where the database has no table for jobs; none where it does not answer."""
+    try:
+        with connections[using].cursor() as cursor:
+            tables = connections[using].introspection.table_names(cursor)
+    except (OperationalError, InterfaceError):
+        return []
+    if Job._meta.db_table in tables:
+        return []
+    named = "" if using == DEFAULT_DB_ALIAS else f" --database {using}"
+    return [f"the database {using!r} has no table {Job._meta.db_table}: type python manage.py migrate{named}"]
 
 
 def _biz_type(task: JobTask, *, using: str) -> BizType:
@@ -110,6 +123,7 @@ def _biz_type(task: JobTask, *, using: str) -> BizType:
             "target": BizType.Target.CELERY,
             "task_name": task.name,
             "task_queue": getattr(task, "queue", None) or "",
+            "lane": DEFAULT_LANE if DEFAULT_LANE in options().lanes else options().lanes[0],
             "description": "Made with the first job of its task.",
         }
         biz_type = make_at_first_use(task.biz_type, defaults=defaults, using=using)

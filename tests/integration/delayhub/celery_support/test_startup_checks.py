@@ -13,6 +13,8 @@ from celery import Celery
 from celery.exceptions import WorkerShutdown
 from kombu import Queue
 
+from delayhub.celery_support import job_store
+from delayhub.celery_support.delayed_task import DelayedTask
 from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.engine import DelayQueue
 from delayhub.local.redis_server import RedisServer
@@ -128,3 +130,20 @@ def test_a_user_who_may_see_little_can_work(
 
     assert "may not call INFO" in caplog.text
     assert DelayQueue(redis_client, "celery").count().ready == 1
+
+
+def test_delayed_tasks_need_an_app_that_keeps_their_jobs(
+    app: Celery, start: Callable[[], str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @app.task(name="shop.remind", base=DelayedTask, biz_type="shop.remind", shared=False)
+    def remind() -> None: ...
+
+    app.finalize()
+    assert "shop.remind" not in start()
+
+    monkeypatch.setattr(job_store._Registry, "store", None)
+    with pytest.raises(WorkerShutdown):
+        start()
+
+    assert "shop.remind cannot run jobs" in caplog.text
+    assert 'add "tasksapp" to INSTALLED_APPS' in caplog.text
