@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 from pathlib import Path
-from threading import Timer
 
 import pytest
 import requests
 
 from delayhub.demo.receiver import read_received
 from delayhub.local.redis_server import RedisServer
+from tests.acceptance.readme_shop import CHECK, MIGRATE, PLACE_ORDER, ReadmeShop
 from tests.acceptance.site import site_in
-from tests.acceptance.typed_commands import DEADLINE_SECONDS, environment, run
+from tests.acceptance.typed_commands import hear, run
 from tests.repository import ROOT
 from tests.waiting import wait_until
 
@@ -39,6 +38,21 @@ def test_the_celery_example_closes_one_order_and_not_the_revoked_one(tmp_path: P
 
 
 @pytest.mark.slow
+def test_the_django_example_closes_its_first_order(tmp_path: Path, redis_server: RedisServer) -> None:
+    shop = ReadmeShop(tmp_path, port=redis_server.port)
+
+    assert "System check identified no issues" in shop.run(CHECK)
+    shop.run(MIGRATE)
+    shop.run(PLACE_ORDER)
+    assert "order 42 is closed" in shop.work(until="order 42 is closed", pool="prefork")
+
+    pages = "/admin/login/", "/timeouts/docs/", "/timeouts/schema", "/timeouts/v1/jobs"
+    ask = f"Client(headers={{'host': 'localhost'}}).get(page).status_code for page in {pages}"
+    said = shop.run(f'python manage.py shell -c "from django.test import Client; print([{ask}])"')
+    assert "[200, 200, 200, 401]" in said
+
+
+@pytest.mark.slow
 def test_the_curl_example_is_called_back_with_a_good_signature(tmp_path: Path) -> None:
     [command] = re.findall(r"```\n(curl .*?)```", README, re.DOTALL)
     words = shlex.split(command)
@@ -57,28 +71,3 @@ def test_the_curl_example_is_called_back_with_a_good_signature(tmp_path: Path) -
         assert callback.job_id == created.json()["id"]
         assert callback.biz_type == body["biz_type"]
         assert callback.verified
-
-
-def hear(command: str, folder: Path, *, until: str) -> str:
-    """What a command says up to a certain line; it is ended then, or at the deadline."""
-    process = subprocess.Popen(
-        command.split(),
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    deadline = Timer(DEADLINE_SECONDS, process.kill)
-    deadline.start()
-    heard: list[str] = []
-    with process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            heard.append(line)
-            if until in line:
-                process.terminate()
-                break
-        heard.append(process.stdout.read())
-    deadline.cancel()
-    return "".join(heard)

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from threading import Timer
 
 DEADLINE_SECONDS = 60
 
@@ -32,3 +33,28 @@ def run(command: str, folder: Path) -> str:
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def hear(command: str, folder: Path, *, until: str) -> str:
+    """What a command says up to a certain line; it is ended then, or at the deadline."""
+    process = subprocess.Popen(
+        command.split(),
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    deadline = Timer(DEADLINE_SECONDS, process.kill)
+    deadline.start()
+    heard: list[str] = []
+    with process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            heard.append(line)
+            if until in line:
+                process.terminate()
+                break
+        heard.append(process.stdout.read())
+    deadline.cancel()
+    return "".join(heard)

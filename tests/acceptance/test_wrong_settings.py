@@ -1,0 +1,253 @@
+"""The README's Django project with one setting left out or wrong: who reports it, and with what to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import redis
+
+from delayhub.local.redis_server import RedisServer
+from tests.acceptance.readme_shop import CHECK, MIGRATE, PLACE_ORDER, ReadmeShop
+
+pytestmark = pytest.mark.slow
+
+SETTINGS, CELERY, URLS = "shop/settings.py", "shop/celery.py", "shop/urls.py"
+CLOSED = "order 42 is closed"
+
+Change = Callable[[ReadmeShop], None]
+
+
+class Wrong(NamedTuple):
+    """What is changed, and what is said then: the id of the check's message, and what to write."""
+
+    change: Change
+    id: str
+    says: str
+
+
+def adding(text: str, to: str = SETTINGS) -> Change:
+    return lambda shop: shop.add(to, text)
+
+
+def replacing(old: str, new: str, within: str = SETTINGS) -> Change:
+    return lambda shop: shop.replace(within, old, new)
+
+
+def options(text: str) -> Change:
+    return adding(f"DELAYHUB = {text}")
+
+
+def broker(url: str) -> Change:
+    return adding(f"CELERY_BROKER_URL = {url!r}")
+
+
+def mysql(shop: ReadmeShop) -> None:
+    """A database that is MySQL by its name; the check asks no server."""
+    (shop.folder / "mysql").mkdir()
+    (shop.folder / "mysql/__init__.py").touch()
+    shop.add("mysql/base.py", "from django.db.backends.sqlite3 import base")
+    shop.add("mysql/base.py", 'class DatabaseWrapper(base.DatabaseWrapper):\n    vendor = "mysql"')
+    shop.add(SETTINGS, 'DATABASES["default"]["ENGINE"] = "mysql"')
+
+
+def jobs_elsewhere(shop: ReadmeShop) -> None:
+    shop.add("orders/models.py", "class Order(models.Model):\n    pass")
+    shop.add(SETTINGS, 'DATABASES["jobs"] = {**DATABASES["default"], "NAME": BASE_DIR / "jobs.sqlite3"}')
+    shop.add(SETTINGS, 'DATABASE_ROUTERS = ["shop.routers.Router"]')
+    body = (
+        '    def db_for_write(self, model, **hints):\n        return "jobs" if "tasksapp" in model.__module__ else None'
+    )
+    shop.add("shop/routers.py", f"class Router:\n{body}\n    db_for_read = db_for_write")
+
+
+def no_celery_app(shop: ReadmeShop) -> None:
+    (shop.folder / "shop/__init__.py").write_text("")
+
+
+def second_app(broker: str) -> Change:
+    return adding(f'second = celery.Celery("second", broker="{broker}")', CELERY)
+
+
+REPORTED_BY_CHECK = {
+    # the Celery app
+    "no install": Wrong(replacing("delayhub.install(app)\n", "", CELERY), "E014", "Write `import delayhub` and"),
+    "no import of the app": Wrong(no_celery_app, "W020", "from shop.celery import app as celery_app"),
+    "no namespace": Wrong(replacing(', namespace="CELERY"', "", CELERY), "E013", 'namespace="CELERY"'),
+    "no settings for the app": Wrong(
+        replacing('app.config_from_object("django.conf:settings", namespace="CELERY")\n', "", CELERY),
+        "E013",
+        "Write app.config_from_object(",
+    ),
+    "no autodiscover": Wrong(
+        replacing("app.autodiscover_tasks()\n", "", CELERY), "W021", "Write app.autodiscover_tasks()"
+    ),
+    "two apps on two brokers": Wrong(second_app("redis://127.0.0.1/0"), "E017", "write app.set_default() and"),
+    # the broker
+    "redis://": Wrong(broker("redis://127.0.0.1/0"), "E004", "redis:// is no broker of DelayHub's: use delayhub://"),
+    "amqp://": Wrong(broker("amqp://127.0.0.1//"), "E004", "amqp:// is no broker of DelayHub's"),
+    "memory://": Wrong(broker("memory://"), "E004", "memory:// is no broker of DelayHub's: use delayhub://"),
+    "no broker": Wrong(adding("del CELERY_BROKER_URL"), "E013", "CELERY_BROKER_URL = 'delayhub://host:6379/0'"),
+    "one slash": Wrong(broker("delayhub:/127.0.0.1/0"), "E004", "Celery takes a URL without :// for one"),
+    "a scheme misspelt": Wrong(broker("delayhb://127.0.0.1/0"), "E004", "write the broker's URL as delayhub://host"),
+    "two servers": Wrong(broker("delayhub://a/3;delayhub://b/3"), "E004", "name one, or use delayhub-sentinel://"),
+    "no number": Wrong(broker("delayhub://a/zero"), "E004", "must be like delayhub://host:6379/0"),
+    # the options
+    "another Redis": Wrong(options("{'REDIS_URL': 'redis://b:1/0'}"), "W003", "Leave DELAYHUB['REDIS_URL'] out"),
+    "no URL": Wrong(options("{'REDIS_URL': 'cache:6379'}"), "E004", "DELAYHUB['REDIS_URL']: a broker URL begins with"),
+    "another prefix": Wrong(options("{'KEY_PREFIX': 'b:'}"), "E004", "leave DELAYHUB['KEY_PREFIX'] out"),
+    "unknown option": Wrong(options("{'LEASE_SECOND': 5}"), "E002", "write LEASE_SECONDS, or leave it out"),
+    "text for a number": Wrong(options("{'LEASE_SECONDS': '5'}"), "E002", "must be a number, got '5'"),
+    "no dict": Wrong(options("['LANES']"), "E001", "DELAYHUB must be a dict"),
+    "a lane in braces": Wrong(options("{'LANES': ['{a}']}"), "E002", "names of Celery queues, of letters"),
+    "a blank lane": Wrong(options("{'LANES': [' ']}"), "E002", "names of Celery queues, of letters"),
+    "no Fernet key": Wrong(options("{'ENCRYPTION_KEYS': ['secret']}"), "E003", "Fernet.generate_key()"),
+    # Celery's settings
+    "a bare timer queue": Wrong(
+        adding('import kombu\nCELERY_TASK_QUEUES = [kombu.Queue("delayhub.timers")]'),
+        "E004",
+        'leave it out of task_queues, or write Queue("delayhub.timers", queue_arguments=',
+    ),
+    "no JSON": Wrong(adding('CELERY_ACCEPT_CONTENT = ["pickle"]'), "E015", "Add 'json' to CELERY_ACCEPT_CONTENT"),
+    "unknown zone": Wrong(adding('CELERY_TIMEZONE = "Mars/Phobos"'), "E016", "Leave CELERY_TIMEZONE out"),
+    "eager": Wrong(adding("CELERY_TASK_ALWAYS_EAGER = True"), "W022", "Leave CELERY_TASK_ALWAYS_EAGER out"),
+    # Django's settings
+    "no time zones": Wrong(adding("USE_TZ = False"), "E010", "Write USE_TZ = True"),
+    "MySQL": Wrong(mysql, "E011", "Use PostgreSQL"),
+    "another database": Wrong(jobs_elsewhere, "E012", "leave the app label 'tasksapp' in the database of your own"),
+    "SQLite as it comes": Wrong(adding('del DATABASES["default"]["OPTIONS"]'), "W002", 'Write "transaction_mode":'),
+    "no pages for errors": Wrong(adding("del handler404", URLS), "W010", "handler404 ="),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def good_shop(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer) -> ReadmeShop:
+    """The README's shop, with its tables."""
+    shop = ReadmeShop(tmp_path_factory.mktemp("good"), port=redis_server.port)
+    shop.run(MIGRATE)
+    return shop
+
+
+@pytest.fixture
+def shop(good_shop: ReadmeShop, tmp_path: Path, redis_client: redis.Redis) -> ReadmeShop:
+    """A copy of it, which a test may spoil; its Redis is empty."""
+    assert redis_client.dbsize() == 0
+    return good_shop.copy(tmp_path)
+
+
+@pytest.mark.parametrize("wrong", REPORTED_BY_CHECK.values(), ids=REPORTED_BY_CHECK)
+def test_the_check_says_what_to_write(shop: ReadmeShop, wrong: Wrong) -> None:
+    wrong.change(shop)
+
+    code, said = shop.hear(CHECK)
+
+    assert f"(delayhub.{wrong.id}) " in said
+    assert wrong.says in said
+    assert code == (1 if wrong.id.startswith("E") else 0)
+    assert "Traceback" not in said
+
+
+#: What a worker says, and that it ends by itself.
+REFUSED_BY_THE_WORKER = {
+    # The API is in the URL conf: without the app, Django says so of its first model.
+    "no app": (replacing('"tasksapp", ', ""), 'add "tasksapp" to INSTALLED_APPS'),
+    "no settings module": (
+        replacing('os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")\n', "", CELERY),
+        "You must either define the environment variable DJANGO_SETTINGS_MODULE",
+    ),
+    "no tables": (adding('DATABASES["default"]["NAME"] = BASE_DIR / "new.sqlite3"'), "type python manage.py migrate"),
+    "another Redis database": (
+        lambda shop: shop.add(SETTINGS, f"DELAYHUB = {{'REDIS_URL': 'redis://127.0.0.1:{shop.port}/3'}}"),
+        "the timers are in another Redis server or database than the broker: leave DELAYHUB['REDIS_URL'] out",
+    ),
+    "timers acknowledged early": (
+        adding('CELERY_TASK_ANNOTATIONS = {"*": {"acks_late": False}}'),
+        "tasksapp.deliver of the timer queue delayhub.timers needs acks_late=True",
+    ),
+    "old messages": (adding("CELERY_TASK_PROTOCOL = 1"), "task_protocol is 1"),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), REFUSED_BY_THE_WORKER.values(), ids=REFUSED_BY_THE_WORKER)
+def test_the_worker_does_not_start_and_says_what_to_write(shop: ReadmeShop, change: Change, says: str) -> None:
+    (shop.folder / URLS).write_text("urlpatterns = []")
+    change(shop)
+
+    said = shop.work(until=" ready.")
+
+    assert says in said
+    assert " ready." not in said
+
+
+#: Options of the worker, a change, and what the worker logs though it starts.
+LOGGED_BY_THE_WORKER = {
+    "-Q celery": ("solo", "-Q celery", adding(""), "start one with these queues in its -Q, or without -Q"),
+    "-P gevent": ("gevent", "", adding(""), "start one with these queues in its -Q, or without -Q"),
+    "the app of the task": (
+        "solo",
+        "",
+        replacing('["tasksapp", "orders"]', '["tasksapp"]'),
+        "which has no task orders.tasks.close_order: import its module",
+    ),
+    "a lane that is gone": (
+        "solo",
+        "",
+        options("{'LANES': ['other']}"),
+        "no worker takes the jobs of order.close: its lane delayhub.timers is not in DELAYHUB['LANES']",
+    ),
+}
+
+
+@pytest.mark.parametrize(("pool", "options", "change", "says"), LOGGED_BY_THE_WORKER.values(), ids=LOGGED_BY_THE_WORKER)
+def test_the_worker_starts_and_says_that_jobs_cannot_run(
+    shop: ReadmeShop, pool: str, options: str, change: Change, says: str
+) -> None:
+    shop.run(PLACE_ORDER)
+    change(shop)
+
+    assert says in shop.work(until=says, pool=pool, options=options)
+
+
+HARMLESS = """
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_REJECT_ON_WORKER_LOST = False
+CELERY_TASK_ACKS_ON_FAILURE_OR_TIMEOUT = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "pickle"
+CELERY_TASK_TIME_LIMIT = 1
+CELERY_TASK_CREATE_MISSING_QUEUES = False
+CELERY_TASK_DEFAULT_QUEUE = "shop"
+CELERY_TIMEZONE = "Asia/Shanghai"
+CELERY_WORKER_DISABLE_PREFETCH = True
+DATABASES["default"]["ATOMIC_REQUESTS"] = True
+DATABASES["default"]["CONN_MAX_AGE"] = None
+TIME_ZONE = "America/New_York"
+"""
+
+
+def without_the_admin(shop: ReadmeShop) -> None:
+    shop.replace(URLS, "    path('admin/', admin.site.urls),\n", "")
+    shop.add(SETTINGS, 'INSTALLED_APPS.remove("django.contrib.admin")')
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        adding(HARMLESS),
+        adding('from kombu import Queue\nCELERY_TASK_QUEUES = [Queue("celery")]'),
+        options("{'LANES': ['other']}"),
+        without_the_admin,
+        no_celery_app,
+        second_app('delayhub://127.0.0.1:1/0").set_default()\napp.set_default()\napp.set_current() #'),
+    ],
+    ids=["Celery's and Django's other settings", "task_queues", "lanes", "no admin", "no app", "two apps"],
+)
+def test_what_the_check_accepts_closes_the_order(shop: ReadmeShop, change: Change) -> None:
+    change(shop)
+
+    code, said = shop.hear(CHECK)
+    assert code == 0, said
+    shop.run(PLACE_ORDER)
+    assert CLOSED in shop.work(until=CLOSED)
