@@ -13,6 +13,7 @@ from celery import current_app
 from celery.app.control import Control as CeleryControl
 from kombu import Connection
 from kombu.log import get_logger
+from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.job_store import find_job_store
 from delayhub.celery_support.task_results import announce_revoked
@@ -139,10 +140,18 @@ class Control(CeleryControl):
         with self._channel() as channel:
             return {name: count_queue(channel, name) for name in self._queues(channel, queue)}
 
-    def examine(self) -> tuple[Fitness, KombuCounts]:
-        """What is wrong with the Redis server, and how many messages kombu's own transport left in it."""
+    def examine(self) -> tuple[Fitness, KombuCounts | None]:
+        """What is wrong with the Redis server, and how many messages of kombu's own transport wait in it.
+
+        The second is None where the user may not look at kombu's keys.
+        """
         with self._channel() as channel:
-            return examine(channel.publisher), KombuBroker(channel).count(self._queues(channel))
+            broker = KombuBroker(channel)
+            try:
+                left = broker.count(self._kombu_queues(channel, broker))
+            except NoPermissionError:
+                left = None
+            return examine(channel.publisher), left
 
     def examine_jobs(self) -> tuple[list[str], list[str]]:
         """What keeps the jobs of this app from running: at all, and at this moment. Empty where it keeps none."""
@@ -161,12 +170,13 @@ class Control(CeleryControl):
 
         Args:
             source: the old broker's ``redis://`` URL; the Redis of this broker by default.
-            queues: those to move; the app's by default. What the old workers held is moved from every queue.
+            queues: those to move; by default all that are known here or bound there. What the old workers held is
+                moved from every queue.
             dry_run: only count.
         """
         with self._channel() as channel, self._stock(source) as old:
             stock = KombuBroker(old.default_channel if old else channel)
-            names = list(queues) or self._queues(channel)
+            names = list(queues) or self._kombu_queues(channel, stock)
             found = stock.count(names)
             return Imported(found.ready, found.unacked, 0 if dry_run else stock.move(names, channel))
 
@@ -209,6 +219,9 @@ class Control(CeleryControl):
             return [queue]
         known = channel.publisher.smembers(directory(channel.options.key_prefix))
         return sorted({text(name) for name in known} | set(self.app.amqp.queues))
+
+    def _kombu_queues(self, channel: Channel, stock: KombuBroker) -> list[str]:
+        return sorted({*self._queues(channel), *stock.bound_queues()})
 
     def _page(self, place: Place, queue: str | None, limit: int, offset: int) -> list[TaskMessage]:
         with self._channel() as channel:

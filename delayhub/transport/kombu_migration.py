@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,9 @@ from delayhub.transport.envelope import Message, Unreadable, from_payload, to_ko
 
 #: Messages that are moved at a time.
 BATCH = 100
+
+#: Keys that one SCAN looks at: about half a ms of Redis' time.
+SCANNED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class RoutingChannel(Protocol):
     global_keyprefix: str
     pool: redis.ConnectionPool
     priority_steps: Sequence[int]
+    keyprefix_queue: str
+    sep: str
     unacked_key: str
     unacked_index_key: str
 
@@ -73,9 +79,35 @@ class KombuBroker:
         self.client: Any = redis.Redis(connection_pool=channel.pool)
 
     def count(self, queues: Sequence[str]) -> KombuCounts:
-        """How much there is of some queues; what consumers hold is not counted by queue."""
-        ready = sum(int(self.client.llen(key)) for _, key in self._lists(queues))
+        """How much there is of some queues; what consumers hold is not counted by queue.
+
+        Raises:
+            redis.NoPermissionError: the user may not look at kombu's keys.
+        """
+        ready = sum(length for _, _, length in self._filled(queues))
         return KombuCounts(ready, int(self.client.hlen(self.prefix + self.channel.unacked_key)))
+
+    def bound_queues(self, *, most_keys: int | None = None) -> set[str]:
+        """The queues that producers or consumers of either transport have bound to an exchange of this Redis.
+
+        A queue that no setting declares (``queue="reports"``, ``task_routes``) is found by its binding only. The reply
+        queues of remote control are left out: those who asked are gone.
+
+        Args:
+            most_keys: look through so many keys of the database and no more; all by default.
+        """
+        pattern = glob_escaped(self.prefix + self.channel.keyprefix_queue % "") + "*"
+        found: set[str] = set()
+        cursor, seen = 0, 0
+        while True:
+            cursor, tables = self.client.scan(cursor, match=pattern, count=SCANNED)
+            for table in tables:
+                if not table.endswith(b".pidbox"):
+                    members = self.client.smembers(table)
+                    found.update(member.decode().rsplit(self.channel.sep, 1)[-1] for member in members)
+            seen += SCANNED
+            if not cursor or (most_keys is not None and seen >= most_keys):
+                return found - {""}
 
     def move(self, queues: Sequence[str], target: QueueChannel) -> int:
         """How many messages were moved to a channel of ours: those of some queues, and all that consumers hold.
@@ -84,7 +116,7 @@ class KombuBroker:
         interrupted run has stored is not stored again.
         """
         moved = 0
-        for queue, key in self._lists(queues):
+        for queue, key, _ in self._filled(queues):
             while raws := self.client.lrange(key, -BATCH, -1):
                 self._store(target, [(queue, raw) for raw in reversed(raws)])
                 with self.client.pipeline() as pipeline:
@@ -136,6 +168,22 @@ class KombuBroker:
             for step in self.channel.priority_steps:
                 yield queue, self.prefix + self.channel._q_for_pri(queue, step)
 
+    def _filled(self, queues: Sequence[str]) -> list[tuple[str, str, int]]:
+        """The lists of some queues that hold messages, each with its length."""
+        lists = list(self._lists(queues))
+        with self.client.pipeline(transaction=False) as pipeline:
+            for _, key in lists:
+                pipeline.llen(key)
+            lengths = pipeline.execute(raise_on_error=False)
+        found = []
+        for (queue, key), length in zip(lists, lengths, strict=True):
+            if isinstance(length, int):
+                if length:
+                    found.append((queue, key, length))
+            elif "WRONGTYPE" not in str(length):  # that is a key of the name which is no queue of kombu's
+                raise length
+        return found
+
     def _destinations(self, raw: bytes) -> Iterator[tuple[str, bytes]]:
         message, exchange, routing_key = json.loads(raw)
         for queue in self.channel._lookup(exchange, routing_key):
@@ -165,6 +213,11 @@ def entry_of(raw: bytes, target: QueueChannel) -> Entry:
         return target.entry(json.loads(raw))
     except (ValueError, KeyError, TypeError, AttributeError):
         return Entry(str(uuid4()), payload=raw)
+
+
+def glob_escaped(text: str) -> str:
+    """A pattern for Redis that matches this text only."""
+    return re.sub(r"([*?\[\]\\^])", r"\\\1", text)
 
 
 def raw_of(listed: Listed, place: Place) -> bytes:

@@ -150,6 +150,28 @@ def test_import_redis_moves_lists_and_what_workers_held(
     stock.close()
 
 
+def test_queues_that_no_setting_declares_are_found_and_moved(
+    run: Run, redis_server: RedisServer, redis_client: redis.Redis
+) -> None:
+    stock = Celery("old", broker=redis_server.url, set_as_current=False)
+    stock.conf.task_routes = {"shop.bill": "bills"}
+    for number in range(3):
+        stock.send_task("shop.report", [number], queue="reports")
+    for number in range(4):
+        stock.send_task("shop.bill", [number], countdown=1000)
+    redis_client.sadd("_kombu.binding.notes", "\x06\x16\x06\x16notes")
+    redis_client.set("notes", "no queue of kombu's")
+
+    warnings = [row["about"] for row in document(run("check", "--json"))]
+    assert [about for about in warnings if about.startswith("7 messages of kombu's own transport")]
+    assert document(run("import-redis", "--yes", "--json")) == {"ready": 7, "unacked": 0, "moved": 7}
+
+    assert DelayQueue(redis_client, "reports").count() == Counts(0, 3, 0, 0)
+    assert DelayQueue(redis_client, "bills").count() == Counts(4, 0, 0, 0)
+    assert [row["queue"] for row in document(run("counts", "--json"))] == ["bills", "celery", "reports"]
+    stock.close()
+
+
 def test_an_import_that_was_cut_short_stores_nothing_twice(
     run: Run, redis_server: RedisServer, redis_client: redis.Redis, queue: DelayQueue
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import redis
-from kombu import Connection, Producer
+from kombu import Connection, Exchange, Producer, Queue
 
 from delayhub.engine import Counts, Entry, Listed, Place
 from delayhub.local.redis_server import RedisServer
@@ -85,6 +85,31 @@ def test_more_than_one_page_is_moved_both_ways(
     assert stored("q").count() == Counts(0, 0, 0, 0)
     taken = [old.default_channel.basic_get("q", no_ack=True).payload for _ in range(35)]
     assert taken == list(range(35))
+
+
+def test_bound_queues_are_found_behind_a_prefix_and_without_those_of_remote_control(
+    redis_server: RedisServer, redis_client: redis.Redis
+) -> None:
+    redis_client.sadd("other_kombu.binding.x", "x\x06\x16\x06\x16other")
+    redis_client.sadd("sh*p:_kombu.binding.reply.celery.pidbox", "x\x06\x16\x06\x16x.reply.celery.pidbox")
+    with Connection(redis_server.url, transport_options={"global_keyprefix": "sh*p:"}) as connection:
+        queue = Queue("reports", Exchange("many"), routing_key="r")
+        Producer(connection.default_channel).publish("x", exchange=queue.exchange, routing_key="r", declare=[queue])
+        broker = KombuBroker(connection.default_channel)
+
+        assert broker.bound_queues() == {"reports"}
+
+
+def test_a_search_for_bound_queues_ends_after_the_keys_it_may_look_at(
+    old: Any, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kombu_migration, "SCANNED", 10)
+    redis_client.mset({f"key-{number}": "" for number in range(2000)})
+    scans = redis_client.info("commandstats").get("cmdstat_scan", {}).get("calls", 0)
+
+    KombuBroker(old.default_channel).bound_queues(most_keys=30)
+
+    assert redis_client.info("commandstats")["cmdstat_scan"]["calls"] - scans == 3
 
 
 def test_a_message_that_waits_goes_back_with_its_eta(old: Any, ours: Channel) -> None:
