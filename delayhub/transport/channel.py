@@ -295,7 +295,12 @@ class Channel(kombu_redis.Channel):
         return self.queue(queue).purge()
 
     def _delete(self, queue: str, exchange: str, routing_key: str, pattern: str, *args: Any, **kwargs: Any) -> None:
-        super()._delete(queue, exchange, routing_key, pattern, *args, **kwargs)
+        # kombu's own deletes its lists too: keys that are not ours, which the user may not touch under an access rule.
+        self.auto_delete_queues.discard(queue)
+        member = self.sep.join([routing_key or "", pattern or "", queue or ""])
+        with self.conn_or_acquire(client=kwargs.get("client")) as client:
+            for table in (self.keyprefix_queue, self.keyprefix_binding_permanent):
+                client.srem(table % (exchange,), member)
         self.queue(queue).delete()
         self.publisher.srem(directory(self.options.key_prefix), queue)
 

@@ -19,6 +19,7 @@ CHANNEL = [
     "create_publish_batch", "encode_body", "from_transport_options", "maybe_refresh_binding_expiry",
     "_lookup", "_q_for_pri", "_qos", "global_keyprefix", "unacked_key", "unacked_index_key", "socket_timeout",
     "socket_connect_timeout",
+    "auto_delete_queues", "conn_or_acquire", "keyprefix_queue", "keyprefix_binding_permanent", "sep",
 ]  # fmt: skip
 POLLER = [
     "_channels", "_chan_to_sock", "_fd_to_chan", "_in_protected_read", "_register_LISTEN", "after_read", "eventflags",
