@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from kombu.log import get_logger
 from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.job_store import find_job_store
-from delayhub.celery_support.task_results import announce_revoked
+from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
 from delayhub.engine import Counts, DelayQueue, Listed, Place, due_ms
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
@@ -28,9 +28,6 @@ from delayhub.transport.kombu_migration import KombuBroker, KombuCounts, take_lo
 from delayhub.transport.queue_counts import count_queue
 
 logger = get_logger(__name__)
-
-#: How long a revoked id stays revoked for messages published later (a retry under way): as long as in Celery's workers.
-TOMBSTONE = timedelta(hours=3)
 
 #: Entries that are listed in one call.
 PAGE = 500
@@ -76,25 +73,43 @@ class Control(CeleryControl):
     The queues are those that were ever declared on this broker and not deleted; each verb takes one or all of them.
     """
 
-    def revoke(
-        self,
-        task_id: str | Sequence[str],
-        destination: Any = None,
-        terminate: bool = False,
-        signal: str = "SIGTERM",
-        **kwargs: Any,
-    ) -> Any:
-        """Revokes tasks for good: one that waits is removed and stored as revoked, so that chords end.
+    def broadcast(self, command: str, arguments: Mapping[str, Any] | None = None, *rest: Any, **options: Any) -> Any:
+        """Sends a command to the workers. One that revokes tasks first removes those that wait in Redis.
 
-        A task that a worker holds is revoked by that worker, as Celery does it.
+        So ``revoke``, ``terminate``, ``AsyncResult.revoke`` and ``celery control revoke`` are for good: chords that
+        wait for a removed task end. A task that a worker holds is revoked by that worker, as Celery does it.
         """
-        ids = [task_id] if isinstance(task_id, str) else list(task_id)
+        removed = None
+        asked = {**(arguments or {}), **options}
+        if command in {"revoke", "terminate"} and "task_id" in asked:
+            removed = self.revoke_waiting(listed(asked["task_id"]))
+        elif command == "revoke_by_stamped_headers" and "headers" in asked:
+            removed = self.revoke_stamped(asked["headers"])
+        replies = super().broadcast(command, arguments, *rest, **options)
+        if removed is None or replies != []:  # None: no replies were asked for
+            return replies
+        reply = {"delayhub": {"ok": f"{removed} waiting tasks revoked in Redis; no worker answered"}}
+        if options.get("callback"):
+            options["callback"](reply)
+        return [reply]
+
+    def revoke_waiting(self, ids: Sequence[str]) -> int:
+        """How many messages that waited in Redis were removed; their tasks are stored as revoked. None elsewhere."""
         with self.app.connection_for_write() as connection:
             channel = connection.default_channel
-            if isinstance(channel, Channel):
-                for name in self._queues(channel):
-                    self._revoke_waiting(channel, channel.queue(name), ids)
-        return super().revoke(task_id, destination=destination, terminate=terminate, signal=signal, **kwargs)
+            return revoke_waiting(self.app, channel, self._queues(channel), ids) if isinstance(channel, Channel) else 0
+
+    def revoke_stamped(self, headers: Mapping[str, Any] | Sequence[str]) -> int:
+        """How many messages with one of these stamps were removed; it reads every message of every queue."""
+        wanted = wanted_stamps(headers)
+        with self.app.connection_for_write() as connection:
+            channel = connection.default_channel
+            if not isinstance(channel, Channel):
+                return 0
+            found = {
+                name: list(dict.fromkeys(stamped_ids(channel.queue(name), wanted))) for name in self._queues(channel)
+            }
+            return sum(revoke_waiting(self.app, channel, [name], ids) for name, ids in found.items() if ids)
 
     def reschedule(
         self, task_id: str, *, eta: datetime | None = None, countdown: float | None = None, queue: str | None = None
@@ -234,13 +249,6 @@ class Control(CeleryControl):
             ]
         found.sort(key=lambda listed: listed.at_ms)
         return [task_message(listed) for listed in found[offset : offset + limit]]
-
-    def _revoke_waiting(self, channel: Channel, queue: DelayQueue, ids: Sequence[str]) -> None:
-        payloads = queue.payloads(ids)
-        removed = queue.cancel(ids, tombstone_ms=int(TOMBSTONE.total_seconds() * 1000))
-        for task_id, count in zip(ids, removed, strict=True):
-            for payload in payloads[task_id] if count else ():
-                announce_revoked(self.app, channel, task_id, payload)
 
 
 def stretch(queue: DelayQueue, place: Place, offset: int, limit: int) -> Iterator[Listed]:

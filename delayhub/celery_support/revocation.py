@@ -1,0 +1,74 @@
+"""Revokes tasks that wait in Redis, by their ids or by their stamps; no worker is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from delayhub.celery_support.task_results import announce_revoked
+from delayhub.engine import DelayQueue
+from delayhub.transport.channel import Channel
+from delayhub.transport.envelope import Unreadable, from_payload
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+#: How long a revoked id stays revoked for messages published later (a retry under way): as long as in Celery's workers.
+TOMBSTONE = timedelta(hours=3)
+
+#: Ids that one call removes, and payloads that one call reads.
+PAGE = 500
+
+
+def revoke_waiting(app: Celery, channel: Channel, queues: Sequence[str], ids: Sequence[str]) -> int:
+    """How many messages were removed; what waited for their results (chords, errbacks) goes on.
+
+    The ids stay revoked for three hours, also for messages that are published later.
+    """
+    return sum(
+        _revoke_in(app, channel, channel.queue(name), ids[start : start + PAGE])
+        for name in queues
+        for start in range(0, len(ids), PAGE)
+    )
+
+
+def stamped_ids(queue: DelayQueue, wanted: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """The ids of a queue's tasks that have one of the stamps; it reads every message of the queue."""
+    for _, payload in queue.client.hscan_iter(queue.keys.payload, count=PAGE):
+        try:
+            headers = from_payload(payload, strikes=0)["headers"]
+            if has_stamp(headers.get("stamps") or {}, wanted):
+                yield headers["id"]
+        except (Unreadable, KeyError, AttributeError):
+            continue  # it has no stamps that a worker could read
+
+
+def has_stamp(stamps: Mapping[str, Any], wanted: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether a task's stamps have one of the values that are wanted under a name."""
+    return any(value in wanted[name] for name in wanted.keys() & stamps.keys() for value in listed(stamps[name]))
+
+
+def wanted_stamps(headers: Mapping[str, Any] | Sequence[str]) -> dict[str, list[Any]]:
+    """Stamps as the caller gave them: a mapping, or ``name=value`` texts from a command line."""
+    if isinstance(headers, Mapping):
+        return {name: listed(value) for name, value in headers.items()}
+    found: dict[str, list[Any]] = {}
+    for text in headers:
+        name, _, value = text.partition("=")
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def listed(value: Any) -> list[Any]:
+    """One value or several, as a list."""
+    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
+
+
+def _revoke_in(app: Celery, channel: Channel, queue: DelayQueue, ids: Sequence[str]) -> int:
+    payloads = queue.payloads(ids)
+    removed = queue.cancel(ids, tombstone_ms=int(TOMBSTONE.total_seconds() * 1000))
+    for task_id, count in zip(ids, removed, strict=True):
+        for payload in payloads[task_id] if count else ():
+            announce_revoked(app, channel, task_id, payload)
+    return sum(removed)
