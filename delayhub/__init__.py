@@ -1,13 +1,15 @@
 """Durable delayed tasks for Celery, Redis and Django.
 
 The names below are loaded when they are first used, so that ``import delayhub.engine`` brings in
-neither Celery nor kombu nor Django.
+neither Celery nor kombu nor Django. kombu knows the schemes (``delayhub://`` …) from this import on.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from delayhub.schemes import register_with_kombu
 
 if TYPE_CHECKING:
     from delayhub.celery_support.delayed_task import delayed_task
@@ -36,6 +38,8 @@ _HOMES = {
     "delayed_task": "delayhub.celery_support.delayed_task",
     "install": "delayhub.celery_support.install",
 }
+
+register_with_kombu()
 
 
 def __getattr__(name: str) -> Any:

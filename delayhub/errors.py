@@ -4,6 +4,7 @@
 
     DelayHubError
     ├── OptionError          an option has a value that cannot work
+    ├── NotOurBroker         the app's broker is not DelayHub's
     ├── EntryError           an entry cannot be stored as it is
     ├── RedisUnfit           the Redis server cannot be trusted with timers
     ├── NotReplicated        too few replicas have what was published
@@ -29,6 +30,16 @@ class DelayHubError(Exception):
 
 class OptionError(DelayHubError, ValueError):
     """An option has a value that cannot work; the message names the option and the value."""
+
+
+class NotOurBroker(DelayHubError, TypeError):
+    """The app's broker is not DelayHub's: set ``broker_url`` to a delayhub:// address."""
+
+    def __init__(self, scheme: str) -> None:
+        self.scheme = scheme
+        super().__init__(
+            f"the app's broker is {scheme}://, on which this cannot be done: set broker_url to a delayhub:// address"
+        )
 
 
 class EntryError(DelayHubError, ValueError):

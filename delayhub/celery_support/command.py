@@ -25,6 +25,9 @@ Row = Mapping[str, Any]
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
 queue_option = click.option("-Q", "--queue", help="One queue; all that are known by default.")
 
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only count; it asks nothing.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+
 
 @click.group(name="delayhub")
 def delayhub() -> None:
@@ -133,20 +136,24 @@ def check(control: Control) -> Sequence[Row]:
 @verb(name="import-redis")
 @click.option("--from", "source", help="redis:// URL of the old broker; by default the Redis of this one.")
 @click.option("-Q", "--queue", "queues", multiple=True, help="A queue to move, again for more; all by default.")
-@click.option("--dry-run", is_flag=True, help="Only count.")
-@click.confirmation_option(prompt="Have all workers and producers of the old broker been stopped?")
-def import_redis(control: Control, source: str | None, queues: Sequence[str], dry_run: bool) -> Row:
+@dry_run_option
+@yes_option
+def import_redis(control: Control, source: str | None, queues: Sequence[str], dry_run: bool, yes: bool) -> Row:
     """Move what kombu's own Redis transport keeps over to DelayHub: its queues, and what its workers held."""
+    if not (dry_run or yes):
+        click.confirm("Have all workers and producers of the old broker been stopped?", abort=True)
     return control.import_redis(source, queues=queues, dry_run=dry_run)._asdict()
 
 
 @verb(name="export-redis")
 @click.option("--to", "target", help="redis:// URL of the other broker; by default the Redis of this one.")
 @click.option("-Q", "--queue", "queues", multiple=True, help="A queue to move, again for more; all by default.")
-@click.option("--dry-run", is_flag=True, help="Only count.")
-@click.confirmation_option(prompt="Have all workers and producers been stopped?")
-def export_redis(control: Control, target: str | None, queues: Sequence[str], dry_run: bool) -> Row:
+@dry_run_option
+@yes_option
+def export_redis(control: Control, target: str | None, queues: Sequence[str], dry_run: bool, yes: bool) -> Row:
     """Move what waits and what is ready back to kombu's own Redis transport, with its etas."""
+    if not (dry_run or yes):
+        click.confirm("Have all workers and producers been stopped?", abort=True)
     return control.export_redis(target, queues=queues, dry_run=dry_run)._asdict()
 
 

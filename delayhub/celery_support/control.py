@@ -21,6 +21,7 @@ from delayhub.engine import Counts, DelayQueue, Listed, Place, due_ms
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
 from delayhub.engine.keys import directory
+from delayhub.errors import NotOurBroker
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import Unreadable, from_payload
 from delayhub.transport.hooks import hooks
@@ -123,7 +124,7 @@ class Control(CeleryControl):
 
         Raises:
             ValueError: neither ``eta`` nor ``countdown`` is given, or both are.
-            TypeError: the app's broker is not ours; the verbs below raise this too.
+            NotOurBroker: the app's broker is not DelayHub's; the verbs below raise this too.
         """
         if (eta is None) == (countdown is None):
             raise ValueError("reschedule takes either eta or countdown")
@@ -226,7 +227,7 @@ class Control(CeleryControl):
         with self.app.connection_for_write() as connection:
             channel = connection.default_channel
             if not isinstance(channel, Channel):
-                raise TypeError(f"the app's broker is {connection.transport_cls}, not a delayhub one")
+                raise NotOurBroker(str(connection.transport_cls))
             yield channel
 
     def _queues(self, channel: Channel, queue: str | None = None) -> list[str]:

@@ -17,7 +17,8 @@ from urllib.parse import urlparse
 from flower.utils.broker import Broker, BrokerBase
 from kombu import Connection
 
-from delayhub.transport import ALIASES, register
+from delayhub.schemes import SCHEMES
+from delayhub.transport import register
 from delayhub.transport.channel import Channel
 from delayhub.transport.queue_counts import count_queue
 
@@ -55,7 +56,7 @@ def install() -> None:
     known = Broker.__new__
 
     def choose(kind: type[Any], url: str, *arguments: Any, **options: Any) -> Any:
-        if urlparse(url).scheme.split("+")[0] in ALIASES:
+        if urlparse(url).scheme.split("+")[0] in SCHEMES:
             return DelayHubBroker(url, *arguments, **options)
         return known(kind, url, *arguments, **options)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from celery.worker import state
 
-from delayhub.celery_support import worker_revoke
+from delayhub.celery_support import no_result_backend, worker_revoke
 from delayhub.celery_support.request import MakeOurRequests
 from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.celery_support.task_results import announce_dead
@@ -27,6 +27,7 @@ def install(app: Celery) -> Celery:
     """
     register()
     worker_revoke.register()
+    no_result_backend.register()
     app.control_cls = "delayhub.celery_support.control:Control"
     app.__dict__.pop("control", None)
     app.steps["consumer"].update({StartupChecks, MakeOurRequests})

@@ -14,9 +14,10 @@ from redis.exceptions import NoPermissionError
 from delayhub.celery_support.delayed_task import DelayedTask
 from delayhub.celery_support.job_store import find_job_store
 from delayhub.engine.fitness import examine
-from delayhub.errors import JobStoreMissing, RedisUnfit
+from delayhub.errors import JobStoreMissing, OptionError, RedisUnfit
 from delayhub.transport.channel import Channel
 from delayhub.transport.kombu_migration import KombuBroker
+from delayhub.transport.options import TransportOptions
 from delayhub.transport.timer_queue import TASK_ARGUMENT
 
 logger = get_logger(__name__)
@@ -30,6 +31,15 @@ class StartupChecks(bootsteps.StartStopStep):
     """Ends the worker, and logs why, where tasks would be lost; logs a warning where they might be."""
 
     requires = ("celery.worker.consumer.connection:Connection",)
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        super().__init__(parent, **options)
+        connection = parent.app.connection_for_read()
+        try:
+            if str(connection.transport_cls).startswith("delayhub"):
+                TransportOptions.of(connection.transport_options)
+        except OptionError as error:
+            self._end(str(error))
 
     def start(self, parent: Any) -> None:
         """Called at the start and at every reconnect, when the server may be another one."""

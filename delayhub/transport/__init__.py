@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from delayhub.transport.transport import ALIASES, SecureTransport, SentinelTransport, Transport, register
+from delayhub.schemes import register_with_kombu as register
+from delayhub.transport.transport import SecureTransport, SentinelTransport, Transport
 
-__all__ = ["ALIASES", "SecureTransport", "SentinelTransport", "Transport", "register"]
+__all__ = ["SecureTransport", "SentinelTransport", "Transport", "register"]

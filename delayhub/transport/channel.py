@@ -26,6 +26,7 @@ from delayhub.transport.publish_batch import EntryBatch
 from delayhub.transport.redis_wire import RedisWire
 from delayhub.transport.replication import ReplicatedClient
 from delayhub.transport.timer_queue import TimerQueue
+from delayhub.transport.tls import TlsConnection
 from delayhub.transport.waking.event_loop import EventLoop
 from delayhub.transport.waking.nudge import Nudge
 
@@ -41,6 +42,7 @@ class Channel(kombu_redis.Channel):
 
     Message = Message
     QoS = LeaseQoS
+    connection_class_ssl = TlsConnection
     from_transport_options = (
         *kombu_redis.Channel.from_transport_options,
         *OWN_OPTIONS,

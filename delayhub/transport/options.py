@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from types import NoneType
 from typing import Any
+
+from kombu.log import get_logger
+from kombu.transport import redis as kombu_redis
 
 from delayhub.engine import EngineOptions
 from delayhub.errors import OptionError
+
+logger = get_logger(__name__)
 
 #: Messages that a consumer claims at once when its prefetch count is unlimited.
 UNLIMITED_CLAIM = 100
@@ -21,6 +28,32 @@ ANSWER_SECONDS = 3.0
 
 #: Names in ``transport_options`` that are ours.
 OWN_OPTIONS = ("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis", "wait_replicas", "wait_seconds")
+
+
+#: Names that kombu reads: its Redis channels, its connections, its virtual transports.
+KOMBU_OPTIONS = frozenset(
+    {
+        *kombu_redis.SentinelChannel.from_transport_options,
+        *("max_retries", "interval_start", "interval_step", "interval_max", "connect_retries_timeout"),
+        *("callback", "errback", "polling_interval"),
+    }
+)
+
+KNOWN_OPTIONS = KOMBU_OPTIONS | {*OWN_OPTIONS}
+
+#: The types of our options; a truth value is no number here, and the other way round.
+KINDS: dict[str, tuple[set[type], str]] = {
+    "lease_seconds": ({int, float}, "a number of seconds"),
+    "max_strikes": ({int}, "a whole number"),
+    "max_hold_seconds": ({int, float, NoneType}, "a number of seconds, or None"),
+    "check_redis": ({bool}, "True or False"),
+    "wait_replicas": ({int}, "a whole number"),
+    "wait_seconds": ({int, float}, "a number of seconds"),
+    "key_prefix": ({str}, "a text"),
+}
+
+#: Names that were logged in this process.
+_logged: set[str] = set()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,7 +70,7 @@ class TransportOptions:
         key_prefix: put before every Redis key (kombu's ``global_keyprefix``).
 
     Raises:
-        OptionError: a value cannot work.
+        OptionError: a value is of another type, or cannot work.
     """
 
     lease_seconds: float = 30.0
@@ -49,6 +82,10 @@ class TransportOptions:
     key_prefix: str = ""
 
     def __post_init__(self) -> None:
+        for name, (kinds, wanted) in KINDS.items():
+            value = getattr(self, name)
+            if type(value) not in kinds:
+                raise OptionError(f"{name} must be {wanted}, got {value!r}")
         if self.max_hold_seconds is not None and not self.max_hold_seconds > 0:
             raise OptionError(f"max_hold_seconds must be positive, got {self.max_hold_seconds!r}")
         if self.wait_replicas < 0:
@@ -63,9 +100,17 @@ class TransportOptions:
     def of(cls, options: Mapping[str, Any]) -> TransportOptions:
         """The options in kombu's ``transport_options``, of which most are kombu's own.
 
+        A name that neither kombu nor we read is logged, since other programs may read it.
+
         Raises:
-            OptionError: a value cannot work.
+            OptionError: a value cannot work, or a name is only nearly one of those that are read.
         """
+        for name in sorted(options.keys() - KNOWN_OPTIONS - _logged, key=str):
+            meant = get_close_matches(str(name), sorted(KNOWN_OPTIONS), n=1, cutoff=0.8)
+            if meant:
+                raise OptionError(f"broker_transport_options has no {name!r}: did you mean {meant[0]!r}?")
+            _logged.add(name)
+            logger.warning("broker_transport_options has %r, which neither kombu nor DelayHub reads", name)
         known = {name: options[name] for name in OWN_OPTIONS if name in options}
         return cls(**known, key_prefix=options.get("global_keyprefix", ""))
 

@@ -6,7 +6,6 @@ import ssl
 from typing import Any
 
 import redis
-from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport import redis as kombu_redis
 from kombu.utils.url import url_to_parts
 from redis.sentinel import Sentinel
@@ -16,17 +15,6 @@ from delayhub.transport.channel import Channel
 from delayhub.transport.poller import Poller
 from delayhub.transport.timer_queue import TimerQueue
 from delayhub.transport.waking.event_loop import EventLoop
-
-ALIASES = {
-    "delayhub": "delayhub.transport.transport:Transport",
-    "delayhubs": "delayhub.transport.transport:SecureTransport",
-    "delayhub-sentinel": "delayhub.transport.transport:SentinelTransport",
-}
-
-
-def register() -> None:
-    """Makes kombu know the transports by their schemes."""
-    TRANSPORT_ALIASES.update(ALIASES)
 
 
 class Transport(kombu_redis.Transport):
@@ -66,6 +54,8 @@ class SecureTransport(Transport):
 
 class SentinelChannel(Channel, kombu_redis.SentinelChannel):
     """A channel whose Redis is the server that Sentinel calls the master."""
+
+    connection_class_ssl = kombu_redis.SentinelChannel.connection_class_ssl
 
     from_transport_options = (
         *Channel.from_transport_options,

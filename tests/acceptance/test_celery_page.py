@@ -39,7 +39,7 @@ def test_every_command_of_the_page_does_what_it_says(
         verb, *_ = command.split()
         typed = command.replace("[ID …]", broken.id).replace("ID", waiting.id)
         if verb.endswith("-redis"):
-            typed += " --yes --dry-run"
+            typed += " --dry-run"
         said[verb] = run(f"celery -A shop delayhub {typed}", tmp_path)
 
     assert list(said) == [

@@ -139,7 +139,7 @@ def test_import_redis_moves_lists_and_what_workers_held(
         channel.qos._delivered.clear()  # killed, it gives nothing back
     assert redis_client.hlen("unacked") == 1
 
-    assert document(run("import-redis", "--dry-run", "--yes", "--json")) == {"ready": 4, "unacked": 1, "moved": 0}
+    assert document(run("import-redis", "--dry-run", "--json")) == {"ready": 4, "unacked": 1, "moved": 0}
     assert document(run("import-redis", "--yes", "--json")) == {"ready": 4, "unacked": 1, "moved": 5}
 
     assert queue.count() == Counts(1, 4, 0, 0)
@@ -201,7 +201,34 @@ def test_export_redis_says_what_it_found_and_moved(run: Run, app: Celery) -> Non
     found = document(run("export-redis", "--yes", "--json"))
 
     assert found == {"waiting": 0, "ready": 1, "moved": 1, "in_hands": 0, "dead": 0}
-    assert run("export-redis").exit_code == 1  # it asks whether all were stopped, and gets no answer
+
+
+@pytest.mark.parametrize("command", ["import-redis", "export-redis"])
+def test_moving_asks_whether_all_were_stopped_and_counting_does_not(
+    command: str, run: Run, app: Celery, redis_server: RedisServer, queue: DelayQueue
+) -> None:
+    app.tasks["shop.close"].delay("order-1")
+
+    assert "have been stopped?" not in run(command, "--dry-run").output
+    refused = run(command)
+
+    assert "been stopped?" in refused.output
+    assert refused.exit_code == 1  # there was no answer
+    assert queue.count() == Counts(0, 1, 0, 0)
+
+
+@pytest.mark.parametrize("command", [["counts"], ["scheduled"], ["check"], ["import-redis", "--yes"]])
+def test_a_broker_that_is_not_ours_is_one_sentence(
+    command: list[str], run: Run, app: Celery, redis_server: RedisServer
+) -> None:
+    app.conf.broker_url = redis_server.url
+
+    result = run(*command)
+
+    assert result.exit_code == 1
+    assert result.output == (
+        "Error: the app's broker is redis://, on which this cannot be done: set broker_url to a delayhub:// address\n"
+    )
 
 
 def test_check_says_why_no_job_can_run(run: Run, app: Celery, current_celery: Celery, settings: Any) -> None:

@@ -73,6 +73,18 @@ def test_the_refusal_can_be_overruled(evicting: None, app: Celery, caplog: pytes
     assert "maxmemory-policy is allkeys-lru" in caplog.text
 
 
+def test_an_option_that_cannot_work_ends_the_worker_before_it_connects(
+    app: Celery, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger(LOGGER).propagate = True
+    app.conf.update(broker_url="delayhub://127.0.0.1:1/0", broker_transport_options={"lease_second": 5})
+
+    with pytest.raises(WorkerShutdown):
+        StartupChecks(SimpleNamespace(app=app))
+
+    assert "This worker does not start: broker_transport_options has no 'lease_second'" in caplog.text
+
+
 def test_messages_that_hide_their_eta_are_refused(
     app: Celery, start: Callable[[], str], caplog: pytest.LogCaptureFixture
 ) -> None:

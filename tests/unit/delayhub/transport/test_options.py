@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
 
 from delayhub.engine import EngineOptions
 from delayhub.errors import OptionError
-from delayhub.transport.options import OWN_OPTIONS, REPORT_ATTEMPTS, TransportOptions
+from delayhub.transport.options import KNOWN_OPTIONS, OWN_OPTIONS, REPORT_ATTEMPTS, TransportOptions
 
 
 def test_our_options_are_taken_from_among_kombus() -> None:
@@ -49,6 +50,50 @@ def test_every_option_of_ours_can_be_given() -> None:
 def test_an_option_that_cannot_work_is_named_with_its_value(name: str, value: float) -> None:
     with pytest.raises(OptionError, match=f"{name} must (not )?be (positive|negative), got {value}"):
         TransportOptions.of({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        # as os.environ gives it
+        ("lease_seconds", "5"),
+        ("max_hold_seconds", "60"),
+        ("max_strikes", 2.5),
+        ("check_redis", "no"),
+        ("wait_replicas", True),
+        ("wait_seconds", None),
+        ("global_keyprefix", 7),
+    ],
+)
+def test_an_option_of_another_type_is_named_with_what_it_must_be(name: str, value: Any) -> None:
+    own = {"global_keyprefix": "key_prefix"}.get(name, name)
+
+    with pytest.raises(OptionError, match=rf"{own} must be (a|True).* got {value!r}"):
+        TransportOptions.of({name: value})
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("lease_second", "lease_seconds"), ("max_strike", "max_strikes"), ("visiblity_timeout", "visibility_timeout")],
+)
+def test_a_name_that_is_nearly_right_is_refused(given: str, meant: str) -> None:
+    with pytest.raises(OptionError, match=f"has no '{given}': did you mean '{meant}'"):
+        TransportOptions.of({given: 5})
+
+
+def test_a_name_that_no_one_reads_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("delayhub.transport.options").propagate = True
+
+    for _ in range(2):
+        TransportOptions.of({"region_of_another_broker": "eu"})
+
+    assert caplog.text.count("region_of_another_broker") == 1
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN_OPTIONS - {*OWN_OPTIONS, "global_keyprefix"}))
+def test_kombus_own_options_are_let_through(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert TransportOptions.of({name: "any"}) == TransportOptions()
+    assert caplog.text == ""
 
 
 def test_a_message_may_be_held_for_ever_unless_it_is_said() -> None:

@@ -4,12 +4,15 @@ import ast
 import inspect
 
 import pytest
+from kombu import Connection as KombuConnection
 from kombu.asynchronous.hub import Hub
 from kombu.serialization import registry
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
 from kombu.utils import json as kombu_json
-from redis import Connection, ConnectionPool
+from redis import Connection, ConnectionPool, SSLConnection
 
+from delayhub.schemes import SCHEMES
+from delayhub.transport.options import KOMBU_OPTIONS
 from tests.repository import ROOT
 
 CHANNEL = [
@@ -97,11 +100,18 @@ def test_the_registry_keeps_kombus_json_decoder_by_its_type() -> None:
 
 
 def test_kombu_has_no_transport_under_our_names() -> None:
-    from delayhub.transport import ALIASES, register
+    assert all(value.startswith("delayhub.") for name, value in TRANSPORT_ALIASES.items() if name in SCHEMES)
 
-    register()
 
-    assert all(value.startswith("delayhub.") for name, value in TRANSPORT_ALIASES.items() if name in ALIASES)
+def test_the_options_that_are_known_are_read_by_kombu() -> None:
+    read = inspect.getsource(KombuConnection) + inspect.getsource(virtual.Transport)
+    names = KOMBU_OPTIONS.difference(redis.SentinelChannel.from_transport_options)
+
+    assert {name for name in names if f"'{name}'" not in read} == set()
+
+
+def test_a_handshake_is_one_step_of_connecting() -> None:
+    assert "self._wrap_socket_with_ssl(sock)" in inspect.getsource(SSLConnection._connect)
 
 
 def test_the_poller_finds_a_connection_by_the_attribute_that_a_wire_has() -> None:

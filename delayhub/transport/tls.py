@@ -1,0 +1,51 @@
+"""TLS connections that end with a sentence where the other side does not speak TLS."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Any
+
+import redis
+
+#: Seconds that the other side has for its part of the handshake. A Redis without TLS takes ours for the first part of a
+#: command and waits for the rest.
+HANDSHAKE_SECONDS = 4.0
+
+HINT = "for a port without TLS, write delayhub:// in place of delayhubs://, and no broker_use_ssl"
+
+
+class NoTls(redis.RedisError):
+    """The other side does not speak TLS. Not one of the errors after which redis-py connects again at once."""
+
+
+class TlsConnection(redis.SSLConnection):
+    """redis-py's, whose handshake ends after four seconds, or the option ``socket_connect_timeout``."""
+
+    def connect(self) -> None:
+        """Connects.
+
+        Raises:
+            redis.ConnectionError: there is no connection; the message says so where the other side speaks no TLS.
+        """
+        try:
+            super().connect()  # type: ignore[no-untyped-call]  # redis-py has no types here
+        except NoTls as error:
+            raise redis.ConnectionError(str(error)) from error
+
+    def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
+        seconds = self.socket_connect_timeout or HANDSHAKE_SECONDS
+        sock.settimeout(seconds)
+        try:
+            wrapped: Any = super()._wrap_socket_with_ssl(sock)  # type: ignore[no-untyped-call]  # nor here
+        except TimeoutError as error:
+            raise NoTls(f"{self._place()} did not answer a TLS handshake within {seconds:g} s: {HINT}") from error
+        except ssl.SSLError as error:
+            if error.reason != "WRONG_VERSION_NUMBER":
+                raise
+            raise NoTls(f"{self._place()} answers without TLS: {HINT}") from error
+        wrapped.settimeout(self.socket_timeout)
+        return wrapped  # type: ignore[no-any-return]  # nor here
+
+    def _place(self) -> str:
+        return f"{self.host}:{self.port}"
