@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 import redis
@@ -57,6 +57,7 @@ def control_of(app: Celery) -> Control:
     Raises:
         ClickException: the app does not use DelayHub.
     """
+    cast("Any", app).loader  # noqa: B018  which may install DelayHub, and must do so before the control is made
     if not isinstance(app.control, Control):
         raise click.ClickException("this app does not use DelayHub; call delayhub.install(app) where it is made")
     return app.control

@@ -24,7 +24,6 @@ from delayhub.engine.keys import directory
 from delayhub.errors import NotOurBroker
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import Unreadable, from_payload
-from delayhub.transport.hooks import hooks
 from delayhub.transport.kombu_migration import KombuBroker, KombuCounts, take_lost_leases_back
 from delayhub.transport.queue_counts import count_queue
 
@@ -130,7 +129,7 @@ class Control(CeleryControl):
             raise ValueError("reschedule takes either eta or countdown")
         if eta is None:
             eta = self.app.now().astimezone(UTC) + timedelta(seconds=float(countdown or 0))
-        moment = eta if eta.tzinfo else eta.replace(tzinfo=hooks.naive_zone())
+        moment = eta if eta.tzinfo else eta.replace(tzinfo=self.app.timezone)
         with self._channel() as channel:
             answers = [
                 channel.queue(name).reschedule([task_id], due_ms=due_ms(moment))[0]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from datetime import tzinfo
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from celery.app.control import Control as CeleryControl
+from celery.utils.imports import symbol_by_name
 from celery.worker import state
 
 from delayhub.celery_support import no_result_backend, worker_revoke
+from delayhub.celery_support.control import Control
 from delayhub.celery_support.request import MakeOurRequests
 from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.celery_support.task_results import announce_dead
+from delayhub.errors import OptionError
 from delayhub.transport import register
-from delayhub.transport.hooks import hooks
+from delayhub.transport.hooks import HOOKS_OPTION, Hooks, name_hooks
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -22,30 +26,75 @@ if TYPE_CHECKING:
 def install(app: Celery) -> Celery:
     """The same app, which now knows the schemes ``delayhub://``, ``delayhubs://`` and ``delayhub-sentinel://``.
 
-    Call it once, where the app is made. Its ``app.control`` gains durable ``revoke``, and ``reschedule``,
-    ``scheduled``, ``counts``, ``dead`` and ``redrive``, which need no worker.
+    Call it once for each app, where the app is made. Its ``app.control`` gains durable ``revoke``, and ``reschedule``,
+    ``scheduled``, ``counts``, ``dead`` and ``redrive``, which need no worker; a control class of the app's own stays.
+
+    Raises:
+        OptionError: the app's own control class has a method that is named like one of ours.
     """
     register()
     worker_revoke.register()
     no_result_backend.register()
-    app.control_cls = "delayhub.celery_support.control:Control"
+    app.control_cls = control_class(app.control_cls)
     app.__dict__.pop("control", None)
     app.steps["consumer"].update({StartupChecks, MakeOurRequests})
-
-    def zone() -> tzinfo:
-        found: tzinfo = app.timezone
-        return found
-
-    hooks.naive_zone = zone
-    hooks.running_tags = running_tags
-    hooks.on_revoked = state.revoked.add
-    hooks.on_dead = partial(announce_dead, app)
+    if not isinstance(vars(app).get("_connection"), Connect):
+        vars(app)["_connection"] = Connect(app)
     return app
 
 
 def is_installed(app: Celery) -> bool:
     """Whether :func:`install` was called for the app."""
     return StartupChecks in app.steps["consumer"]
+
+
+class Connect:
+    """Makes an app's connections, each with the name of the app's hooks where its broker is ours."""
+
+    def __init__(self, app: Celery) -> None:
+        self.connect = cast("Any", app)._connection
+
+        def zone() -> tzinfo:
+            found: tzinfo = app.timezone
+            return found
+
+        self.hooks = Hooks(
+            naive_zone=zone,
+            running_tags=running_tags,
+            on_revoked=state.revoked.add,
+            on_dead=partial(announce_dead, app),
+        )
+        self.name = name_hooks(str(app.main or "app"), self.hooks)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """A connection of kombu's, not open yet."""
+        connection = self.connect(*arguments, **options)
+        if str(connection.transport_cls).startswith("delayhub"):
+            connection.transport_options[HOOKS_OPTION] = self.name
+        return connection
+
+
+def control_class(known: Any) -> Any:
+    """A class of controls that does what the app's class does, and what ours does.
+
+    Args:
+        known: the app's class, or its dotted name.
+
+    Raises:
+        OptionError: it has a method that is named like one of ours.
+    """
+    kind: type[Any] = symbol_by_name(known)
+    if issubclass(kind, Control):
+        return known
+    if kind is CeleryControl:
+        return f"{Control.__module__}:{Control.__qualname__}"
+    new = {name for name in vars(Control) if not name.startswith("_") and not hasattr(CeleryControl, name)}
+    if taken := sorted(name for name in new if hasattr(kind, name)):
+        raise OptionError(
+            f"the app's control class {kind.__qualname__} and DelayHub's both have {', '.join(taken)}: rename the"
+            " app's, or derive the class from delayhub.celery_support.control.Control"
+        )
+    return type(kind.__name__, (Control, kind), {"__module__": __name__})
 
 
 def running_tags() -> frozenset[str]:

@@ -18,7 +18,7 @@ from delayhub.transport.consuming.entry_reader import EntryReader
 from delayhub.transport.consuming.lease_book import LeaseBook, book_of
 from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.envelope import to_entry
-from delayhub.transport.hooks import Hooks, hooks
+from delayhub.transport.hooks import Hooks, hooks_of
 from delayhub.transport.message import Message
 from delayhub.transport.options import ANSWER_SECONDS, OWN_OPTIONS, TransportOptions
 from delayhub.transport.poller import Poller
@@ -54,7 +54,7 @@ class Channel(kombu_redis.Channel):
 
     def __init__(self, connection: Any, **options: Any) -> None:
         self.options = TransportOptions.of(connection.client.transport_options)
-        self.hooks: Hooks = hooks
+        self.hooks: Hooks = hooks_of(connection.client.transport_options)
         self.no_ack_queues: set[str] = set()
         #: What claims for this channel; made when it first consumes.
         self.consumer: Consumer | None = None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from itertools import count
 from typing import Any
+from weakref import WeakValueDictionary
 
 
 def _utc() -> tzinfo:
@@ -24,9 +26,12 @@ def _ignore_dead(message: Any, reason: str) -> None:
     del message, reason
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Hooks:
     """Questions and reports of the transport. Without a program that fills them in, the defaults do nothing.
+
+    A process may run several programs (Celery apps), each with hooks of its own: connections carry their name in a
+    transport option, so that pools do not mix them either.
 
     Args:
         naive_zone: gives the time zone of an eta that has none.
@@ -41,5 +46,23 @@ class Hooks:
     on_dead: Callable[[Any, str], None] = _ignore_dead
 
 
-#: The hooks of this process.
+#: The transport option with the name of the hooks; a text, since Celery's ``inspect stats`` sends all options as JSON.
+HOOKS_OPTION = "delayhub_app"
+
+#: The hooks of connections that name none.
 hooks = Hooks()
+
+_named: WeakValueDictionary[str, Hooks] = WeakValueDictionary()
+_numbers = count(1)
+
+
+def name_hooks(program: str, own: Hooks) -> str:
+    """The name under which connections find these hooks, as long as the program keeps them."""
+    name = f"{program}-{next(_numbers)}"
+    _named[name] = own
+    return name
+
+
+def hooks_of(options: Mapping[str, Any]) -> Hooks:
+    """The hooks that a connection's transport options name."""
+    return _named.get(options.get(HOOKS_OPTION, ""), hooks)

@@ -13,6 +13,7 @@ from kombu.transport import redis as kombu_redis
 
 from delayhub.engine import EngineOptions
 from delayhub.errors import OptionError
+from delayhub.transport.hooks import HOOKS_OPTION
 
 logger = get_logger(__name__)
 
@@ -39,7 +40,7 @@ KOMBU_OPTIONS = frozenset(
     }
 )
 
-KNOWN_OPTIONS = KOMBU_OPTIONS | {*OWN_OPTIONS}
+KNOWN_OPTIONS = KOMBU_OPTIONS | {*OWN_OPTIONS, HOOKS_OPTION}
 
 #: The types of our options; a truth value is no number here, and the other way round.
 KINDS: dict[str, tuple[set[type], str]] = {

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ssl
+import sys
 from typing import Any
 
 import redis
+from kombu.log import get_logger
 from kombu.transport import redis as kombu_redis
 from kombu.utils.url import url_to_parts
 from redis.sentinel import Sentinel
 
 from delayhub.errors import OptionError
 from delayhub.transport.channel import Channel
+from delayhub.transport.hooks import HOOKS_OPTION
 from delayhub.transport.poller import Poller
 from delayhub.transport.timer_queue import TimerQueue
 from delayhub.transport.waking.event_loop import EventLoop
+
+logger = get_logger(__name__)
 
 
 class Transport(kombu_redis.Transport):
@@ -39,6 +44,11 @@ class Transport(kombu_redis.Transport):
 
     def register_with_event_loop(self, connection: Any, loop: EventLoop) -> None:
         """Lets the event loop wake our consumers."""
+        if HOOKS_OPTION not in self.client.transport_options and "celery.worker" in sys.modules:
+            logger.error(
+                "The Celery app of this worker was not given to delayhub.install(app): etas without a time zone are in"
+                " UTC, a lost connection makes running tasks run twice, and dead tasks have no result"
+            )
         self.cycle.hub = loop
         super().register_with_event_loop(connection, loop)
 

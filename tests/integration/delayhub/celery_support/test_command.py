@@ -113,6 +113,16 @@ def test_an_app_without_delayhub_is_refused_in_a_sentence() -> None:
     other.close()
 
 
+def test_an_app_that_its_loader_installs_needs_nothing_else(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CELERY_LOADER", "delayhub.celery_support.loader:Loader")
+    plain = Celery("plain", broker=broker, set_as_current=False)
+
+    result = CliRunner().invoke(command, ["counts"], obj=CLIContext(app=plain, no_color=True, workdir=None))
+
+    assert result.output.split()[-5:] == ["celery", "0", "0", "0", "0"]
+    plain.close()
+
+
 def test_a_broker_that_is_not_there_is_one_sentence(run: Run, app: Celery) -> None:
     app.conf.broker_url = "delayhub://127.0.0.1:1/0"
     app.conf.broker_transport_options = {"max_retries": 1, "interval_start": 0}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from pathlib import Path
 from typing import Any
 
+import celery.worker
 import pytest
 import redis
 from kombu import Connection
+from kombu.asynchronous.hub import Hub
 from kombu.exceptions import OperationalError
 
 from delayhub.errors import OptionError
@@ -77,3 +81,12 @@ def test_a_sentinel_address_that_kombu_cannot_read_says_how_to_write_it() -> Non
 def test_a_master_without_a_name_is_asked_for() -> None:
     with pytest.raises(OptionError, match="master_name"):
         round_trip("delayhub-sentinel://127.0.0.1:26379")
+
+
+def test_a_worker_whose_app_was_not_installed_says_so(connection: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert celery.worker.__name__ in sys.modules  # as in every worker
+    logging.getLogger("delayhub.transport.transport").propagate = True
+
+    connection.transport.register_with_event_loop(connection.connection, Hub())
+
+    assert "was not given to delayhub.install(app)" in caplog.text

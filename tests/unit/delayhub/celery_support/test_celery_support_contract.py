@@ -29,6 +29,7 @@ from flower.views import broker as broker_view
         (state, "should_terminate"),
         (Task, "Request"),
         (App, "control_cls"),
+        (App, "_connection"),
         (App, "amqp"),
         (Control, "revoke"),
         (Backend, "mark_as_revoked"),
@@ -66,6 +67,13 @@ def test_flower_asks_a_broker_class_for_queues() -> None:
     assert "self.get_broker()" in inspect.getsource(broker_view.BrokerView.get)
     assert "broker.queues(" in inspect.getsource(broker_view.BrokerView.get)
     assert "__new__" in vars(Broker)
+
+
+def test_all_connections_of_an_app_are_made_in_one_place() -> None:
+    for method in (App.connection_for_read, App.connection_for_write):
+        assert "return self._connection(" in inspect.getsource(method)
+    assert "self.connection_for_write(" in inspect.getsource(App.connection)
+    assert inspect.getsource(App).count("amqp.Connection(") == 1
 
 
 def test_control_is_made_again_from_its_class() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -9,30 +10,45 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from celery import Celery
+from celery.app.control import Control as CeleryControl
 from celery.worker import state
 from kombu import Connection
 
 import delayhub
-from delayhub.celery_support import install as module
 from delayhub.celery_support.control import Control
 from delayhub.celery_support.install import install, is_installed, running_tags
-from delayhub.transport.hooks import Hooks
+from delayhub.errors import OptionError
+from delayhub.transport.hooks import Hooks, hooks_of
 from delayhub.transport.transport import Transport
 
 
-@pytest.fixture
-def hooks(monkeypatch: pytest.MonkeyPatch) -> Hooks:
-    """The process' hooks, as new."""
-    made = Hooks()
-    monkeypatch.setattr(module, "hooks", made)
-    return made
+class Shouting(CeleryControl):
+    """A control class of an app's own."""
+
+    def shout(self) -> str:
+        return "here"
+
+    def revoke(self, task_id: Any, **options: Any) -> Any:
+        return ["shouted", task_id, options]
+
+
+class Counting(CeleryControl):
+    """One that has a method named like one of ours."""
+
+    def counts(self) -> int:
+        return 7
 
 
 @pytest.fixture
-def app(hooks: Hooks) -> Iterator[Celery]:
+def app() -> Iterator[Celery]:
     made = Celery("shop", broker="delayhub://127.0.0.1:1/0", set_as_current=False)
     yield made
     made.close()
+
+
+def hooks(app: Celery) -> Hooks:
+    """The hooks that connections of the app find."""
+    return hooks_of(app.connection_for_write().transport_options)
 
 
 def test_it_gives_the_same_app_back() -> None:
@@ -51,6 +67,26 @@ def test_the_schemes_are_known_and_the_control_is_ours_even_if_it_was_used_befor
     assert Connection("delayhub://").get_transport_cls() is Transport
 
 
+def test_a_control_class_of_the_apps_own_stays(app: Celery) -> None:
+    for own in (Shouting, f"{__name__}:Shouting"):
+        app.control_cls = own
+
+        install(install(app))
+
+        control: Any = app.control
+        assert isinstance(control, Control)
+        assert isinstance(control, Shouting)
+        assert control.shout() == "here"
+        assert control.revoke("t", terminate=True) == ["shouted", "t", {"terminate": True}]
+
+
+def test_a_control_class_with_a_method_that_we_have_too_is_refused(app: Celery) -> None:
+    app.control_cls = Counting
+
+    with pytest.raises(OptionError, match="Counting and DelayHub's both have counts: rename the app's"):
+        install(app)
+
+
 def test_a_worker_checks_its_broker_and_makes_our_requests(app: Celery) -> None:
     install(app)
     install(app)  # twice does no harm
@@ -58,23 +94,32 @@ def test_a_worker_checks_its_broker_and_makes_our_requests(app: Celery) -> None:
     assert {step.__name__ for step in app.steps["consumer"]} == {"StartupChecks", "MakeOurRequests"}
 
 
-def test_etas_without_a_time_zone_are_in_the_apps_as_it_is_when_they_are_read(app: Celery, hooks: Hooks) -> None:
+def test_etas_without_a_time_zone_are_in_the_apps_as_it_is_when_they_are_read(app: Celery) -> None:
     install(app)
     app.conf.update(timezone="Europe/Berlin", enable_utc=False)
 
-    assert hooks.naive_zone() == ZoneInfo("Europe/Berlin")
+    assert hooks(app).naive_zone() == ZoneInfo("Europe/Berlin")
 
 
-def test_a_revoked_message_is_revoked_in_the_worker_that_gets_it(
-    app: Celery, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(state, "revoked", set())
+def test_a_revoked_message_is_revoked_in_the_worker_that_gets_it(app: Celery) -> None:
     install(app)
-    hooks.on_revoked = state.revoked.add
 
-    hooks.on_revoked("task-1")
+    hooks(app).on_revoked("task-1")
 
     assert "task-1" in state.revoked
+    state.revoked.discard("task-1")
+
+
+def test_what_an_app_says_of_its_connections_can_be_sent_as_json(app: Celery) -> None:
+    install(app)
+
+    assert json.loads(json.dumps(app.connection_for_write().info()["transport_options"]))
+
+
+def test_connections_to_other_brokers_are_left_alone(app: Celery) -> None:
+    install(app)
+
+    assert app.connection_for_write("memory://").transport_options == {}
 
 
 @pytest.mark.parametrize(

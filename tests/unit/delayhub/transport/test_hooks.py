@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import UTC
 
-from delayhub.transport.hooks import Hooks
+from delayhub.transport.hooks import HOOKS_OPTION, Hooks, hooks, hooks_of, name_hooks
 
 
 def test_without_celery_an_eta_without_a_time_zone_is_in_utc() -> None:
@@ -29,3 +30,15 @@ def test_each_part_can_be_filled_in() -> None:
     hooks.on_revoked("task-1")
 
     assert (hooks.running_tags(), heard) == (frozenset({"7"}), ["task-1"])
+
+
+def test_hooks_are_found_by_the_name_in_a_connections_options_as_long_as_their_program_keeps_them() -> None:
+    first, second = Hooks(), Hooks()
+    options = {HOOKS_OPTION: name_hooks("shop", first)}
+
+    assert hooks_of(options) is first
+    assert hooks_of({HOOKS_OPTION: name_hooks("shop", second)}) is second
+    assert hooks_of({}) is hooks
+    del first
+    gc.collect()
+    assert hooks_of(options) is hooks

@@ -39,6 +39,8 @@ SENTINEL = [
 ]
 QOS = ["_delivered", "_dirty", "_flush", "can_consume", "can_consume_max_estimate", "prefetch_count", "restore_unacked"]
 TRANSPORT = ["_callbacks", "cycle"]
+#: Of Celery's app: see the contract of the Celery support.
+CELERY = ["_connection"]
 REGISTRY = ["_decoders"]
 BATCH = ["add", "publish", "flush", "discard", "close", "pipeline"]
 
@@ -76,6 +78,7 @@ def test_no_private_member_is_used_that_is_not_named_here() -> None:
         *TRANSPORT,
         *BATCH,
         *REGISTRY,
+        *CELERY,
         "_sock",
         "_asdict",
     }  # the last is a named tuple's
