@@ -5,6 +5,8 @@
     DelayHubError
     ├── OptionError          an option has a value that cannot work
     ├── NotOurBroker         the app's broker is not DelayHub's
+    ├── ImportRunning        another import from kombu's queues is under way
+    ├── OldWorkersAlive      workers of the old broker still hold what is to be imported
     ├── EntryError           an entry cannot be stored as it is
     ├── RedisUnfit           the Redis server cannot be trusted with timers
     ├── NotReplicated        too few replicas have what was published
@@ -39,6 +41,21 @@ class NotOurBroker(DelayHubError, TypeError):
         self.scheme = scheme
         super().__init__(
             f"the app's broker is {scheme}://, on which this cannot be done: set broker_url to a delayhub:// address"
+        )
+
+
+class ImportRunning(DelayHubError):
+    """Another import from these queues is under way, or was killed within the last minute: wait for it."""
+
+
+class OldWorkersAlive(DelayHubError):
+    """Workers of the old broker are up, so what they hold must stay with them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        super().__init__(
+            f"workers of the old broker are up: {', '.join(names)}. What they hold would run twice: stop them first, or"
+            " move only what no worker holds (--ready-only)"
         )
 
 

@@ -14,6 +14,7 @@ import redis
 from kombu.exceptions import KombuError
 
 from delayhub.celery_support.control import Control
+from delayhub.celery_support.kombu_workers import kombu_workers
 from delayhub.errors import DelayHubError
 
 if TYPE_CHECKING:
@@ -131,19 +132,33 @@ def check(control: Control) -> Sequence[Row]:
         rows.append({"level": "warning", "about": about})
     elif left.total:
         rows.append({"level": "warning", "about": f"{left.total} messages of kombu's own transport: see import-redis"})
+    rows += [{"level": "warning", "about": about} for about in unattended_queues(control)]
     return rows or [{"level": "ok", "about": fitness.server}]
+
+
+def unattended_queues(control: Control) -> list[str]:
+    """A sentence for each queue with due tasks that no worker takes."""
+    found = control.unattended()
+    beside = kombu_workers(control.app) if found else []
+    hint = f"; {', '.join(beside)} have redis:// for their broker and do not see them" if beside else ""
+    return [
+        f"{row.due} tasks are due on {name}, and no worker that answers takes it{hint}" for name, row in found.items()
+    ]
 
 
 @verb(name="import-redis")
 @click.option("--from", "source", help="redis:// URL of the old broker; by default the Redis of this one.")
 @click.option("-Q", "--queue", "queues", multiple=True, help="A queue to move, again for more; all by default.")
+@click.option("--ready-only", is_flag=True, help="Leave to old workers what they hold; they may be up.")
 @dry_run_option
 @yes_option
-def import_redis(control: Control, source: str | None, queues: Sequence[str], dry_run: bool, yes: bool) -> Row:
+def import_redis(
+    control: Control, *, source: str | None, queues: Sequence[str], ready_only: bool, dry_run: bool, yes: bool
+) -> Row:
     """Move what kombu's own Redis transport keeps over to DelayHub: its queues, and what its workers held."""
-    if not (dry_run or yes):
+    if not (ready_only or dry_run or yes):
         click.confirm("Have all workers and producers of the old broker been stopped?", abort=True)
-    return control.import_redis(source, queues=queues, dry_run=dry_run)._asdict()
+    return control.import_redis(source, queues=queues, dry_run=dry_run, ready_only=ready_only)._asdict()
 
 
 @verb(name="export-redis")

@@ -11,17 +11,18 @@ from typing import Any, NamedTuple, cast
 import redis
 from celery import current_app
 from celery.app.control import Control as CeleryControl
-from kombu import Connection
 from kombu.log import get_logger
 from redis.exceptions import NoPermissionError
 
+from delayhub.celery_support.backlog import Backlog, backlogs
 from delayhub.celery_support.job_store import find_job_store
+from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connection, kombu_workers
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
 from delayhub.engine import Counts, DelayQueue, Listed, Place, due_ms
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
 from delayhub.engine.keys import directory
-from delayhub.errors import NotOurBroker
+from delayhub.errors import NotOurBroker, OldWorkersAlive
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import Unreadable, from_payload
 from delayhub.transport.kombu_migration import KombuBroker, KombuCounts, take_lost_leases_back
@@ -155,6 +156,20 @@ class Control(CeleryControl):
         with self._channel() as channel:
             return {name: count_queue(channel, name) for name in self._queues(channel, queue)}
 
+    def backlogs(self, queue: str | None = None) -> dict[str, Backlog]:
+        """What there is to do on each queue, as autoscalers want it: due tasks, and for how long they have been due."""
+        with self._channel() as channel:
+            return backlogs(channel.publisher, [channel.queue(name) for name in self._queues(channel, queue)])
+
+    def unattended(self) -> dict[str, Backlog]:
+        """The queues with due tasks that are taken by no worker which answers within a second."""
+        due = {name: found for name, found in self.backlogs().items() if found.due}
+        if not due:
+            return {}
+        replies = self.inspect(timeout=ANSWER_SECONDS).active_queues() or {}
+        taken = {queue["name"] for queues in replies.values() for queue in queues or ()}
+        return {name: found for name, found in due.items() if name not in taken}
+
     def examine(self) -> tuple[Fitness, KombuCounts | None]:
         """What is wrong with the Redis server, and how many messages of kombu's own transport wait in it.
 
@@ -180,20 +195,31 @@ class Control(CeleryControl):
         except (redis.RedisError, OSError) as error:
             return [], [f"the server that holds the timers does not answer: {error}"]
 
-    def import_redis(self, source: str | None = None, *, queues: Sequence[str] = (), dry_run: bool = False) -> Imported:
-        """Moves what kombu's own Redis transport keeps over to this broker; stop its workers and producers before.
+    def import_redis(
+        self, source: str | None = None, *, queues: Sequence[str] = (), dry_run: bool = False, ready_only: bool = False
+    ) -> Imported:
+        """Moves what kombu's own Redis transport keeps over to this broker.
 
         Args:
             source: the old broker's ``redis://`` URL; the Redis of this broker by default.
             queues: those to move; by default all that are known here or bound there. What the old workers held is
                 moved from every queue.
             dry_run: only count.
+            ready_only: leave what the old workers hold, tasks with an eta among it, to them; they may be up.
+
+        Raises:
+            OldWorkersAlive: workers of the old broker are up, and what they hold was to be moved.
+            ImportRunning: another import has not ended.
         """
         with self._channel() as channel, self._stock(source) as old:
             stock = KombuBroker(old.default_channel if old else channel)
             names = list(queues) or self._kombu_queues(channel, stock)
             found = stock.count(names)
-            return Imported(found.ready, found.unacked, 0 if dry_run else stock.move(names, channel))
+            if dry_run:
+                return Imported(found.ready, found.unacked, 0)
+            if not ready_only and (alive := kombu_workers(self.app, source)):
+                raise OldWorkersAlive(alive)
+            return Imported(found.ready, found.unacked, stock.move(names, channel, held=not ready_only))
 
     def export_redis(self, target: str | None = None, *, queues: Sequence[str] = (), dry_run: bool = False) -> Exported:
         """Moves what waits and what is ready to kombu's own Redis transport; stop workers and producers before.
@@ -218,8 +244,7 @@ class Control(CeleryControl):
         """A connection to a broker of kombu's own transport, None for this one's Redis. It has the app's prefix."""
         if url is None:
             return nullcontext()
-        connection: Any = Connection(url, transport_options=self.app.conf.broker_transport_options)
-        return cast("AbstractContextManager[Any]", connection)
+        return cast("AbstractContextManager[Any]", kombu_connection(self.app, url))
 
     @contextmanager
     def _channel(self) -> Iterator[Channel]:

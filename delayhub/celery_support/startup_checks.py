@@ -9,11 +9,15 @@ from celery import bootsteps
 from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 from kombu.log import get_logger
+from kombu.transport.redis import Channel as KombuChannel
 from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.delayed_task import DelayedTask
 from delayhub.celery_support.job_store import find_job_store
+from delayhub.engine import DelayQueue, EngineOptions
+from delayhub.engine.entry import text
 from delayhub.engine.fitness import examine
+from delayhub.engine.keys import directory
 from delayhub.errors import JobStoreMissing, OptionError, RedisUnfit
 from delayhub.transport.channel import Channel
 from delayhub.transport.kombu_migration import KombuBroker
@@ -45,6 +49,7 @@ class StartupChecks(bootsteps.StartStopStep):
         """Called at the start and at every reconnect, when the server may be another one."""
         channel = parent.connection.default_channel
         if not isinstance(channel, Channel):
+            self._look_for_our_messages(channel)
             return
         fitness = examine(channel.publisher)
         for warning in fitness.warnings:
@@ -94,9 +99,33 @@ class StartupChecks(bootsteps.StartStopStep):
                 extra={"action": "startup"},
             )
 
+    def _look_for_our_messages(self, channel: Any) -> None:
+        if not isinstance(channel, KombuChannel):
+            return
+        try:
+            left = messages_beside(channel)
+        except redis.ResponseError:  # its user may not read our keys
+            return
+        if left:
+            logger.warning(
+                "%d tasks of delayhub:// wait in this Redis. This worker, whose broker is redis://, does not see them: "
+                "workers with broker_url = delayhub://... run them",
+                left,
+                extra={"action": "startup"},
+            )
+
     def _end(self, fault: str) -> None:
         logger.critical("This worker does not start: %s", fault, extra={"action": "startup"})
         raise WorkerShutdown(EX_FAILURE)
+
+
+def messages_beside(channel: KombuChannel) -> int:
+    """How many messages of ours are in the Redis of a channel of kombu's own transport, the dead left out."""
+    client: Any = redis.Redis(connection_pool=channel.pool)
+    prefix = channel.global_keyprefix or ""
+    queues = [text(name) for name in client.smembers(directory(prefix))]
+    counts = [DelayQueue(client, name, options=EngineOptions(key_prefix=prefix)).count() for name in queues]
+    return sum(found.waiting + found.ready + found.leased for found in counts)
 
 
 def job_store_faults(app: Any) -> list[str]:

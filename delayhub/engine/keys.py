@@ -69,6 +69,16 @@ def directory(prefix: str = "") -> str:
     return f"{prefix}delayhub:queues"
 
 
+def moving(prefix: str, key: str) -> str:
+    """LIST: messages of kombu's list of that key on their way to us; an import that is cut short leaves it behind."""
+    return f"{prefix}delayhub:moving:{key}"
+
+
+def moving_lock(prefix: str) -> str:
+    """STRING with an end: who imports from kombu's lists now."""
+    return f"{prefix}delayhub:moving"
+
+
 @dataclass(frozen=True)
 class LaneKeys:
     """The keys that all queues of one lane share."""

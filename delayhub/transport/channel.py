@@ -36,6 +36,10 @@ KEPT_QUEUES = 100
 #: Property of a message whose publish failed: the delivery tag of that try, by which the next one finds what is stored.
 UNANSWERED = "x-delayhub-unanswered"
 
+#: How the queues for replies to remote control are named, and how long replies wait that are not fetched.
+REPLIES = ".pidbox"
+REPLY_MS = 60_000
+
 
 class Channel(kombu_redis.Channel):
     """Queues of our engine under kombu's channel."""
@@ -308,6 +312,8 @@ class Channel(kombu_redis.Channel):
 
     def _maybe_update_queues_expire(self, client: Any, queue: str) -> None:
         ttl = self._expires.get(queue) if self._expires else None
+        if ttl is None and queue.endswith(REPLIES):
+            ttl = REPLY_MS  # who asked has its queue on another transport and will not delete our keys
         if ttl is None:
             return
         lane = LaneKeys(queue, self.options.key_prefix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -12,12 +13,18 @@ from uuid import uuid4
 
 import redis
 from kombu.utils.json import dumps
+from redis.exceptions import LockError
 
 from delayhub.engine import DelayQueue, Entry, Listed, Place
+from delayhub.engine.keys import moving, moving_lock
+from delayhub.errors import ImportRunning
 from delayhub.transport.envelope import Message, Unreadable, from_payload, to_kombu
 
 #: Messages that are moved at a time.
 BATCH = 100
+
+#: Seconds after which an import that was killed is no obstacle to the next; a batch takes some milliseconds.
+LOCK_SECONDS = 60
 
 #: Keys that one SCAN looks at: about half a ms of Redis' time.
 SCANNED = 1000
@@ -109,21 +116,49 @@ class KombuBroker:
             if not cursor or (most_keys is not None and seen >= most_keys):
                 return found - {""}
 
-    def move(self, queues: Sequence[str], target: QueueChannel) -> int:
+    def move(self, queues: Sequence[str], target: QueueChannel, *, held: bool) -> int:
         """How many messages were moved to a channel of ours: those of some queues, and all that consumers hold.
 
-        Stop kombu's workers before. A message is stored in the target first and then removed here; one that an
-        interrupted run has stored is not stored again.
+        Each message of a list is taken in one step, so live workers of either transport may take others meanwhile. It
+        is stored in the target and then removed here; what an interrupted run has stored is not stored again while it
+        waits there.
+
+        Args:
+            queues: whose lists are emptied.
+            target: a channel of ours.
+            held: whether to move what consumers hold, too. Stop kombu's workers before: they would run it, too.
+
+        Raises:
+            ImportRunning: another run has not ended.
         """
+        lock = self.client.lock(moving_lock(self.prefix), timeout=LOCK_SECONDS, blocking=False)
+        if not lock.acquire():
+            raise ImportRunning(str(ImportRunning.__doc__))
+        try:
+            moved = 0
+            for queue, key, _ in self._filled(queues):
+                while raws := self._taken(key):
+                    lock.reacquire()
+                    self._store(target, [(queue, raw) for raw in raws])
+                    self.client.delete(moving(self.prefix, key))
+                    moved += len(raws)
+            return moved + (self._move_held(target) if held else 0)
+        finally:
+            with suppress(LockError):  # it ran out: the last batch took longer than a minute
+                lock.release()
+
+    def _taken(self, key: str) -> list[bytes]:
+        """The next messages of a list, the oldest first; nothing but an import sees them from here on."""
+        own = moving(self.prefix, key)
+        if not self.client.exists(own):
+            with self.client.pipeline(transaction=False) as pipeline:
+                for _ in range(BATCH):
+                    pipeline.lmove(key, own, "RIGHT", "LEFT")
+                pipeline.execute()
+        return list(reversed(self.client.lrange(own, 0, -1)))
+
+    def _move_held(self, target: QueueChannel) -> int:
         moved = 0
-        for queue, key, _ in self._filled(queues):
-            while raws := self.client.lrange(key, -BATCH, -1):
-                self._store(target, [(queue, raw) for raw in reversed(raws)])
-                with self.client.pipeline() as pipeline:
-                    for raw in reversed(raws):
-                        pipeline.lrem(key, -1, raw)
-                    pipeline.execute()
-                moved += len(raws)
         for tag, raw in self.client.hscan_iter(self.prefix + self.channel.unacked_key):
             self._store(target, list(self._destinations(raw)))
             with self.client.pipeline() as pipeline:
@@ -169,19 +204,20 @@ class KombuBroker:
                 yield queue, self.prefix + self.channel._q_for_pri(queue, step)
 
     def _filled(self, queues: Sequence[str]) -> list[tuple[str, str, int]]:
-        """The lists of some queues that hold messages, each with its length."""
+        """The lists of some queues that hold messages, each with how many; those on their way count as well."""
         lists = list(self._lists(queues))
         with self.client.pipeline(transaction=False) as pipeline:
             for _, key in lists:
                 pipeline.llen(key)
-            lengths = pipeline.execute(raise_on_error=False)
+                pipeline.llen(moving(self.prefix, key))
+            lengths = iter(pipeline.execute(raise_on_error=False))
         found = []
-        for (queue, key), length in zip(lists, lengths, strict=True):
-            if isinstance(length, int):
-                if length:
-                    found.append((queue, key, length))
-            elif "WRONGTYPE" not in str(length):  # that is a key of the name which is no queue of kombu's
-                raise length
+        for (queue, key), here, under_way in zip(lists, lengths, lengths, strict=False):
+            if isinstance(here, int):
+                if here or under_way:
+                    found.append((queue, key, here + under_way))
+            elif "WRONGTYPE" not in str(here):  # that is a key of the name which is no queue of kombu's
+                raise here
         return found
 
     def _destinations(self, raw: bytes) -> Iterator[tuple[str, bytes]]:

@@ -241,6 +241,15 @@ def test_a_broker_that_is_not_ours_is_one_sentence(
     )
 
 
+def test_check_names_a_queue_with_due_tasks_that_no_worker_takes(run: Run, app: Celery) -> None:
+    app.send_task("shop.close", queue="reports")
+    app.send_task("shop.close", countdown=1000)  # it may wait
+
+    said = [row["about"] for row in document(run("check", "--json")) if "no worker" in row["about"]]
+
+    assert said == ["1 tasks are due on reports, and no worker that answers takes it"]
+
+
 def test_check_says_why_no_job_can_run(run: Run, app: Celery, current_celery: Celery, settings: Any) -> None:
     app.set_current()
     settings.DELAYHUB = {"REDIS_URL": str(app.conf.broker_url).replace("/0", "/3")}

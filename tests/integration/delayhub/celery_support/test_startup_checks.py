@@ -108,6 +108,20 @@ def test_messages_of_kombus_own_transport_are_pointed_out(start: Callable[[], st
     stock.close()
 
 
+def test_a_worker_on_redis_says_that_it_does_not_see_our_messages(
+    app: Celery, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger(LOGGER).propagate = True
+    app.send_task("shop.close", ["order-1"])
+    app.send_task("shop.close", ["order-2"], countdown=100)
+
+    with app.connection_for_read(redis_server.url) as connection, caplog.at_level(logging.WARNING, logger=LOGGER):
+        parent: Any = SimpleNamespace(app=app, connection=connection)
+        StartupChecks(parent).start(parent)
+
+    assert "2 tasks of delayhub:// wait in this Redis" in caplog.text
+
+
 def test_a_timer_queue_needs_a_task_that_does_not_lose_timers(
     app: Celery, start: Callable[[], str], caplog: pytest.LogCaptureFixture
 ) -> None:

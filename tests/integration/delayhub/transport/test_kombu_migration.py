@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import redis
 from kombu import Connection, Exchange, Producer, Queue
 
 from delayhub.engine import Counts, Entry, Listed, Place
+from delayhub.errors import ImportRunning
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import kombu_migration
 from delayhub.transport.channel import Channel
@@ -40,7 +42,7 @@ def test_what_waits_in_lists_is_counted_and_moved_in_its_order(old: Any, ours: C
     broker = KombuBroker(old.default_channel)
 
     assert broker.count(["q", "other"]) == KombuCounts(3, 0)
-    assert broker.move(["q"], ours) == 3
+    assert broker.move(["q"], ours, held=True) == 3
     assert broker.count(["q"]) == KombuCounts(0, 0)
     assert [ours.basic_get("q", no_ack=True).payload for _ in range(3)] == [1, 0, 2]
 
@@ -52,7 +54,7 @@ def test_what_a_consumer_holds_comes_over_with_its_eta(old: Any, ours: Channel, 
     broker = KombuBroker(old.default_channel)
 
     assert broker.count(["q"]) == KombuCounts(0, 1)
-    assert broker.move(["q"], ours) == 1
+    assert broker.move(["q"], ours, held=True) == 1
 
     (waiting,) = stored("q").list("waiting")
     assert (waiting.id, waiting.at_ms) == ("t", DUE.timestamp() * 1000)
@@ -65,7 +67,7 @@ def test_a_message_that_cannot_be_read_comes_over_as_it_is(
 ) -> None:
     redis_client.lpush("q", b"not json")
 
-    assert KombuBroker(old.default_channel).move(["q"], ours) == 1
+    assert KombuBroker(old.default_channel).move(["q"], ours, held=True) == 1
 
     (ready,) = stored("q").list("ready", payloads=True)
     assert ready.payload == b"not json"
@@ -79,12 +81,72 @@ def test_more_than_one_page_is_moved_both_ways(
         Producer(old.default_channel).publish(number, routing_key="q")
     broker = KombuBroker(old.default_channel)
 
-    assert broker.move(["q"], ours) == 35
+    assert broker.move(["q"], ours, held=True) == 35
     assert stored("q").count() == Counts(0, 35, 0, 0)
     assert broker.take_back(["q"], ours) == 35
     assert stored("q").count() == Counts(0, 0, 0, 0)
     taken = [old.default_channel.basic_get("q", no_ack=True).payload for _ in range(35)]
     assert taken == list(range(35))
+
+
+def test_each_message_goes_to_one_side_when_a_live_worker_takes_from_the_same_list(
+    old: Any, ours: Channel, redis_server: RedisServer, stored: Stored
+) -> None:
+    for number in range(600):
+        Producer(old.default_channel).publish(number, routing_key="q")
+    taken: list[int] = []
+
+    def take() -> None:
+        with Connection(redis_server.url) as other:
+            while (message := other.default_channel.basic_get("q", no_ack=True)) is not None:
+                taken.append(message.payload)
+
+    worker = Thread(target=take)
+    worker.start()
+    moved = KombuBroker(old.default_channel).move(["q"], ours, held=False)
+    worker.join(10)
+
+    came_over = [ours.basic_get("q", no_ack=True).payload for _ in range(stored("q").count().ready)]
+    assert len(came_over) == moved
+    assert sorted(taken + came_over) == list(range(600))
+
+
+def test_what_consumers_hold_stays_theirs_unless_it_is_asked_for(old: Any, ours: Channel) -> None:
+    for number in range(2):
+        Producer(old.default_channel).publish(number, routing_key="q")
+    held = old.default_channel.basic_get("q")
+    broker = KombuBroker(old.default_channel)
+
+    assert broker.move(["q"], ours, held=False) == 1
+    assert broker.count(["q"]) == KombuCounts(0, 1)
+    held.ack()
+
+
+def test_what_an_interrupted_import_took_comes_over_with_the_next(
+    old: Any, ours: Channel, stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        Producer(old.default_channel).publish(number, routing_key="q")
+    broker = KombuBroker(old.default_channel)
+
+    def cut(*_: Any) -> None:
+        raise ConnectionError("cut")
+
+    with monkeypatch.context() as patch, pytest.raises(ConnectionError):
+        patch.setattr(broker, "_store", cut)
+        broker.move(["q"], ours, held=False)
+
+    assert broker.count(["q"]) == KombuCounts(3, 0)
+    assert broker.move(["q"], ours, held=False) == 3
+    assert [ours.basic_get("q", no_ack=True).payload for _ in range(3)] == [0, 1, 2]
+
+
+def test_two_imports_at_once_are_refused(old: Any, ours: Channel, redis_client: redis.Redis) -> None:
+    Producer(old.default_channel).publish(1, routing_key="q")
+    redis_client.set("delayhub:moving", "another", px=60_000)
+
+    with pytest.raises(ImportRunning):
+        KombuBroker(old.default_channel).move(["q"], ours, held=False)
 
 
 def test_bound_queues_are_found_behind_a_prefix_and_without_those_of_remote_control(

@@ -1,0 +1,82 @@
+"""A queue's backlog, as autoscalers and alerts want it: what is due and not taken, and for how long already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import redis
+
+from delayhub.engine import DelayQueue
+from delayhub.engine.keys import MAX_STEPS
+
+
+class Backlog(NamedTuple):
+    """What there is to do on one queue.
+
+    Unlike the engine's counts, what is due counts as due although no worker was there to move it on.
+
+    Args:
+        waiting: tasks that are not due yet.
+        due: tasks that are due and that no worker has; more workers would take them.
+        leased: tasks that workers have.
+        dead: tasks that gave up.
+        late_seconds: how long the first of the due tasks has been due; 0 where none is.
+    """
+
+    waiting: int
+    due: int
+    leased: int
+    dead: int
+    late_seconds: float
+
+
+def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Backlog]:
+    """The backlog of each queue, by its name; two round trips."""
+    seconds, micros = client.time()
+    now_ms, now_us = seconds * 1000 + micros // 1000, seconds * 1_000_000 + micros
+    last_due = now_ms * 16 + 15
+    with client.pipeline(transaction=False) as pipeline:
+        for queue in queues:
+            keys = queue.keys
+            pipeline.zcount(keys.waiting, f"({last_due}", "+inf")
+            pipeline.zcount(keys.waiting, "-inf", last_due)
+            pipeline.zrange(keys.waiting, 0, 0, withscores=True)
+            for step in range(MAX_STEPS):
+                pipeline.zcard(keys.ready(step))
+                pipeline.zrange(keys.ready(step), 0, 0, withscores=True)
+            pipeline.zcard(keys.leased)
+            pipeline.zcard(keys.dead)
+        replies = iter(pipeline.execute())
+    return {queue.name: _backlog(replies, now_us=now_us) for queue in queues}
+
+
+def _backlog(replies: Any, *, now_us: int) -> Backlog:
+    waiting, due, first = next(replies), next(replies), next(replies)
+    since_us = [int(score) // 16 * 1000 for _, score in first]
+    for _ in range(MAX_STEPS):
+        due += next(replies)
+        since_us += [int(score) for _, score in next(replies)]
+    late_us = now_us - min(since_us, default=now_us)
+    return Backlog(waiting, due, next(replies), next(replies), max(0, late_us) / 1_000_000)
+
+
+#: The gauges of a queue for Prometheus: name, help, and which part of a backlog it is.
+GAUGES = (
+    ("delayhub_queue_waiting", "Tasks that are not due yet.", "waiting"),
+    ("delayhub_queue_due", "Tasks that are due and that no worker has.", "due"),
+    ("delayhub_queue_leased", "Tasks that workers have.", "leased"),
+    ("delayhub_queue_dead", "Tasks that gave up.", "dead"),
+    ("delayhub_queue_late_seconds", "How long the first of the due tasks has been due.", "late_seconds"),
+)
+
+
+def as_prometheus(found: Mapping[str, Backlog]) -> str:
+    """The backlogs in Prometheus' text format."""
+    lines = []
+    for name, about, part in GAUGES:
+        lines += [f"# HELP {name} {about}", f"# TYPE {name} gauge"]
+        for queue, backlog in found.items():
+            label = queue.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            lines.append(f'{name}{{queue="{label}"}} {getattr(backlog, part)}')
+    return "\n".join(lines) + "\n"

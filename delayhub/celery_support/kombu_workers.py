@@ -1,0 +1,39 @@
+"""Workers of kombu's own Redis transport, beside ours or on the broker that is to be moved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import Celery
+from kombu import Connection
+from kombu.pidbox import Mailbox
+
+#: kombu's own transport for each of ours.
+KOMBUS = {"delayhub": "redis", "delayhubs": "rediss", "delayhub-sentinel": "sentinel"}
+
+#: How long they have to answer; one that runs a task in its only thread does not.
+ANSWER_SECONDS = 1.0
+
+
+def kombu_connection(app: Celery, url: str | None) -> Any:
+    """A connection of kombu's own transport, not open yet.
+
+    Args:
+        app: whose transport options, prefix among them, it has.
+        url: the broker's ``redis://`` URL; None for the Redis of the app's own broker.
+    """
+    if url is not None:
+        return Connection(url, transport_options=app.conf.broker_transport_options)
+    ours: Any = app.connection_for_write()
+    return ours.clone(transport=KOMBUS[ours.transport_cls])
+
+
+def kombu_workers(app: Celery, url: str | None = None) -> list[str]:
+    """The names of the workers that answer over kombu's own transport; ours get the question, but answer over ours."""
+    conf = app.conf
+    mailbox: Any = Mailbox(
+        conf.control_exchange, type="fanout", accept=conf.accept_content, serializer=conf.task_serializer
+    )
+    with kombu_connection(app, url) as connection:
+        replies = mailbox(connection).multi_call("ping", timeout=ANSWER_SECONDS)
+    return sorted(name for reply in replies for name in reply)

@@ -1,0 +1,59 @@
+"""What there is to do on a queue, also where no worker was there to move what came due."""
+
+from __future__ import annotations
+
+import redis
+from celery import Celery
+from prometheus_client.parser import text_string_to_metric_families
+
+from delayhub.celery_support.backlog import Backlog, as_prometheus, backlogs
+from delayhub.engine import DelayQueue, Entry
+from tests.waiting import wait_until
+
+YEAR_2096_MS = 4_000_000_000_000
+
+
+def test_what_came_due_without_a_worker_counts_as_due(app: Celery, queue: DelayQueue) -> None:
+    app.send_task("shop.close", countdown=0.2)
+    app.send_task("shop.close", countdown=1000)
+    assert app.control.backlogs()["celery"] == Backlog(2, 0, 0, 0, 0.0)
+
+    wait_until(lambda: app.control.backlogs()["celery"].due, otherwise="a task that is due")
+
+    assert queue.count().ready == 0  # no worker has moved it
+    found = app.control.backlogs("celery")["celery"]
+    assert found[:4] == (1, 1, 0, 0)
+    assert 0 <= found.late_seconds < 5
+
+
+def test_each_place_is_counted_and_the_first_due_task_says_how_late_it_is(redis_client: redis.Redis) -> None:
+    queue = DelayQueue(redis_client, "orders")
+    queue.schedule([Entry("held", payload=b"?"), Entry("buried", payload=b"?")])
+    for entry in queue.claim(2).entries:
+        if entry.id == "buried":
+            queue.bury([queue.lease(entry.id, entry.token)], reason="unreadable")
+    queue.schedule([Entry("first", payload=b"?", step=3), Entry("far", YEAR_2096_MS, b"?")])
+    before = backlogs(redis_client, [queue])["orders"].late_seconds
+    queue.schedule([Entry("second", payload=b"?")])
+
+    found = backlogs(redis_client, [queue])["orders"]
+
+    assert found[:4] == (1, 2, 1, 1)
+    assert found.late_seconds > before > 0
+
+
+def test_a_queue_that_never_was_has_nothing_to_do(redis_client: redis.Redis) -> None:
+    assert backlogs(redis_client, [DelayQueue(redis_client, "none")]) == {"none": Backlog(0, 0, 0, 0, 0.0)}
+
+
+def test_prometheus_reads_what_is_written_for_it() -> None:
+    written = as_prometheus({'a "b"\\c': Backlog(1, 2, 3, 4, 5.5), "celery": Backlog(0, 0, 0, 0, 0.0)})
+
+    read = {
+        (sample.name, sample.labels["queue"]): sample.value
+        for family in text_string_to_metric_families(written)
+        for sample in family.samples
+    }
+    assert len(read) == 10
+    assert read["delayhub_queue_due", 'a "b"\\c'] == 2
+    assert read["delayhub_queue_late_seconds", 'a "b"\\c'] == 5.5
