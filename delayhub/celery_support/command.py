@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import wraps
@@ -14,6 +15,7 @@ import redis
 from kombu.exceptions import KombuError
 
 from delayhub.celery_support.control import Control
+from delayhub.celery_support.exporter import Exporter
 from delayhub.celery_support.kombu_workers import kombu_workers
 from delayhub.errors import DelayHubError
 
@@ -69,6 +71,28 @@ def control_of(app: Celery) -> Control:
 def counts(control: Control, queue: str | None) -> list[Row]:
     """How many tasks of each queue wait, are ready, are held by workers, are dead; of a timer lane, its timers."""
     return [{"queue": name, **found._asdict()} for name, found in control.counts(queue).items()]
+
+
+@verb()
+@queue_option
+def backlog(control: Control, queue: str | None) -> list[Row]:
+    """What there is to do on each queue, for autoscalers: due tasks, and for how long the first has been due."""
+    return [{"queue": name, **found._asdict()} for name, found in control.backlogs(queue).items()]
+
+
+@delayhub.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=9540, show_default=True)
+def exporter(host: str, port: int) -> None:
+    """Serve the backlogs for Prometheus (/metrics) and for autoscalers (/queues/NAME), until Ctrl-C."""
+    control = control_of(click.get_current_context().obj.app)
+    try:
+        server = Exporter(control, host=host, port=port)
+    except OSError as error:
+        raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    with server, suppress(KeyboardInterrupt):
+        click.echo(f"http://{host}:{server.server_port}/metrics")
+        server.serve_forever()
 
 
 @verb()

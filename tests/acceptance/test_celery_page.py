@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import redis
 
 from delayhub.engine import Counts, DelayQueue, Entry
-from delayhub.local.redis_server import RedisServer
-from tests.acceptance.typed_commands import run
+from delayhub.local.redis_server import RedisServer, free_port
+from tests.acceptance.typed_commands import environment, run
 from tests.repository import ROOT
+from tests.waiting import wait_until
 
 PAGE = (ROOT / "docs/celery.md").read_text()
 
@@ -25,7 +33,8 @@ def test_every_command_of_the_page_does_what_it_says(
     assert own != example
     (tmp_path / "shop.py").write_text(own)
     [publish] = re.findall(r"^python -c .*$", PAGE, re.MULTILINE)
-    commands = re.findall(r"^celery -A shop delayhub (.*?)(?:\s+#.*)?$", PAGE, re.MULTILINE)
+    section = PAGE[PAGE.index("## Looking and acting") : PAGE.index("## Autoscalers")]
+    commands = re.findall(r"^celery -A shop delayhub (.*?)(?:\s+#.*)?$", section, re.MULTILINE)
     queue = DelayQueue(redis_client, "celery")
 
     run(publish, tmp_path)
@@ -43,8 +52,10 @@ def test_every_command_of_the_page_does_what_it_says(
         said[verb] = run(f"celery -A shop delayhub {typed}", tmp_path)
 
     assert list(said) == [
-        "counts", "scheduled", "reschedule", "revoke", "dead", "redrive", "check", "import-redis", "export-redis"
+        "counts", "backlog", "scheduled", "reschedule", "revoke", "dead", "redrive", "check",
+        "import-redis", "export-redis",
     ]  # fmt: skip
+    assert said["backlog"].split()[-6:] == ["celery", "1", "0", "0", "1", "0.0"]
     assert said["counts"].split()[-5:] == ["celery", "1", "0", "0", "1"]
     assert waiting.id in said["scheduled"]
     assert "order-42" in said["scheduled"]
@@ -52,3 +63,57 @@ def test_every_command_of_the_page_does_what_it_says(
     assert "unreadable" in said["dead"]
     assert "Redis" in said["check"] or "appendonly" in said["check"]
     assert queue.count() == Counts(0, 1, 0, 0)
+
+
+@pytest.mark.slow
+def test_autoscalers_and_prometheus_read_what_the_page_says(
+    tmp_path: Path, redis_server: RedisServer, redis_client: redis.Redis
+) -> None:
+    section = PAGE[PAGE.index("## Autoscalers") : PAGE.index("## Flower")]
+    [example] = re.findall(r"```python\n(# shop\.py\n.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "shop.py").write_text(example.replace("127.0.0.1:6379/0", f"127.0.0.1:{redis_server.port}/0"))
+    [publish] = re.findall(r"^python -c .*$", PAGE, re.MULTILINE)
+    [listed] = re.findall(r"^\$ (celery .*)$", section, re.MULTILINE)
+    [sample] = re.findall(r"^\[\{.*\}\]$", section, re.MULTILINE)
+    [serve] = re.findall(r"^celery -A shop delayhub exporter .*$", section, re.MULTILINE)
+    [path] = re.findall(r'url: "http://[^/]+(/.*)"', section)
+    [location] = re.findall(r'valueLocation: "(.*)"', section)
+    run(publish, tmp_path)
+    run(publish.replace(", countdown=1800", ""), tmp_path)
+
+    [row] = json.loads(run(listed, tmp_path))
+    assert row.keys() == json.loads(sample)[0].keys()
+    assert (row["waiting"], row["due"]) == (1, 1)
+    port = free_port()
+    words = shlex.split(serve.replace("9540", str(port)))
+    with served(words, tmp_path, f"http://127.0.0.1:{port}") as page:
+        assert json.loads(page(path))[location] == 1
+        metrics = page("/metrics")
+    for name in re.findall(r"`(delayhub_queue_\w+)`", section):
+        assert f'{name}{{queue="celery"}}' in metrics
+
+
+@contextmanager
+def served(command: list[str], folder: Path, address: str) -> Iterator[Callable[[str], str]]:
+    """A command that serves pages until Ctrl-C; gets them."""
+
+    def page(path: str) -> str:
+        with urllib.request.urlopen(address + path, timeout=10) as answer:
+            text: str = answer.read().decode()
+            return text
+
+    def is_up() -> bool:
+        try:
+            return bool(page("/queues"))
+        except OSError:
+            return False
+
+    process = subprocess.Popen(command, cwd=folder, env=environment(), stdout=subprocess.PIPE)
+    try:
+        wait_until(is_up, otherwise="the exporter")
+        yield page
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()

@@ -250,6 +250,23 @@ def test_check_names_a_queue_with_due_tasks_that_no_worker_takes(run: Run, app: 
     assert said == ["1 tasks are due on reports, and no worker that answers takes it"]
 
 
+def test_backlog_shows_what_autoscalers_want(run: Run, app: Celery) -> None:
+    app.send_task("shop.close")
+    app.send_task("shop.close", countdown=1000)
+
+    (row,) = document(run("backlog", "--json"))
+
+    assert list(row) == ["queue", "waiting", "due", "leased", "dead", "late_seconds"]
+    assert (row["queue"], row["waiting"], row["due"]) == ("celery", 1, 1)
+
+
+def test_an_exporter_whose_port_is_taken_is_one_sentence(run: Run, redis_server: RedisServer) -> None:
+    result = run("exporter", "--port", str(redis_server.port))
+
+    assert result.exit_code == 1
+    assert f"cannot listen on 127.0.0.1:{redis_server.port}" in result.output
+
+
 def test_check_says_why_no_job_can_run(run: Run, app: Celery, current_celery: Celery, settings: Any) -> None:
     app.set_current()
     settings.DELAYHUB = {"REDIS_URL": str(app.conf.broker_url).replace("/0", "/3")}
