@@ -37,8 +37,13 @@ def delayhub() -> None:
     """Look at what waits in Redis, and act on it; no worker is needed."""
 
 
-def verb(**options: Any) -> Callable[[Verb], click.Command]:
-    """A decorator: the function becomes a command that gets the app's control; its result is printed."""
+def verb(*, is_failure: Callable[[Any], bool] = lambda _: False, **options: Any) -> Callable[[Verb], click.Command]:
+    """A decorator: the function becomes a command that gets the app's control; its result is printed.
+
+    Args:
+        is_failure: whether the command ends with exit code 1 although it has a result.
+        options: click's own.
+    """
 
     def decorate(function: Verb) -> click.Command:
         @wraps(function)
@@ -48,6 +53,8 @@ def verb(**options: Any) -> Callable[[Verb], click.Command]:
             except (DelayHubError, KombuError, redis.RedisError, OSError) as error:
                 raise click.ClickException(str(error)) from error
             show(found, as_json=as_json)
+            if is_failure(found):
+                raise click.exceptions.Exit(1)
 
         return delayhub.command(**options)(json_option(run))
 
@@ -142,15 +149,23 @@ def revoke(control: Control, task_ids: Sequence[str]) -> Row:
     return {"revoked": len(task_ids)}
 
 
-@verb()
+def has_faults(rows: Sequence[Row]) -> bool:
+    """Whether one of the findings is a fault."""
+    return any(row["level"] == "fault" for row in rows)
+
+
+@verb(is_failure=has_faults)
 def check(control: Control) -> Sequence[Row]:
-    """Whether the Redis server can be trusted, the timers of jobs can fire, and kombu's own transport left tasks."""
-    fitness, left = control.examine()
+    """Whether Redis can be trusted, jobs are delivered, kombu's own transport left tasks; exit code 1 at a fault."""
+    try:
+        fitness, left = control.examine()
+    except (KombuError, redis.RedisError, OSError) as error:
+        return [{"level": "fault", "about": f"no task runs and no job is delivered: Redis does not answer: {error}"}]
     rows = [{"level": "fault", "about": fault} for fault in fitness.faults]
     rows += [{"level": "warning", "about": warning} for warning in fitness.warnings]
-    job_faults, job_warnings = control.examine_jobs()
+    job_faults, delivery_faults = control.examine_jobs()
     rows += [{"level": "fault", "about": f"no job can run: {fault}"} for fault in job_faults]
-    rows += [{"level": "warning", "about": warning} for warning in job_warnings]
+    rows += [{"level": "fault", "about": fault} for fault in delivery_faults]
     if left is None:
         about = "its user may not read kombu's keys, so messages of kombu's own transport were not looked for: see ~*"
         rows.append({"level": "warning", "about": about})

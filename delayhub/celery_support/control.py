@@ -184,14 +184,16 @@ class Control(CeleryControl):
             return examine(channel.publisher), left
 
     def examine_jobs(self) -> tuple[list[str], list[str]]:
-        """What keeps the jobs of this app from running: at all, and at this moment. Empty where it keeps none."""
+        """What keeps the jobs of this app from running: at all, and at this moment. Empty where nothing does."""
+        # As a worker does: with Django's apps comes the store, and a command has not loaded them.
+        self.app.loader.import_default_modules()
         store = find_job_store()
         if store is None or current_app != self.app:  # jobs go by the current app
             return [], []
         try:
             with self._channel() as channel:
                 faults = store.faults(channel.publisher, prefix=channel.options.key_prefix)
-            return faults, [] if faults else store.warnings()
+            return faults, [] if faults else store.delivery_faults()
         except (redis.RedisError, OSError) as error:
             return [], [f"the server that holds the timers does not answer: {error}"]
 

@@ -145,8 +145,8 @@ class JobStore(Protocol):
             prefix: what the broker's keys begin with.
         """
 
-    def warnings(self) -> list[str]:
-        """What keeps them from running at this moment."""
+    def delivery_faults(self) -> list[str]:
+        """What keeps them from running at this moment, a sentence for each: no worker, a server that is away."""
 
 
 class _Registry:

@@ -37,6 +37,7 @@ LANE_PARTS = {
     "LOADER": ":@loader",
     "EPOCH": ":@epoch",
     "DATABASE": ":@database",
+    "CLAIMED": ":@claimed",
 }
 
 #: Priority steps of a queue: its ready sets are ``:ready:0`` (goes first) to ``:ready:9``.
@@ -131,6 +132,11 @@ class LaneKeys:
     def database(self) -> str:
         """STRING, in ms: since when loaders have found the database in reach without a break. It expires."""
         return self.base + LANE_PARTS["DATABASE"]
+
+    @cached_property
+    def claimed(self) -> str:
+        """STRING, in ms, timer lanes only: when a worker last asked for due timers, to the second."""
+        return self.base + LANE_PARTS["CLAIMED"]
 
     def queue(self, name: str) -> QueueKeys:
         """The keys of one queue in this lane."""

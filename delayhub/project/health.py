@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import cache
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import redis
-from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
+from django.utils.module_loading import import_string
 
 from delayhub.clock import SystemClock
 from delayhub.errors import OptionError
-from delayhub.redis_url import redis_url
 
 logger = logging.getLogger(__name__)
 
 #: How long what was found out is said again, without another question: anybody may ask.
 READY_SECONDS = 1.0
-_TIMEOUT_SECONDS = 1.0
+
+#: The app is named by dotted string only.
+_DELIVERY = "tasksapp.stats.delivery_health"
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
@@ -32,22 +32,23 @@ def healthz(request: HttpRequest) -> JsonResponse:
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the database answers, else 503.
 
-    Redis is reported but does not take the process out of service: jobs are created without it, and
-    the loader arms them when it is back. Both are asked once a second at most. What failed is in the log.
+    Redis and delivery are reported but do not take the process out of service: jobs are created without them, and
+    delivered when they are back. All are asked once a second at most. Addresses and error texts are in the log only.
     """
     found = readiness.found()
     return JsonResponse(found._asdict(), status=200 if found.database == "ok" else 503)
 
 
 class Found(NamedTuple):
-    """What answers: ``ok`` or ``away``."""
+    """What answers: ``ok`` or ``away``; and ``ok``, or a sentence that says why no job is delivered."""
 
     database: str
     redis: str
+    delivery: str
 
 
 class Readiness:
-    """Whether database and Redis answer, asked once a second at most."""
+    """Whether database and Redis answer and jobs are delivered, asked once a second at most."""
 
     def __init__(self) -> None:
         self._clock = SystemClock()
@@ -58,13 +59,22 @@ class Readiness:
         """What answers now, or did within the last second."""
         with self._lock:
             if self._last is None or self._clock.monotonic() > self._last[0]:
-                found = Found(_outcome("database", _ask_database), _outcome("Redis", _ask_redis))
+                database, server = _outcome("database", _ask_database), _outcome("Redis", _ask_redis)
+                # Not asked again where it may take long not to answer.
+                delivery = self._delivery() if database == "ok" else "no job is delivered: the database does not answer"
+                found = Found(database, server, delivery)
                 self._last = self._clock.monotonic() + READY_SECONDS, found
             return self._last[1]
 
     def forget(self) -> None:
-        """Makes the next question ask both."""
+        """Makes the next question ask all of them."""
         self._last = None
+
+    def _delivery(self) -> str:
+        health = _ask_delivery()
+        if health.sentence and (self._last is None or self._last[1].delivery != health.sentence):
+            logger.warning("%s", health, extra={"action": "readyz"})
+        return health.sentence or "ok"
 
 
 readiness = Readiness()
@@ -85,11 +95,8 @@ def _ask_database() -> None:
 
 
 def _ask_redis() -> None:
-    _redis(settings.BROKER_URL).ping()
+    import_string(f"{_DELIVERY}.ask_redis")()
 
 
-@cache
-def _redis(broker_url: str) -> redis.Redis:
-    return redis.Redis.from_url(
-        redis_url(broker_url), socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS, protocol=2
-    )
+def _ask_delivery() -> Any:
+    return import_string(f"{_DELIVERY}.delivery_health")()

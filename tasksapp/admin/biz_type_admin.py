@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from tasksapp.admin.biz_type_copy import COPY_OF, copied, values_of
 from tasksapp.admin.biz_type_deletion import why_kept
+from tasksapp.admin.delivery_banner import ShowsDelivery
 from tasksapp.admin.fragments import biz_type_state, jobs_link
 from tasksapp.admin.lookups import OnlyNamedLookups
 from tasksapp.admin.signing_secrets import SigningSecrets
@@ -103,7 +104,7 @@ _COLUMNS = {field.name for field in BizType._meta.fields}
 
 
 @admin.register(BizType)
-class BizTypeAdmin(OnlyNamedLookups, SigningSecrets):
+class BizTypeAdmin(ShowsDelivery, OnlyNamedLookups, SigningSecrets):
     """Biz types with their state, their target and the numbers of their jobs."""
 
     form = BizTypeForm

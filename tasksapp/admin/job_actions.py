@@ -15,11 +15,13 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils import timezone
 
+from tasksapp.admin.delivery_banner import reason_for
 from tasksapp.biz_types.holds import holds
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.bulk import BulkOutcome, apply_many
 from tasksapp.jobs.validation import DUE_AT, due_time
 from tasksapp.jobs.verbs import Verb
+from tasksapp.stats.delivery_health import delivery_health
 
 
 class Button(NamedTuple):
@@ -77,7 +79,9 @@ def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, done: str)
     for reason, count in _by_reason(outcome, held).items():
         free -= count
         messages.warning(request, f"{_jobs(count)} {done}, but held: {reason}.")
-    if free:
+    if free and verb in RUN_SOON and (reason := reason_for(request, delivery_health())):
+        messages.warning(request, f"{_jobs(free)} {done}, but {reason}.")
+    elif free:
         messages.success(request, f"{_jobs(free)} {done}.")
     if outcome.left:
         messages.warning(request, f"{_jobs(outcome.left)} left alone: {verb} is for what is {verb.source.label}.")

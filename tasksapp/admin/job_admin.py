@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 
 from tasksapp import jobs
 from tasksapp.admin.attempt_inline import AttemptInline
+from tasksapp.admin.delivery_banner import ShowsDelivery
 from tasksapp.admin.fragments import badge, indented_json, local_time
 from tasksapp.admin.job_actions import BUTTONS, Button, RescheduleForm, press_button, reschedule_jobs
 from tasksapp.admin.lookups import OnlyNamedLookups
@@ -40,7 +41,7 @@ class JobChangeList(ChangeList):
 
 
 @admin.register(Job)
-class JobAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class JobAdmin(ShowsDelivery, OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
     """Jobs with their status, times and attempts. Every field is read-only: verbs change jobs."""
 
     list_display = ["short_id", "biz_type", "biz_id", "state", "when", "attempts", "last_error"]

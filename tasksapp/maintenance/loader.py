@@ -19,6 +19,7 @@ from tasksapp.conf import options
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.maintenance.gate_writer import GateWriter
 from tasksapp.maintenance.leader import Leader
+from tasksapp.maintenance.loader_reporter import LoaderReporter
 from tasksapp.maintenance.lost_leases import LostLeases
 from tasksapp.maintenance.timer_loss import TimerLoss
 from tasksapp.maintenance.timer_writer import ensure_timers
@@ -72,6 +73,7 @@ class Loader:
         self._uptime = DatabaseUptime(clock=self.clock)
         self._timer_loss = TimerLoss(using=using, clock=self.clock)
         self._gate_writer = GateWriter(clock=self.clock)
+        self._reporter = LoaderReporter(using=using, clock=self.clock)
         self._lost_leases = LostLeases(using=using, clock=self.clock, uptime=self._uptime)
         self._held = False
         #: The end of the window as the last turn loaded it, and the biz types that were not shut then.
@@ -122,6 +124,7 @@ class Loader:
         armed = [biz_type for biz_type in biz_types if biz_type.id in self._open]
         reloaded = self._timer_loss.run_once(armed, until=self._loaded_until)
         self._gate_writer.run_once(biz_types, all_of_them=reloaded)
+        self._reporter.run_once(epoch=self._timer_loss.epoch)
         if reloaded:
             logger.info("loading all timers of the next %s", options().near_window, extra={"action": "reload"})
             entered, overdue = self._load(biz_types, after=None, until=until), 0
@@ -155,6 +158,7 @@ class Loader:
                 loaded += len(self._ensure(biz_type, page))
                 advance(len(page))
                 self._uptime.note_answer()
+                self._reporter.run_once(epoch=self._timer_loss.epoch)
                 self._leader.hold()
         return loaded
 

@@ -62,6 +62,11 @@ class TimerLoss:
         self._seen = _identity()
         return self._seen != self._confirmed or (until is not None and self._are_missing(armed, until=until))
 
+    @property
+    def epoch(self) -> str | None:
+        """The epoch of the first lane's timers, as the last turn found it."""
+        return self._seen.epochs[0] if self._seen is not None else None
+
     def confirm(self) -> None:
         """The Redis of the last turn has all timers now."""
         self._confirmed = self._seen

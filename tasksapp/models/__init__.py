@@ -7,6 +7,7 @@ from tasksapp.models.attempt import Attempt
 from tasksapp.models.biz_type import UNTIL_RESUMED, BizType
 from tasksapp.models.idempotency_key import IdempotencyKey
 from tasksapp.models.job import Job, NewJob
+from tasksapp.models.loader_report import LoaderReport
 from tasksapp.models.status import FINISHED, LIVE, Status
 from tasksapp.models.transition import Transition
 
@@ -19,6 +20,7 @@ __all__ = [
     "BizType",
     "IdempotencyKey",
     "Job",
+    "LoaderReport",
     "NewJob",
     "Status",
     "Transition",

@@ -21,7 +21,8 @@ from tasksapp.biz_types.first_use import make_at_first_use
 from tasksapp.conf import DEFAULT_LANE, options
 from tasksapp.errors import InvalidJob
 from tasksapp.models import BizType, Job
-from tasksapp.timers.fitness import is_served, server_faults
+from tasksapp.stats.delivery_health import delivery_health
+from tasksapp.timers.fitness import server_faults
 from tasksapp.workers.task_runner import task_runner
 
 logger = logging.getLogger(__name__)
@@ -96,11 +97,10 @@ class TableStore:
         """What keeps timers from firing on that broker, a sentence for each. Raises RedisError."""
         return server_faults(client, prefix=prefix) + _table_faults(using=router.db_for_write(Job))
 
-    def warnings(self) -> list[str]:
-        """A sentence where no worker takes the timers. Raises RedisError."""
-        if is_served():
-            return []
-        return [f"no worker takes the timers ({', '.join(options().lanes)}) at this moment: start one without -Q"]
+    def delivery_faults(self) -> list[str]:
+        """A sentence where no job is delivered at this moment."""
+        health = delivery_health()
+        return [] if health.is_ok else [str(health)]
 
 
 def _table_faults(*, using: str) -> list[str]:

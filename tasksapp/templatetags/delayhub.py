@@ -1,4 +1,4 @@
-"""``{% delayhub_dashboard %}``: the jobs of each biz type, for the admin's first page."""
+"""``{% delayhub_dashboard %}``: whether jobs are delivered, and those of each biz type, for the admin's first page."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ register = template.Library()
 
 @register.inclusion_tag("tasksapp/admin/dashboard.html", takes_context=True)
 def delayhub_dashboard(context: Context) -> dict[str, Any]:
-    """The dashboard's table, with links to the admin site that shows it."""
+    """The dashboard: a banner while no job is delivered, and the table, with links to the admin site that shows it."""
     from tasksapp.admin.dashboard import dashboard  # noqa: PLC0415  Django loads this module also where no admin is
+    from tasksapp.admin.delivery_banner import banner  # noqa: PLC0415
 
     request: Any = context["request"]
-    return dashboard(site=getattr(request, "current_app", None) or request.resolver_match.namespace)
+    site = getattr(request, "current_app", None) or request.resolver_match.namespace
+    return {**dashboard(site=site), "banner": banner(request)}

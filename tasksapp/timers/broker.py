@@ -53,6 +53,20 @@ def timer_prefix() -> str:
     return str((broker().transport_options or {}).get("global_keyprefix", ""))
 
 
+def timer_address() -> str:
+    """Where the timers are, for people: never with credentials. Raises what :func:`timer_pool` does."""
+    prefix = timer_prefix()
+    place = address_of(timer_pool(timeout_seconds=1)) or "behind sentinels"
+    return f"{place}, keys beginning with {prefix!r}" if prefix else place
+
+
+def address_of(pool: redis.ConnectionPool) -> str | None:
+    """Server and database, without credentials; None behind sentinels, which name no server."""
+    known = pool.connection_kwargs
+    place = known.get("path") or (f"{known['host']}:{known.get('port', 6379)}" if "host" in known else None)
+    return place and f"{place}/{known.get('db') or 0}"
+
+
 def broker() -> Connection:
     """Celery's broker, as kombu knows it; nothing is connected.
 

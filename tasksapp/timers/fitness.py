@@ -16,7 +16,7 @@ from delayhub.errors import OptionError
 from delayhub.transport.broker_pool import broker_pool
 from delayhub.transport.timer_queue import BATCH_ARGUMENT, TASK_ARGUMENT
 from tasksapp.conf import options
-from tasksapp.timers.broker import broker, celery_app, timer_pool, timer_prefix
+from tasksapp.timers.broker import address_of, broker, celery_app, timer_pool, timer_prefix
 from tasksapp.timers.lanes import client, patient_lanes
 
 #: The task that timers become, and the most timers in one call of it.
@@ -111,14 +111,7 @@ def _other_address() -> str | None:
     """A sentence where ``REDIS_URL`` names another address than the broker's; two names of one server may be fine."""
     if not options().redis_url:
         return None
-    own, brokers = _address(timer_pool(timeout_seconds=1)), _address(broker_pool(broker(), timeout_seconds=1))
+    own, brokers = address_of(timer_pool(timeout_seconds=1)), address_of(broker_pool(broker(), timeout_seconds=1))
     if own == brokers or None in (own, brokers):
         return None
     return f"DELAYHUB['REDIS_URL'] names {own} and Celery's broker {brokers}: timers in another server never fire"
-
-
-def _address(pool: redis.ConnectionPool) -> str | None:
-    """Server and database, without credentials; None behind sentinels, which name no server."""
-    known = pool.connection_kwargs
-    place = known.get("path") or (f"{known['host']}:{known.get('port', 6379)}" if "host" in known else None)
-    return place and f"{place}/{known.get('db') or 0}"

@@ -28,6 +28,8 @@ T = TypeVar("T")
 REST_SECONDS = 1.0
 #: How long the loader and tasks wait for Redis.
 PATIENT_SECONDS = 5.0
+#: How long pages and health checks wait for Redis.
+BRIEF_SECONDS = 1.0
 
 
 @dataclass
@@ -80,7 +82,7 @@ def brisk_lane(name: str) -> TimerLane:
 
 def patient_lane(name: str) -> TimerLane:
     """The same lane, by a client that waits for seconds: for the loader and for commands."""
-    return _patient_lane(name, options(), celery_app())
+    return _lane(name, options(), celery_app(), PATIENT_SECONDS)
 
 
 def patient_lanes() -> list[TimerLane]:
@@ -88,9 +90,14 @@ def patient_lanes() -> list[TimerLane]:
     return [patient_lane(name) for name in options().lanes]
 
 
+def watched_lane(name: str) -> TimerLane:
+    """The same lane, by a client that waits a second: for what people look at."""
+    return _lane(name, options(), celery_app(), BRIEF_SECONDS)
+
+
 def client() -> redis.Redis:
     """The patient client itself, for questions about the server."""
-    return _patient_client(options(), celery_app())
+    return _client(options(), celery_app(), PATIENT_SECONDS)
 
 
 def tried(call: Callable[[], T], *, action: str) -> T | None:
@@ -130,19 +137,19 @@ def _drop_stale(connection: Any) -> None:
 
 
 @cache
-def _patient_client(known: Options, app: object) -> redis.Redis:
+def _client(known: Options, app: object, timeout_seconds: float) -> redis.Redis:
     # The options and the Celery app decide which server it is.
-    return redis.Redis(connection_pool=timer_pool(timeout_seconds=PATIENT_SECONDS))
+    return redis.Redis(connection_pool=timer_pool(timeout_seconds=timeout_seconds))
 
 
 @cache
-def _patient_lane(name: str, known: Options, app: object) -> TimerLane:
-    return TimerLane(_patient_client(known, app), name, options=EngineOptions(key_prefix=timer_prefix()))
+def _lane(name: str, known: Options, app: object, timeout_seconds: float) -> TimerLane:
+    return TimerLane(_client(known, app, timeout_seconds), name, options=EngineOptions(key_prefix=timer_prefix()))
 
 
 @receiver(setting_changed, dispatch_uid="tasksapp.timers.lanes")
 def _follow_settings(*, setting: str, **_: Any) -> None:
     if setting.startswith("CELERY_BROKER"):
-        _patient_client.cache_clear()
-        _patient_lane.cache_clear()
+        _client.cache_clear()
+        _lane.cache_clear()
         _own.lanes.clear()

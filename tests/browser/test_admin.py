@@ -71,6 +71,7 @@ def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str,
 
     page.goto(f"{site}/admin/")
     expect(page.locator(".delayhub-dashboard")).to_contain_text("order.close")
+    expect(page.locator(".errornote")).to_contain_text("No job is delivered: Redis does not answer")
     shot("dashboard")
     page.goto(f"{site}/admin/tasksapp/biztype/")
     shot("biz-types")

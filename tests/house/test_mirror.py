@@ -37,6 +37,10 @@ TESTED_THROUGH = {
         "tests/unit/tasksapp/models/test_job.py",
         "it does no more than name its row",
     ),
+    "tasksapp/models/loader_report.py": (
+        "tests/integration/tasksapp/maintenance/test_loader_reporter.py",
+        "it does no more than name its row",
+    ),
     "tasksapp/templatetags/delayhub.py": (
         "tests/integration/tasksapp/admin/test_dashboard.py",
         "the tag hands the dashboard on, and the first page shows whether it does",

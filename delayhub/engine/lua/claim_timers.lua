@@ -4,10 +4,11 @@
 -- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm,
 --   acknowledged, then a list for each queue that gave something: its name, token, ids, {id, strikes, …}
 -- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(1) a queue of the agenda (64 at most)
--- Uses: now, ring, allow_writes_when_full, forget, lift, owned, acknowledge, timers, gate, alarm
+-- Uses: now, ring, allow_writes_when_full, note_claim, forget, lift, owned, acknowledge, timers, gate, alarm
 local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local claimed, acknowledged, at, more = {}, 0, 5, 0
 allow_writes_when_full(lane)
+note_claim(lane, limit)
 while at < #ARGV do
   local count = tonumber(ARGV[at + 1])
   acknowledged = acknowledged + acknowledge(lane .. ':' .. ARGV[at], at + 2, count)

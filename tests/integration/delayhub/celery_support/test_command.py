@@ -36,6 +36,14 @@ def document(result: Result) -> Any:
     return json.loads(result.output)
 
 
+def failed_check(run: Run) -> list[dict[str, str]]:
+    """The findings of ``check``, which ended with an exit code."""
+    result = run("check", "--json")
+    assert result.exit_code == 1, result.output
+    found: list[dict[str, str]] = json.loads(result.output)
+    return found
+
+
 def test_celery_finds_the_command() -> None:
     assert "delayhub.celery_support.command:delayhub" in {
         found.value for found in entry_points(group="celery.commands", name="delayhub")
@@ -95,7 +103,7 @@ def test_check_names_what_is_wrong(run: Run, redis_client: redis.Redis) -> None:
 
     redis_client.config_set("maxmemory-policy", "allkeys-lru")
     try:
-        rows = document(run("check", "--json"))
+        rows = failed_check(run)
     finally:
         redis_client.config_set("maxmemory-policy", "noeviction")
 
@@ -132,6 +140,16 @@ def test_a_broker_that_is_not_there_is_one_sentence(run: Run, app: Celery) -> No
     assert result.exit_code == 1
     assert "Connection refused" in result.output
     assert "Traceback" not in result.output
+
+
+def test_check_says_that_the_broker_does_not_answer(run: Run, app: Celery) -> None:
+    app.conf.broker_url = "delayhub://:hush@127.0.0.1:1/0"
+    app.conf.broker_transport_options = {"max_retries": 1, "interval_start": 0}
+
+    (row,) = failed_check(run)
+
+    assert row["about"].startswith("no task runs and no job is delivered: Redis does not answer: ")
+    assert "hush" not in row["about"]
 
 
 def test_import_redis_moves_lists_and_what_workers_held(
@@ -271,17 +289,19 @@ def test_check_says_why_no_job_can_run(run: Run, app: Celery, current_celery: Ce
     app.set_current()
     settings.DELAYHUB = {"REDIS_URL": str(app.conf.broker_url).replace("/0", "/3")}
 
-    rows = document(run("check", "--json"))
+    rows = failed_check(run)
 
     assert any("no job can run: the timers are in another Redis" in row["about"] for row in rows)
 
 
+@pytest.mark.django_db
 def test_check_says_that_no_worker_takes_the_timers(
     run: Run, app: Celery, current_celery: Celery, settings: Any
 ) -> None:
     app.set_current()
     settings.DELAYHUB = {}
 
-    rows = document(run("check", "--json"))
+    rows = failed_check(run)
 
-    assert any("no worker takes the timers" in row["about"] for row in rows)
+    assert rows[-1]["level"] == "fault"
+    assert rows[-1]["about"].startswith("no job is delivered: no worker takes the timers of delayhub.timers")

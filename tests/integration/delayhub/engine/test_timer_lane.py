@@ -193,3 +193,24 @@ def test_a_bare_timer_costs_at_most_160_bytes(lane: TimerLane, redis_client: red
 
     used = int(redis_client.info("memory")["used_memory"]) - before
     assert used / 20_000 <= 160
+
+
+def test_a_claim_leaves_its_time_once_a_second(lane: TimerLane, now_ms: Now) -> None:
+    before = now_ms()
+
+    lane.claim()
+    first = int(lane.client.get(lane.keys.claimed) or 0)
+    lane.claim()
+
+    assert before <= first <= now_ms()
+    assert int(lane.client.get(lane.keys.claimed) or 0) == first
+    for other in (first - 1_001, first + 60_000):  # the second: Redis' clock went back
+        lane.client.set(lane.keys.claimed, other)
+        lane.claim()
+        assert first <= int(lane.client.get(lane.keys.claimed) or 0) <= now_ms()
+
+
+def test_a_claim_that_only_acknowledges_leaves_no_time(lane: TimerLane) -> None:
+    lane.claim(0)
+
+    assert not lane.client.exists(lane.keys.claimed)

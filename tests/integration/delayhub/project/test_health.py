@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import pytest
+import redis
+from celery import Celery
 from django.db import OperationalError
 from django.test import Client
 
-from delayhub.local.redis_server import RedisServer
+from delayhub.engine import TimerLane
 from delayhub.project import health
+from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState
+from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
 
 pytestmark = pytest.mark.django_db
+
+OK = DeliveryState.OK
 
 
 def no_database() -> None:
@@ -23,16 +29,17 @@ def _nothing_was_asked() -> None:
     health.readiness.forget()
 
 
-def test_within_a_second_neither_is_asked_again(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_within_a_second_none_is_asked_again(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(health, "READY_SECONDS", 60)
     monkeypatch.setattr(health, "_ask_database", lambda: asked.append("database"))
     monkeypatch.setattr(health, "_ask_redis", lambda: asked.append("redis"))
+    monkeypatch.setattr(health, "_ask_delivery", lambda: asked.append("delivery") or DeliveryHealth(state=OK))
 
     for _ in range(3):
         client.get("/readyz")
 
-    assert asked == ["database", "redis"]
+    assert asked == ["database", "redis", "delivery"]
 
 
 def test_why_something_is_away_is_in_the_log_and_not_in_the_answer(
@@ -47,44 +54,67 @@ def test_why_something_is_away_is_in_the_log_and_not_in_the_answer(
 
 
 @pytest.fixture
-def _redis_is_there(settings: Any, redis_server: RedisServer) -> None:
-    settings.BROKER_URL = redis_server.url.replace("redis://", "delayhub://")
+def lane(current_celery: Celery, broker: str, redis_client: redis.Redis) -> TimerLane:
+    """The timer lane on the broker of this process' Celery app; a worker takes its timers."""
+    current_celery.conf.broker_url = broker
+    taken = TimerLane(redis_client, "delayhub.timers")
+    taken.hold("a loader", lease_ms=60_000)
+    taken.claim()
+    return taken
 
 
-@pytest.mark.usefixtures("_redis_is_there")
-def test_a_process_with_everything_it_needs_is_ready(client: Client) -> None:
+def test_a_process_with_everything_it_needs_is_ready(client: Client, lane: TimerLane) -> None:
     answer = client.get("/readyz")
 
-    assert (answer.status_code, answer.json()) == (200, {"database": "ok", "redis": "ok"})
+    assert (answer.status_code, answer.json()) == (200, {"database": "ok", "redis": "ok", "delivery": "ok"})
 
 
-@pytest.mark.parametrize(
-    ("broker_url", "said"),
-    [
-        ("delayhub://127.0.0.1:{port}/0", "ok"),
-        ("delayhub://127.0.0.1:1/0", "away"),
-        # sentinels cannot be asked for what only a server answers
-        ("delayhub-sentinel://127.0.0.1:{port}", "away"),
-    ],
-)
 def test_redis_is_reported_and_does_not_take_the_process_out_of_service(
-    client: Client, settings: Any, redis_server: RedisServer, broker_url: str, said: str
+    client: Client, current_celery: Celery, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings.BROKER_URL = broker_url.format(port=redis_server.port)
+    current_celery.conf.broker_url = "delayhub://:hush@127.0.0.1:1/0"
 
     answer = client.get("/readyz")
 
     assert answer.status_code == 200
-    assert answer.json() == {"database": "ok", "redis": said}
+    assert (answer.json()["database"], answer.json()["redis"]) == ("ok", "away")
+    assert answer.json()["delivery"].startswith("no job is delivered: Redis does not answer")
+    assert "127.0.0.1:1/0" in caplog.text
+    assert "hush" not in caplog.text
 
 
-@pytest.mark.usefixtures("_redis_is_there")
+@pytest.mark.slow
+def test_redis_is_asked_where_sentinels_say_it_is(client: Client, current_celery: Celery, tmp_path: Path) -> None:
+    with Sentinels(tmp_path) as sentinels:
+        current_celery.conf.broker_url = sentinels.url
+        current_celery.conf.broker_transport_options = {"master_name": NAME}
+
+        assert client.get("/readyz").json()["redis"] == "ok"
+
+
+def test_that_no_job_is_delivered_is_said_and_logged_once(
+    client: Client, lane: TimerLane, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(health, "READY_SECONDS", -1)
+    lane.client.delete(lane.keys.claimed, lane.keys.loader)
+
+    answers = [client.get("/readyz") for _ in range(3)]
+
+    for answer in answers:
+        assert answer.status_code == 200
+        assert "no worker takes the timers of delayhub.timers" in answer.json()["delivery"]
+    assert caplog.text.count("no job is delivered: no worker takes") == 1
+
+
+@pytest.mark.usefixtures("lane")
 def test_without_its_database_a_process_is_out_of_service(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_ask_database", no_database)
 
     answer = client.get("/readyz")
 
-    assert (answer.status_code, answer.json()) == (503, {"database": "away", "redis": "ok"})
+    assert answer.status_code == 503
+    said = "no job is delivered: the database does not answer"
+    assert answer.json() == {"database": "away", "redis": "ok", "delivery": said}
 
 
 def test_a_process_is_alive_whatever_else_is_away(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,208 @@
+"""Delivery health: whether jobs are delivered at this moment, and if not, why and what to do.
+
+Workers leave the time of their last claim in Redis, for each lane. The loader leaves in the database which Redis it
+works with. A process that asks compares the two with the Redis that its own settings name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+import redis
+from django.db import DatabaseError, router
+from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from delayhub.clock import moment
+from tasksapp.conf import options
+from tasksapp.models import Job, LoaderReport
+from tasksapp.timers.broker import timer_address
+from tasksapp.timers.fitness import settings_faults
+from tasksapp.timers.lanes import watched_lane
+
+#: Workers with a free slot ask for timers once a second, and loaders report every two: longer silence means something.
+SILENCE = timedelta(seconds=5)
+#: A turn of a loader may load a million timers, but it reports meanwhile; longer than this, its turns fail.
+FAILING = timedelta(seconds=60)
+
+
+class DeliveryState(StrEnum):
+    """Whether jobs are delivered, or the first reason why they are not."""
+
+    OK = "ok"
+    DATABASE_AWAY = "database away"
+    SETTINGS = "settings"
+    REDIS_AWAY = "redis away"
+    OTHER_REDIS = "other redis"
+    NO_WORKER = "no worker"
+    WORKERS_FULL = "workers full"
+    NO_LOADER = "no loader"
+    LOADER_FAILS = "loader fails"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeliveryHealth:
+    """Whether jobs are delivered at this moment.
+
+    Args:
+        state: the state.
+        sentence: what is wrong and what to do, for anybody: no address and no error text; '' while all is well.
+        detail: addresses and error texts, for operators; never a password.
+    """
+
+    state: DeliveryState
+    sentence: str = ""
+    detail: str = ""
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether jobs are delivered."""
+        return self.state is DeliveryState.OK
+
+    def __str__(self) -> str:
+        return f"{self.sentence} ({self.detail})" if self.detail else self.sentence or "ok"
+
+
+def delivery_health() -> DeliveryHealth:
+    """Whether jobs are delivered at this moment, and why not. Never raises for a server that is away.
+
+    It asks the database and Redis once, and waits a second for Redis at most.
+    """
+    try:
+        reports = _read_reports()
+    except DatabaseError as error:
+        return DeliveryHealth(
+            state=DeliveryState.DATABASE_AWAY,
+            sentence="no job is delivered: the database does not answer",
+            detail=type(error).__name__,
+        )
+    if settings_faults():
+        return DeliveryHealth(
+            state=DeliveryState.SETTINGS,
+            sentence="no job is delivered: the settings name no Redis for them, and `manage.py check` says why",
+        )
+    try:
+        found = _look()
+    except (redis.RedisError, OSError) as error:
+        return DeliveryHealth(
+            state=DeliveryState.REDIS_AWAY,
+            sentence="no job is delivered: Redis does not answer; start it, or correct the broker's address",
+            detail=f"{timer_address()}: {type(error).__name__}",
+        )
+    return _judged(found, reports)
+
+
+def ask_redis() -> None:
+    """Asks the timers' Redis for a sign of life. Raises RedisError, OSError or OptionError where there is none."""
+    watched_lane(options().lanes[0]).client.ping()
+
+
+class _Timers(NamedTuple):
+    """What the timers' Redis says.
+
+    Args:
+        now: its time.
+        claimed: by lane, when a worker last asked for timers; None where none ever did.
+        epoch: that of the timers.
+        has_loader: whether a loader holds the seat.
+    """
+
+    now: datetime
+    claimed: dict[str, datetime | None]
+    epoch: str | None
+    has_loader: bool
+
+
+class _Report(NamedTuple):
+    """A report of a loader, and how old it is."""
+
+    epoch: str
+    redis: str
+    worker: str
+    age: timedelta
+
+
+def _read_reports() -> list[_Report]:
+    reports = LoaderReport.objects.using(router.db_for_write(Job))
+    # The database's clock, which wrote them: that of this machine may differ.
+    aged = reports.annotate(age=ExpressionWrapper(Now() - F("seen_at"), output_field=DurationField()))
+    return [_Report(*row) for row in aged.order_by("-seen_at").values_list("epoch", "redis", "worker", "age")]
+
+
+def _look() -> _Timers:
+    lanes = [watched_lane(name) for name in options().lanes]
+    with lanes[0].client.pipeline(transaction=False) as pipeline:
+        pipeline.time()
+        pipeline.get(lanes[0].keys.epoch)
+        pipeline.exists(lanes[0].keys.loader)
+        for lane in lanes:
+            pipeline.get(lane.keys.claimed)
+        (seconds, micros), epoch, has_loader, *claimed = pipeline.execute()
+    return _Timers(
+        now=moment(seconds * 1000 + micros // 1000),
+        claimed={
+            lane.name: None if at_ms is None else moment(int(at_ms)) for lane, at_ms in zip(lanes, claimed, strict=True)
+        },
+        epoch=None if epoch is None else epoch.decode(),
+        has_loader=bool(has_loader),
+    )
+
+
+def _judged(found: _Timers, reports: Sequence[_Report]) -> DeliveryHealth:
+    silent = {lane: at for lane, at in found.claimed.items() if at is None or found.now - at > SILENCE}
+    if silent and not (found.has_loader and not any(found.claimed.values())):
+        return _nobody_claims(found, silent, reports)
+    return _loader_health(found, [report for report in reports if report.epoch == found.epoch])
+
+
+def _nobody_claims(found: _Timers, silent: dict[str, datetime | None], reports: Sequence[_Report]) -> DeliveryHealth:
+    lanes, since = ", ".join(silent), _since(list(silent.values()))
+    at_work = [report for report in reports if report.age <= SILENCE]
+    if any(report.epoch == found.epoch for report in at_work):
+        return DeliveryHealth(
+            state=DeliveryState.WORKERS_FULL,
+            sentence=f"no job is delivered: workers run, but none has taken the timers of {lanes}{since}. Their slots"
+            " are full of long tasks (start more workers, or give such tasks a queue and workers of their own), or"
+            f" their -Q leaves {lanes} out",
+        )
+    if at_work and len(silent) == len(found.claimed):
+        elsewhere = "; ".join(f"worker {report.worker}: {report.redis}" for report in at_work)
+        return DeliveryHealth(
+            state=DeliveryState.OTHER_REDIS,
+            sentence="jobs are delivered seconds late, when the loader finds them overdue: the workers keep the timers"
+            " in another Redis than this process; give both the same broker URL",
+            detail=f"this process: {timer_address()}; {elsewhere}",
+        )
+    return DeliveryHealth(
+        state=DeliveryState.NO_WORKER,
+        sentence=f"no job is delivered: no worker takes the timers of {lanes}{since}; start one with"
+        f" `celery -A … worker`, without -Q or with {lanes} in its -Q",
+    )
+
+
+def _loader_health(found: _Timers, reports: Sequence[_Report]) -> DeliveryHealth:
+    if not found.has_loader:
+        return DeliveryHealth(
+            state=DeliveryState.NO_LOADER,
+            sentence="jobs may wait without a timer: workers run, but none has the loader; restart them",
+        )
+    if reports and reports[0].age > FAILING:
+        since = timezone.localtime(timezone.now() - reports[0].age)
+        return DeliveryHealth(
+            state=DeliveryState.LOADER_FAILS,
+            sentence="jobs may wait without a timer: the loader's turns have failed since"
+            f" {since:%Y-%m-%d %H:%M:%S %Z}; the log of its worker says why",
+            detail=f"worker {reports[0].worker}",
+        )
+    return DeliveryHealth(state=DeliveryState.OK)
+
+
+def _since(claimed: Sequence[datetime | None]) -> str:
+    """Since when none was claimed; the earliest where lanes differ, and nothing where no worker ever came."""
+    known = [at for at in claimed if at is not None]
+    return f" since {timezone.localtime(min(known)):%Y-%m-%d %H:%M:%S %Z}" if known else ""

@@ -1,0 +1,163 @@
+"""Whenever no job is delivered, the health page, the admin and ``delayhub check`` say so and why."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import requests
+
+from delayhub.demo.scenario import plan
+from delayhub.demo.site import ADMIN_NAME, Site
+from delayhub.local.redis_server import RedisServer
+from delayhub.local.service import Service
+from tests.acceptance.celery_worker import READY
+from tests.acceptance.site import create_on, now, site_in, wait_until_all_ended
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+TOLD_WITHIN_SECONDS = 10
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One site for all of them: each leaves it up and running."""
+    with site_in(tmp_path_factory.mktemp("site")) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def admin(site: Site) -> Iterator[requests.Session]:
+    """A person who is logged in."""
+    with requests.Session() as session:
+        session.get(f"{site.url}/admin/login/")
+        who = {"username": ADMIN_NAME, "password": site.admin_password}
+        form = {**who, "next": "/admin/", "csrfmiddlewaretoken": session.cookies["csrftoken"]}
+        session.post(f"{site.url}/admin/login/", form, headers={"Referer": site.url}).raise_for_status()
+        yield session
+
+
+class Places:
+    """Where people look: each gives back what it says."""
+
+    def __init__(self, site: Site, admin: requests.Session) -> None:
+        self.site = site
+        self.admin = admin
+
+    def readyz(self) -> str:
+        answer = requests.get(f"{self.site.url}/readyz", timeout=10)
+        assert answer.status_code == 200  # jobs can be created all the same
+        return str(answer.json()["delivery"])
+
+    def dashboard(self) -> str:
+        return self._page("/admin/")
+
+    def jobs(self) -> str:
+        return self._page("/admin/tasksapp/job/")
+
+    def check(self) -> str:
+        command = [sys.executable, "-m", "celery", "-A", "delayhub.project", "delayhub", "check"]
+        done = subprocess.run(
+            command, env=self.site.environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        said = done.stdout + done.stderr
+        assert (done.returncode == 1) == ("fault" in said or "Error" in said), (done.returncode, said)
+        return said
+
+    def wait_until_told(self, sentence: str) -> None:
+        """Waits until the health page says it, no longer than it may take, and then finds it everywhere else."""
+        wait_until(lambda: sentence in self.readyz(), within_seconds=TOLD_WITHIN_SECONDS, otherwise=self.readyz)
+        for place in (self.dashboard, self.jobs, self.check):
+            assert sentence in place(), place.__name__
+
+    def wait_until_well(self) -> None:
+        wait_until(lambda: self.readyz() == "ok", within_seconds=30, otherwise=self.readyz)
+        for place in (self.dashboard, self.jobs, self.check):
+            assert "o job is delivered" not in place(), place.__name__
+
+    def _page(self, address: str) -> str:
+        answer = self.admin.get(self.site.url + address, timeout=10)
+        return html.unescape(answer.text)
+
+
+@pytest.fixture
+def places(site: Site, admin: requests.Session) -> Iterator[Places]:
+    """The places, of a site that delivers before and after each test."""
+    found = Places(site, admin)
+    found.wait_until_well()
+    yield found
+    found.wait_until_well()
+
+
+def test_without_a_worker_all_places_say_so_within_ten_seconds(site: Site, places: Places) -> None:
+    site.worker.kill()
+
+    places.wait_until_told("no worker takes the timers of delayhub.timers since 20")
+
+    site.worker.launch()
+
+
+def test_run_now_says_in_its_own_message_that_no_worker_takes_the_job(site: Site, places: Places) -> None:
+    created = create_on(site, plan(jobs=1, seconds=600, now=now(), run="nobody"))
+    site.worker.stop()
+    places.wait_until_told("no worker takes the timers")
+
+    (job_id,) = created
+    form = {"csrfmiddlewaretoken": places.admin.cookies["csrftoken"]}
+    address = f"{site.url}/admin/tasksapp/job/{job_id}/run_now/"
+    page = places.admin.post(address, form, headers={"Referer": site.url}, timeout=10).text
+
+    site.worker.launch()
+    assert re.search(r'class="warning">1 job due now, but no job is delivered: no worker takes', page), page
+    assert 'class="success"' not in page
+
+
+def test_without_redis_all_places_say_so_within_ten_seconds(site: Site, places: Places) -> None:
+    site.redis.kill()
+    try:
+        wait_until(lambda: "Redis does not answer" in places.readyz(), within_seconds=TOLD_WITHIN_SECONDS)
+        assert "o job is delivered: Redis does not answer" in places.dashboard()
+        assert "o job is delivered: Redis does not answer" in places.jobs()
+        assert "no task runs and no job is delivered: Redis does not answer" in places.check()
+    finally:
+        site.redis.start()
+
+
+def test_a_worker_on_another_redis_is_noticed_and_both_are_named(site: Site, places: Places) -> None:
+    site.worker.stop()
+
+    with RedisServer() as other, worker_on(site, other):
+        places.wait_until_told("the workers keep the timers in another Redis than this process")
+
+        (named,) = re.findall(r"this process: (\S+); worker \S+: ([^\s)]+)", places.check())
+        assert named == (f"127.0.0.1:{site.redis.port}/0", f"127.0.0.1:{other.port}/0")
+        assert str(other.port) not in places.readyz()
+        # As the sentence says: late, and not never.
+        created = create_on(site, plan(jobs=3, seconds=1, now=now(), run="elsewhere"))
+        wait_until_all_ended(site, created, within_seconds=60)
+
+    site.worker.launch()
+
+
+@contextmanager
+def worker_on(site: Site, other: RedisServer) -> Iterator[Service]:
+    """The site's worker once more, with another Redis for its broker."""
+    log = site.folder.logs / "elsewhere.log"
+    service = Service(
+        "worker elsewhere",
+        command=[sys.executable, "-m", "celery", "-A", "delayhub.project", "worker", "-P", "threads", "-l", "INFO"],
+        environment={**site.environment, "DELAYHUB_BROKER_URL": other.url.replace("redis://", "delayhub://")},
+        log=log,
+        is_ready=lambda: READY in log.read_text(),
+    )
+    service.launch()
+    try:
+        service.wait_until_ready()
+        yield service
+    finally:
+        service.stop()
