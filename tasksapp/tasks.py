@@ -13,8 +13,9 @@ from django.db import InterfaceError, OperationalError, connections
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, DelayedTask, run_job
 from delayhub.errors import UnknownTask
 from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.models import BizType
 from tasksapp.sql.claim_answer import ClaimedJob
-from tasksapp.workers import signals  # noqa: F401  connects maintenance and delivery to the worker's start and end
+from tasksapp.workers import signals, unknown_task  # noqa: F401  connect what a worker does beside its tasks
 from tasksapp.workers.delivery_runtime import delivery_runtime
 
 logger = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
         run_task.name if plain else (task.name if task is not None else biz_type.task_name),
         args=[biz_type.task_name] if plain else (),
         task_id=f"{job.id}:{job.attempts + 1}",
-        queue=biz_type.task_queue or getattr(task, "queue", None),
+        queue=_queue(biz_type, task),
         headers={JOB_HEADER: str(job.id), NOW_HEADER: now_ms},
         # Workers take JSON, since timers are messages in JSON too; the project's task_serializer may be another.
         serializer="json",
@@ -97,7 +98,20 @@ def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
     )
 
 
+def _queue(biz_type: BizType, task: Task[..., Any] | None) -> str | None:
+    """The queue for the job's message; None for Celery's own choice.
+
+    A delayed task's own comes first, so that a release that moves the task to another queue moves its jobs too. The biz
+    type's is for tasks that name none, for plain tasks, and for workers that do not know the task.
+    """
+    own: str | None = getattr(task, "queue", None)
+    if isinstance(task, DelayedTask):
+        return own or biz_type.task_queue or None
+    return biz_type.task_queue or own
+
+
 def _renamed(app: Celery, code: str) -> DelayedTask[..., Any] | None:
     """The delayed task that has this biz type now, where the one that the biz type names is not known here."""
-    found = [task for task in app.tasks.values() if isinstance(task, DelayedTask) and task.biz_type == code]
+    tasks = [task for task in app.tasks.values() if isinstance(task, DelayedTask)]
+    found = [task for task in tasks if task.biz_type == code and not task.is_alias]
     return found[0] if len(found) == 1 else None

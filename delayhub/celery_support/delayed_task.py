@@ -53,11 +53,21 @@ class DelayedTask(_Task[P, R]):
     job_max_attempts: int | None = None
     #: The wait of ``self.retry()`` in a job; None for the biz type's backoff.
     job_retry_delay: float | None = None
+    #: Names that it had in earlier releases.
+    aliases: tuple[str, ...] = ()
+    #: Whether it is the task of another name, kept for messages and biz types that have an earlier one.
+    is_alias = False
+    job_queue: str | None = None
 
     @property
     def job(self) -> JobCall | None:
         """The job that the task runs at this moment: its id, the attempt, how many there are. None in a plain call."""
         return cast("JobCall | None", self.request.get(_JOB))
+
+    @property
+    def queue(self) -> str | None:
+        """The queue that the decorator or the base names; for Celery, which warns where a task's own class has one."""
+        return self.job_queue or getattr(super(), "queue", None)
 
     def schedule(
         self,
@@ -168,7 +178,12 @@ def run_job(request: Context, function: Callable[..., Any]) -> Any:
 
 
 def delayed_task(
-    *, biz_type: str, max_attempts: int | None = None, **options: Any
+    *,
+    biz_type: str,
+    max_attempts: int | None = None,
+    queue: str | None = None,
+    aliases: Sequence[str] = (),
+    **options: Any,
 ) -> Callable[[Callable[P, R]], DelayedTask[P, R]]:
     """A decorator: the function becomes a Celery task that can be scheduled as a job.
 
@@ -176,13 +191,18 @@ def delayed_task(
         biz_type: the code of the biz type its jobs belong to; made with the first job where there is none yet.
         max_attempts: attempts of a job; None for one more than ``max_retries``, and without that for as many as the biz
             type says.
-        options: Celery's own, as for ``shared_task``: name, queue, bind, base, time_limit, … In a job, ``max_retries``
-            limits all attempts, since each failure is one; ``default_retry_delay`` is the wait of ``self.retry()``.
+        queue: its Celery queue, before the one that the biz type names; None for the biz type's, or Celery's choice.
+        aliases: names that the task had in earlier releases. A worker runs it by each of them, so that jobs, messages
+            and biz types with an old name go on.
+        options: Celery's own, as for ``shared_task``: name, bind, base, time_limit, … In a job, ``max_retries`` limits
+            all attempts, since each failure is one; ``default_retry_delay`` is the wait of ``self.retry()``.
 
     Raises:
         TypeError: the function is asynchronous (``async def``, or a generator), so calling it would run nothing; or
-            ``base`` is no class of tasks.
+            ``base`` is no class of tasks, or ``aliases`` no list of names.
     """
+    if isinstance(aliases, str) or not all(isinstance(alias, str) and alias for alias in aliases):
+        raise TypeError(f'aliases must be a list of task names, such as ["shop.tasks.remind"], got {aliases!r}')
     base = _with_jobs(options.pop("base", DelayedTask))
     if max_attempts is None and _is_given("max_retries", options, base):
         retries = options.get("max_retries", base.max_retries)
@@ -202,8 +222,11 @@ def delayed_task(
         # A job's message stays with its worker until the outcome is written.
         kept = {"acks_late": True, "reject_on_worker_lost": True, **options}
         kept |= {"biz_type": biz_type, "job_max_attempts": max_attempts, "job_retry_delay": retry_delay}
-        make = cast("Any", shared_task)(base=base, **kept)
-        return cast("DelayedTask[P, R]", make(function))
+        kept |= {"base": base, "job_queue": queue, "aliases": tuple(aliases)}
+        make = cast("Any", shared_task)
+        for alias in aliases:
+            make(**{**kept, "name": alias, "is_alias": True})(function)
+        return cast("DelayedTask[P, R]", make(**kept)(function))
 
     return decorate
 

@@ -18,6 +18,7 @@ class JobTask(Protocol):
     name: str
     biz_type: str
     job_max_attempts: int | None
+    aliases: tuple[str, ...]
 
 
 class ScheduleOptions(TypedDict, total=False):

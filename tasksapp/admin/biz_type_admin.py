@@ -49,6 +49,9 @@ class BizTypeForm(StaleForm):
     class Meta:
         model = BizType
         fields = "__all__"
+        help_texts = {
+            "task_queue": "Its queue; empty for the task's own. A queue= of @delayed_task comes before this one."
+        }
         widgets = {
             "description": forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}),
             "url": forms.TextInput(attrs={"class": "vLargeTextField"}),

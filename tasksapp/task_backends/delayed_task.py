@@ -127,7 +127,8 @@ def _biz_type(task: JobTask, *, using: str) -> BizType:
             "description": "Made with the first job of its task.",
         }
         biz_type = make_at_first_use(task.biz_type, defaults=defaults, using=using)
-    if biz_type.target == BizType.Target.CELERY and biz_type.task_name == task.name:
+    # One with an old name keeps it: workers of the earlier release know the task by no other.
+    if biz_type.target == BizType.Target.CELERY and biz_type.task_name in {task.name, *task.aliases}:
         return biz_type
     if biz_type.target == BizType.Target.CELERY and biz_type.task_name not in current_app.tasks:
         # Renamed: the worker finds the task by its biz type. Another task of that name would be a mistake.

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from celery import Task
+from celery import Celery, Task
 from celery.exceptions import Ignore, Reject, Retry
 
 from delayhub.celery_support import job_store as module
@@ -195,6 +195,7 @@ class Audited(Task):
 
     abstract = True
     max_retries = 7
+    queue = "audited"
     calls: list[str] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -216,6 +217,7 @@ def test_a_projects_own_class_of_tasks_can_be_the_base(store: ListStore) -> None
     assert Audited.calls == ["tests.greet"]
     assert greet.acks_late
     assert greet.job_max_attempts == 8
+    assert greet.queue == "audited"
 
 
 def test_a_base_that_is_no_class_of_tasks_is_refused() -> None:
@@ -277,3 +279,22 @@ def test_a_retry_with_other_arguments_is_refused(store: ListStore) -> None:
 
     with pytest.raises(TypeError, match="cannot change its arguments"):
         message(changed, headers={JOB_HEADER: str(job.id)})
+
+
+def test_a_task_is_registered_by_each_name_that_it_had(current_celery: Celery) -> None:
+    @delayed_task(biz_type="order.ship", name="tests.ship", aliases=["tests.send"], queue="shipping", bind=True)
+    def ship(self: Any, order_id: int) -> str:
+        return f"{self.name} {order_id}"
+
+    earlier: Any = current_celery.tasks["tests.send"]
+
+    assert (ship.aliases, ship.is_alias) == (("tests.send",), False)
+    assert (earlier.biz_type, earlier.queue, earlier.is_alias) == ("order.ship", "shipping", True)
+    assert earlier(7) == "tests.send 7"
+    assert ship(7) == "tests.ship 7"
+
+
+@pytest.mark.parametrize("aliases", ["tests.send", [""], [7]])
+def test_aliases_that_are_no_list_of_names_are_refused(aliases: Any) -> None:
+    with pytest.raises(TypeError, match=r'aliases must be a list of task names, such as \["shop'):
+        delayed_task(biz_type="order.ship", aliases=aliases)
