@@ -31,6 +31,8 @@ class ScheduleOptions(TypedDict, total=False):
         priority: 0 (first) to 9; None for the biz type's own.
         idempotency_key: the same call with the same key makes one job.
         debounce_key: while a job with this key waits, the call replaces it instead of making another.
+        debounce_max_wait: how long after the first call with the key later ones may put the job off; None for the
+            store's own limit.
     """
 
     biz_id: str
@@ -39,6 +41,7 @@ class ScheduleOptions(TypedDict, total=False):
     priority: int | None
     idempotency_key: str | None
     debounce_key: str | None
+    debounce_max_wait: timedelta | None
 
 
 class ScheduledJob(Protocol):

@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from tasksapp.conf import options
 from tasksapp.errors import KeyTaken
-from tasksapp.jobs.requests import Accepted, JobRequest, Rejected, checked
+from tasksapp.jobs.requests import DAY, Accepted, JobRequest, Rejected, checked
 from tasksapp.models import Job, NewJob
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.driver import health_check
 from tasksapp.sql.insert_jobs import insert_jobs
-from tasksapp.sql.replace_jobs import replace_jobs
+from tasksapp.sql.replace_jobs import Debounced, replace_jobs
 from tasksapp.timers.arming import arm, move
 from tasksapp.timers.timer import Groups, Timer, grouped
 
@@ -198,16 +198,21 @@ class _Writing:
     def _replace(self, requests: Sequence[Accepted]) -> list[Timer]:
         """Writes those with a debounce key; of several with the same key the last one counts."""
         latest = {(d.row.biz_type_id, d.row.debounce_key): d for d in requests if d.row.debounce_key}
-        became = replace_jobs([request.row for request in latest.values()], now=self.batch.now, using=self.batch.using)
+        writing = [Debounced(request.row, request.max_wait or DAY) for request in latest.values()]
+        became = replace_jobs(writing, now=self.batch.now, using=self.batch.using)
         for request in requests:
             if not request.row.debounce_key:
                 continue
-            job_id = became[latest[request.row.biz_type_id, request.row.debounce_key].row.id]
+            job_id = became[latest[request.row.biz_type_id, request.row.debounce_key].row.id].job_id
             self.became[request.row.id] = job_id
             if request.key is not None and job_id != request.row.id:
                 repoint_key(request.row.biz_type_id, request.key, job_id, using=self.batch.using)
-        self.replaced = {row_id for row_id, job_id in became.items() if job_id != row_id}
-        return [_timer(request, became[request.row.id]) for request in latest.values()]
+        self.replaced = {row_id for row_id, (job_id, _) in became.items() if job_id != row_id}
+        return [
+            _timer(request, job_id)._replace(next_run_at=next_run_at)
+            for request in latest.values()
+            for job_id, next_run_at in [became[request.row.id]]
+        ]
 
     def _claim_keys(self) -> None:
         """Finds the requests whose idempotency key was used before."""

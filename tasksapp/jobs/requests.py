@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
+from math import ceil
 from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
@@ -21,6 +22,7 @@ from tasksapp.jobs.validation import (
     Code,
     Key,
     Line,
+    Seconds,
     TraceContext,
     Whole,
     due_time,
@@ -60,6 +62,13 @@ class JobRequest:
             help="A later request with the same key replaces this one until its first attempt begins.",
         ),
     ] = None
+    debounce_max_wait: Annotated[
+        timedelta | float | None,
+        Seconds(
+            help="Seconds from the first request with the debounce key on; replacing never moves the job beyond."
+            " Null: ten times the delay, in whole days, at least one."
+        ),
+    ] = None
     traceparent: Annotated[str, TraceContext(help="W3C trace context, handed on to the receiver.")] = ""
 
 
@@ -74,11 +83,15 @@ _checks = tuple(RULES[name].__call__ for name in _COLUMNS)
 #: calling every rule would take half as long again.
 _UNSET = _given(JobRequest(""))
 _STORED = tuple(check(unset) for check, unset in zip(_checks, _UNSET, strict=True))
-_due_at, _delay, _priority, _key = (RULES[name].__call__ for name in ("due_at", "delay", "priority", "idempotency_key"))
+_due_at, _delay, _priority, _key, _max_wait = (
+    RULES[name].__call__ for name in ("due_at", "delay", "priority", "idempotency_key", "debounce_max_wait")
+)
 
 #: Columns that are part of every request's hash, as the due time, the delay and the priority are. All others count only
 #: where they are given, so that a field that is added later leaves the hashes of earlier requests as they were.
 _ALWAYS_HASHED = {"biz_id", "body", "max_attempts"}
+#: Without a ``debounce_max_wait`` requests may put a job off for so many times their delay, in whole days.
+DEFAULT_WAITS, DAY = 10, timedelta(days=1)
 #: It differs when the same request is sent again.
 _NEVER_HASHED = {"traceparent"}
 
@@ -91,16 +104,22 @@ class Rejected:
 
 
 class Accepted(NamedTuple):
-    """A request that passed the rules, and the row it asks for."""
+    """A request that passed the rules, and the row it asks for.
+
+    ``max_wait``: how long after the creation of the job that it replaces the row may put that off; None without a
+    debounce key.
+    """
 
     row: NewJob
     biz_type: BizType
     key: str | None
     request: JobRequest
+    max_wait: timedelta | None
 
     def request_hash(self) -> str:
         """SHA-256 of what the caller asked for: a delay counts as a delay, whenever it is asked for again."""
         row, request, wait = self.row, self.request, _delay(self.request.delay)
+        longest = _max_wait(request.debounce_max_wait)
         asked: dict[str, Any] = {
             name: value
             for name, value in zip(_COLUMNS, row[-len(_COLUMNS) :], strict=True)
@@ -110,6 +129,8 @@ class Accepted(NamedTuple):
         asked["delay"] = None if wait is None else wait.total_seconds()
         asked["priority"] = request.priority
         asked["body"] = json.loads(row.body)
+        if longest is not None:
+            asked["debounce_max_wait"] = longest.total_seconds()
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
@@ -142,7 +163,24 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
     # One comes from the other by name, so they are as long; and saying strict=True costs as much as a rule.
     for given, unset, stored, check in zip(_given(request), _UNSET, _STORED, _checks):  # noqa: B905  see above
         values.append(stored if given is unset else check(given))
-    return Accepted(NewJob._make(values), biz_type, _key(request.idempotency_key), request)
+    row = NewJob._make(values)
+    # Most requests have neither of the two.
+    debounced = row.debounce_key or request.debounce_max_wait is not None
+    max_wait = _longest_wait(row, _max_wait(request.debounce_max_wait), now=now) if debounced else None
+    return Accepted(row, biz_type, _key(request.idempotency_key), request, max_wait)
+
+
+def _longest_wait(row: NewJob, given: timedelta | None, *, now: datetime) -> timedelta:
+    """How long after its creation a job with the row's debounce key may be put off by the row. Raises InvalidJob."""
+    rule, wait = RULES["debounce_max_wait"], row.due_at - now
+    if given is None:
+        # Without an end, a job whose key is touched more often than its delay would never run.
+        return max(DAY, ceil(DEFAULT_WAITS * wait / DAY) * DAY)
+    if not row.debounce_key:
+        raise rule.refusal("no_key", "needs a debounce_key")
+    if given < wait:
+        raise rule.refusal("too_short", f"may not be shorter than the time until the job is due, got {given}")
+    return given
 
 
 def _admit(outcomes: list[Accepted | Rejected]) -> None:

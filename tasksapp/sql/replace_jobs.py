@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 from zlib import crc32
 
@@ -23,24 +24,58 @@ _SPACE = 0x64656C61
 #: Both databases know it. It waits for the transaction of a rival, and then replaces a job that the rival inserted. A
 #: job that the rival claimed is no longer pending and so not in the index: the new job is inserted beside it.
 _INSERT = f"INSERT INTO delayhub_job ({COLUMNS}) VALUES "  # noqa: S608  our own columns
+#: The time after which requests put a job off no further: the longest wait since its creation, or the time that it has
+#: already, where that is later. Both only end the putting off; they make no job earlier than its request asks.
 _OR_REPLACE = f"""
 ON CONFLICT (biz_type_id, debounce_key) WHERE debounce_key > '' AND status = '{Transition.REPLACE.source}' DO UPDATE SET
-    {", ".join(f"{name} = excluded.{name}" for name in REPLACED)},
+    {", ".join(f"{name} = excluded.{name}" for name in REPLACED if name not in {"due_at", "next_run_at"})},
+    next_run_at = {{least}}(excluded.due_at, {{greatest}}({{longest}}, delayhub_job.next_run_at)),
+    -- Not before now, or a job that was put off for long would count as late.
+    due_at = {{least}}(excluded.due_at, {{greatest}}({{longest}}, delayhub_job.next_run_at, excluded.created_at)),
     lease_until = NULL, version = delayhub_job.version + 1
-RETURNING biz_type_id, debounce_key, id
+RETURNING biz_type_id, debounce_key, id, next_run_at
 """
+_OR_REPLACE_IN = {
+    "postgresql": _OR_REPLACE.format(
+        least="least", greatest="greatest", longest="delayhub_job.created_at + make_interval(secs => %s)"
+    ),
+    # Its times are texts that sort as the times do.
+    "sqlite": _OR_REPLACE.format(
+        least="min",
+        greatest="max",
+        longest="strftime('%%Y-%%m-%%d %%H:%%M:%%f', delayhub_job.created_at, '+' || %s || ' seconds')",
+    ),
+}
 
 
-def replace_jobs(rows: Sequence[NewJob], *, now: datetime, using: str) -> dict[UUID, UUID]:
-    """Writes the rows, and gives back the job that each became: a new one, or the one it replaced. Keys must differ."""
-    became: dict[UUID, UUID] = {}
-    if len(rows) <= 1:
-        return _upsert(rows, now=now, using=using) if rows else became
+class Debounced(NamedTuple):
+    """A row with a debounce key, and how long after the creation of the job that it replaces it may put that off."""
+
+    row: NewJob
+    max_wait: timedelta
+
+
+class Became(NamedTuple):
+    """The job that a row became: a new one, or the one it replaced; and when that runs."""
+
+    job_id: UUID
+    next_run_at: datetime
+
+
+def replace_jobs(debounced: Sequence[Debounced], *, now: datetime, using: str) -> dict[UUID, Became]:
+    """Writes the rows, and gives back by row id what each became. Their keys must differ."""
+    became: dict[UUID, Became] = {}
+    if len(debounced) <= 1:
+        return _upsert([debounced[0].row], debounced[0].max_wait, now=now, using=using) if debounced else became
+    by_wait: dict[timedelta, list[NewJob]] = defaultdict(list)
+    for row, max_wait in debounced:
+        by_wait[max_wait].append(row)
     with transaction.atomic(using=using):
         if connections[using].vendor == "postgresql":
-            _lock(rows, using=using)
-        for start in range(0, len(rows), CHUNK_ROWS):
-            became |= _upsert(rows[start : start + CHUNK_ROWS], now=now, using=using)
+            _lock([row for row, _ in debounced], using=using)
+        for max_wait, rows in by_wait.items():
+            for start in range(0, len(rows), CHUNK_ROWS):
+                became |= _upsert(rows[start : start + CHUNK_ROWS], max_wait, now=now, using=using)
     return became
 
 
@@ -65,14 +100,24 @@ def _lock(rows: Sequence[NewJob], *, using: str) -> None:
     list(pending.select_for_update(no_key=True).values_list("id"))
 
 
-def _upsert(rows: Sequence[NewJob], *, now: datetime, using: str) -> dict[UUID, UUID]:
+def _upsert(rows: Sequence[NewJob], max_wait: timedelta, *, now: datetime, using: str) -> dict[UUID, Became]:
     connection = connections[using]
-    statement = _INSERT + ", ".join([ROW] * len(rows)) + _OR_REPLACE
+    statement = _INSERT + ", ".join([ROW] * len(rows)) + _OR_REPLACE_IN[connection.vendor]
+    longest = max_wait.total_seconds()
     with connection.cursor() as cursor:
-        cursor.execute(statement, parameters(rows, now=now, connection=connection))
-        found = {(biz_type_id, key): _uuid(job_id) for biz_type_id, key, job_id in cursor.fetchall()}
+        cursor.execute(statement, [*parameters(rows, now=now, connection=connection), longest, longest])
+        found = {
+            (biz_type_id, key): Became(_uuid(job_id), _moment(next_run_at))
+            for biz_type_id, key, job_id, next_run_at in cursor.fetchall()
+        }
     return {row.id: found[row.biz_type_id, row.debounce_key] for row in rows}
 
 
 def _uuid(value: UUID | str) -> UUID:
     return value if isinstance(value, UUID) else UUID(value)
+
+
+def _moment(value: datetime | str) -> datetime:
+    # SQLite's driver may give a text, and knows of no time zones.
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

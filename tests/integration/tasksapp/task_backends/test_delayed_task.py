@@ -108,7 +108,7 @@ def test_the_same_key_makes_one_job() -> None:
 
 def test_a_call_with_the_debounce_key_of_one_that_waits_takes_its_place() -> None:
     first = close_order.schedule(args=[42], delay=timedelta(hours=1), debounce_key="cart-7")
-    again = close_order.schedule(args=[43], debounce_key="cart-7")
+    again = close_order.schedule(args=[43], debounce_key="cart-7", debounce_max_wait=timedelta(minutes=5))
 
     assert (again.id, again.created, again.replaced) == (first.id, False, True)
     assert work(close_order, again.id) == "closed"
