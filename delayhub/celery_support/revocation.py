@@ -37,7 +37,7 @@ def stamped_ids(queue: DelayQueue, wanted: Mapping[str, Sequence[Any]]) -> Itera
     """The ids of a queue's tasks that have one of the stamps; it reads every message of the queue."""
     for _, payload in queue.client.hscan_iter(queue.keys.payload, count=PAGE):
         try:
-            headers = from_payload(payload, strikes=0)["headers"]
+            headers = from_payload(payload)["headers"]
             if has_stamp(headers.get("stamps") or {}, wanted):
                 yield headers["id"]
         except (Unreadable, KeyError, AttributeError):
