@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
 
@@ -18,36 +17,17 @@ from delayhub.celery_support.backlog import Backlog, backlogs
 from delayhub.celery_support.job_store import find_job_store
 from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connection, kombu_workers
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
-from delayhub.engine import Counts, DelayQueue, Listed, Place, due_ms
+from delayhub.celery_support.task_message import TaskMessage, stretch, task_message
+from delayhub.engine import Counts, Place, due_ms
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
 from delayhub.engine.keys import directory
 from delayhub.errors import NotOurBroker, OldWorkersAlive
 from delayhub.transport.channel import Channel
-from delayhub.transport.envelope import Unreadable, from_payload
 from delayhub.transport.kombu_migration import KombuBroker, KombuCounts, take_lost_leases_back
 from delayhub.transport.queue_counts import count_queue
 
 logger = get_logger(__name__)
-
-#: Entries that are listed in one call.
-PAGE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class TaskMessage:
-    """A task that waits, or is dead.
-
-    ``at``: when it is due, or when it died. ``reason``: why it is dead.
-    """
-
-    id: str
-    task: str
-    at: datetime
-    args: str
-    kwargs: str
-    strikes: int
-    reason: str | None
 
 
 class Imported(NamedTuple):
@@ -276,29 +256,3 @@ class Control(CeleryControl):
             ]
         found.sort(key=lambda listed: listed.at_ms)
         return [task_message(listed) for listed in found[offset : offset + limit]]
-
-
-def stretch(queue: DelayQueue, place: Place, offset: int, limit: int) -> Iterator[Listed]:
-    """Up to ``limit`` entries of a queue from an offset on, with their payloads; asked for in pages."""
-    for start in range(offset, offset + limit, PAGE):
-        page = queue.list(place, offset=start, limit=min(PAGE, offset + limit - start), payloads=True)
-        yield from page
-        if len(page) < PAGE:
-            return
-
-
-def task_message(listed: Listed) -> TaskMessage:
-    """A listed entry as the task it is; an unreadable one has ``(unreadable)`` for its name."""
-    try:
-        headers = from_payload(listed.payload or b"")["headers"]
-    except (Unreadable, KeyError):
-        headers = {"task": "(unreadable)"}
-    return TaskMessage(
-        id=listed.id,
-        task=headers.get("task", ""),
-        at=datetime.fromtimestamp(listed.at_ms / 1000, UTC),
-        args=headers.get("argsrepr") or "",
-        kwargs=headers.get("kwargsrepr") or "",
-        strikes=listed.strikes,
-        reason=listed.reason,
-    )
