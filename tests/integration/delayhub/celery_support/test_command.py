@@ -285,6 +285,7 @@ def test_an_exporter_whose_port_is_taken_is_one_sentence(run: Run, redis_server:
     assert f"cannot listen on 127.0.0.1:{redis_server.port}" in result.output
 
 
+@pytest.mark.django_db
 def test_check_says_why_no_job_can_run(run: Run, app: Celery, current_celery: Celery, settings: Any) -> None:
     app.set_current()
     settings.DELAYHUB = {"REDIS_URL": str(app.conf.broker_url).replace("/0", "/3")}
