@@ -20,7 +20,7 @@ from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.envelope import to_entry
 from delayhub.transport.hooks import Hooks, hooks_of
 from delayhub.transport.message import Message
-from delayhub.transport.options import ANSWER_SECONDS, OWN_OPTIONS, TransportOptions
+from delayhub.transport.options import ANSWER_SECONDS, CONNECT_SECONDS, OWN_OPTIONS, TransportOptions
 from delayhub.transport.poller import Poller
 from delayhub.transport.publish_batch import EntryBatch
 from delayhub.transport.redis_wire import RedisWire
@@ -54,7 +54,7 @@ class Channel(kombu_redis.Channel):
     # kombu waits without end. On a line that was lost without a word (a firewall that forgets idle connections, a
     # machine that is gone) a caller then hangs for as long as TCP sends again: 15 minutes.
     socket_timeout = ANSWER_SECONDS
-    socket_connect_timeout = ANSWER_SECONDS
+    socket_connect_timeout = CONNECT_SECONDS
 
     def __init__(self, connection: Any, **options: Any) -> None:
         self.options = TransportOptions.of(connection.client.transport_options)

@@ -8,9 +8,7 @@ from typing import Any
 
 import redis
 
-#: Seconds that the other side has for its part of the handshake. A Redis without TLS takes ours for the first part of a
-#: command and waits for the rest.
-HANDSHAKE_SECONDS = 4.0
+from delayhub.transport.options import CONNECT_SECONDS
 
 HINT = "for a port without TLS, write delayhub:// in place of delayhubs://, and no broker_use_ssl"
 
@@ -34,7 +32,8 @@ class TlsConnection(redis.SSLConnection):
             raise redis.ConnectionError(str(error)) from error
 
     def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
-        seconds = self.socket_connect_timeout or HANDSHAKE_SECONDS
+        # A Redis without TLS takes our part of the handshake for the first part of a command, and waits for the rest.
+        seconds = self.socket_connect_timeout or CONNECT_SECONDS
         sock.settimeout(seconds)
         try:
             wrapped: Any = super()._wrap_socket_with_ssl(sock)  # type: ignore[no-untyped-call]  # nor here

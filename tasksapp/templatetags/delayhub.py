@@ -14,7 +14,7 @@ register = template.Library()
 def delayhub_dashboard(context: Context) -> dict[str, Any]:
     """The dashboard: a banner while no job is delivered, and the table, with links to the admin site that shows it."""
     from tasksapp.admin.dashboard import dashboard  # noqa: PLC0415  Django loads this module also where no admin is
-    from tasksapp.admin.delivery_banner import banner  # noqa: PLC0415
+    from tasksapp.admin.delivery_banner import banner  # noqa: PLC0415  the same
 
     request: Any = context["request"]
     site = getattr(request, "current_app", None) or request.resolver_match.namespace

@@ -106,11 +106,17 @@ def test_a_database_that_no_statement_is_written_for_is_an_error(monkeypatch: py
     assert f"is {vendor}: DelayHub runs on PostgreSQL and on SQLite" in error.msg
 
 
+OURS = list(apps.get_app_config("tasksapp").get_models())
+
+
 @pytest.mark.parametrize(
     ("models", "message"),
     [
         # orders in one database, jobs in another
-        ({"job", "attempt", "apikey", "biztype", "idempotencykey"}, "all other rows to 'default'"),
+        (
+            {model._meta.model_name for model in apps.get_app_config("tasksapp").get_models()},
+            "all other rows to 'default'",
+        ),
         # jobs in one database, what belongs to them in another
         ({"job"}, "spread DelayHub's tables over 'default' and 'jobs'"),
     ],

@@ -12,7 +12,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from delayhub.local.redis_server import RedisServer
-from delayhub.transport.tls import HANDSHAKE_SECONDS
+from delayhub.transport.options import CONNECT_SECONDS
 
 
 def opened(url: str, **options: object) -> float:
@@ -47,7 +47,7 @@ def http_port() -> Iterator[int]:
 
 
 def test_a_redis_without_tls_waits_for_more_and_is_given_up_soon(redis_server: RedisServer) -> None:
-    assert opened(redis_server.url.replace("redis://", "delayhubs://")) < HANDSHAKE_SECONDS + 3
+    assert opened(redis_server.url.replace("redis://", "delayhubs://")) < CONNECT_SECONDS + 3
 
 
 def test_the_time_for_connecting_is_the_time_for_the_handshake_too(redis_server: RedisServer) -> None:

@@ -9,8 +9,6 @@ import pytest
 from celery import Celery, _state
 
 import delayhub
-from delayhub.celery_support import install as module
-from delayhub.transport.hooks import Hooks
 from tasksapp.timers import celery_settings
 from tasksapp.timers.celery_settings import check_celery_app, check_task_modules
 
@@ -18,7 +16,6 @@ from tasksapp.timers.celery_settings import check_celery_app, check_task_modules
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch, current_celery: Celery) -> Iterator[Celery]:
     """The only Celery app of the process, for all threads, with DelayHub installed."""
-    monkeypatch.setattr(module, "hooks", Hooks())
     monkeypatch.setattr(celery_settings, "active_apps", lambda: [current_celery])
     delayhub.install(current_celery)
     current_celery.conf.broker_url = "delayhub://127.0.0.1:1/0"
