@@ -10,10 +10,11 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
 from delayhub.project.body_slots import BodySlots, WSGIApplication
+from delayhub.project.known_charsets import known_charsets
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 
-application: WSGIApplication = get_wsgi_application()
+application: WSGIApplication = known_charsets(get_wsgi_application())
 if settings.BODY_SLOTS:
     application = BodySlots(application, slots=settings.BODY_SLOTS)
 

@@ -12,6 +12,7 @@ from django.utils.cache import add_never_cache_headers
 
 from tasksapp.access.keys import new_key, set_key
 from tasksapp.admin.lookups import OnlyNamedLookups
+from tasksapp.admin.possible_rows import PossibleRows
 from tasksapp.models import ApiKey
 
 #: The attribute of a request that holds the key which it made.
@@ -28,7 +29,7 @@ class ShownKey(str):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class ApiKeyAdmin(OnlyNamedLookups, PossibleRows):
     """The names of the keys and whether they are enabled. The keys themselves are not stored."""
 
     list_display = ["name", "prefix", "enabled", "created_at", "last_used_at"]

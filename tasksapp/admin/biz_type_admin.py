@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -15,7 +16,9 @@ from tasksapp.admin.biz_type_copy import COPY_OF, copied, values_of
 from tasksapp.admin.biz_type_deletion import why_kept
 from tasksapp.admin.delivery_banner import ShowsDelivery
 from tasksapp.admin.fragments import biz_type_state, jobs_link
+from tasksapp.admin.json_field import JsonField
 from tasksapp.admin.lookups import OnlyNamedLookups
+from tasksapp.admin.possible_rows import PossibleRows
 from tasksapp.admin.signing_secrets import SigningSecrets
 from tasksapp.admin.stale_form import StaleForm
 from tasksapp.biz_types import verbs
@@ -107,10 +110,11 @@ _COLUMNS = {field.name for field in BizType._meta.fields}
 
 
 @admin.register(BizType)
-class BizTypeAdmin(ShowsDelivery, OnlyNamedLookups, SigningSecrets):
+class BizTypeAdmin(ShowsDelivery, OnlyNamedLookups, PossibleRows, SigningSecrets):
     """Biz types with their state, their target and the numbers of their jobs."""
 
     form = BizTypeForm
+    formfield_overrides = {models.JSONField: {"form_class": JsonField}}
     list_display = ["code", "name", "state", "goes_to", "pending_jobs", "dead_jobs", "max_attempts"]
     list_filter = ["enabled", "target", "lane"]
     named_lookups = frozenset({"enabled__exact", "enabled__isnull", "target__exact", "lane", "lane__isnull"})

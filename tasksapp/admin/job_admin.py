@@ -23,6 +23,7 @@ from tasksapp.admin.fragments import badge, indented_json, local_time
 from tasksapp.admin.job_actions import BUTTONS, Button, RescheduleForm, press_button, reschedule_jobs
 from tasksapp.admin.lookups import OnlyNamedLookups
 from tasksapp.admin.paginator import BoundedPaginator
+from tasksapp.admin.possible_rows import PossibleRows
 from tasksapp.models import Job, Status
 
 #: The form field with the ids of the jobs to reschedule.
@@ -41,7 +42,7 @@ class JobChangeList(ChangeList):
 
 
 @admin.register(Job)
-class JobAdmin(ShowsDelivery, OnlyNamedLookups, admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class JobAdmin(ShowsDelivery, OnlyNamedLookups, PossibleRows):
     """Jobs with their status, times and attempts. Every field is read-only: verbs change jobs."""
 
     list_display = ["short_id", "biz_type", "biz_id", "state", "when", "attempts", "last_error"]

@@ -1,8 +1,14 @@
-"""Which columns a list in the admin may be filtered by through its address."""
+"""Which columns a list in the admin may be filtered by through its address, and with which values."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from django.http import HttpRequest
+from django.utils.dateparse import parse_datetime
+
+#: PostgreSQL takes no greater offset from UTC.
+MOST_OFFSET = timedelta(hours=15, minutes=59)
 
 
 class OnlyNamedLookups:
@@ -17,5 +23,24 @@ class OnlyNamedLookups:
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Whether the list may be filtered so; Django answers 400 where it may not."""
-        del value, request
-        return lookup in self.named_lookups
+        del request
+        return lookup in self.named_lookups and _is_possible(value)
+
+
+def _is_possible(value: str) -> bool:
+    """Whether a database takes the value: for NUL or a time out of its range it would raise an error."""
+    if "\0" in value:
+        return False
+    try:
+        time = parse_datetime(value)
+    except ValueError:
+        return True  # Django refuses it where a time is wanted
+    return time is None or _is_in_range(time)
+
+
+def _is_in_range(time: datetime) -> bool:
+    try:
+        time.astimezone(UTC)
+    except OverflowError:
+        return False
+    return abs(time.utcoffset() or timedelta()) <= MOST_OFFSET
