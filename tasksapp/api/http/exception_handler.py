@@ -18,6 +18,7 @@ from rest_framework.exceptions import (
     Throttled,
 )
 
+from tasksapp.api.http.database_away import database_away, is_away
 from tasksapp.api.http.problems import FieldError, Problem, Refused, internal_error, malformed_request
 from tasksapp.errors import (
     InvalidJob,
@@ -35,6 +36,10 @@ logger = logging.getLogger(__name__)
 def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
     """The problem document of any error. Those that a caller can do nothing about are logged and have no details."""
     problem = problem_of(error)
+    if problem is None and is_away(error):
+        # One line: while the database is away, there is one for each request.
+        logger.error("%s failed, the database does not answer: %s", context["request"].path, error)
+        problem = database_away()
     if problem is None:
         logger.error("%s failed", context["request"].path, exc_info=error)
         problem = internal_error()

@@ -9,6 +9,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import extend_schema
 
+from tasksapp.api.http.database_away import database_away
 from tasksapp.api.http.problems import MEDIA_TYPE, FieldError, Problem
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -51,6 +52,7 @@ _ALWAYS = {
     429: ("Too many calls, or too many wrong API keys from one address; see `Retry-After`.", Problem(
         status=429, code="throttled", detail="Request was throttled. Expected available in 30 seconds."
     )),
+    503: ("The database does not answer; see `Retry-After`.", database_away()),
 }  # fmt: skip
 _OF_ONE = {
     404: ("It does not exist.", Problem(
