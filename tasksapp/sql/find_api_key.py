@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 
-from tasksapp.sql.driver.single_statement import may_be_single, query_single
+from tasksapp.sql.driver import health_check
+from tasksapp.sql.driver.single_query import SingleQuery
+from tasksapp.sql.driver.single_statement import may_be_single
 
 _SELECT = "SELECT id, name, hashed_key FROM delayhub_api_key WHERE enabled AND prefix = "
-_NUMBERED = f"{_SELECT}$1".encode()
+_SINGLE = SingleQuery(f"{_SELECT}$1")
 
 
 class StoredKey(NamedTuple):
@@ -26,10 +28,13 @@ def find_api_key(prefix: str, *, using: str) -> StoredKey | None:
     Each request asks, so the model's query, which takes ten times as long, is not used.
     """
     connection = connections[using]
+    # It is the first statement of a request, before which Django would check the connection.
+    health_check.trust(using)
     if may_be_single(connection):
-        rows: Any = query_single(connection, _NUMBERED, [prefix])
+        rows: Any = _SINGLE.rows(connection, [prefix])
     else:
         with connection.cursor() as cursor:
             cursor.execute(f"{_SELECT}%s", [prefix])
             rows = cursor.fetchall()
+    health_check.answered(using)
     return StoredKey(int(rows[0][0]), rows[0][1], rows[0][2]) if rows else None

@@ -36,35 +36,29 @@ def execute_single(connection: Any, sql: bytes, values: Sequence[Any]) -> None:
         sql: the statement, its parameters written ``$1``.
         values: the parameters, each with the ``str`` that PostgreSQL reads, or None.
     """
-    _run(connection, sql, values, ends="COMMAND_OK")
+    driver, session = connection.Database, session_of(connection)
+    texts = texts_of(values)
+    with connection.wrap_database_errors:
+        result = session.exec_params(sql, texts)
+        if result.status != driver.pq.ExecStatus.COMMAND_OK:
+            raise error_of(driver, result)
 
 
-def query_single(connection: Any, sql: bytes, values: Sequence[Any]) -> list[list[str | None]]:
-    """Runs a statement as ``execute_single`` does, and gives back its rows, each value as PostgreSQL writes it."""
-    result = _run(connection, sql, values, ends="TUPLES_OK")
-    columns = range(result.nfields)
-    return [[_text(result.get_value(row, column)) for column in columns] for row in range(result.ntuples)]
-
-
-def _run(connection: Any, sql: bytes, values: Sequence[Any], *, ends: str) -> Any:
-    """The driver's result, which ended in that way. Raises DatabaseError where it did not."""
+def session_of(connection: Any) -> Any:
+    """libpq's own connection, which was checked and opened as ``connection.cursor()`` does it."""
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     connection.validate_thread_sharing()
-    driver = connection.Database
-    texts = [None if value is None else str(value).encode() for value in values]
-    with connection.wrap_database_errors:
-        result = connection.connection.pgconn.exec_params(sql, texts)
-        if result.status != driver.pq.ExecStatus[ends]:
-            raise _error(driver, result)
-    return result
+    return connection.connection.pgconn
 
 
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode()
+def texts_of(values: Sequence[Any]) -> list[bytes | None]:
+    """The values as PostgreSQL reads them."""
+    return [None if value is None else str(value).encode() for value in values]
 
 
-def _error(driver: Any, result: Any) -> Exception:
+def error_of(driver: Any, result: Any) -> Exception:
+    """The driver's exception for a result of libpq that is an error."""
     code = result.error_field(driver.pq.DiagnosticField.SQLSTATE)
     try:
         kind = driver.errors.lookup(code.decode())

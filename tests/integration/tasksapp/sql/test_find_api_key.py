@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from tasksapp.models import ApiKey
 from tasksapp.sql.find_api_key import StoredKey, find_api_key
@@ -28,3 +28,19 @@ def test_it_is_found_by_its_prefix_in_a_transaction_and_outside(stored: StoredKe
 @pytest.mark.parametrize("prefix", ["dh_87654321", "dh_1234567", "' OR '1'='1", ""])
 def test_a_disabled_one_and_others_are_not(stored: StoredKey, prefix: str) -> None:
     assert find_api_key(prefix, using="default") is None
+
+
+@pytest.mark.postgresql_only
+def test_a_connection_that_answered_a_moment_ago_is_not_checked_first(
+    stored: StoredKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks: list[bool] = []
+    find_api_key("dh_12345678", using="default")
+    monkeypatch.setattr(connection, "is_usable", lambda: checks.append(True) or True)
+    assert connection.health_check_enabled
+
+    for _ in range(3):  # as three requests begin
+        connection.health_check_done = False
+        assert find_api_key("dh_12345678", using="default") == stored
+
+    assert checks == []

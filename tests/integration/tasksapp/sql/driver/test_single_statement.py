@@ -5,11 +5,11 @@ from __future__ import annotations
 import socket
 
 import pytest
-from django.db import ProgrammingError, connection, transaction
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from tasksapp.models import BizType
-from tasksapp.sql.driver.single_statement import may_be_single, query_single
+from tasksapp.sql.driver.single_statement import may_be_single
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
 
@@ -28,10 +28,3 @@ def test_greenlets_wait_for_each_other_only_where_they_must(biz_type: BizType, m
 
     monkeypatch.setattr(socket, "socket", Cooperative)
     assert not may_be_single(connection)
-
-
-def test_a_query_gives_back_texts_and_its_errors_are_djangos(db: None) -> None:
-    assert query_single(connection, b"SELECT 1, NULL, $1::text", ["ä"]) == [["1", None, "ä"]]
-    assert query_single(connection, b"SELECT 1 WHERE false", []) == []
-    with pytest.raises(ProgrammingError, match="no_such"):
-        query_single(connection, b"SELECT no_such", [])
