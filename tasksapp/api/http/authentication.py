@@ -48,6 +48,9 @@ def _unauthorized(detail: str) -> Refused:
 
 
 def _too_many(wait_seconds: float) -> Refused:
-    detail = "That API key is not known, or it is disabled; and too many such keys came from your address. Wait."
+    detail = (
+        "That API key is not known, or it is disabled, and your address has sent too many such keys. "
+        "Send no more of them until the time in Retry-After; a right key passes at once."
+    )
     headers = {"Retry-After": str(math.ceil(wait_seconds))}
     return Refused(Problem(status=429, code="too_many_wrong_keys", detail=detail, headers=headers))

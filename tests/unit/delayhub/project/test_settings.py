@@ -60,10 +60,16 @@ def test_https_is_one_switch(tmp_path: Path) -> None:
 
 
 def test_a_proxy_is_trusted_only_where_that_is_said(tmp_path: Path) -> None:
-    assert not hasattr(settings_with(tmp_path), "SECURE_PROXY_SSL_HEADER")
-    trusting = settings_with(tmp_path, TRUST_PROXY="yes")
+    careful, trusting = settings_with(tmp_path), settings_with(tmp_path, TRUST_PROXY="yes")
 
+    assert not hasattr(careful, "SECURE_PROXY_SSL_HEADER")
     assert trusting.SECURE_PROXY_SSL_HEADER == ("HTTP_X_FORWARDED_PROTO", "https")
+    assert [found.REST_FRAMEWORK["NUM_PROXIES"] for found in (careful, trusting)] == [0, 1]
+
+
+def test_the_apis_document_is_for_callers_unless_that_is_said(tmp_path: Path) -> None:
+    assert settings_with(tmp_path).DELAYHUB["SCHEMA_ACCESS"] == "callers"
+    assert settings_with(tmp_path, SCHEMA_ACCESS="anyone").DELAYHUB["SCHEMA_ACCESS"] == "anyone"
 
 
 def test_health_checks_are_not_redirected_to_https(tmp_path: Path) -> None:
