@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import redis
 
-from delayhub.engine import DelayQueue
+from delayhub.engine import DelayQueue, TimerLane
 from delayhub.engine.keys import MAX_STEPS
 
 
@@ -32,10 +32,9 @@ class Backlog(NamedTuple):
 
 
 def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Backlog]:
-    """The backlog of each queue, by its name; two round trips."""
-    seconds, micros = client.time()
-    now_ms, now_us = seconds * 1000 + micros // 1000, seconds * 1_000_000 + micros
-    last_due = now_ms * 16 + 15
+    """The backlog of each queue, by its name; that of a timer lane counts timers. Two round trips, more for lanes."""
+    now_us = _now_us(client)
+    last_due = _last_due(now_us)
     with client.pipeline(transaction=False) as pipeline:
         for queue in queues:
             keys = queue.keys
@@ -48,7 +47,34 @@ def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Bac
             pipeline.zcard(keys.leased)
             pipeline.zcard(keys.dead)
         replies = iter(pipeline.execute())
-    return {queue.name: _backlog(replies, now_us=now_us) for queue in queues}
+    found = {queue.name: _backlog(replies, now_us=now_us) for queue in queues}
+    # Only a timer lane has timers, and it has no messages.
+    return {queue.name: found[queue.name] if any(found[queue.name]) else _of_lane(client, queue) for queue in queues}
+
+
+def _of_lane(client: redis.Redis, queue: DelayQueue) -> Backlog:
+    lane = TimerLane(client, queue.name, options=queue.options)
+    counts = lane.counts()
+    if not counts.ready:
+        return Backlog(counts.waiting, 0, counts.leased, 0, 0.0)
+    with client.pipeline(transaction=False) as pipeline:
+        for name in lane.queues():
+            pipeline.zrange(lane.keys.queue(name).waiting, 0, 0, withscores=True)
+        firsts = pipeline.execute()
+    since_us = [int(score) // 16 * 1000 for first in firsts for _, score in first]
+    now_us = _now_us(client)
+    late_us = max(0, now_us - min(since_us, default=now_us))
+    return Backlog(counts.waiting, counts.ready, counts.leased, 0, late_us / 1_000_000)
+
+
+def _now_us(client: redis.Redis) -> int:
+    seconds, micros = client.time()
+    return int(seconds) * 1_000_000 + int(micros)
+
+
+def _last_due(now_us: int) -> int:
+    """The highest score of what waits and is due: scores are the due time in ms, times 16, plus the priority step."""
+    return now_us // 1000 * 16 + 15
 
 
 def _backlog(replies: Any, *, now_us: int) -> Backlog:

@@ -77,6 +77,22 @@ class CeleryWorker:
             self.process.wait(10)
 
 
+def celery_command(env: dict[str, str], *arguments: str) -> str:
+    """What ``celery -A proj …`` prints, of the test project; it must succeed."""
+    own = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    done = subprocess.run(
+        [sys.executable, "-m", "celery", "-A", "proj", *arguments],
+        cwd=PROJECT,
+        env={**own, **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
 @contextmanager
 def worker_service(app: str, environment: dict[str, str], *options: str, folder: Path) -> Iterator[Service]:
     """A worker of another project, ready for tasks; a test may stop it and launch it again."""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +15,7 @@ from celery import Celery
 from celery.exceptions import TaskRevokedError
 
 from tests.acceptance import ledger
-from tests.acceptance.celery_worker import PROJECT, CeleryWorker
+from tests.acceptance.celery_worker import CeleryWorker, celery_command
 from tests.repository import ROOT
 
 PAGE = (ROOT / "docs/celery.md").read_text()
@@ -33,21 +30,6 @@ def env(env: dict[str, str], redis_client: redis.Redis) -> Iterator[dict[str, st
     redis_client.execute_command(*words)
     yield {**env, "BROKER_URL": env["BROKER_URL"].replace("://", f"://{user}:{password}@")}
     redis_client.acl_deluser(user)
-
-
-def celery(env: dict[str, str], *arguments: str) -> str:
-    """What ``celery -A proj …`` prints; it must succeed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "proj", *arguments],
-        cwd=PROJECT,
-        env={**{name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}, **env},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
-    return done.stdout
 
 
 @contextmanager
@@ -85,10 +67,10 @@ def test_all_that_a_project_does_works_under_the_documented_rule(
             revoked.get(timeout=10)
         assert delayed.get(timeout=10) == delayed.id
         assert comes("task-succeeded")
-        assert "pong" in celery(env, "inspect", "ping", "--timeout", "5")
-        assert "celery" in celery(env, "inspect", "active_queues", "--timeout", "5")
-        counts = celery(env, "delayhub", "counts")
-        check = celery(env, "delayhub", "check")
+        assert "pong" in celery_command(env, "inspect", "ping", "--timeout", "5")
+        assert "celery" in celery_command(env, "inspect", "active_queues", "--timeout", "5")
+        counts = celery_command(env, "delayhub", "counts")
+        check = celery_command(env, "delayhub", "check")
         again = proj.add.delay(2, 4)
         assert again.get(timeout=10) == 6, running.log
 

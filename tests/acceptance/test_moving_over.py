@@ -9,14 +9,11 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery
-from celery.bin.base import CLIContext
-from click.testing import CliRunner
 
-from delayhub.celery_support.command import delayhub as command
 from delayhub.errors import OldWorkersAlive
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance import ledger
-from tests.acceptance.celery_worker import CeleryWorker
+from tests.acceptance.celery_worker import CeleryWorker, celery_command
 from tests.waiting import wait_until
 
 
@@ -83,12 +80,34 @@ def test_every_task_runs_once_while_workers_and_producers_change_one_by_one(
 
 
 @pytest.mark.slow
+def test_moving_to_another_server_leaves_to_old_workers_what_they_hold(
+    proj: Any, worker: Callable[..., CeleryWorker]
+) -> None:
+    with RedisServer() as other, Celery("old", broker=other.url, set_as_current=False) as producer:
+        with worker(BROKER_URL=other.url, PLAIN="1") as old:
+            (held,) = publish(producer, 1, countdown=3600)
+            left = publish(producer, 3, queue="reports")  # which no worker takes
+            with other.client() as client:
+                wait_until(lambda: client.hlen("unacked") == 1, otherwise=lambda: f"a held task: {old.log}")
+
+            assert proj.app.control.import_redis(other.url, ready_only=True) == (3, 1, 3)
+            with pytest.raises(OldWorkersAlive, match=old.name):
+                proj.app.control.import_redis(other.url)
+            old.terminate()
+
+        assert proj.app.control.import_redis(other.url) == (1, 0, 1)
+
+    assert {task.id for task in proj.app.control.scheduled()} == {held}
+    assert proj.app.control.counts("reports")["reports"].ready == len(left)
+
+
+@pytest.mark.slow
 def test_check_names_old_workers_that_do_not_see_what_a_new_producer_publishes(
-    proj: Any, worker: Callable[..., CeleryWorker], redis_server: RedisServer
+    proj: Any, env: dict[str, str], worker: Callable[..., CeleryWorker], redis_server: RedisServer
 ) -> None:
     with worker(BROKER_URL=redis_server.url, PLAIN="1") as old:
         task = proj.run.delay()
-        said = CliRunner().invoke(command, ["check"], obj=CLIContext(app=proj.app, no_color=True, workdir=None)).output
+        said = celery_command(env, "delayhub", "check")
 
         assert "1 tasks are due on celery, and no worker that answers takes it" in said
         assert f"{old.name}@" in said

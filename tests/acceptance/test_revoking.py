@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,24 +13,8 @@ from celery.exceptions import TaskRevokedError
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance import ledger
-from tests.acceptance.celery_worker import PROJECT, CeleryWorker
+from tests.acceptance.celery_worker import CeleryWorker, celery_command
 from tests.waiting import wait_until
-
-
-def control(env: dict[str, str], *arguments: str) -> str:
-    """What ``celery -A proj control …`` prints; it must succeed."""
-    own = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-    done = subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "proj", "control", *arguments],
-        cwd=PROJECT,
-        env={**own, **env},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
-    return done.stdout
 
 
 @pytest.mark.slow
@@ -43,7 +24,7 @@ def test_the_command_line_revokes_a_waiting_task_without_a_worker(
 ) -> None:
     waiting = proj.run.apply_async(countdown=1000)
 
-    said = control(env, *command, waiting.id)
+    said = celery_command(env, "control", *command, waiting.id)
 
     assert DelayQueue(redis_client, "celery").count() == Counts(0, 0, 0, 0)
     assert "1 waiting tasks revoked in Redis; no worker answered" in said
@@ -88,6 +69,6 @@ def test_tasks_are_revoked_by_their_stamps_without_a_worker(
 
     proj.app.control.revoke_by_stamped_headers({"order": ["o-1"]})
     assert {task.id for task in proj.app.control.scheduled()} == {two.id, other.id, plain.id}
-    control(env, "revoke_by_stamped_headers", "order=o-3")
+    celery_command(env, "control", "revoke_by_stamped_headers", "order=o-3")
     assert {task.id for task in proj.app.control.scheduled()} == {other.id, plain.id}
     assert (one.state, two.state) == ("REVOKED", "REVOKED")

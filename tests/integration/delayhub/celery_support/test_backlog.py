@@ -7,7 +7,7 @@ from celery import Celery
 from prometheus_client.parser import text_string_to_metric_families
 
 from delayhub.celery_support.backlog import Backlog, as_prometheus, backlogs
-from delayhub.engine import DelayQueue, Entry
+from delayhub.engine import DelayQueue, Entry, TimerLane
 from tests.waiting import wait_until
 
 YEAR_2096_MS = 4_000_000_000_000
@@ -40,6 +40,17 @@ def test_each_place_is_counted_and_the_first_due_task_says_how_late_it_is(redis_
 
     assert found[:4] == (1, 2, 1, 1)
     assert found.late_seconds > before > 0
+
+
+def test_the_backlog_of_a_timer_lane_counts_its_timers(redis_client: redis.Redis) -> None:
+    lane = TimerLane(redis_client, "orders.timers")
+    lane.ensure("close", [("due", 1_000), ("later", YEAR_2096_MS)])
+    lane.ensure("remind", [("due too", 2_000)])
+
+    found = backlogs(redis_client, [DelayQueue(redis_client, "orders.timers")])["orders.timers"]
+
+    assert found[:4] == (1, 2, 0, 0)
+    assert found.late_seconds > 1_000_000_000  # since 1970
 
 
 def test_a_queue_that_never_was_has_nothing_to_do(redis_client: redis.Redis) -> None:
