@@ -221,6 +221,14 @@ class BizTypeAdmin(ShowsDelivery, OnlyNamedLookups, PossibleRows, SigningSecrets
         counted = {self.opts.verbose_name_plural: len(biz_types)}
         return [str(biz_type) for biz_type in biz_types], counted, lacking, why_kept(biz_types)
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """The biz type. One that is about to be changed is locked, so that it is compared with what others stored."""
+        biz_type: BizType | None = super().get_object(request, object_id, from_field)
+        if biz_type is not None and request.method == "POST":
+            BizType.objects.select_for_update(no_key=True).filter(pk=biz_type.pk).first()
+            biz_type.refresh_from_db()
+        return biz_type
+
     def save_model(self, request: HttpRequest, obj: BizType, form: BizTypeForm, change: bool) -> None:
         """Stores what the person changed, all in the transaction that the admin has begun."""
         if not change:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -14,6 +16,7 @@ from tasksapp.biz_types import verbs
 from tasksapp.biz_types.gate import RAMP_FIRST_PER_SECOND, gate_of
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tests.html_form import form_fields
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -79,6 +82,35 @@ def test_two_people_who_type_into_the_same_field_see_each_other(person: Client, 
 
     stored = BizType.objects.get()
     assert (stored.url, stored.enabled) == ("https://receiver.example/mine", False)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.postgresql_only
+def test_a_change_that_is_about_to_be_committed_is_waited_for_and_seen(person: Client, biz_type: BizType) -> None:
+    form, changed = opened(person, biz_type), threading.Event()
+
+    def is_waited_for() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+            return bool(cursor.fetchone()[0])
+
+    def colleague() -> None:
+        try:
+            with transaction.atomic():
+                BizType.objects.update(name="Theirs")
+                changed.set()
+                wait_until(is_waited_for)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=colleague)
+    thread.start()
+    assert changed.wait(20)
+    refused = person.post(address(biz_type), {**form, "name": "Mine"})
+    thread.join(20)
+
+    assert "what you typed" in refused.context["adminform"].form.errors["name"][0]
+    assert BizType.objects.get().name == "Theirs"
 
 
 def test_a_form_without_what_it_was_opened_with_is_taken(person: Client, biz_type: BizType) -> None:
