@@ -42,7 +42,8 @@ def test_an_action_changes_what_it_may_and_says_what_it_left(
 
 def told_after(browser: Client, action: str, jobs: Sequence[Job]) -> list[str]:
     answer = browser.post(reverse(JOBS), {"action": action, "_selected_action": [job.pk for job in jobs]}, follow=True)
-    return [str(message) for message in answer.context["messages"]]
+    # Without the banner that says that no worker runs here.
+    return [str(message) for message in answer.context["messages"] if message.level_tag != "error"]
 
 
 @pytest.mark.parametrize("action", ["run_now", "redrive"])
