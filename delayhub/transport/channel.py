@@ -266,6 +266,18 @@ class Channel(kombu_redis.Channel):
                 return message
         raise Empty
 
+    def acknowledge_early(self, delivery_tag: str, *, is_quick: bool) -> None:
+        """Acknowledges a message whose task starts now; sends that before the task may block this process.
+
+        Celery leaves it to its event loop, which may come to it only after the task.
+
+        Args:
+            delivery_tag: the message's.
+            is_quick: the task is known to take no time, so its acknowledgement may travel with others.
+        """
+        self.book.acknowledge(delivery_tag)
+        self.book.hurry(may_share=is_quick)
+
     def mark_process_lost(self, delivery_tag: str) -> None:
         """Notes that the process that ran a message was lost: to requeue the message now costs a strike."""
         if delivery_tag in self.book.tags:

@@ -47,3 +47,68 @@ def test_a_worker_without_room_does_not_spin_while_work_waits(
 
         assert sum(process.cpu_times()[:2]) - before < 0.4
         assert DelayQueue(redis_client, "celery").count().ready >= 16
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", ["gevent", "eventlet"])
+def test_a_greenlet_that_computes_longer_than_its_lease_runs_once(
+    pool: str, proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    short = {"LEASE_SECONDS": "1.5", "ACKS_LATE": "1"}
+    with worker(pool, **short) as first, worker(pool, **short) as second:
+        task_id = proj.compute.delay(4.0).id
+
+        wait_until(lambda: ledger.task_ids(proj, "end"), otherwise=lambda: f"an end: {first.log} {second.log}")
+        wait_until(lambda: DelayQueue(redis_client, "celery").count() == Counts(0, 0, 0, 0), otherwise="an empty queue")
+
+        assert ledger.task_ids(proj, "start") == [task_id]
+        assert "ran out before" not in first.log + second.log
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", ["solo", "threads", "gevent"])
+def test_a_task_that_is_acknowledged_early_starts_once_although_it_stops_the_whole_process(
+    pool: str, proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    with worker(pool, LEASE_SECONDS="1.5") as first:
+        for _ in range(20):
+            proj.add.delay(1, 1)
+        task_id = proj.compute_in_c.delay(7.0).id
+        wait_until(lambda: ledger.task_ids(proj), otherwise=lambda: f"a start: {first.log}")
+
+        assert DelayQueue(redis_client, "celery").count() == Counts(0, 0, 0, 0), first.log
+        with worker("threads", LEASE_SECONDS="1.5"):
+            wait_until(lambda: ledger.task_ids(proj, "end"), otherwise="an end")
+
+        assert ledger.task_ids(proj) == [task_id]
+
+
+@pytest.mark.slow
+def test_quick_tasks_share_calls_for_their_early_acknowledgements(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    for _ in range(300):
+        proj.add.delay(1, 1)
+    queue = DelayQueue(redis_client, "celery")
+    redis_client.config_resetstat()
+    with worker("solo", PREFETCH="50"):
+        wait_until(lambda: queue.count() == Counts(0, 0, 0, 0), look_seconds=0.5, otherwise="an empty queue")
+
+        assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] < 100
+
+
+@pytest.mark.slow
+def test_c_code_that_cost_the_lease_is_reported_and_the_task_ends_all_the_same(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    short = {"LEASE_SECONDS": "1", "ACKS_LATE": "1"}
+    queue = DelayQueue(redis_client, "celery")
+    with worker("solo", **short) as first:
+        task_id = proj.compute_in_c.delay(3.0).id
+        wait_until(lambda: ledger.task_ids(proj), otherwise=lambda: f"a start: {first.log}")
+        wait_until(lambda: queue.reap().returned, otherwise="a lost lease")
+
+        wait_until(lambda: queue.count() == Counts(0, 0, 0, 0), otherwise="an empty queue")
+
+        assert set(ledger.task_ids(proj)) == {task_id}  # it may have been claimed again before the acknowledgement
+        wait_until(lambda: "longer than lease_seconds" in first.log, otherwise=lambda: first.log)

@@ -7,7 +7,6 @@ still find their leases.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -19,6 +18,7 @@ import redis
 from kombu.log import get_logger
 
 from delayhub.engine import DelayQueue, Lease, TimerLane
+from delayhub.transport.consuming.lease_keeper import LeaseKeeper
 from delayhub.transport.options import TransportOptions
 
 logger = get_logger(__name__)
@@ -56,7 +56,7 @@ class LeaseBook:
 
     Args:
         options: how long leases are.
-        connect: makes the client that the keeper thread and closing channels use.
+        connect: makes a client; closing channels use one, and the keeper's thread another.
     """
 
     def __init__(self, options: TransportOptions, connect: Callable[[], redis.Redis]) -> None:
@@ -77,8 +77,7 @@ class LeaseBook:
         self.done: deque[Lease] = deque()
         #: What wakes each consumer when an acknowledgement waits; called by the thread that acknowledged.
         self.bells: set[Callable[[], None]] = set()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self.keeper = LeaseKeeper(self, connect(), lease_seconds=options.lease_seconds)
 
     def isolate(self, lease: Lease) -> None:
         """Lets nothing else be claimed until the message is done, or has run for as long as a lease without harm."""
@@ -99,8 +98,7 @@ class LeaseBook:
         if timers:
             self.timers.update(taken)
         self.tags[tag] = taken
-        if self._thread is None:
-            self._start_keeper()
+        self.keeper.start()
         return tag
 
     def acknowledge(self, tag: str) -> None:
@@ -115,6 +113,17 @@ class LeaseBook:
         elif was_empty and self.done:
             for bell in tuple(self.bells):
                 bell()
+
+    def hurry(self, *, may_share: bool) -> None:
+        """Sends acknowledgements before a task may block the process.
+
+        Args:
+            may_share: they may wait for the next claim, for ``lease_keeper.ACK_PATIENCE`` at most.
+        """
+        if not may_share:
+            self.flush_quietly()
+        elif self.done:
+            self.keeper.wake()
 
     def abandon(self, tag: str) -> bool:
         """Whether the tag held timers. Their leases are left to run out, so that they come back later, one by one."""
@@ -180,8 +189,8 @@ class LeaseBook:
             self.timers.difference_update(taken)
         return taken
 
-    def flush(self) -> None:
-        """Sends all acknowledgements to Redis now.
+    def flush(self, client: redis.Redis | None = None) -> None:
+        """Sends all acknowledgements to Redis now, over another client where one is given.
 
         Raises:
             redis.RedisError: Redis did not take them; they stay here.
@@ -189,7 +198,7 @@ class LeaseBook:
         while leases := self.next_done(1000):
             try:
                 for lane, queue, group, _ in self._groups(leases):
-                    self.queue(lane, queue).acknowledge(group)
+                    self.queue(lane, queue, client).acknowledge(group)
             except redis.RedisError:
                 self.done.extendleft(reversed(leases))
                 raise
@@ -204,14 +213,20 @@ class LeaseBook:
     def distrust_connections(self) -> None:
         """Makes the next call connect again: where one line of this process went dead without a word, all may have."""
         self.client.connection_pool.disconnect(inuse_connections=False)
+        self.keeper.distrusts = True
 
-    def keep(self) -> None:
-        """Renews all leases once, and sends acknowledgements that no claim has carried.
+    @property
+    def holds_leases(self) -> bool:
+        """Whether there is anything to renew."""
+        return bool(self.held) or any(buffer.leases() for buffer in list(self.buffers))
+
+    def keep(self, client: redis.Redis | None = None) -> None:
+        """Renews all leases once, and sends acknowledgements that no claim has carried; over a client as in flush.
 
         Raises:
             redis.RedisError: Redis cannot be reached.
         """
-        self.flush()
+        self.flush(client)
         longest = self.options.max_hold_seconds
         oldest = time.monotonic() - longest if longest else None
         leases = [lease for lease, since in list(self.held.items()) if oldest is None or since > oldest]
@@ -219,14 +234,14 @@ class LeaseBook:
         self.lost &= buffered
         leases += buffered - self.lost
         for lane, queue, group, _ in self._groups(leases):
-            kept = self.queue(lane, queue).extend(group)
+            kept = self.queue(lane, queue, client).extend(group)
             lost = [lease for lease in group if lease.id not in kept and (lease in self.held or lease in buffered)]
             for lease in lost:
                 self.held.pop(lease, None)
             self.lost.update(buffered.intersection(lost))
             if lost:
                 logger.warning(
-                    "%d leases on %s ran out before they could be renewed; other workers may run those messages too",
+                    "%d leases on %s ran out before they could be renewed; other workers may have run those messages",
                     len(lost),
                     queue,
                     extra={"action": "lease_lost", "queue": queue},
@@ -244,22 +259,6 @@ class LeaseBook:
             groups.setdefault((lease.lane, lease.queue, lease in self.timers), []).append(lease)
         return [(lane, queue, group, timers) for (lane, queue, timers), group in groups.items()]
 
-    def queue(self, lane: str, queue: str) -> DelayQueue:
+    def queue(self, lane: str, queue: str, client: redis.Redis | None = None) -> DelayQueue:
         """A queue of the broker."""
-        return DelayQueue(self.client, queue, lane=lane, options=self.options.engine())
-
-    def _start_keeper(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._keep_forever, name="delayhub-keeper", daemon=True)
-                self._thread.start()
-
-    def _keep_forever(self) -> None:
-        # Its own thread and connection: a pool that blocks the event loop keeps its messages.
-        pause = threading.Event()
-        while True:
-            pause.wait(self.options.lease_seconds / 3)
-            try:
-                self.keep()
-            except (redis.RedisError, OSError) as error:
-                logger.warning("could not renew leases, trying again: %s", error)
+        return DelayQueue(client or self.client, queue, lane=lane, options=self.options.engine())

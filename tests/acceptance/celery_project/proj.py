@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import time
@@ -57,6 +58,23 @@ def run(self: Any, seconds: float = 0.0) -> str:
         time.sleep(seconds)  # it stands for work
     note("end", self)
     return str(self.request.id)
+
+
+@app.task(bind=True)
+def compute(self: Any, seconds: float) -> None:
+    note("start", self)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+    note("end", self)
+
+
+@app.task(bind=True)
+def compute_in_c(self: Any, seconds: float) -> None:
+    ledger.ping()  # connected
+    note("start", self)
+    ctypes.PyDLL(None).usleep(int(seconds * 1e6))  # a PyDLL's functions do not let go of the interpreter
+    note("end", self)
 
 
 @app.task(bind=True, max_retries=3)

@@ -11,11 +11,13 @@ from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts
 from delayhub.local.redis_server import RedisServer
+from delayhub.testing import MovableClock
 from delayhub.transport.hooks import hooks
 from tests.consuming import drain
 from tests.fixture_types import Stored
 from tests.integration.delayhub.transport.publishing import publish
 from tests.tcp_proxy import TcpProxy
+from tests.waiting import wait_until
 
 
 def test_an_acknowledgement_after_the_channel_is_gone_is_not_lost(broker: str, stored: Stored) -> None:
@@ -112,3 +114,46 @@ def test_each_consumer_has_the_lease_it_asked_for(broker: str, stored: Stored) -
                 message.ack()
 
     assert ends["two"] - ends["one"] > 400_000
+
+
+def test_an_early_acknowledgement_is_sent_before_its_task_starts(connection: Any, stored: Stored) -> None:
+    with connection.channel() as channel:
+        publish(connection)
+        message = channel.basic_get("q")
+
+        channel.acknowledge_early(message.delivery_tag, is_quick=False)
+
+        assert stored("q").count() == Counts(0, 0, 0, 0)
+        message.ack()  # which Celery's event loop does later
+
+
+def test_of_quick_tasks_early_acknowledgements_share_a_call_and_wait_for_no_event_loop(
+    connection: Any, redis_client: redis.Redis, stored: Stored
+) -> None:
+    with connection.channel() as channel:
+        for number in range(50):
+            publish(connection, number)
+        messages = [channel.basic_get("q") for _ in range(50)]
+        redis_client.config_resetstat()
+        channel.book.bells.add(print)  # stands for an event loop, which is busy
+
+        for message in messages:
+            channel.acknowledge_early(message.delivery_tag, is_quick=True)
+
+        channel.book.bells.discard(print)
+        wait_until(lambda: stored("q").count() == Counts(0, 0, 0, 0), within_seconds=5)
+        assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] < 25
+
+
+def test_an_acknowledgement_after_the_lease_was_lost_ends_the_message(connection: Any, stored: Stored) -> None:
+    connection.transport_options |= {"lease_seconds": 500}
+    publish(connection, id="t")
+    with connection.channel() as channel:
+        message = channel.basic_get("q")
+        MovableClock(channel.publisher).advance(seconds=501)
+        assert stored("q").reap() == (1, 0)
+
+        message.ack()
+        channel.book.flush()
+
+    assert stored("q").count() == Counts(0, 0, 0, 0)
