@@ -18,12 +18,15 @@ from django.utils.dateparse import parse_datetime
 
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs.written_json import WrittenJson
 
 MAX_DEPTH = 32
 MAX_DELAY = timedelta(days=36_525)
 
 #: A number that may not fit in 64 bits or in a double; looked at more closely where it is found.
 _LONG_NUMBER = re.compile(r"[0-9]{16}")
+#: What may be such a number, one beyond a double (1e400), a NUL or half a surrogate pair, in the text of a caller.
+_DOUBTFUL = re.compile(r"[0-9]{16}|[0-9][eE]\+?[0-9]{3}|\\u")
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TRACEPARENT = re.compile(r"\A(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}\Z")
@@ -172,11 +175,16 @@ class TraceContext(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Body(Rule):
-    """Any JSON value, as the exact text to be signed and sent: compact, UTF-8."""
+    """Any JSON value, as the exact text to be signed and sent: its caller's own, where that is JSON; else compact."""
 
     def __call__(self, given: Any) -> str:
+        value, text = given if isinstance(given, WrittenJson) else (given, None)
+        # What a caller wrote as JSON is encoded only where it may be what cannot be sent: encoding takes
+        # longer than all other rules together.
+        doubtful = text is None or _DOUBTFUL.search(text) is not None
         try:
-            text = _encode(given)
+            encoded = _encode(value) if doubtful else ""
+            text = encoded if text is None else text
             size = len(text.encode())
         except (TypeError, ValueError, RecursionError) as error:
             raise self._unfit(error) from None
@@ -184,8 +192,9 @@ class Body(Rule):
         if given is not None and size > options().body_bytes:
             raise self.refusal("too_large", f"may have {options().body_bytes} bytes as JSON, got {size}")
         # Most bodies can hold neither a deep nesting nor a bad value: only the others are walked.
-        if text.count("[") + text.count("{") > MAX_DEPTH or "\\u0000" in text or _LONG_NUMBER.search(text):
-            self._walk(given, 1)
+        nested = text.count("[") + text.count("{") > MAX_DEPTH
+        if nested or (doubtful and ("\\u0000" in text or _LONG_NUMBER.search(text))):
+            self._walk(value, 1)
         return text
 
     def _walk(self, value: Any, depth: int) -> None:

@@ -38,7 +38,7 @@ SHOWN = (
 )
 #: What callers are told of a column, where that is not the help text of the model's field.
 _HELP = {
-    "body": "Sent to the receiver as it is.",
+    "body": "Sent to the receiver as its caller wrote it.",
     "max_attempts": "Null: as the biz type says.",
     "system_errors": "Failures on our side; they use no attempts.",
     "version": "Grows with every change by a person or caller.",

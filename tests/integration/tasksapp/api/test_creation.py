@@ -9,13 +9,16 @@ import pytest
 from django.http import HttpResponse
 from django.test import RequestFactory
 from django.urls import resolve
+from standardwebhooks.webhooks import Webhook
 
 from tasksapp import jobs
 from tasksapp.api.job_views import JobViews
 from tasksapp.api.requests import JobRequestSerializer
 from tasksapp.jobs.requests import RULES
 from tasksapp.models import BizType, Job
+from tests.fixture_types import Ask, Fire, MakeBizType
 from tests.integration.tasksapp.api.problem_documents import problem
+from tests.integration.tasksapp.receiver import Receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -153,3 +156,69 @@ def test_a_failure_on_our_side_is_logged_and_gives_no_details(
     assert response.status_code == 500
     assert b"secret" not in response.content
     assert "a secret" in caplog.text
+
+
+#: Written again from their values, these would be 100.0, {"a": 1.0} and "ä/".
+WRITTEN = ["1e2", '{ "a" : 1.00 }', '"\\u00e4\\/"']
+
+
+@pytest.mark.parametrize("body", WRITTEN)
+def test_a_body_is_stored_as_its_caller_wrote_it_either_way(key: str, biz_type: BizType, body: str) -> None:
+    job = f'{{"biz_type": "order.close", "delay": 60, "body": {body} }}'
+    auth = f"Bearer {key}"
+
+    one = both("/api/v1/jobs", job.encode(), authorization=auth)
+    many = both("/api/v1/jobs/bulk", f'{{"jobs": [{job}, {job}]}}'.encode(), authorization=auth)
+
+    assert [answer.status_code for answer in (*one, *many)] == [201] * 4
+    assert list(Job.objects.values_list("body", flat=True)) == [body] * 6
+    assert json.loads(one[0].content)["body"] == json.loads(body)
+
+
+def test_a_body_is_signed_and_sent_as_its_caller_wrote_it(
+    ask: Ask, make_biz_type: MakeBizType, receiver: Receiver, fire: Fire
+) -> None:
+    secret = "whsec_" + "c2VjcmV0" * 4
+    biz_type = make_biz_type("order.close", url=receiver.url())
+    biz_type.signing_secret = secret
+    biz_type.save()
+    job = '{"biz_type": "order.close", "body": { "price" : 1e2, "odd":"\\u00e4" }}'
+
+    assert ask("POST", "/jobs", job).status_code == 201
+    assert ask("POST", "/jobs/bulk", f'{{"jobs": [{job}]}}').status_code == 201
+    while len(receiver.received) < 2:
+        fire()
+
+    for received in receiver.received:
+        assert received.body == b'{ "price" : 1e2, "odd":"\\u00e4" }'
+        Webhook(secret).verify(received.body, {name.lower(): value for name, value in received.headers.items()})
+
+
+def test_the_same_body_in_other_letters_is_the_same_request(ask: Ask, biz_type: BizType) -> None:
+    job = '{"biz_type": "order.close", "delay": 60, "idempotency_key": "42", "body": %s}'
+
+    first = ask("POST", "/jobs", job % '{"a":100.0,"b":2}')
+    again = ask("POST", "/jobs", job % '{ "b": 2, "a": 1e2 }')
+    other = ask("POST", "/jobs", job % '{ "b": 2, "a": 1e3 }')
+
+    assert (first.status_code, again.status_code, other.status_code) == (201, 200, 409)
+    assert again.json()["id"] == first.json()["id"]
+    assert Job.objects.get().body == '{"a":100.0,"b":2}'
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("1e400", "invalid"),
+        ('"\\u0000"', "nul"),
+        ("[" * 33 + "]" * 33, "too_deep"),
+        (f"1{'0' * 20}", "number"),
+        (f'"{" " * 65_536}"', "too_large"),
+        (f'{{"a":{" " * 65_536}1}}', "too_large"),
+    ],
+)
+def test_a_body_as_written_obeys_the_rules_of_all(ask: Ask, biz_type: BizType, body: str, code: str) -> None:
+    answer = ask("POST", "/jobs", f'{{"biz_type": "order.close", "body": {body}}}')
+
+    assert answer.status_code == 400
+    assert [error["code"] for error in answer.json()["errors"]] == [code]
