@@ -41,6 +41,7 @@ def test_an_action_changes_what_it_may_and_says_what_it_left(
 
 
 def told_after(browser: Client, action: str, jobs: Sequence[Job]) -> list[str]:
+    """What the action says; not the banner of the page that it leads to, which says that no worker runs."""
     answer = browser.post(reverse(JOBS), {"action": action, "_selected_action": [job.pk for job in jobs]}, follow=True)
     # Without the banner that says that no worker runs here.
     return [str(message) for message in answer.context["messages"] if message.level_tag != "error"]
