@@ -11,10 +11,11 @@ from django.urls import get_resolver
 
 from delayhub.project.body_slots import BodySlots, WSGIApplication
 from delayhub.project.known_charsets import known_charsets
+from delayhub.project.whole_body import WholeBody
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 
-application: WSGIApplication = known_charsets(get_wsgi_application())
+application: WSGIApplication = WholeBody(known_charsets(get_wsgi_application()))
 if settings.BODY_SLOTS:
     application = BodySlots(application, slots=settings.BODY_SLOTS)
 

@@ -119,8 +119,8 @@ def test_a_request_without_a_body_needs_no_length(site: Site) -> None:
     ("headers", "raw", "says"),
     [
         # JSON that looks complete
-        ({**HEADERS, "Content-Length": "1000"}, JOB, f"1000 bytes were declared, {len(JOB)} came"),
-        ({**HEADERS, "Content-Length": "1000"}, b"", "1000 bytes were declared, 0 came"),
+        ({**HEADERS, "Content-Length": "1000"}, JOB, "The connection broke"),
+        ({**HEADERS, "Content-Length": "1000"}, b"", "The connection broke"),
         (CHUNKED, b"", "none came"),
         (CHUNKED, chunks(JOB[:-1]), "not JSON"),
     ],
@@ -166,4 +166,4 @@ def test_another_server_that_ends_the_body_early_is_noticed_too(live_server: Any
 
     answer = ask_http1(live_server.thread.port, "POST /api/v1/jobs", headers, JOB, breaks=True)
 
-    assert "1000 bytes were declared" in answer["detail"]
+    assert f"1000 bytes were declared, {len(JOB)} came" in answer["detail"]
