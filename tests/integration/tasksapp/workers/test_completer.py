@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError, transaction
 from django.utils import timezone
 
-from delayhub.celery_support.job_store import Again, Done, NotRun
+from delayhub.celery_support.job_store import Again, Done, JobCall, NotRun
 from delayhub.engine import TimerLane
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, Response, Retry
 from tasksapp.jobs import completion
@@ -87,7 +87,7 @@ def test_the_outcome_of_a_callback_survives_a_broken_connection(
 def test_the_outcome_of_a_task_survives_a_broken_connection(
     shop_task: BizType, runner: TaskRunner, break_connection: Callable[[], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def task(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    def task(call: JobCall) -> str:
         break_connection()
         return "closed"
 
@@ -158,7 +158,7 @@ def test_what_comes_after_the_lease_was_lost_sets_no_timer(
 
 
 def test_a_task_whose_lease_was_lost_counts_as_not_run(shop_task: BizType, runner: TaskRunner) -> None:
-    def lose(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def lose(call: JobCall) -> None:
         Job.objects.update(lease_token=None)
 
     assert isinstance(runner.run(due("shop.task"), lose, now_ms=0), NotRun)

