@@ -25,6 +25,7 @@ def claimed_job(**columns: Any) -> ClaimedJob:
         priority=5,
         attempts=0,
         attempt_base=0,
+        redrives=0,
         system_errors=0,
         max_attempts=3,
         traceparent="",

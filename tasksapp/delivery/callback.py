@@ -47,6 +47,7 @@ class Callback:
         run_at_ms: when this attempt should begin.
         attempt: its number in this budget, from 1.
         max_attempts: attempts of this budget.
+        redrives: how often the job was redriven before it.
         traceparent: W3C trace context; '' for none.
         lease_ends: monotonic seconds; renewed meanwhile.
         context: the caller's own; it comes back with the result.
@@ -60,6 +61,7 @@ class Callback:
     run_at_ms: int
     attempt: int
     max_attempts: int
+    redrives: int = 0
     traceparent: str = ""
     lease_ends: float
     context: object = None

@@ -104,6 +104,8 @@ def _headers(callback: Callback, started_ms: int) -> str:
         f"delayhub-due-at: {due}\r\ndelayhub-lateness-ms: {started_ms - callback.run_at_ms}\r\n"
         f"delayhub-attempt: {callback.attempt}\r\ndelayhub-max-attempts: {callback.max_attempts}\r\n"
     )
+    if callback.redrives:
+        lines += f"delayhub-redrive: {callback.redrives}\r\n"
     if callback.traceparent:
         lines += header_lines({"traceparent": callback.traceparent})
     secrets = callback.target.secrets

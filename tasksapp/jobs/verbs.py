@@ -40,6 +40,7 @@ class Verb(Enum):
             "next_run_at": now,
             "redriven_at": now,
             "attempt_base": F("attempts"),
+            "redrives": F("redrives") + 1,
             "system_errors": 0,
             "finished_at": None,
         },

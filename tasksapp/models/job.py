@@ -32,6 +32,7 @@ class Job(models.Model):
     attempts = models.PositiveIntegerField(default=0, help_text="All attempts ever made.")
     attempt_base = models.PositiveIntegerField(default=0, help_text="Attempts made before the last redrive.")
     redriven_at = models.DateTimeField(null=True, blank=True)
+    redrives = models.PositiveIntegerField(default=0, db_default=0, help_text="How often it was redriven.")
     system_errors = models.PositiveIntegerField(default=0)
     version = models.PositiveIntegerField(default=1)
     lease_until = models.DateTimeField(null=True, blank=True)

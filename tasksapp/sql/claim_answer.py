@@ -29,6 +29,7 @@ class ClaimedJob(NamedTuple):
     priority: int
     attempts: int
     attempt_base: int
+    redrives: int
     system_errors: int
     max_attempts: int
     traceparent: str

@@ -92,6 +92,7 @@ def _callback(job: RunningJob, target: Target, *, lease_ends: float) -> Callback
         run_at_ms=due_ms(row.next_run_at),
         attempt=job.attempt_of_budget,
         max_attempts=row.max_attempts,
+        redrives=row.redrives,
         traceparent=row.traceparent,
         lease_ends=lease_ends,
         context=job,

@@ -29,6 +29,7 @@ SHOWN = (
     "priority",
     "attempts",
     "max_attempts",
+    "redrives",
     "system_errors",
     "version",
     "last_error",

@@ -105,6 +105,23 @@ def test_a_redriven_job_has_a_new_budget_and_its_attempts_count_on(
     assert receiver.received[1].headers["delayhub-attempt"] == "1"
 
 
+def test_a_redrive_keeps_the_id_and_says_that_it_is_one(
+    make_biz_type: MakeBizType, receiver: Receiver, fire: Fire
+) -> None:
+    make_biz_type("close", url=receiver.url(), max_attempts=1)
+    receiver.answer = answering(500)
+    job_id = create("close").job_id
+    fire()
+
+    for _ in range(2):
+        jobs.redrive(job_id)
+        fire()
+
+    seen = [(one.headers["webhook-id"], one.headers.get("delayhub-redrive")) for one in receiver.received]
+    assert seen == [(str(job_id), None), (str(job_id), "1"), (str(job_id), "2")]
+    assert Job.objects.get().redrives == 2
+
+
 @pytest.mark.parametrize(
     ("status", "headers", "becomes", "error"),
     [

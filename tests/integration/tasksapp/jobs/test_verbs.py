@@ -63,6 +63,7 @@ def test_a_redriven_job_has_a_new_budget(biz_type: BizType, lane: TimerLane) -> 
 
     assert (job.status, job.attempts, job.attempts_used, job.system_errors) == (Status.PENDING, 16, 0, 0)
     assert job.redriven_at is not None
+    assert job.redrives == 1
     assert job.finished_at is None
     assert lane.claim().batches[0].ids == [str(job_id)]
 
