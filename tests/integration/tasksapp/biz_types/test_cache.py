@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import transaction
 from django.utils import timezone
 
@@ -144,3 +145,11 @@ def test_a_forked_child_reads_by_itself_though_its_parent_held_the_lock(biz_type
             os._exit(0 if biz_type_cache._lock.acquire(timeout=5) and not biz_type_cache._by_code else 1)
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_flush_empties_it(biz_type: BizType) -> None:
+    biz_type_cache.find({"order.close"}, using="default")
+
+    call_command("flush", interactive=False, verbosity=0)
+
+    assert biz_type_cache.find({"order.close"}, using="default") == {}
