@@ -64,8 +64,8 @@ def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int,
     ignore_result=True,
     max_retries=None,
 )
-def run_task(self: Task[..., Any], task_name: str) -> None:
-    """Runs the job that the message names with a task that is not a delayed task."""
+def run_task(self: Task[..., Any], task_name: str) -> Any:
+    """Runs the job that the message names with a task that is not a delayed task; gives back what that task does."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         task = self.app.tasks.get(task_name)
@@ -75,13 +75,18 @@ def run_task(self: Task[..., Any], task_name: str) -> None:
             )
         return task(*args, **kwargs)
 
-    run_job(self.request, call)
+    return run_job(self.request, call)
+
+
+def task_of(app: Celery, biz_type: BizType) -> Any:
+    """The task of a biz type's jobs, as far as this process knows it; None where it does not."""
+    return app.tasks.get(biz_type.task_name) or _renamed(app, biz_type.code)
 
 
 def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
     """Sends the message of a job whose target is a Celery task; its own worker claims the row."""
     biz_type = biz_type_cache.as_of(job.biz_type_id, revision=job.biz_type_revision, using=using)
-    task = app.tasks.get(biz_type.task_name) or _renamed(app, biz_type.code)
+    task = task_of(app, biz_type)
     # A delayed task, or one that only other workers know, is sent by its name; a plain one is run by ``run_task``.
     plain = task is not None and not isinstance(task, DelayedTask)
     # A plain task would run within the limits of ``run_task`` instead of its own.

@@ -56,7 +56,7 @@ class Sender:
         response: Response | None = None
         connection_state.set(ConnectionState.CONNECTING)
         try:
-            headers = _headers(callback, started_ms)
+            headers = header_text(callback, started_ms)
             async with asyncio.timeout(target.timeout_seconds):
                 answer = await self._exchange(callback, headers)
             duration_ms = self._ms_since(began)
@@ -95,7 +95,7 @@ class Sender:
         return route
 
 
-def _headers(callback: Callback, started_ms: int) -> str:
+def header_text(callback: Callback, started_ms: int) -> str:
     """The header lines that only this callback has."""
     timestamp = started_ms // 1000
     due = moment(callback.due_ms).isoformat(timespec="milliseconds")

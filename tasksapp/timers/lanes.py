@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -69,6 +70,8 @@ def brisk_lane(name: str) -> TimerLane:
 
     Raises OptionError where the settings do not name one Redis server; all functions here do.
     """
+    if _Out.depth:
+        return _refusing_lane(name)
     key = name, options(), celery_app()
     lane = _own.lanes.get(key)
     if lane is None:
@@ -82,7 +85,7 @@ def brisk_lane(name: str) -> TimerLane:
 
 def patient_lane(name: str) -> TimerLane:
     """The same lane, by a client that waits for seconds: for the loader and for commands."""
-    return _lane(name, options(), celery_app(), PATIENT_SECONDS)
+    return _refusing_lane(name) if _Out.depth else _lane(name, options(), celery_app(), PATIENT_SECONDS)
 
 
 def patient_lanes() -> list[TimerLane]:
@@ -92,17 +95,50 @@ def patient_lanes() -> list[TimerLane]:
 
 def watched_lane(name: str) -> TimerLane:
     """The same lane, by a client that waits a second: for what people look at."""
-    return _lane(name, options(), celery_app(), BRIEF_SECONDS)
+    return _refusing_lane(name) if _Out.depth else _lane(name, options(), celery_app(), BRIEF_SECONDS)
 
 
 def client() -> redis.Redis:
     """The patient client itself, for questions about the server."""
-    return _client(options(), celery_app(), PATIENT_SECONDS)
+    return _refusing_client() if _Out.depth else _client(options(), celery_app(), PATIENT_SECONDS)
+
+
+@contextmanager
+def without_redis() -> Iterator[None]:
+    """While it is open, no command of this process reaches the timers' Redis; for tests."""
+    _Out.depth += 1
+    try:
+        yield
+    finally:
+        _Out.depth -= 1
+
+
+class _Out:
+    """How many callers keep Redis out at this moment."""
+
+    depth = 0
+
+
+class _NoConnection(redis.Connection):
+    """Refuses before anything is connected."""
+
+    def connect(self) -> None:
+        raise redis.ConnectionError("a test keeps the timers' Redis out (delayhub.testing.without_timers)")
+
+
+@cache
+def _refusing_client() -> redis.Redis:
+    return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=_NoConnection))
+
+
+@cache
+def _refusing_lane(name: str) -> TimerLane:
+    return TimerLane(_refusing_client(), name)
 
 
 def tried(call: Callable[[], T], *, action: str) -> T | None:
     """What the call gives back; None where Redis did not answer in time, or did not a moment ago."""
-    if _clock.monotonic() < _rest.until:
+    if _Out.depth or _clock.monotonic() < _rest.until:
         return None
     try:
         return call()

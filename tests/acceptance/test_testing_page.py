@@ -1,0 +1,38 @@
+"""docs/testing.md, walked in the README's shop: its files are written, and both test runners run them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import redis
+
+from delayhub.local.redis_server import RedisServer
+from tests.acceptance.readme_shop import ReadmeShop
+from tests.repository import ROOT
+
+FILES = re.findall(r"```python\n# (\S+?\.py).*?\n(.*?)```", (ROOT / "docs/testing.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.slow
+def test_what_the_page_shows_passes_and_leaves_no_timer_in_the_redis_of_the_settings(
+    tmp_path: Path, redis_server: RedisServer, redis_client: redis.Redis
+) -> None:
+    shop = ReadmeShop(tmp_path, port=redis_server.port)
+    for name, text in FILES:
+        (shop.folder / name).write_text(text)
+    shop.add("shop/settings.py", 'TEST_RUNNER = "shop.test_runner.Runner"')
+    shop.add(
+        "orders/test_transactions.py",
+        "from django.test import TransactionTestCase\nfrom orders.checkout import place_order\n\n"
+        "class Placed(TransactionTestCase):\n"
+        "    def test_one(self):\n        place_order(1)\n\n    def test_another(self):\n        place_order(2)\n",
+    )
+
+    django = shop.run("python manage.py test orders.tests orders.test_transactions")
+    pytest_ = shop.run("python -m pytest -q -p no:cacheprovider --ds shop.settings orders/tests.py orders/test_*.py")
+
+    assert "Ran 5 tests" in django
+    assert "6 passed" in pytest_
+    assert redis_client.keys() == []

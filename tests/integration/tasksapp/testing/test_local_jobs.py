@@ -1,0 +1,172 @@
+"""Jobs in tests: run where they were made, without Redis and worker; times that come nearer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery
+from django.db import connections
+from django.test import TestCase
+from django.utils import timezone
+
+from delayhub import delayed_task
+from delayhub.errors import UnknownTask
+from delayhub.testing import MovableClock, advance_jobs, run_due_jobs, without_timers
+from delayhub.webhooks.signature import sign
+from tasksapp import jobs
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
+from tasksapp.testing import SentCallback
+from tests.fixture_types import Fire, MakeBizType
+from tests.integration.tasksapp.receiver import Receiver
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+closed: list[int] = []
+
+
+@delayed_task(biz_type="testing.close", name="tests.testing.close", bind=True)
+def close(self: Any, order: int, *, fail: bool = False) -> str:
+    if fail:
+        raise self.retry(countdown=90, exc=LookupError(order))
+    closed.append(order)
+    return "closed"
+
+
+@delayed_task(biz_type="testing.again", name="tests.testing.again")
+def again() -> None:
+    again.schedule()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran(current_celery: Celery) -> None:
+    closed.clear()
+
+
+@pytest.fixture
+def signed(make_biz_type: MakeBizType) -> BizType:
+    return make_biz_type("order.paid", signing_secret=SECRET)
+
+
+class InATransaction(TestCase):
+    """Nothing commits here."""
+
+    def test_a_job_runs_where_it_was_made(self) -> None:
+        assert connections["default"].in_atomic_block
+        close.schedule(args=[42], delay=timedelta(minutes=30))
+        assert run_due_jobs() == []
+
+        advance_jobs(minutes=30)
+        (ran,) = run_due_jobs()
+
+        assert (ran.job.status, ran.result, closed) == (Status.SUCCEEDED, "closed", [42])
+
+
+@pytest.mark.django_db
+def test_what_a_task_raises_is_given_back_and_its_job_is_tried_again() -> None:
+    close.schedule(args=[42], kwargs={"fail": True})
+
+    (ran,) = run_due_jobs()
+
+    assert isinstance(ran.error, LookupError)
+    assert (ran.job.status, ran.job.attempts) == (Status.PENDING, 1)
+    assert ran.job.next_run_at > timezone.now() + timedelta(seconds=60)
+
+
+@pytest.mark.django_db
+def test_a_task_that_is_no_delayed_task_runs_too(current_celery: Celery, make_biz_type: MakeBizType) -> None:
+    @current_celery.task(name="tests.testing.plain", shared=False)
+    def plain(order: int) -> int:
+        return order + 1
+
+    make_biz_type("plain", target=BizType.Target.CELERY, task_name="tests.testing.plain")
+    jobs.create("plain", body={"args": [1]})
+
+    (ran,) = run_due_jobs()
+
+    assert (ran.job.status, ran.result) == (Status.SUCCEEDED, 2)
+
+
+@pytest.mark.django_db
+def test_a_task_that_nothing_registered_is_an_error(make_biz_type: MakeBizType) -> None:
+    make_biz_type("unknown", target=BizType.Target.CELERY, task_name="tests.testing.unknown")
+    jobs.create("unknown")
+
+    with pytest.raises(UnknownTask, match=r"tests\.testing\.unknown"):
+        run_due_jobs()
+
+
+@pytest.mark.django_db
+def test_a_task_that_makes_the_next_job_without_end_is_stopped() -> None:
+    again.schedule()
+
+    with pytest.raises(RuntimeError, match="5 jobs ran and more are due"):
+        run_due_jobs(limit=5)
+
+
+@pytest.mark.django_db
+def test_jobs_of_a_paused_biz_type_wait(signed: BizType) -> None:
+    BizType.objects.update(paused_until=UNTIL_RESUMED)
+    jobs.create("order.paid")
+
+    advance_jobs(days=400)
+
+    assert run_due_jobs() == []
+    assert BizType.objects.get().paused_until == UNTIL_RESUMED
+
+
+@pytest.mark.django_db
+def test_a_callback_is_signed_and_its_answer_decides(signed: BizType) -> None:
+    jobs.create("order.paid", biz_id="order-42", body={"order": 42})
+    got: list[SentCallback] = []
+
+    def refuse(callback: SentCallback) -> int:
+        got.append(callback)
+        return 503
+
+    (ran,) = run_due_jobs(receive=refuse)
+
+    (callback,) = got
+    assert (ran.job.status, ran.job.last_error, ran.callback) == (Status.PENDING, "status 503", callback)
+    assert callback.headers["delayhub-biz-type"] == "order.paid"
+    timestamp, id_ = int(callback.headers["webhook-timestamp"]), callback.headers["webhook-id"]
+    assert callback.headers["webhook-signature"] == sign(
+        [SECRET], message_id=id_, timestamp=timestamp, body=callback.body
+    )
+
+
+@pytest.mark.django_db
+def test_a_callback_goes_to_a_real_receiver(make_biz_type: MakeBizType, receiver: Receiver) -> None:
+    make_biz_type("order.paid", url=receiver.url())
+    jobs.create("order.paid", body={"order": 42})
+
+    (ran,) = run_due_jobs(send=True)
+
+    assert ran.job.status == Status.SUCCEEDED
+    assert [request.body for request in receiver.received] == [b'{"order":42}']
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_reaches_redis(signed: BizType, redis_client: redis.Redis) -> None:
+    BizType.objects.update(insert_rate=5)
+    with without_timers():
+        created = jobs.create("order.paid", delay=timedelta(minutes=1))
+        jobs.reschedule(created.job_id, delay=timedelta(minutes=2))
+        advance_jobs(minutes=2)
+        run_due_jobs(receive=lambda callback: 500)
+
+    assert created.armed is False
+    assert redis_client.keys() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_clock_moves_timers_and_their_jobs_together(signed: BizType, redis_client: redis.Redis, fire: Fire) -> None:
+    created = jobs.create("order.paid", delay=timedelta(minutes=30))
+    assert fire() == []
+
+    MovableClock(redis_client).advance(minutes=30)
+
+    assert fire() == [str(created.job_id)]
+    assert Job.objects.get().attempts == 1
