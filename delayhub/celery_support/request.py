@@ -50,7 +50,7 @@ class OurRequest(Request):
     #: Whether tasks run in the worker's own process, so that a task may block its event loop.
     runs_here = False
     #: Of each task that has run in this process: how many runs in a row were quick.
-    _quick_runs: ClassVar[dict[str, int]] = {}
+    quick_runs: ClassVar[dict[str, int]] = {}
     _loses_child = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -64,7 +64,7 @@ class OurRequest(Request):
     def on_accepted(self, pid: Any, time_accepted: float) -> None:
         """Called when the task is about to start. An early acknowledgement is sent before the task can block that."""
         if self.runs_here and not self.task.acks_late and isinstance(self.message.channel, Channel):
-            is_quick = self._quick_runs.get(self.task.name, 0) >= QUICK_RUNS
+            is_quick = self.quick_runs.get(self.task.name, 0) >= QUICK_RUNS
             self.message.channel.acknowledge_early(self.message.delivery_tag, is_quick=is_quick)
         super().on_accepted(pid, time_accepted)
 
@@ -78,7 +78,7 @@ class OurRequest(Request):
         def on_success(self: OurRequest, failed__retval__runtime: Any, **options: Any) -> Any:
             if self.runs_here:
                 name, (_, _, seconds) = self.task.name, failed__retval__runtime
-                self._quick_runs[name] = self._quick_runs.get(name, 0) + 1 if seconds < QUICK_SECONDS else 0
+                self.quick_runs[name] = self.quick_runs.get(name, 0) + 1 if seconds < QUICK_SECONDS else 0
             return inner(self, failed__retval__runtime, **options)
 
         cls.on_success = on_success  # type: ignore[assignment]  # that is its purpose

@@ -26,8 +26,8 @@ REPORT_ATTEMPTS = 3
 #: Seconds after which a server that does not answer counts as gone, and the connection is made again. Redis answers
 #: within milliseconds; a publish that is sent again after this still returns, or fails, within five seconds or so.
 ANSWER_SECONDS = 3.0
-#: Seconds for connecting: those after which kombu tries to connect no longer, as Celery tells it by default.
-CONNECT_SECONDS = 4.0
+#: Seconds for connecting: longer than the four for which Celery lets kombu try again, so that it tries only once.
+CONNECT_SECONDS = 5.0
 
 #: Names in ``transport_options`` that are ours.
 OWN_OPTIONS = ("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis", "wait_replicas", "wait_seconds")

@@ -18,7 +18,7 @@ class NoTls(redis.RedisError):
 
 
 class TlsConnection(redis.SSLConnection):
-    """redis-py's, whose handshake ends after four seconds, or the option ``socket_connect_timeout``."""
+    """redis-py's, whose handshake ends after five seconds, or the option ``socket_connect_timeout``."""
 
     def connect(self) -> None:
         """Connects.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from billiard.einfo import ExceptionInfo
@@ -171,14 +172,37 @@ def test_at_a_cold_shutdown_the_worker_kills_its_children_itself(
     assert (channel.lost, channel.rejected) == ([], [("7", True)])
 
 
-def test_every_task_of_a_worker_gets_our_requests() -> None:
+@pytest.mark.parametrize("is_prefork", [True, False])
+def test_every_task_of_a_worker_gets_our_requests(is_prefork: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OurRequest, "runs_here", OurRequest.runs_here)
     app = Celery("requests", set_as_current=False)
 
     @app.task(name="t", shared=False)
     def t() -> None:
         pass
 
-    MakeOurRequests(SimpleNamespace(app=app))
+    MakeOurRequests(SimpleNamespace(app=app, pool=SimpleNamespace(uses_semaphore=is_prefork)))
 
     assert issubclass(app.tasks["t"].Request, OurRequest)
+    assert OurRequest.runs_here is not is_prefork
     app.close()
+
+
+def test_a_task_is_quick_after_ten_quick_runs_in_a_row_of_the_class_that_celery_makes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Made(OurRequest):
+        """As Celery makes one for each task."""
+
+        def on_success(self, failed__retval__runtime: Any, **options: Any) -> None:
+            pass
+
+    monkeypatch.setattr(OurRequest, "runs_here", True)
+    monkeypatch.setattr(OurRequest, "quick_runs", {})
+    request = object.__new__(Made)
+    request._type = SimpleNamespace(name="t")
+
+    for seconds in (0.001, 0.001, 3.0, 0.001):
+        request.on_success((0, None, seconds))
+
+    assert OurRequest.quick_runs == {"t": 1}

@@ -101,3 +101,22 @@ def test_the_thread_is_one_of_the_operating_system(environment: str, monkeypatch
 
     wait_until(lambda: bool(found))
     assert found != [threading.get_native_id()]
+
+
+def test_connections_that_may_be_dead_are_made_again_by_the_keeper(redis_client: redis.Redis) -> None:
+    redis_client.ping()
+    (line,) = redis_client.connection_pool._available_connections
+    keeper = LeaseKeeper(DeadEnd(), redis_client, lease_seconds=30)
+    keeper.distrusts = True
+
+    keeper.renew(slept=0)
+
+    assert line._sock is None
+    assert not keeper.distrusts
+
+
+class DeadEnd(Book):
+    """A book that sends nothing."""
+
+    def keep(self, client: redis.Redis) -> None:
+        del client
