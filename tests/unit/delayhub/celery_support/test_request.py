@@ -200,7 +200,7 @@ def test_a_task_is_quick_after_ten_quick_runs_in_a_row_of_the_class_that_celery_
     monkeypatch.setattr(OurRequest, "runs_here", True)
     monkeypatch.setattr(OurRequest, "quick_runs", {})
     request = object.__new__(Made)
-    request._type = SimpleNamespace(name="t")
+    request._task = SimpleNamespace(name="t")
 
     for seconds in (0.001, 0.001, 3.0, 0.001):
         request.on_success((0, None, seconds))
