@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 #: PostgreSQL takes no greater offset from UTC.
@@ -40,7 +41,8 @@ def _is_possible(value: str) -> bool:
 
 def _is_in_range(time: datetime) -> bool:
     try:
+        time = time if timezone.is_aware(time) else timezone.make_aware(time)
         time.astimezone(UTC)
-    except OverflowError:
+    except (OverflowError, ValueError):
         return False
     return abs(time.utcoffset() or timedelta()) <= MOST_OFFSET

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -58,3 +60,14 @@ def test_every_link_of_the_filters_works(person: Client, biz_type: BizType, mode
     assert links
     for link in links:
         assert person.get(f"{reverse(f'admin:tasksapp_{model}_changelist')}{link}").status_code == 200, link
+
+
+@pytest.mark.parametrize(
+    ("zone", "time"), [("Asia/Tokyo", "0001-01-01+00:00:00"), ("America/New_York", "9999-12-31+23:59:59")]
+)
+def test_a_time_that_utc_does_not_have_is_refused(person: Client, settings: Any, zone: str, time: str) -> None:
+    settings.TIME_ZONE = zone
+
+    answer = person.get(f"{reverse('admin:tasksapp_job_changelist')}?due_at__gte={time}")
+
+    assert answer.status_code == 400
