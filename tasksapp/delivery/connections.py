@@ -22,6 +22,7 @@ from multidict import CIMultiDictProxy
 
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.answer_protocol import AnswerProtocol
+from tasksapp.delivery.name_resolver import NameResolver
 from tasksapp.delivery.parsing_turns import ParsingTurns
 from tasksapp.delivery.route import Route
 
@@ -153,7 +154,7 @@ class _Connector(aiohttp.TCPConnector):
     """Notes whether a request has a connection yet, and whether that is a new one; dials allowed addresses only."""
 
     def __init__(self, guard: AddressGuard, **options: Any) -> None:
-        super().__init__(socket_factory=guard.make_socket, **options)
+        super().__init__(socket_factory=guard.make_socket, resolver=NameResolver(), **options)
         self._guard = guard
         make: Callable[..., ResponseHandler] = AnswerProtocol
         self._factory = partial(make, loop=self._loop, turns=ParsingTurns(self._loop))
