@@ -76,8 +76,8 @@ class OurRequest(Request):
             return
 
         def on_success(self: OurRequest, failed__retval__runtime: Any, **options: Any) -> Any:
-            if self.runs_here:
-                name, (_, _, seconds) = self.task.name, failed__retval__runtime
+            name, (_, _, seconds) = self.task.name, failed__retval__runtime
+            if self.runs_here and seconds is not None:  # there is no time of a run that Celery cut short
                 self.quick_runs[name] = self.quick_runs.get(name, 0) + 1 if seconds < QUICK_SECONDS else 0
             return inner(self, failed__retval__runtime, **options)
 

@@ -202,7 +202,7 @@ def test_a_task_is_quick_after_ten_quick_runs_in_a_row_of_the_class_that_celery_
     request = object.__new__(Made)
     request._task = SimpleNamespace(name="t")
 
-    for seconds in (0.001, 0.001, 3.0, 0.001):
+    for seconds in (0.001, None, 0.001, 3.0, 0.001, None):  # None: of a task that was rejected
         request.on_success((0, None, seconds))
 
     assert OurRequest.quick_runs == {"t": 1}
