@@ -11,7 +11,6 @@ from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts
 from delayhub.local.redis_server import RedisServer
-from delayhub.testing import MovableClock
 from delayhub.transport.hooks import hooks
 from tests.consuming import drain
 from tests.fixture_types import Stored
@@ -146,11 +145,10 @@ def test_of_quick_tasks_early_acknowledgements_share_a_call_and_wait_for_no_even
 
 
 def test_an_acknowledgement_after_the_lease_was_lost_ends_the_message(connection: Any, stored: Stored) -> None:
-    connection.transport_options |= {"lease_seconds": 500}
     publish(connection, id="t")
     with connection.channel() as channel:
         message = channel.basic_get("q")
-        MovableClock(channel.publisher).advance(seconds=501)
+        stored("q").extend(channel.book.tags[message.delivery_tag], lease_ms=0)
         assert stored("q").reap() == (1, 0)
 
         message.ack()
