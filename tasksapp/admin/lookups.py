@@ -40,6 +40,8 @@ def _is_possible(value: str) -> bool:
 
 
 def _is_in_range(time: datetime) -> bool:
+    if timezone.is_naive(time):
+        time = timezone.make_aware(time)  # as Django reads it
     try:
         time = time if timezone.is_aware(time) else timezone.make_aware(time)
         time.astimezone(UTC)
