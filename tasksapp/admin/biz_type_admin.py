@@ -193,9 +193,12 @@ class BizTypeAdmin(ShowsDelivery, OnlyNamedLookups, PossibleRows, SigningSecrets
         ]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """What the form for a new biz type begins with: the values of the one that it is a copy of, if it is one."""
+        """What the form for a new biz type begins with: the values of the one that it is a copy of, if it is one.
+
+        Django's own would fill in what the address says, and fails at a text where a field takes a time.
+        """
         original = self._copied(request)
-        return values_of(original) if original else super().get_changeform_initial_data(request)
+        return values_of(original) if original else {}
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

@@ -31,6 +31,15 @@ def test_a_biz_type_is_made_and_its_secret_is_never_shown(person: Client) -> Non
     assert biz_type.signing_secret_sealed not in page
 
 
+def test_the_address_of_the_form_fills_in_nothing(person: Client) -> None:
+    address = "https://receiver.example/hook"
+
+    answer = person.get(reverse("admin:tasksapp_biztype_add"), {"url": address, "paused_until": "2026-12-01"})
+
+    assert answer.status_code == 200
+    assert address not in answer.content.decode()
+
+
 def test_an_empty_secret_keeps_the_old_one_and_a_new_one_rotates(person: Client) -> None:
     old, new = ("whsec_" + text * 4 for text in ("b2xkIG9s", "bmV3IG5l"))
     person.post(reverse("admin:tasksapp_biztype_add"), form_of({"signing_secret": old}))
