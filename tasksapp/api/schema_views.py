@@ -29,11 +29,7 @@ class SchemaViews(ApiViewSet):
     def read(self, request: Request) -> HttpResponse:
         """The document as JSON."""
         document = openapi_document(prefix=request.path.removesuffix("/schema"))
-        return HttpResponse(
-            json.dumps(document, ensure_ascii=False),
-            content_type=MEDIA_TYPE,
-            headers={"Cache-Control": "no-store"},  # what one caller may see is not for all
-        )
+        return HttpResponse(json.dumps(document, ensure_ascii=False), content_type=MEDIA_TYPE)
 
     def get_authenticators(self) -> list[BaseAuthentication]:
         """Those of the API, after one that knows staff; where every client may see it, one that asks nothing."""

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from tasksapp.api.http import transactions
+from tasksapp.api.http.caching import uncached
 
 View = Callable[..., HttpResponse]
 
@@ -26,6 +27,7 @@ def direct_view(answer: Callable[[HttpRequest], HttpResponse], *, view: Any) -> 
     """
 
     @transactions.outside
+    @uncached
     @csrf_exempt
     @login_not_required  # the view set knows its callers, as REST framework's own views do
     def dispatch(request: HttpRequest, **kwargs: Any) -> HttpResponse:

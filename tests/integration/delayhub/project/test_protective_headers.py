@@ -30,6 +30,6 @@ def test_no_page_has_a_script_in_itself(admin_client: Any, path: str) -> None:
 
 
 def test_an_answer_of_the_api_is_not_kept(client: Client) -> None:
-    assert client.get("/api/v1/jobs")["Cache-Control"] == "no-store"
-    assert client.post("/api/v1/jobs", b"{}", content_type="application/json")["Cache-Control"] == "no-store"
+    assert "no-store" in client.get("/api/v1/jobs")["Cache-Control"]
+    assert "no-store" in client.post("/api/v1/jobs", b"{}", content_type="application/json")["Cache-Control"]
     assert "Cache-Control" not in client.get("/healthz")
