@@ -3,8 +3,9 @@
 Code logs with the standard library (``logger.info("Job %s fired", id, extra={"job_id": id})``);
 structlog renders what arrives, as JSON lines or for a console.
 
-Tracebacks never show the values of variables: among them are API keys, passwords and the bodies of jobs. What a caller
-wrote, such as the path of a request, cannot begin a line of its own: control characters are escaped.
+Tracebacks never show the values of variables, and SQL statements are not logged: among the values are API keys,
+passwords and the bodies of jobs. What a caller wrote, such as the path of a request, cannot begin a line of its own:
+control characters are escaped.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def logging_config(*, format_name: str, level: str) -> dict[str, Any]:
             # Django's own handlers would print every record twice.
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": level, "propagate": True},
+            # In debug mode Django logs each statement with its values, among them bodies, headers and session keys.
+            "django.db.backends": {"level": "INFO"},
         },
     }
 

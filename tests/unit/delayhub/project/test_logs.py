@@ -16,7 +16,7 @@ from delayhub.project.logs import logging_config
 @pytest.fixture(autouse=True)
 def _root_as_before() -> Iterator[None]:
     """The process' own logging is as before afterwards."""
-    loggers = [logging.getLogger(name) for name in (None, "django", "django.server")]
+    loggers = [logging.getLogger(name) for name in (None, "django", "django.server", "django.db.backends")]
     before = [(logger.handlers[:], logger.level) for logger in loggers]
     yield
     for logger, (handlers, level) in zip(loggers, before, strict=True):
@@ -38,6 +38,15 @@ def test_a_line_of_json_has_the_sentence_and_its_facts(capsys: pytest.CaptureFix
     assert (line["event"], line["action"], line["job_id"]) == ("job 42 was cancelled", "cancel", 42)
     assert (line["level"], line["logger"]) == ("info", "tasksapp.jobs")
     assert line["timestamp"].endswith("Z")
+
+
+def test_statements_and_their_values_are_not_logged_at_any_level(capsys: pytest.CaptureFixture[str]) -> None:
+    logging.config.dictConfig(logging_config(format_name="json", level="DEBUG"))
+
+    logging.getLogger("django.db.backends").debug("INSERT INTO delayhub_job VALUES (%s)", "'the body'")
+    logging.getLogger("django.request").debug("asked")
+
+    assert [line["event"] for line in lines(capsys)] == ["asked"]
 
 
 def test_a_value_that_json_has_no_form_for_is_written_as_text(capsys: pytest.CaptureFixture[str]) -> None:
