@@ -9,6 +9,7 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from delayhub.client_network import client_network
 from delayhub.clock import Clock
 from delayhub.failure_limit import FailureLimit
 
@@ -77,6 +78,9 @@ class LimitedLoginForm(AdminAuthenticationForm):
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address of the client; behind a trusted proxy, the last one in ``X-Forwarded-For``, which the proxy wrote."""
+    """The client's address, or for IPv6 its network, by which one client is known.
+
+    Behind a trusted proxy it is the last one in ``X-Forwarded-For``, which the proxy wrote.
+    """
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "") if settings.TRUST_PROXY else ""
-    return forwarded.rpartition(",")[2].strip()[:64] or str(request.META.get("REMOTE_ADDR", ""))
+    return client_network(forwarded.rpartition(",")[2].strip() or str(request.META.get("REMOTE_ADDR", "")))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv6Address, ip_address
-
 from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
-#: One customer of a provider has at least so many bits of IPv6 addresses.
-_V6_BITS = 64
+from delayhub.client_network import client_network
 
 
 def client_address(request: HttpRequest | Request) -> str:
@@ -22,12 +19,4 @@ def client_address(request: HttpRequest | Request) -> str:
     proxies: int = api_settings.NUM_PROXIES or 0
     named = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()]
     address = named[-min(proxies, len(named))] if proxies and named else str(request.META.get("REMOTE_ADDR", ""))
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address[:64]
-    if not isinstance(found, IPv6Address):
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return f"{IPv6Address(int(found) >> _V6_BITS << _V6_BITS)}/{_V6_BITS}"
+    return client_network(address)

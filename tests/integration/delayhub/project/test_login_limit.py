@@ -57,6 +57,14 @@ def test_the_address_before_a_trusted_proxy_counts_and_only_then(client: Client,
         assert ("Too many" in log_in(client, "guess", HTTP_X_FORWARDED_FOR="10.0.0.9")[1]) is waits
 
 
+def test_all_addresses_of_one_network_are_one_client(client: Client) -> None:
+    for number in range(USER_FAILURES):
+        log_in(client, "guess", REMOTE_ADDR=f"2001:db8:1:2::{number}")
+
+    assert "Too many" in log_in(client, "guess", REMOTE_ADDR="2001:db8:1:2::ffff")[1]
+    assert "Too many" not in log_in(client, "guess", REMOTE_ADDR="2001:db8:1:3::1")[1]
+
+
 def test_many_names_from_one_address_wait_too_until_the_time_is_over() -> None:
     clock = MovableClock()
     limit = LoginLimit(clock)
