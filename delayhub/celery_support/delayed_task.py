@@ -138,6 +138,8 @@ _RUNNING = "delayhub_running"
 _JOB = "delayhub_job_call"
 #: A job has no more attempts than this.
 MOST_ATTEMPTS = 1_000
+#: What to do about a function that is asynchronous.
+_RUN_IT = "write a def that calls asyncio.run() or asgiref's async_to_sync()"
 
 
 def job_of(request: Context) -> str | None:
@@ -158,7 +160,7 @@ def run_job(request: Context, function: Callable[..., Any]) -> Any:
     def call(job: JobCall) -> Any:
         # What Celery's own retries go by, and ``retry_backoff``.
         request.update({_JOB: job, "retries": job.attempt - 1})
-        return function(*job.args, **job.kwargs)
+        return _ran(function(*job.args, **job.kwargs))
 
     outcome = job_store().run(
         headers[JOB_HEADER],
@@ -175,6 +177,21 @@ def run_job(request: Context, function: Callable[..., Any]) -> Any:
             raise error
         case NotRun():
             raise Ignore
+
+
+def _ran(result: Any) -> Any:
+    """The result of a function that has run.
+
+    Raises:
+        TypeError: it is a coroutine or a generator, so nothing of the function has run. The decorator cannot see that
+            in a function that another decorator wraps, and a plain Celery task is not refused where it is made.
+    """
+    if inspect.iscoroutine(result):
+        result.close()
+        raise TypeError(f"the task gave back a coroutine, of which nothing ran: {_RUN_IT}")
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        raise TypeError("the task gave back a generator, of which nothing ran: write a def without yield")
+    return result
 
 
 def delayed_task(
@@ -214,8 +231,7 @@ def delayed_task(
     def decorate(function: Callable[P, R]) -> DelayedTask[P, R]:
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(
-                f"{function.__name__} is an async def, which a Celery worker would call and never await:"
-                " write a def that calls asyncio.run() or asgiref's async_to_sync()"
+                f"{function.__name__} is an async def, which a Celery worker would call and never await: {_RUN_IT}"
             )
         if inspect.isgeneratorfunction(function):
             raise TypeError(f"{function.__name__} is a generator: a Celery worker would call it and run nothing of it")

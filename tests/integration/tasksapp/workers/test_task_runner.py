@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -36,6 +37,17 @@ def plain_task(order_id: int) -> None:
     closed.append(order_id)
 
 
+@shared_task(name="tests.target.async")
+async def async_task() -> None:
+    closed.append(1)
+
+
+@shared_task(name="tests.target.generator")
+def generator_task() -> Iterator[int]:
+    closed.append(1)
+    yield 1
+
+
 @delayed_task(biz_type="shop.sent", name="tests.target.delayed")
 def delayed(order_id: int) -> None:
     closed.append(order_id)
@@ -68,6 +80,30 @@ def test_a_task_that_knows_nothing_of_jobs_runs_as_one_too(make_biz_type: MakeBi
     call_run_task(job_id, "tests.target.plain")
     assert closed == [7]
     assert (Job.objects.get().status, Job.objects.get().attempts) == (Status.SUCCEEDED, 2)
+
+
+@pytest.mark.parametrize(
+    ("task_name", "error"),
+    [
+        (
+            "tests.target.async",
+            "TypeError: the task gave back a coroutine, of which nothing ran: write a def that calls",
+        ),
+        ("tests.target.generator", "TypeError: the task gave back a generator, of which nothing ran: write a def"),
+    ],
+)
+def test_a_task_of_which_nothing_runs_is_a_failed_attempt(
+    make_biz_type: MakeBizType, task_name: str, error: str
+) -> None:
+    make_biz_type("shop.plain", target="celery", task_name=task_name)
+    job_id = create("shop.plain").job_id
+
+    with pytest.raises(Retry):
+        call_run_task(job_id, task_name)
+
+    assert closed == []
+    assert (Job.objects.get().status, Job.objects.get().attempts) == (Status.PENDING, 1)
+    assert Job.objects.get().last_error.startswith(error)
 
 
 def test_a_task_that_is_not_registered_is_a_failed_attempt(make_biz_type: MakeBizType) -> None:
