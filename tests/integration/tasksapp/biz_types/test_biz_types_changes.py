@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections.abc import Callable
 from datetime import timedelta
+from unittest.mock import patch
 from uuid import UUID
 
 import pytest
+from django.core import serializers
+from django.core.management import call_command
 from django.db import connection
 from django.db.models import ProtectedError
 from django.utils import timezone
@@ -56,7 +61,17 @@ def by_sql() -> None:
         cursor.execute("UPDATE delayhub_biz_type SET url = 'https://shop.example/new'")
 
 
-@pytest.mark.parametrize("change", [by_update, by_bulk_update, by_sql])
+def by_loaddata() -> None:
+    (row,) = json.loads(serializers.serialize("json", BizType.objects.all()))
+    row["fields"]["url"] = "https://shop.example/new"
+    # The command runs in a process of its own, so a worker hears nothing of the rows that it saves.
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as fixture, patch.object(biz_type_cache, "clear"):
+        json.dump([row], fixture)
+        fixture.flush()
+        call_command("loaddata", fixture.name, verbosity=0)
+
+
+@pytest.mark.parametrize("change", [by_update, by_bulk_update, by_sql, by_loaddata])
 def test_a_change_that_no_signal_reports_counts_from_the_next_attempt_on(
     biz_type: BizType, change: Callable[[], None]
 ) -> None:
