@@ -18,6 +18,7 @@ from delayhub.celery_support.job_store import JobCall, JobTask, ScheduleOptions,
 from tasksapp import jobs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.first_use import make_at_first_use
+from tasksapp.checks import check_times
 from tasksapp.conf import DEFAULT_LANE, options
 from tasksapp.errors import InvalidJob
 from tasksapp.models import BizType, Job
@@ -95,7 +96,8 @@ class TableStore:
 
     def faults(self, client: redis.Redis, *, prefix: str) -> list[str]:
         """What keeps timers from firing on that broker, a sentence for each. Raises RedisError."""
-        return server_faults(client, prefix=prefix) + _table_faults(using=router.db_for_write(Job))
+        found = [f"{error.msg}: {error.hint}" for error in check_times()]
+        return found + server_faults(client, prefix=prefix) + _table_faults(using=router.db_for_write(Job))
 
     def delivery_faults(self) -> list[str]:
         """A sentence where no job is delivered at this moment."""

@@ -166,6 +166,7 @@ REFUSED_BY_THE_WORKER = {
         adding('CELERY_TASK_ANNOTATIONS = {"*": {"acks_late": False}}'),
         "tasksapp.deliver of the timer queue delayhub.timers needs acks_late=True",
     ),
+    "no time zones": (adding("USE_TZ = False"), "with USE_TZ = False, times have no zone: Write USE_TZ = True"),
     "old messages": (adding("CELERY_TASK_PROTOCOL = 1"), "task_protocol is 1"),
 }
 
