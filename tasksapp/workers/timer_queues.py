@@ -32,12 +32,16 @@ def take_timers(instance: Any = None, **signal: Any) -> None:
 @worker_ready.connect(dispatch_uid="tasksapp.workers.timer_queues")
 def report_unserved_timers(sender: Any = None, **_: Any) -> None:
     """Logs an error where timers cannot fire at all, a warning where no worker takes them at this moment."""
+    is_green = getattr(sender.pool, "is_green", False)
+    takes_timers = bool(set(options().lanes) & set(sender.app.amqp.queues.consume_from))
+    if is_green and takes_timers:
+        return  # this worker ends at once, and says that
     faults = settings_faults()
     for fault in faults:
         logger.error("no job can run: %s", fault, extra={"action": "startup"})
     if faults:
         return
-    if set(options().lanes) & set(sender.app.amqp.queues.consume_from):
+    if takes_timers:
         return
     try:
         served = is_served()
@@ -45,9 +49,13 @@ def report_unserved_timers(sender: Any = None, **_: Any) -> None:
         logger.warning("whether a worker takes the timers is not known: %s", error, extra={"action": "startup"})
         return
     if not served:
+        lanes = ", ".join(options().lanes)
         logger.warning(
-            "this worker leaves the timers (%s) out, and no other worker takes them at this moment:"
-            " start one with these queues in its -Q, or without -Q",
-            ", ".join(options().lanes),
+            "this worker leaves the timers (%s) out, and no other worker takes them at this moment: %s",
+            lanes,
+            f"a pool of greenlets (gevent, eventlet) cannot deliver jobs, so start a worker with another, such as"
+            f" celery -A … worker -P threads -Q {lanes}"
+            if is_green
+            else "start one with these queues in its -Q, or without -Q",
             extra={"action": "startup"},
         )

@@ -32,10 +32,10 @@ def start(app: Celery, **options: Any) -> None:
     take_timers(instance=SimpleNamespace(app=app), options=options)
 
 
-def reports(app: Celery, caplog: pytest.LogCaptureFixture) -> str:
+def reports(app: Celery, caplog: pytest.LogCaptureFixture, *, is_green: bool = False) -> str:
     logging.getLogger("tasksapp").propagate = True
     with caplog.at_level(logging.WARNING):
-        report_unserved_timers(SimpleNamespace(app=app))
+        report_unserved_timers(SimpleNamespace(app=app, pool=SimpleNamespace(is_green=is_green)))
     return caplog.text
 
 
@@ -62,6 +62,25 @@ def test_a_pool_of_greenlets_gets_no_timers(app: Celery, given: dict[str, Any]) 
     start(app, **given)
 
     assert LANE not in app.amqp.queues.consume_from
+
+
+def test_a_pool_of_greenlets_names_itself_as_the_reason(app: Celery, caplog: pytest.LogCaptureFixture) -> None:
+    start(app, pool_cls="gevent")
+
+    report = reports(app, caplog, is_green=True)
+
+    assert "a pool of greenlets (gevent, eventlet) cannot deliver jobs" in report
+    assert "celery -A … worker -P threads -Q delayhub.timers" in report
+
+
+def test_no_setting_is_blamed_where_a_pool_of_greenlets_is_given_the_timers(
+    app: Celery, caplog: pytest.LogCaptureFixture
+) -> None:
+    start(app, pool_cls="gevent")
+    app.select_queues([LANE])
+
+    # The worker ends at once, and says why: tasksapp.workers.signals.
+    assert reports(app, caplog, is_green=True) == ""
 
 
 def test_a_worker_that_leaves_the_timers_out_says_that_no_other_takes_them(
