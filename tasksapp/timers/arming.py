@@ -14,7 +14,7 @@ from django.utils import timezone
 from delayhub.clock import due_ms
 from tasksapp.conf import options
 from tasksapp.models import Job, Status
-from tasksapp.timers.lanes import brisk_lane, tried
+from tasksapp.timers.lanes import brisk_lane, list_once, tried
 from tasksapp.timers.timer import Groups, Timer, grouped
 
 #: The creator arms jobs a little beyond the loader's window, so that no commit falls between the two.
@@ -27,8 +27,10 @@ def arm(groups: Groups) -> bool:
     near = {place: [timer for timer in group if timer[1] <= end] for place, group in groups.items()}
 
     def ensure() -> bool:
-        for (lane, queue, step), group in near.items():
-            brisk_lane(lane).ensure(queue, group, step=step)
+        for (name, queue, step), group in near.items():
+            lane = brisk_lane(name)
+            lane.ensure(queue, group, step=step)
+            list_once(lane)
         return True
 
     return not any(near.values()) or tried(ensure, action="arm") is True

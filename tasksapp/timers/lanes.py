@@ -17,6 +17,7 @@ from django.dispatch import receiver
 
 from delayhub.clock import Clock, SystemClock
 from delayhub.engine import EngineOptions, TimerLane
+from delayhub.engine.keys import directory
 from delayhub.errors import OptionError
 from tasksapp.conf import Options, options
 from tasksapp.timers.broker import celery_app, timer_pool, timer_prefix
@@ -49,6 +50,7 @@ class _Own(threading.local):
 
     def __init__(self) -> None:
         self.lanes: dict[tuple[str, Options, object], TimerLane] = {}
+        self.listed: set[TimerLane] = set()
 
 
 _own = _Own()
@@ -56,6 +58,7 @@ _own = _Own()
 
 def _forget() -> None:
     _own.lanes.clear()
+    _own.listed.clear()
 
 
 # A forked child has copies of its parent's connections, which still belong to the parent.
@@ -81,6 +84,16 @@ def brisk_lane(name: str) -> TimerLane:
         lane = _own.lanes[key] = TimerLane(single, name, options=EngineOptions(key_prefix=timer_prefix()))
     _drop_stale(lane.client.connection)
     return lane
+
+
+def list_once(lane: TimerLane) -> None:
+    """Adds a brisk lane to the queues that counts and autoscalers look at, the first time that its thread asks.
+
+    A worker adds it too, when it declares its queues; but where no worker has started yet, its timers count most.
+    """
+    if lane not in _own.listed:
+        lane.client.sadd(directory(timer_prefix()), lane.name)
+        _own.listed.add(lane)
 
 
 def patient_lane(name: str) -> TimerLane:
@@ -188,4 +201,4 @@ def _follow_settings(*, setting: str, **_: Any) -> None:
     if setting.startswith("CELERY_BROKER"):
         _client.cache_clear()
         _lane.cache_clear()
-        _own.lanes.clear()
+        _forget()

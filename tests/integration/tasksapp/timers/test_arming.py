@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,6 +33,15 @@ def test_timers_in_the_near_window_are_set_and_others_are_left_to_the_loader(lan
     assert arming.arm(grouped([near, far]))
 
     assert timers_ms(lane) == {str(near.job_id): due_ms(near.next_run_at)}
+
+
+def test_a_lane_is_listed_before_any_worker_has_declared_it(lane: TimerLane) -> None:
+    assert lane.client.smembers("delayhub:queues") == set()
+
+    with ThreadPoolExecutor(1) as fresh_thread:
+        fresh_thread.submit(arming.arm, grouped([timer(timezone.now() + MINUTE)])).result()
+
+    assert lane.client.smembers("delayhub:queues") == {b"delayhub.timers"}
 
 
 def test_without_a_near_timer_redis_is_not_asked(settings: Any) -> None:
