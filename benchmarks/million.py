@@ -167,7 +167,7 @@ class Million:
                 for _ in range(0, int(self.size * few), 1000):
                     self.client.lpush("big", *[BODY] * 1000)
 
-            self.measure("import-redis", lambda n: stock.move(["big"], channel), prepare=listed)
+            self.measure("import-redis", lambda n: stock.move(["big"], channel, held=True), prepare=listed)
             self.measure(
                 "export-redis",
                 lambda n: stock.take_back(["big"], channel),

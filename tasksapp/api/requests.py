@@ -7,6 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from tasksapp.api.http.json_decoder import MAX_BULK
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.jobs.requests import RULES, JobRequest
 from tasksapp.jobs.validation import (
@@ -28,8 +29,6 @@ from tasksapp.jobs.validation import (
 
 MOVE_FIELDS = frozenset({"due_at", "delay", "version"})
 VERB_FIELDS = frozenset({"version"})
-#: Jobs that one bulk request may create.
-MAX_BULK = 1_000
 
 
 def job_request(fields: Any, *, key: str | None = None, traceparent: str = "") -> JobRequest:

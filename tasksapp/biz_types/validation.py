@@ -29,6 +29,8 @@ LONGEST_BACKOFF_SECONDS, LONGEST_AGE = 31_536_000, timedelta(days=3_652)
 FAILURE_CODES = range(300, 600)
 #: The highest rate, in jobs a second; far above what one Redis takes.
 HIGHEST_RATE = 1_000_000
+#: Bytes of all headers of a biz type, and of its credentials: receivers take 8 KB in all, as a rule.
+LONGEST_HEADERS, LONGEST_SECRET = 4_096, 2_048
 #: A token as RFC 6750 has it in a header: letters, digits and signs, no blank.
 _TOKEN = re.compile(r"\A[\x21-\x7e]+\Z")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -86,6 +88,10 @@ def auth_complaint(auth: str, secret: str) -> str | None:
         return None
     if not secret:
         return "Type the credentials, or choose 'none'."
+    if len(secret) > LONGEST_SECRET:
+        return (
+            f"The credentials may have {LONGEST_SECRET} characters, these have {len(secret)}: few receivers take more."
+        )
     if auth == BizType.Auth.BEARER and not _TOKEN.match(secret):
         return "The token may hold letters, digits and other signs of ASCII, and no blanks."
     if auth == BizType.Auth.BASIC and (":" not in secret or _CONTROL.search(secret)):
@@ -124,14 +130,23 @@ def _about_headers(headers: Any) -> str | None:
     if not isinstance(headers, dict):
         return 'This must be a JSON object, such as {"X-Team": "orders"}.'
     for name, value in headers.items():
-        if not _HEADER_NAME.match(name):
-            return f"{name!r} cannot be a header's name."
-        if name.lower() in CREDENTIAL_HEADERS:
-            return f"{name} would be stored and shown as it is: choose Basic or Bearer, and use the auth secret."
-        if name.lower() in RESERVED_HEADERS or name.lower().startswith(RESERVED_PREFIXES):
-            return f"{name} is set by the delivery itself."
-        if not isinstance(value, str) or re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value) or not value.isascii():
-            return f"The value of {name} must be one line of ASCII text."
+        if message := _about_header(name, value):
+            return message
+    size = sum(len(name) + len(value) + 4 for name, value in headers.items())
+    if size > LONGEST_HEADERS:
+        return f"The headers may have {LONGEST_HEADERS} bytes in all, these have {size}: few receivers take more."
+    return None
+
+
+def _about_header(name: str, value: Any) -> str | None:
+    if not _HEADER_NAME.match(name):
+        return f"{name!r} cannot be a header's name."
+    if name.lower() in CREDENTIAL_HEADERS:
+        return f"{name} would be stored and shown as it is: choose Basic or Bearer, and use the auth secret."
+    if name.lower() in RESERVED_HEADERS or name.lower().startswith(RESERVED_PREFIXES):
+        return f"{name} is set by the delivery itself."
+    if not isinstance(value, str) or re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value) or not value.isascii():
+        return f"The value of {name} must be one line of ASCII text."
     return None
 
 

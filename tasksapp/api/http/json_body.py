@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import BoundedSemaphore
 from typing import Any
 
-from tasksapp.api.http.json_decoder import decode
+from tasksapp.api.http.json_decoder import JOBS, MAX_BULK, TooManyJobs, decode
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.api.http.request_body import Readable, read_body
 from tasksapp.conf import options
@@ -14,6 +17,12 @@ from tasksapp.conf import options
 #: since JSON may write a character of two bytes in six.
 ENVELOPE_BYTES = 4_096
 ESCAPES = 3
+
+#: Requests of so many bytes wait for one another: two at once keep a processor busy. A bulk of 1 000 jobs whose bodies
+#: have some hundred bytes is smaller.
+LARGE_BYTES = 1_000_000
+ROOM_SECONDS = 5
+_large = BoundedSemaphore(2)
 
 
 def fields_of(request: Readable) -> dict[str, Any]:
@@ -43,14 +52,17 @@ def read_object(request: Readable, *, max_bytes: int) -> dict[str, Any]:
 def parse(raw: bytes) -> Any:
     """The value in those bytes, which must be strict JSON in UTF-8: no NaN, no repeated names, no lone surrogates.
 
-    A job's ``body`` in it is a WrittenJson. Raises Refused (400).
+    A job's ``body`` in it is a WrittenJson. Raises Refused (400, or 503 where many large requests are decoded already).
     """
     try:
         text = raw.decode("utf-8")
-        value = decode(text)
+        with room_to_decode(len(raw)):
+            value = decode(text)
         if "\\u" in text:
             # Only escapes can make half of a surrogate pair, which no database and no receiver takes.
             json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except TooManyJobs:
+        raise number_of_jobs() from None
     except RecursionError:
         raise _malformed("The body is nested too deeply.") from None
     except UnicodeDecodeError as error:
@@ -60,6 +72,30 @@ def parse(raw: bytes) -> Any:
     except ValueError as error:
         raise _malformed(f"The body is not JSON: {error}.") from None
     return value
+
+
+@contextmanager
+def room_to_decode(size: int) -> Iterator[None]:
+    """Lets few large texts be decoded at once: one may take 25 times its size in memory, and seconds.
+
+    Raises Refused (503) where there is no room for so many seconds.
+    """
+    if size < LARGE_BYTES:
+        yield
+        return
+    if not _large.acquire(timeout=ROOM_SECONDS):
+        detail = "Many large requests are being read. Send this one again later, or in smaller parts."
+        raise Refused(Problem(status=503, code="busy", detail=detail, headers={"Retry-After": "1"}))
+    try:
+        yield
+    finally:
+        _large.release()
+
+
+def number_of_jobs() -> Refused:
+    """The refusal of a list that holds no job, or too many."""
+    detail = f"jobs must be a list of 1 to {MAX_BULK} jobs"
+    return Refused(Problem(status=400, code="invalid", detail=detail, errors=[FieldError(JOBS, "invalid", detail)]))
 
 
 def _require_json(content_type: str) -> None:

@@ -13,6 +13,8 @@ from tasksapp.jobs.written_json import WrittenJson
 
 #: The member of a job whose text is kept, and the member of a request that holds several jobs.
 BODY, JOBS = "body", "jobs"
+#: Jobs in one request. Decoding stops after them: a list of millions of empty ones would take a gigabyte.
+MAX_BULK = 1_000
 
 _BLANKS = r"[ \t\n\r]*"
 #: A member's name and its colon, up to the value.
@@ -34,7 +36,7 @@ def decode(text: str) -> Any:
     """The value of the text; a member ``body`` of a job is a WrittenJson.
 
     Raises ValueError where the text is not strict JSON (no NaN, no repeated names), RecursionError where it is nested
-    too deeply.
+    too deeply, TooManyJobs where ``jobs`` is a list of more than ``MAX_BULK``.
     """
     try:
         start = _skip_blanks(text, 0).end()
@@ -45,6 +47,10 @@ def decode(text: str) -> Any:
         pass
     # The walk says that the text is no JSON; the decoder itself also says what is wrong, and where.
     return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+
+
+class TooManyJobs(Exception):
+    """The list of jobs is longer than one request may have."""
 
 
 class _Unexpected(Exception):
@@ -108,6 +114,8 @@ def _walk_jobs(text: str, start: int) -> tuple[Any, int]:
         at = item.end()
         if item[1] is not None:
             return found, at
+        if len(found) == MAX_BULK:
+            raise TooManyJobs
         value, at = _scan_job(text, at)
         found.append(value)
         item = _next_item(text, at)

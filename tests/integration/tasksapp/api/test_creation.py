@@ -58,6 +58,14 @@ def test_a_bulk_may_have_so_many_bytes_and_not_one_more(ask: Any, biz_type: BizT
     assert ask("POST", "/jobs/bulk", raw).json()["created"] == 1
 
 
+def test_a_bulk_of_too_many_jobs_is_refused_before_they_are_read(ask: Any, biz_type: BizType) -> None:
+    refused = problem(ask("POST", "/jobs/bulk", b'{"jobs": [' + b"[]," * 500_000 + b"[]]}"), 400)
+
+    assert refused["errors"][0]["field"] == "jobs"
+    assert "1 to 1000 jobs" in refused["detail"]
+    assert not Job.objects.exists()
+
+
 @pytest.mark.parametrize(
     "fields",
     [

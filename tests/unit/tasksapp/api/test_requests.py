@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from rest_framework import serializers
 
+from tasksapp.api.http.json_decoder import MAX_BULK
 from tasksapp.api.http.problems import Refused
 from tasksapp.api.requests import (
     JOB_FIELDS,
-    MAX_BULK,
     BulkRequestSerializer,
     JobRequestSerializer,
     MoveRequestSerializer,

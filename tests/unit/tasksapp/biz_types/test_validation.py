@@ -67,6 +67,8 @@ def test_what_can_work_has_no_complaint(fields: dict[str, Any]) -> None:
         ({"headers": {"Proxy-Authorization": "Basic a"}}, "headers", "use the auth secret"),
         ({"headers": {"Cookie": "a=b"}}, "headers", "use the auth secret"),
         ({"headers": {"X-A": 7}}, "headers", "one line of ASCII text"),
+        # few receivers take so much
+        ({"headers": {"X-A": "a" * 4_090}}, "headers", "The headers may have 4096 bytes in all, these have 4097"),
         # lists that are none, or have something else in them
         ({"backoff": "list", "backoff_list": []}, "backoff_list", "Give at least one wait"),
         ({"backoff_list": "10"}, "backoff_list", "must be a list of seconds"),
@@ -208,3 +210,8 @@ def test_a_request_can_be_built_for_whatever_is_accepted(
     assert lines.pop() == ""
     assert all(line.isascii() and line.isprintable() for line in lines)
     assert sum(line.lower().startswith("authorization:") for line in lines) == (auth != "none")
+
+
+def test_credentials_that_few_receivers_take_are_refused() -> None:
+    assert auth_complaint("bearer", "a" * 2_048) is None
+    assert "2048 characters, these have 2049" in str(auth_complaint("bearer", "a" * 2_049))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tasksapp.api.http import json_body
 from tasksapp.api.http.json_body import ENVELOPE_BYTES, ESCAPES, fields_of, parse, read_object
 from tasksapp.api.http.problems import Refused
 
@@ -119,3 +120,16 @@ def test_a_name_that_is_given_twice_among_many_is_found_at_once() -> None:
 
     assert "'n19999' is given twice" in refused.value.problem.detail
     assert time.process_time() - began < 1
+
+
+def test_few_large_texts_are_decoded_at_once_and_small_ones_never_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_body, "ROOM_SECONDS", 0.01)
+    large = b"[" + b"1," * (json_body.LARGE_BYTES // 2) + b"1]"
+
+    with json_body.room_to_decode(json_body.LARGE_BYTES), json_body.room_to_decode(json_body.LARGE_BYTES):
+        assert parse(b"[1]") == [1]
+        with pytest.raises(Refused) as refused:
+            parse(large)
+
+    assert (refused.value.problem.status, refused.value.problem.headers["Retry-After"]) == (503, "1")
+    assert len(parse(large)) == json_body.LARGE_BYTES // 2 + 1

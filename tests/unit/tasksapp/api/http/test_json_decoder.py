@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasksapp.api.http.json_decoder import decode
+from tasksapp.api.http.json_decoder import MAX_BULK, TooManyJobs, decode
 from tasksapp.jobs.written_json import WrittenJson
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -133,3 +133,11 @@ def test_what_python_refuses_is_refused_in_the_same_words(request: Any, write: A
 def test_what_only_we_refuse_is_refused_wherever_it_stands(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         decode(text)
+
+
+def test_decoding_stops_after_the_jobs_that_one_request_may_have() -> None:
+    # What follows is no JSON: it is not looked at.
+    with pytest.raises(TooManyJobs):
+        decode('{"jobs": [' + "{}," * MAX_BULK + "{}, oops")
+
+    assert len(decode('{"jobs": [' + "{}," * (MAX_BULK - 1) + "{}]}")["jobs"]) == MAX_BULK
