@@ -27,6 +27,8 @@ from tasksapp.timers.lanes import watched_lane
 
 #: Workers with a free slot ask for timers once a second, and loaders report every two: longer silence means something.
 SILENCE = timedelta(seconds=5)
+#: After a loader has left its seat another takes over, or the claims of its worker end too: SILENCE and a margin.
+HANDOVER = timedelta(seconds=8)
 #: A turn of a loader may load a million timers, but it reports meanwhile; longer than this, its turns fail.
 FAILING = timedelta(seconds=60)
 
@@ -186,7 +188,7 @@ def _nobody_claims(found: _Timers, silent: dict[str, datetime | None], reports: 
 
 
 def _loader_health(found: _Timers, reports: Sequence[_Report]) -> DeliveryHealth:
-    if not found.has_loader:
+    if not found.has_loader and not any(report.age <= HANDOVER for report in reports):
         return DeliveryHealth(
             state=DeliveryState.NO_LOADER,
             sentence="jobs may wait without a timer: workers run, but none has the loader; restart them",

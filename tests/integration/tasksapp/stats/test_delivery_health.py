@@ -125,6 +125,16 @@ def test_workers_without_a_loader_are_reported(lane: TimerLane) -> None:
     assert delivery_health().state is DeliveryState.NO_LOADER
 
 
+@pytest.mark.parametrize(("seconds_ago", "state"), [(4, DeliveryState.OK), (9, DeliveryState.NO_LOADER)])
+def test_a_seat_that_was_left_just_now_is_no_fault(lane: TimerLane, seconds_ago: float, state: DeliveryState) -> None:
+    # As after a warm shutdown: until its claims are 5 seconds old, the worker seems to run, without a loader.
+    claimed(lane)
+    lane.client.set(lane.keys.epoch, "here")
+    reported("here", seconds_ago=seconds_ago)
+
+    assert delivery_health().state is state
+
+
 def test_a_loader_whose_turns_fail_is_reported_with_its_worker(lane: TimerLane) -> None:
     seated(lane)
     claimed(lane)
