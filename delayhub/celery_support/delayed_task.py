@@ -88,6 +88,10 @@ class DelayedTask(_Task[P, R]):
             JobStoreMissing: there is no app in this process that keeps jobs.
         """
         kwargs = kwargs or {}
+        if not isinstance(args, (list, tuple)):
+            raise TypeError(f"args must be a list or a tuple of arguments, got {args!r}")
+        if not isinstance(kwargs, Mapping):
+            raise TypeError(f"kwargs must be a dictionary, got {kwargs!r}")
         # As apply_async does: a call that cannot work fails here, not when it is due.
         cast("Any", self).__header__(*args, **kwargs)
         if unknown := options.keys() - ScheduleOptions.__optional_keys__:

@@ -89,6 +89,14 @@ def test_a_job_can_be_moved_and_cancelled(lane: TimerLane) -> None:
         scheduled.cancel()
 
 
+@pytest.mark.parametrize("wrong", [{"args": "7"}, {"args": 7}, {"kwargs": [7]}])
+def test_what_is_no_list_of_arguments_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"^(args|kwargs) must be a (list|dictionary)"):
+        close_order.schedule(**wrong)
+
+    assert not Job.objects.exists()
+
+
 def test_a_biz_type_with_another_target_is_refused(make_biz_type: MakeBizType) -> None:
     make_biz_type("shop.close")
 
