@@ -185,7 +185,7 @@ def test_the_worker_does_not_start_and_says_what_to_write(shop: ReadmeShop, chan
 #: Options of the worker, a change, and what the worker logs though it starts.
 LOGGED_BY_THE_WORKER = {
     "-Q celery": ("solo", "-Q celery", adding(""), "start one with these queues in its -Q, or without -Q"),
-    "-P gevent": ("gevent", "", adding(""), "start one with these queues in its -Q, or without -Q"),
+    "-P gevent": ("gevent", "", adding(""), "so start a worker with another, such as celery"),
     "the app of the task": (
         "solo",
         "",
