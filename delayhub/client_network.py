@@ -1,13 +1,29 @@
-"""The network by which one client of a site is known."""
+"""The address of a request's client, and the network by which one client of a site is known."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import IPv6Address, ip_address
+from typing import Any
 
 #: One customer of a provider has at least so many bits of IPv6 addresses.
 _V6_BITS = 64
 #: How much is kept of what is no address.
 _LONGEST = 64
+
+
+def client_of(meta: Mapping[str, Any], *, proxies: int) -> str:
+    """The network of the client that sent a request.
+
+    Behind proxies it is what the outermost one wrote into ``X-Forwarded-For``; any client can send such a header.
+
+    Args:
+        meta: Django's ``request.META``.
+        proxies: how many proxies stand in front; 0 for the address that is connected.
+    """
+    named = [part.strip() for part in str(meta.get("HTTP_X_FORWARDED_FOR", "")).split(",") if part.strip()]
+    address = named[-min(proxies, len(named))] if proxies and named else str(meta.get("REMOTE_ADDR", ""))
+    return client_network(address)
 
 
 def client_network(address: str) -> str:

@@ -7,9 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
 
-from delayhub.client_network import client_network
+from delayhub.client_network import client_of
 from delayhub.clock import Clock
 from delayhub.failure_limit import FailureLimit
 
@@ -59,7 +58,8 @@ class LimitedLoginForm(AdminAuthenticationForm):
         """The user's name and password. Raises ValidationError where they are wrong, or too many were."""
         # One name however it is written, of a bounded length.
         user = str(self.cleaned_data.get("username") or "").casefold()[:150]
-        address = client_address(self.request) if self.request is not None else ""
+        proxies = 1 if settings.TRUST_PROXY else 0
+        address = client_of(self.request.META, proxies=proxies) if self.request is not None else ""
         wait = login_limit.wait_seconds(user, address=address)
         if wait > 0:
             raise ValidationError(
@@ -75,12 +75,3 @@ class LimitedLoginForm(AdminAuthenticationForm):
         if self.get_user() is not None:
             login_limit.succeeded(user, address=address)
         return found
-
-
-def client_address(request: HttpRequest) -> str:
-    """The client's address, or for IPv6 its network, by which one client is known.
-
-    Behind a trusted proxy it is the last one in ``X-Forwarded-For``, which the proxy wrote.
-    """
-    forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "") if settings.TRUST_PROXY else ""
-    return client_network(forwarded.rpartition(",")[2].strip() or str(request.META.get("REMOTE_ADDR", "")))

@@ -67,7 +67,7 @@ class StrangerAuthentication(BaseAuthentication):
 
 
 class Stranger:
-    """A client that nobody has asked for a key. REST framework's own needs Django's users installed."""
+    """A client that was not asked for a key. REST framework's own needs Django's users installed."""
 
     pk = None
     is_anonymous = True

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
-from delayhub.client_network import client_network
+from delayhub.client_network import client_of
 
 
 def client_address(request: HttpRequest | Request) -> str:
@@ -16,7 +16,4 @@ def client_address(request: HttpRequest | Request) -> str:
     framework's setting NUM_PROXIES says. Without that setting it is the address that is connected, since any client can
     send such a header.
     """
-    proxies: int = api_settings.NUM_PROXIES or 0
-    named = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()]
-    address = named[-min(proxies, len(named))] if proxies and named else str(request.META.get("REMOTE_ADDR", ""))
-    return client_network(address)
+    return client_of(request.META, proxies=api_settings.NUM_PROXIES or 0)
