@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import requests
@@ -15,8 +15,7 @@ import requests
 from delayhub.demo.scenario import plan
 from delayhub.demo.site import ADMIN_NAME, Site
 from delayhub.local.redis_server import RedisServer
-from delayhub.local.service import Service
-from tests.acceptance.celery_worker import READY
+from tests.acceptance.celery_worker import worker_service
 from tests.acceptance.site import create_on, now, site_in, wait_until_all_ended
 from tests.waiting import wait_until
 
@@ -103,7 +102,7 @@ def test_without_a_worker_all_places_say_so_within_ten_seconds(site: Site, place
 
 
 def test_run_now_says_in_its_own_message_that_no_worker_takes_the_job(site: Site, places: Places) -> None:
-    created = create_on(site, plan(jobs=1, seconds=600, now=now(), run="nobody"))
+    created = create_on(site, plan(jobs=1, seconds=600, now=now(), run="waiting"))
     site.worker.stop()
     places.wait_until_told("no worker takes the timers")
 
@@ -128,36 +127,20 @@ def test_without_redis_all_places_say_so_within_ten_seconds(site: Site, places: 
         site.redis.start()
 
 
-def test_a_worker_on_another_redis_is_noticed_and_both_are_named(site: Site, places: Places) -> None:
+def test_a_worker_on_another_redis_is_noticed_and_both_are_named(site: Site, places: Places, tmp_path: Path) -> None:
     site.worker.stop()
 
-    with RedisServer() as other, worker_on(site, other):
-        places.wait_until_told("the workers keep the timers in another Redis than this process")
+    with RedisServer() as other:
+        broker = other.url.replace("redis://", "delayhub://")
+        elsewhere = {**site.environment, "DELAYHUB_BROKER_URL": broker}
+        with worker_service("delayhub.project", elsewhere, "-P", "threads", folder=tmp_path):
+            places.wait_until_told("the workers keep the timers in another Redis than this process")
 
-        (named,) = re.findall(r"this process: (\S+); worker \S+: ([^\s)]+)", places.check())
-        assert named == (f"127.0.0.1:{site.redis.port}/0", f"127.0.0.1:{other.port}/0")
-        assert str(other.port) not in places.readyz()
-        # As the sentence says: late, and not never.
-        created = create_on(site, plan(jobs=3, seconds=1, now=now(), run="elsewhere"))
-        wait_until_all_ended(site, created, within_seconds=60)
+            (named,) = re.findall(r"this process: (\S+); worker \S+: ([^\s)]+)", places.check())
+            assert named == (f"127.0.0.1:{site.redis.port}/0", f"127.0.0.1:{other.port}/0")
+            assert str(other.port) not in places.readyz()
+            # As the sentence says: late, and not never.
+            created = create_on(site, plan(jobs=3, seconds=1, now=now(), run="elsewhere"))
+            wait_until_all_ended(site, created, within_seconds=60)
 
     site.worker.launch()
-
-
-@contextmanager
-def worker_on(site: Site, other: RedisServer) -> Iterator[Service]:
-    """The site's worker once more, with another Redis for its broker."""
-    log = site.folder.logs / "elsewhere.log"
-    service = Service(
-        "worker elsewhere",
-        command=[sys.executable, "-m", "celery", "-A", "delayhub.project", "worker", "-P", "threads", "-l", "INFO"],
-        environment={**site.environment, "DELAYHUB_BROKER_URL": other.url.replace("redis://", "delayhub://")},
-        log=log,
-        is_ready=lambda: READY in log.read_text(),
-    )
-    service.launch()
-    try:
-        service.wait_until_ready()
-        yield service
-    finally:
-        service.stop()

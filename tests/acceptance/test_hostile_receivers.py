@@ -117,7 +117,7 @@ def asked(name: str, url: str, *, others: Mapping[str, str]) -> str:
     ]
     for number, (kind, other) in enumerate(others.items()):
         biz_types.append({"code": kind, "url": other, **patience})
-        # Spread, since a burst of jobs takes its time, whoever receives them.
+        # Spread, since a burst of jobs takes its time with any receiver.
         after = OTHERS_EVERY_MS * number // len(others)
         jobs.append(
             {"biz_type": kind, "biz_id": "same", "after_ms": after, "count": OTHERS, "every_ms": OTHERS_EVERY_MS}

@@ -153,7 +153,7 @@ def test_a_timer_that_fails_after_the_commit_neither_raises_nor_loses_the_change
     biz_type: BizType, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     def fail(*args: object) -> None:
-        raise RuntimeError("a timer that nobody foresaw")
+        raise RuntimeError("an error that the verb does not expect")
 
     job_id = in_status()
     monkeypatch.setattr(f"tasksapp.jobs.{place}.{'follow' if place == 'verbs' else 'arm'}", fail)
