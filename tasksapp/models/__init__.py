@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from tasksapp.models.api_key import ApiKey
 from tasksapp.models.attempt import Attempt
+from tasksapp.models.audit_entry import AuditEntry
 from tasksapp.models.biz_type import UNTIL_RESUMED, BizType
 from tasksapp.models.idempotency_key import IdempotencyKey
 from tasksapp.models.job import Job, NewJob
+from tasksapp.models.job_count import DeadCount, JobCount
 from tasksapp.models.loader_report import LoaderReport
+from tasksapp.models.operation import Operation
+from tasksapp.models.pulse import Pulse
+from tasksapp.models.site_rights import SiteRights
 from tasksapp.models.status import FINISHED, LIVE, Status
 from tasksapp.models.transition import Transition
+from tasksapp.models.upcoming import Upcoming
 
 __all__ = [
     "FINISHED",
@@ -17,11 +23,18 @@ __all__ = [
     "UNTIL_RESUMED",
     "ApiKey",
     "Attempt",
+    "AuditEntry",
     "BizType",
+    "DeadCount",
     "IdempotencyKey",
     "Job",
+    "JobCount",
     "LoaderReport",
     "NewJob",
+    "Operation",
+    "Pulse",
+    "SiteRights",
     "Status",
     "Transition",
+    "Upcoming",
 ]

@@ -18,6 +18,8 @@ class Attempt(models.Model):
     started_at = models.DateTimeField()
     duration_ms = models.PositiveIntegerField()
     lateness_ms = models.BigIntegerField(help_text="From when it should have begun to when it did.")
+    request_line = models.TextField(blank=True, default="", db_default="", help_text="Method and address, as sent.")
+    request_headers = models.JSONField(default=dict, db_default={}, blank=True, help_text="As sent, secrets masked.")
     status_code = models.PositiveSmallIntegerField(null=True, blank=True)
     response_headers = models.JSONField(default=dict, blank=True)
     response_body = models.TextField(blank=True)

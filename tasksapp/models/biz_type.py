@@ -55,6 +55,8 @@ class BizType(models.Model):
     description = models.TextField(blank=True)
     enabled = models.BooleanField(default=True, help_text="No jobs are taken while it is not, and none fire.")
     paused_until = models.DateTimeField(null=True, blank=True, help_text="No jobs fire before; they wait.")
+    paused_by = models.CharField(max_length=150, blank=True, default="", db_default="", editable=False)
+    pause_reason = models.CharField(max_length=500, blank=True, default="", db_default="", editable=False)
     resumed_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     target = models.CharField(max_length=10, choices=Target, default=Target.HTTP)
@@ -114,6 +116,11 @@ class BizType(models.Model):
         db_table = "delayhub_biz_type"
         ordering = ["code"]
         verbose_name = "biz type"
+        permissions = [
+            ("pause_biztype", "Can pause and resume biz types"),
+            ("test_biztype", "Can send test callbacks"),
+            ("change_biztype_secrets", "Can change the secrets of biz types"),
+        ]
 
     def __str__(self) -> str:
         return self.code

@@ -42,6 +42,20 @@ class Job(models.Model):
         max_length=55, blank=True, help_text="W3C trace context of the request that made it."
     )
     last_error = models.CharField(max_length=500, blank=True)
+    error_class = models.CharField(
+        max_length=40, blank=True, default="", db_default="", help_text="The kind of last_error, such as http.503."
+    )
+    created_by = models.CharField(
+        max_length=150,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Who made it; empty: the project's own code.",
+    )
+    changed_by = models.CharField(
+        max_length=150, blank=True, default="", db_default="", help_text="Who applied the last verb to it."
+    )
+    operation_id = models.BigIntegerField(null=True, blank=True, help_text="The operation that last changed it.")
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -55,6 +69,16 @@ class Job(models.Model):
             models.Index(fields=["lease_until"], condition=Q(status="running"), name="delayhub_job_running"),
             models.Index(fields=["biz_type", "biz_id", "id"], name="delayhub_job_biz_id"),
             models.Index(fields=["id"], condition=Q(status="dead"), name="delayhub_job_dead"),
+            models.Index(
+                fields=["biz_type", "error_class", "finished_at"],
+                condition=Q(status="dead"),
+                name="delayhub_job_error_class",
+            ),
+            models.Index(
+                fields=["operation_id", "id"],
+                condition=Q(operation_id__isnull=False),
+                name="delayhub_job_operation",
+            ),
             # So that a list of those does not walk past millions that succeeded.
             models.Index(
                 fields=["status", "id"],
@@ -73,6 +97,14 @@ class Job(models.Model):
                 condition=Q(status="pending", debounce_key__gt=""),
                 name="delayhub_job_debounce_key",
             )
+        ]
+        permissions = [
+            ("view_job_body", "Can see bodies of jobs and answers of receivers"),
+            ("run_now_job", "Can run jobs now"),
+            ("reschedule_job", "Can move jobs to another time and edit waiting ones"),
+            ("redrive_job", "Can redrive dead jobs"),
+            ("cancel_job", "Can cancel jobs"),
+            ("drop_job", "Can drop dead jobs"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,157 @@
+"""JobFilter: which jobs are meant, by what a person or a caller can say about jobs.
+
+The list of jobs in the admin, operations and the API share it: what a page shows is what an operation acts on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+
+from tasksapp.errors import InvalidJob
+from tasksapp.jobs.validation import is_code
+from tasksapp.models import Job, Status
+
+#: Ids that one filter may name.
+MOST_IDS = 1_000
+#: After the last character that a biz id may have: the end of the range of a prefix.
+_LAST = "\U0010ffff"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobFilter:
+    """Jobs for which everything holds that is given here.
+
+    Args:
+        status: where they stand; None for any.
+        biz_type: the code of their biz type; '' for any.
+        error_class: the kind of their last error; '' for any.
+        biz_id: their whole business key, or the beginning of it with ``*`` behind; '' for any.
+        ids: their ids, ``MOST_IDS`` at most; empty for any.
+        due_from, due_until: when they were due; the first is part of the range, the second is not.
+        next_from, next_until: when they run next.
+        ended_from, ended_until: when they ended.
+        operation: the operation that last changed them.
+    """
+
+    status: Status | None = None
+    biz_type: str = ""
+    error_class: str = ""
+    biz_id: str = ""
+    ids: tuple[UUID, ...] = ()
+    due_from: datetime | None = None
+    due_until: datetime | None = None
+    next_from: datetime | None = None
+    next_until: datetime | None = None
+    ended_from: datetime | None = None
+    ended_until: datetime | None = None
+    operation: int | None = None
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any]) -> JobFilter:
+        """The filter that :meth:`as_dict` wrote, or that a caller or an address gives; empty values do not count.
+
+        Raises InvalidJob where a name or a value is not valid.
+        """
+        known = {field.name for field in fields(cls)}
+        if unknown := sorted(set(given) - known):
+            raise InvalidJob(unknown[0], "unknown", _("there is no filter %(name)r") % {"name": unknown[0]})
+        return cls(**{name: _read(name, value) for name, value in given.items() if value not in (None, "", [], ())})
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is given, as JSON has it."""
+        return {field.name: _written(value) for field in fields(self) if (value := getattr(self, field.name))}
+
+    def apply(self, rows: QuerySet[Job]) -> QuerySet[Job]:
+        """Those of the rows that are meant."""
+        return rows.filter(self._condition())
+
+    def _condition(self) -> Q:
+        found = Q()
+        if self.status:
+            found &= Q(status=self.status)
+        if self.biz_type:
+            found &= Q(biz_type__code=self.biz_type)
+        if self.error_class:
+            found &= Q(error_class=self.error_class)
+        if self.biz_id.endswith("*"):
+            prefix = self.biz_id[:-1]
+            # A range, since LIKE uses no index in most collations.
+            found &= Q(biz_id__gte=prefix, biz_id__lt=prefix + _LAST)
+        elif self.biz_id:
+            found &= Q(biz_id=self.biz_id)
+        if self.ids:
+            found &= Q(id__in=self.ids)
+        if self.operation is not None:
+            found &= Q(operation_id=self.operation)
+        for column, name in (("due_at", "due"), ("next_run_at", "next"), ("finished_at", "ended")):
+            if (begin := getattr(self, f"{name}_from")) is not None:
+                found &= Q(**{f"{column}__gte": begin})
+            if (end := getattr(self, f"{name}_until")) is not None:
+                found &= Q(**{f"{column}__lt": end})
+        return found
+
+
+def _read(name: str, value: Any) -> Any:
+    if name == "status":
+        if value not in Status.values:
+            raise InvalidJob(name, "invalid", _("there is no status %(value)r") % {"value": value})
+        return Status(value)
+    if name == "ids":
+        return _read_ids(value)
+    if name == "operation":
+        return _read_number(name, value)
+    if name in {"biz_type", "error_class", "biz_id"}:
+        return _read_text(name, value)
+    return _read_time(name, value)
+
+
+def _read_text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value or len(value) > 201 or (name == "biz_type" and not is_code(value)):
+        raise InvalidJob(name, "invalid", _("%(value)r cannot be a %(name)s") % {"value": value, "name": name})
+    return value
+
+
+def _read_ids(value: Any) -> tuple[UUID, ...]:
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, (list, tuple)) or len(given) > MOST_IDS:
+        raise InvalidJob("ids", "invalid", _("give a list of %(most)d ids at most") % {"most": MOST_IDS})
+    try:
+        return tuple(UUID(str(one)) for one in given)
+    except ValueError:
+        raise InvalidJob("ids", "invalid", _("one of these is not a job id")) from None
+
+
+def _read_number(name: str, value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = -1
+    if not 0 < number < 2**63:
+        raise InvalidJob(name, "invalid", _("%(value)r is not a number") % {"value": value})
+    return number
+
+
+def _read_time(name: str, value: Any) -> datetime:
+    try:
+        time = value if isinstance(value, datetime) else parse_datetime(str(value))
+        if time is not None and time.tzinfo is not None:
+            return time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidJob(name, "invalid", _("%(value)r is not a time with a zone") % {"value": value})
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, tuple):
+        return [str(one) for one in value]
+    return value if isinstance(value, int) else str(value)

@@ -1,0 +1,38 @@
+"""AuditEntry: who did what to a job, a biz type, a key or an operation, when, and from where."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class AuditEntry(models.Model):
+    """One deed of a person, a key or a receiver. It refers to rows by their ids, so it outlives them."""
+
+    at = models.DateTimeField(db_index=True)
+    actor = models.CharField(max_length=150, help_text="ada, api:checkout, op 17, or receiver.")
+    address = models.GenericIPAddressField(null=True, blank=True, help_text="Where the request came from.")
+    verb = models.CharField(max_length=40)
+    job_id = models.UUIDField(null=True, blank=True)
+    biz_type_id = models.BigIntegerField(null=True, blank=True)
+    operation_id = models.BigIntegerField(null=True, blank=True)
+    what = models.CharField(max_length=200, blank=True, help_text="The name of what was changed, as it was then.")
+    before = models.JSONField(default=dict, blank=True)
+    after = models.JSONField(default=dict, blank=True)
+    reason = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        db_table = "delayhub_audit_entry"
+        ordering = ["-id"]
+        verbose_name = "audit entry"
+        verbose_name_plural = "audit entries"
+        indexes = [
+            models.Index(fields=["job_id", "id"], condition=models.Q(job_id__isnull=False), name="delayhub_audit_job"),
+            models.Index(
+                fields=["biz_type_id", "id"],
+                condition=models.Q(biz_type_id__isnull=False),
+                name="delayhub_audit_biz_type",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor}: {self.verb} {self.what}"

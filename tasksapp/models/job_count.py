@@ -1,0 +1,44 @@
+"""JobCount and DeadCount: how many jobs a biz type has, as the loader counts them every few seconds."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from tasksapp.models.biz_type import BizType
+
+
+class JobCount(models.Model):
+    """The live and dead jobs of one biz type at one moment. Exact then; pages name the moment."""
+
+    biz_type = models.OneToOneField(BizType, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    pending = models.BigIntegerField()
+    due_now = models.BigIntegerField(help_text="Pending ones whose time has come.")
+    running = models.BigIntegerField()
+    dead = models.BigIntegerField()
+    oldest_due_at = models.DateTimeField(null=True, blank=True)
+    next_due_at = models.DateTimeField(null=True, blank=True)
+    counted_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "delayhub_job_count"
+
+    def __str__(self) -> str:
+        return f"{self.biz_type_id} at {self.counted_at}"
+
+
+class DeadCount(models.Model):
+    """The dead jobs of one biz type that failed alike."""
+
+    biz_type = models.ForeignKey(BizType, on_delete=models.CASCADE, related_name="+", db_index=False)
+    error_class = models.CharField(max_length=40, blank=True)
+    dead = models.BigIntegerField()
+    first_at = models.DateTimeField(null=True, blank=True, help_text="When the first of them died.")
+    last_at = models.DateTimeField(null=True, blank=True, help_text="When the last of them died.")
+    counted_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "delayhub_dead_count"
+        constraints = [models.UniqueConstraint(fields=["biz_type", "error_class"], name="delayhub_dead_count_once")]
+
+    def __str__(self) -> str:
+        return f"{self.biz_type_id} {self.error_class}: {self.dead}"
