@@ -14,13 +14,15 @@ WHERE i.tablename IN ('delayhub_job', 'delayhub_attempt', 'delayhub_idempotency_
 #: Of 1 000 jobs 199 are pending, 1 is running, 20 are dead, 30 cancelled, 10 skipped, 10 dropped, the rest succeeded.
 _JOBS = """
 INSERT INTO delayhub_job (id, biz_type_id, biz_id, due_at, next_run_at, body, priority, traceparent, status, attempts,
-    attempt_base, system_errors, version, worker, last_error, created_at, updated_at, finished_at, lease_until,
-    lease_token)
+    attempt_base, system_errors, version, worker, last_error, error_class, created_by, created_at, updated_at,
+    finished_at, lease_until, lease_token)
 SELECT
     (substr(ms, 1, 8) || '-' || substr(ms, 9, 4) || '-7' || substr(md5(n::text), 1, 3) || '-8'
         || substr(md5(n::text), 4, 3) || '-' || substr(md5(n::text), 7, 12))::uuid,
-    biz_types.ids[1 + n %% 5], 'order-' || n, at, at, '{"order":' || n || ',"note":"the customer did not pay"}', 5, '',
-    status, 1, 0, 0, 1, '', '', created, created,
+    biz_types.ids[1 + n %% cardinality(biz_types.ids)], 'order-' || n, at, at, '{"order":' || n || ',"note":"the customer did not pay"}', 5, '',
+    status, 1, 0, 0, 1, '', CASE WHEN status = 'dead' THEN 'the receiver answered 503' ELSE '' END,
+    CASE WHEN status = 'dead' THEN (ARRAY['http.503', 'http.404', 'timeout', 'refused'])[1 + n %% 4] ELSE '' END,
+    'api:shop', created, created,
     CASE WHEN status NOT IN ('pending', 'running') THEN at END,
     CASE WHEN status = 'running' THEN now() - interval '1 minute' END,
     CASE WHEN status = 'running' THEN n END
@@ -48,14 +50,14 @@ WHERE abs(hashtext(biz_id)) %% 10 = 0
 """
 
 
-def fill(rows: int) -> float:
-    """Fills the tables, and says how many seconds that took. Five biz types share the jobs."""
+def fill(rows: int, *, biz_types: int = 5) -> float:
+    """Fills the tables, and says how many seconds that took. So many biz types share the jobs."""
     from django.db import connection
 
     from tasksapp.models import BizType
 
     began = time.monotonic()
-    for number in range(5):
+    for number in range(biz_types):
         BizType.objects.create(code=f"kind.{number}", url="http://127.0.0.1/hook")
     with connection.cursor() as cursor:
         cursor.execute("SET synchronous_commit = off")
