@@ -13,7 +13,12 @@ _LONGEST = 64
 
 
 def client_of(meta: Mapping[str, Any], *, proxies: int) -> str:
-    """The network of the client that sent a request.
+    """The network of the client that sent a request; see :func:`address_of` for the parameters."""
+    return client_network(address_of(meta, proxies=proxies))
+
+
+def address_of(meta: Mapping[str, Any], *, proxies: int) -> str:
+    """The address, as it was written, of the client that sent a request; it may be none, or no address at all.
 
     Behind proxies it is what the outermost one wrote into ``X-Forwarded-For``; any client can send such a header.
 
@@ -22,8 +27,22 @@ def client_of(meta: Mapping[str, Any], *, proxies: int) -> str:
         proxies: how many proxies stand in front; 0 for the address that is connected.
     """
     named = [part.strip() for part in str(meta.get("HTTP_X_FORWARDED_FOR", "")).split(",") if part.strip()]
-    address = named[-min(proxies, len(named))] if proxies and named else str(meta.get("REMOTE_ADDR", ""))
-    return client_network(address)
+    return named[-min(proxies, len(named))] if proxies and named else str(meta.get("REMOTE_ADDR", ""))
+
+
+def ip_of(meta: Mapping[str, Any], *, proxies: int) -> str | None:
+    """The IP address of the client that sent a request; None where it is not known.
+
+    Args:
+        meta: Django's ``request.META``.
+        proxies: how many proxies stand in front.
+    """
+    try:
+        found = ip_address(address_of(meta, proxies=proxies).partition("%")[0])
+    except ValueError:
+        return None
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return str(mapped or found)
 
 
 def client_network(address: str) -> str:

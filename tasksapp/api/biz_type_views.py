@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp import jobs
+from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.view import ApiViewSet, fields_of
 from tasksapp.api.job_views import shown, version_of
@@ -57,18 +58,18 @@ class BizTypeViews(ApiViewSet):
         """Moves the one live job with that business key to another time."""
         fields = fields_of(request)
         only_known(fields, MOVE_FIELDS)
-        return shown(jobs.reschedule(jobs.find_live(code, biz_id).id, **fields))
+        return shown(jobs.reschedule(jobs.find_live(code, biz_id).id, **fields, by=actor_of(request)))
 
     @described(summary="Cancel a job by business key", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"], url_path=f"{BIZ_ID}/cancel", url_name="job-cancel")
     def cancel_job(self, request: Request, code: str, biz_id: str) -> Response:
         """Cancels the one live job with that business key."""
         version = version_of(request)
-        return shown(jobs.cancel(jobs.find_live(code, biz_id).id, **version))
+        return shown(jobs.cancel(jobs.find_live(code, biz_id).id, **version, by=actor_of(request)))
 
     @described(summary="Run a job now by business key", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"], url_path=f"{BIZ_ID}/run", url_name="job-run")
     def run_job(self, request: Request, code: str, biz_id: str) -> Response:
         """Makes the one live job with that business key due at once."""
         version = version_of(request)
-        return shown(jobs.run_now(jobs.find_live(code, biz_id).id, **version))
+        return shown(jobs.run_now(jobs.find_live(code, biz_id).id, **version, by=actor_of(request)))

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from tasksapp import jobs
 from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.filters import JobFilters, RefusingFilters
+from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.paging import NewestFirst
 from tasksapp.api.http.view import ApiViewSet, fields_of
@@ -111,31 +112,31 @@ class JobViews(ApiViewSet):
         """Moves a pending job to another time."""
         fields = fields_of(request)
         only_known(fields, MOVE_FIELDS)
-        return shown(jobs.reschedule(job_id(pk), **fields))
+        return shown(jobs.reschedule(job_id(pk), **fields, by=actor_of(request)))
 
     @described(summary="Cancel a job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancels a pending job: after an answer of 200, nothing is sent."""
-        return shown(jobs.cancel(job_id(pk), **version_of(request)))
+        return shown(jobs.cancel(job_id(pk), **version_of(request), by=actor_of(request)))
 
     @described(summary="Run a job now", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def run(self, request: Request, pk: str) -> Response:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
-        return shown(jobs.run_now(job_id(pk), **version_of(request)))
+        return shown(jobs.run_now(job_id(pk), **version_of(request), by=actor_of(request)))
 
     @described(summary="Redrive a dead job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def redrive(self, request: Request, pk: str) -> Response:
         """Tries a dead job again, with a new budget of attempts."""
-        return shown(jobs.redrive(job_id(pk), **version_of(request)))
+        return shown(jobs.redrive(job_id(pk), **version_of(request), by=actor_of(request)))
 
     @described(summary="Drop a dead job", request=VerbRequestSerializer, responses=JobSerializer)
     @action(detail=True, methods=["post"])
     def drop(self, request: Request, pk: str) -> Response:
         """Drops a dead job for good."""
-        return shown(jobs.drop(job_id(pk), **version_of(request)))
+        return shown(jobs.drop(job_id(pk), **version_of(request), by=actor_of(request)))
 
 
 def job_id(text: str) -> UUID:

@@ -1,47 +1,69 @@
-"""Verbs: what a person may do to a biz type that is there. Each stores the change at once."""
+"""Verbs: what a person may do to a biz type that is there. Each stores the change at once, and who made it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
+from django.db import router, transaction
 from django.utils import timezone
 
 from delayhub.webhooks.signature import key_of, new_secret
+from tasksapp.access import audit
+from tasksapp.access.actors import Actor
+from tasksapp.access.audit import Deed
 from tasksapp.models import UNTIL_RESUMED, BizType
 
 #: How long the previous signing secret signs beside a new one, so that receivers can change over.
 ROTATION = timedelta(days=1)
 
 
-def edit(biz_type: BizType, changed: Collection[str]) -> None:
+#: Columns that an entry about a new or deleted biz type leaves out.
+_OWN = frozenset({"id", "created_at", "updated_at"})
+
+
+def add(biz_type: BizType, *, by: Actor | None = None) -> None:
+    """Stores a new biz type."""
+    with transaction.atomic(using=_using(biz_type)):
+        biz_type.save()
+        after = {field.attname: getattr(biz_type, field.attname) for field in BizType._meta.concrete_fields}
+        unset = {field.attname: field.get_default() for field in BizType._meta.concrete_fields}
+        given = {name: value for name, value in after.items() if name not in _OWN and value != unset[name]}
+        _record(Deed.ADD_BIZ_TYPE, biz_type, by=by, after=given)
+
+
+def edit(biz_type: BizType, changed: Collection[str], *, by: Actor | None = None, reason: str = "") -> None:
     """Stores those attributes of the biz type and no others, so that what somebody else changed stays.
 
     Args:
         biz_type: with its new values.
         changed: the names of what was changed; ``auth_secret`` may be among them, names of no columns have no effect.
+        by: who does it, for the audit; None for the project's own code, which leaves no entry there.
+        reason: why, for the audit.
 
     Raises DatabaseError where the biz type was deleted meanwhile.
     """
     columns = {field.name for field in BizType._meta.concrete_fields}
     fields = {"auth_secret_sealed" if name == "auth_secret" else name for name in changed} & columns
     if fields:
-        biz_type.save(update_fields=[*fields, "updated_at"])
+        _change(Deed.EDIT_BIZ_TYPE, biz_type, sorted(fields), by=by, reason=reason)
 
 
-def pause(biz_type: BizType, *, until: datetime = UNTIL_RESUMED) -> None:
+def pause(biz_type: BizType, *, until: datetime = UNTIL_RESUMED, by: Actor | None = None, reason: str = "") -> None:
     """Holds the jobs of the biz type until then, or until somebody resumes it; new jobs are still taken, and wait.
 
     A time that has passed resumes it. Raises DatabaseError where the biz type was deleted meanwhile.
     """
     if until <= timezone.now():
-        resume(biz_type)
+        resume(biz_type, by=by, reason=reason)
         return
     biz_type.paused_until = until
-    biz_type.save(update_fields=["paused_until", "updated_at"])
+    biz_type.paused_by, biz_type.pause_reason = (by.name if by else ""), reason[: audit.REASON_LENGTH]
+    _change(Deed.PAUSE, biz_type, ["paused_until", "paused_by", "pause_reason"], by=by, reason=reason)
 
 
-def resume(biz_type: BizType) -> bool:
+def resume(biz_type: BizType, *, by: Actor | None = None, reason: str = "") -> bool:
     """Lets the jobs of a paused biz type run again, slowly at first; False where it was not paused.
 
     Raises DatabaseError where the biz type was deleted meanwhile.
@@ -51,30 +73,59 @@ def resume(biz_type: BizType) -> bool:
         return False
     # After a pause that ended by itself, the rate has been rising since then.
     biz_type.paused_until, biz_type.resumed_at = None, min(timezone.now(), ends)
-    biz_type.save(update_fields=["paused_until", "resumed_at", "updated_at"])
+    biz_type.paused_by = biz_type.pause_reason = ""
+    fields = ["paused_until", "resumed_at", "paused_by", "pause_reason"]
+    _change(Deed.RESUME, biz_type, fields, by=by, reason=reason)
     return True
 
 
-def rotate_signing_secret(biz_type: BizType, secret: str) -> None:
+def rotate_signing_secret(biz_type: BizType, secret: str, *, by: Actor | None = None) -> None:
     """Signs callbacks with a new secret; the one before, if there is one, signs beside it for ``ROTATION``.
 
     Raises BadSecret where callbacks cannot be signed with it, DatabaseError where the biz type was deleted meanwhile.
     """
     key_of(secret)
-    fields = ["signing_secret_sealed", "updated_at"]
+    fields = ["signing_secret_sealed"]
     if biz_type.signing_secret_sealed:
         biz_type.previous_signing_secret_sealed = biz_type.signing_secret_sealed
         biz_type.previous_secret_until = timezone.now() + ROTATION
         fields += ["previous_signing_secret_sealed", "previous_secret_until"]
     biz_type.signing_secret = secret
-    biz_type.save(update_fields=fields)
+    _change(Deed.NEW_SIGNING_SECRET, biz_type, fields, by=by)
 
 
-def make_signing_secret(biz_type: BizType) -> str:
+def make_signing_secret(biz_type: BizType, *, by: Actor | None = None) -> str:
     """A new signing secret, which callbacks are signed with from now on, as after ``rotate_signing_secret``.
 
     Raises DatabaseError where the biz type was deleted meanwhile.
     """
     secret = new_secret()
-    rotate_signing_secret(biz_type, secret)
+    rotate_signing_secret(biz_type, secret, by=by)
     return secret
+
+
+def delete(biz_type: BizType, *, by: Actor | None = None) -> None:
+    """Deletes a biz type. Raises ProtectedError where it has jobs."""
+    with transaction.atomic(using=_using(biz_type)):
+        _record(Deed.DELETE_BIZ_TYPE, biz_type, by=by)
+        biz_type.delete()
+
+
+def _change(deed: Deed, biz_type: BizType, fields: Sequence[str], *, by: Actor | None, reason: str = "") -> None:
+    with transaction.atomic(using=_using(biz_type)):
+        before: dict[str, Any] = {}
+        if audit.is_recorded(by):
+            before = BizType.objects.using(_using(biz_type)).filter(pk=biz_type.pk).values(*fields).first() or {}
+        biz_type.save(update_fields=[*fields, "updated_at"])
+        after = {name: getattr(biz_type, name) for name in fields}
+        _record(deed, biz_type, by=by, before=before, after=after, reason=reason)
+
+
+def _record(deed: Deed, biz_type: BizType, *, by: Actor | None, **details: Any) -> None:
+    if by is not None and audit.is_recorded(by):
+        entry = audit.entry(deed, by=by, biz_type_id=biz_type.pk, what=biz_type.code, **details)
+        audit.record([entry], using=_using(biz_type))
+
+
+def _using(biz_type: BizType) -> str:
+    return biz_type._state.db or router.db_for_write(BizType)

@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import router, transaction
 from django.utils import timezone
 
-from tasksapp.jobs.verbs import Verb, follow_on_commit, new_time
-from tasksapp.models import BizType, Job
+from tasksapp.access import audit
+from tasksapp.access.actors import Actor
+from tasksapp.jobs.verbs import Verb, follow_on_commit, named, new_time
+from tasksapp.models import AuditEntry, BizType, Job
 
 #: Rows that one transaction locks.
 BATCH_ROWS = 500
@@ -36,6 +39,8 @@ def apply_many(
     *,
     due_at: datetime | str | None = None,
     delay: timedelta | float | None = None,
+    by: Actor | None = None,
+    reason: str = "",
     using: str | None = None,
 ) -> BulkOutcome:
     """What the verb did to those of the jobs whose status allows it.
@@ -45,13 +50,16 @@ def apply_many(
         ids: to which jobs; one that is named twice counts once.
         due_at: the new time, of jobs that are rescheduled; or
         delay: how long from now.
+        by: who does it, for the audit; None for the project's own code, which leaves no entries there.
+        reason: why, for the audit.
         using: the database.
 
     Raises InvalidJob where the new time cannot be.
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()
-    values = verb.values(now=now, due=new_time(verb, due_at=due_at, delay=delay, now=now))
+    values = verb.values(now=now, due=new_time(verb, due_at=due_at, delay=delay, now=now), by=by)
+    kept = list(values) if audit.is_recorded(by) else []
     # One order everywhere, or two bulk verbs deadlock.
     ordered = sorted(set(ids))
     changed: Counter[BizType] = Counter()
@@ -59,12 +67,23 @@ def apply_many(
         with transaction.atomic(using=using):
             jobs = Job.objects.using(using)
             batch = jobs.filter(id__in=ordered[start : start + BATCH_ROWS], status=verb.source).order_by("id")
-            locked = list(batch.select_for_update(no_key=True).values_list("id", flat=True))
-            if not locked:
+            before = {row["id"]: row for row in batch.select_for_update(no_key=True).values("id", *kept)}
+            if not before:
                 continue
-            rows = jobs.filter(id__in=locked)
+            rows = jobs.filter(id__in=list(before))
             rows.update(**values)
             updated = list(rows.select_related("biz_type").defer("body"))
+            if by is not None and kept:
+                entries = [_entry(verb, job, before[job.id], now=now, by=by, reason=reason) for job in updated]
+                audit.record(entries, using=using)
             follow_on_commit(updated, using=using)
         changed.update(job.biz_type for job in updated)
     return BulkOutcome(changed.total(), len(ordered) - changed.total(), changed)
+
+
+def _entry(verb: Verb, job: Job, before: Mapping[str, Any], *, now: datetime, by: Actor, reason: str) -> AuditEntry:
+    after = {name: getattr(job, name) for name in before}
+    return audit.entry(
+        verb.deed, by=by, at=now, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job), before=before,
+        after=after, reason=reason,
+    )  # fmt: skip

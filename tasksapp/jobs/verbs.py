@@ -1,21 +1,23 @@
-"""Verbs: what a person or a caller may do to a job that is there. Each is one UPDATE.
+"""Verbs: what a person or a caller may do to a job that is there. Each locks the row and makes one UPDATE.
 
-A verb is guarded by the status it starts from and, where the caller names it, by the version that the caller saw. When
-the transaction commits, the job's timer follows.
+A verb is guarded by the status it starts from and, where the caller names it, by the version that the caller saw. What
+a person, a key or a receiver does is recorded. When the transaction commits, the job's timer follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from django.db import router, transaction
+from django.db import connections, router, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from tasksapp.access import audit
+from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.errors import InvalidJob, JobNotFound, VersionConflict, WrongState
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
@@ -25,29 +27,39 @@ from tasksapp.timers.arming import follow
 Values = dict[str, Any]
 
 
+class _Columns:
+    """The columns of whichever rows an UPDATE finds, as a row's attributes are those of one."""
+
+    def __getattr__(self, name: str) -> F:
+        return F(name)
+
+
+COLUMNS = _Columns()
+
+
 class Verb(Enum):
     """What may be done to a job: the transition it makes, and the columns it changes beside the status."""
 
-    CANCEL = Transition.CANCEL, lambda now, due: {"finished_at": now}
+    CANCEL = Transition.CANCEL, lambda row, now, due: {"finished_at": now}
     RESCHEDULE = (
         Transition.RESCHEDULE,
-        lambda now, due: {"due_at": due, "next_run_at": due, "redriven_at": None, "lease_until": None},
+        lambda row, now, due: {"due_at": due, "next_run_at": due, "redriven_at": None, "lease_until": None},
     )
-    RUN_NOW = Transition.RUN_NOW, lambda now, due: {"next_run_at": now, "lease_until": None}
+    RUN_NOW = Transition.RUN_NOW, lambda row, now, due: {"next_run_at": now, "lease_until": None}
     REDRIVE = (
         Transition.REDRIVE,
-        lambda now, due: {
+        lambda row, now, due: {
             "next_run_at": now,
             "redriven_at": now,
-            "attempt_base": F("attempts"),
-            "redrives": F("redrives") + 1,
+            "attempt_base": row.attempts,
+            "redrives": row.redrives + 1,
             "system_errors": 0,
             "finished_at": None,
         },
     )
-    DROP = Transition.DROP, lambda now, due: dict[str, Any]()
+    DROP = Transition.DROP, lambda row, now, due: dict[str, Any]()
 
-    def __init__(self, transition: Transition, changes: Callable[[datetime, datetime | None], Values]) -> None:
+    def __init__(self, transition: Transition, changes: Callable[[Any, datetime, datetime | None], Values]) -> None:
         self.transition = transition
         self._changes = changes
 
@@ -59,23 +71,39 @@ class Verb(Enum):
     def __str__(self) -> str:
         return self.transition.verb
 
-    def values(self, *, now: datetime, due: datetime | None = None) -> Values:
+    @property
+    def deed(self) -> str:
+        """Its name in the audit and among the permissions."""
+        return self.name.lower()
+
+    def values(
+        self, *, now: datetime, due: datetime | None = None, by: Actor | None = None, row: Any = COLUMNS
+    ) -> Values:
         """All columns that the verb changes, with their new values.
 
         Args:
             now: when it is done.
             due: the new time, of a job that is rescheduled.
+            by: who does it; None for the project's own code.
+            row: the job that it is done to, where that is locked; else the values are for an UPDATE of any rows.
         """
-        changes = self._changes(now, due)
-        return {**changes, "status": self.transition.target, "version": F("version") + 1, "updated_at": now}
+        return {
+            **self._changes(row, now, due),
+            "status": self.transition.target,
+            "changed_by": (by or OWN_CODE).name,
+            "version": row.version + 1,
+            "updated_at": now,
+        }
 
 
-def cancel(job_id: UUID, *, version: int | None = None, using: str | None = None) -> Job:
+def cancel(
+    job_id: UUID, *, version: int | None = None, by: Actor | None = None, reason: str = "", using: str | None = None
+) -> Job:
     """Calls a pending job off; from then on nothing is sent.
 
     Raises JobNotFound, WrongState (it is not pending) or VersionConflict.
     """
-    return apply(Verb.CANCEL, job_id, version=version, using=using)
+    return apply(Verb.CANCEL, job_id, version=version, by=by, reason=reason, using=using)
 
 
 def reschedule(
@@ -84,37 +112,47 @@ def reschedule(
     due_at: datetime | str | None = None,
     delay: timedelta | float | None = None,
     version: int | None = None,
+    by: Actor | None = None,
+    reason: str = "",
     using: str | None = None,
 ) -> Job:
     """Moves a pending job to another time.
 
     Raises InvalidJob (the time cannot be), JobNotFound, WrongState (the job is not pending) or VersionConflict.
     """
-    return apply(Verb.RESCHEDULE, job_id, due_at=due_at, delay=delay, version=version, using=using)
+    return apply(
+        Verb.RESCHEDULE, job_id, due_at=due_at, delay=delay, version=version, by=by, reason=reason, using=using
+    )
 
 
-def run_now(job_id: UUID, *, version: int | None = None, using: str | None = None) -> Job:
+def run_now(
+    job_id: UUID, *, version: int | None = None, by: Actor | None = None, reason: str = "", using: str | None = None
+) -> Job:
     """Makes a pending job due at once; a pause of its biz type still holds it.
 
     Raises JobNotFound, WrongState (it is not pending) or VersionConflict.
     """
-    return apply(Verb.RUN_NOW, job_id, version=version, using=using)
+    return apply(Verb.RUN_NOW, job_id, version=version, by=by, reason=reason, using=using)
 
 
-def redrive(job_id: UUID, *, version: int | None = None, using: str | None = None) -> Job:
+def redrive(
+    job_id: UUID, *, version: int | None = None, by: Actor | None = None, reason: str = "", using: str | None = None
+) -> Job:
     """Lets a dead job try again, at once and with a new budget of attempts and age.
 
     Raises JobNotFound, WrongState (it is not dead) or VersionConflict.
     """
-    return apply(Verb.REDRIVE, job_id, version=version, using=using)
+    return apply(Verb.REDRIVE, job_id, version=version, by=by, reason=reason, using=using)
 
 
-def drop(job_id: UUID, *, version: int | None = None, using: str | None = None) -> Job:
+def drop(
+    job_id: UUID, *, version: int | None = None, by: Actor | None = None, reason: str = "", using: str | None = None
+) -> Job:
     """Gives a dead job up for good.
 
     Raises JobNotFound, WrongState (it is not dead) or VersionConflict.
     """
-    return apply(Verb.DROP, job_id, version=version, using=using)
+    return apply(Verb.DROP, job_id, version=version, by=by, reason=reason, using=using)
 
 
 def apply(
@@ -124,6 +162,8 @@ def apply(
     due_at: datetime | str | None = None,
     delay: timedelta | float | None = None,
     version: int | None = None,
+    by: Actor | None = None,
+    reason: str = "",
     using: str | None = None,
 ) -> Job:
     """The job as it is after the verb.
@@ -134,29 +174,55 @@ def apply(
         due_at: the new time, of a job that is rescheduled; or
         delay: how long from now.
         version: the version that the caller saw; None for any.
+        by: who does it, for the audit; None for the project's own code, which leaves no entry there.
+        reason: why, for the audit.
         using: the database.
 
     Raises InvalidJob, JobNotFound, WrongState or VersionConflict.
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()
-    values = verb.values(now=now, due=new_time(verb, due_at=due_at, delay=delay, now=now))
-    jobs = Job.objects.using(using)
-    rows = jobs.filter(id=job_id, status=verb.source)
-    if (seen := VERSION(version)) is not None:
-        rows = rows.filter(version=seen)
+    due, seen = new_time(verb, due_at=due_at, delay=delay, now=now), VERSION(version)
     with transaction.atomic(using=using):
-        changed = rows.update(**values)
-        job = jobs.select_related("biz_type").filter(id=job_id).first()
-        if changed and job is not None:
-            follow_on_commit([job], using=using)
+        job = locked(job_id, using=using)
+        if seen is not None and job.version != seen:
+            raise VersionConflict(job_id, asked=seen, version=job.version, status=job.status)
+        if job.status != verb.source:
+            raise WrongState(job_id, verb=str(verb), status=job.status)
+        change(job, verb.values(now=now, due=due, by=by, row=job), verb=verb.deed, by=by, reason=reason, using=using)
+        follow_on_commit([job], using=using)
+    return job
+
+
+def locked(job_id: UUID, *, using: str) -> Job:
+    """The job, which only the caller's transaction can change until it ends. Raises JobNotFound."""
+    jobs = Job.objects.using(using).select_related("biz_type")
+    if not connections[using].features.has_select_for_update:
+        # SQLite: a transaction that begins by reading is refused, without waiting, when it comes to write.
+        jobs.filter(id=job_id).update(version=F("version"))
+    job = jobs.select_for_update(no_key=True, of=("self",)).filter(id=job_id).first()
     if job is None:
         raise JobNotFound(f"there is no job {job_id}")
-    if not changed:
-        if version is not None and job.version != version:
-            raise VersionConflict(job_id, asked=version, version=job.version, status=job.status)
-        raise WrongState(job_id, verb=str(verb), status=job.status)
     return job
+
+
+def change(job: Job, values: Mapping[str, Any], *, verb: str, by: Actor | None, reason: str, using: str) -> None:
+    """Stores new values of a locked job, which has them afterwards, and who changed it."""
+    before = {name: getattr(job, name) for name in values}
+    Job.objects.using(using).filter(id=job.id).update(**values)
+    for name, value in values.items():
+        setattr(job, name, value)
+    if by is not None and audit.is_recorded(by):
+        entry = audit.entry(
+            verb, by=by, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job), before=before, after=values,
+            reason=reason,
+        )  # fmt: skip
+        audit.record([entry], using=using)
+
+
+def named(job: Job) -> str:
+    """What a person knows the job by."""
+    return f"{job.biz_type.code} {job.biz_id or job.id}"
 
 
 def new_time(verb: Verb, *, due_at: Any, delay: Any, now: datetime) -> datetime | None:

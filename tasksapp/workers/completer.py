@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.clock import Clock, moment
+from tasksapp.access.actors import RECEIVER
 from tasksapp.biz_types.breaker import FailureCounter
 from tasksapp.biz_types.gate import gate_of
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
@@ -163,4 +164,4 @@ class Completer:
             biz_type_id=job.row.biz_type_id, biz_id=job.row.biz_id, status__in=LIVE
         )
         ids = list(others.exclude(id=job.id).values_list("id", flat=True)[:BATCH_ROWS])
-        apply_many(Verb.CANCEL, ids, using=self._using)
+        apply_many(Verb.CANCEL, ids, by=RECEIVER, using=self._using)

@@ -1,0 +1,164 @@
+"""The audit: who did what to a job, a biz type, a key or an operation, written beside what was done.
+
+An entry is written in the transaction of the deed, so that there is neither a deed without an entry nor an entry
+without a deed. The project's own code, which says nothing about who it acts for, leaves none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from tasksapp.access.actors import NAME_LENGTH, Actor
+from tasksapp.models import AuditEntry
+
+#: A reason of a person keeps so many characters.
+REASON_LENGTH = 500
+#: Of the name of what was changed.
+WHAT_LENGTH = 200
+#: A body up to so many bytes stands in its entry; of a larger one only the length and the hash.
+SMALL_BODY_BYTES = 2_048
+#: What stands in place of a secret.
+CHANGED = "changed"
+
+#: Columns whose values are secrets, or may hold some.
+SECRET_COLUMNS = frozenset(
+    {
+        "auth_secret", "auth_secret_sealed", "signing_secret", "signing_secret_sealed", "previous_signing_secret",
+        "previous_signing_secret_sealed", "headers", "hashed_key",
+    }
+)  # fmt: skip
+#: Columns that every deed changes, and that say nothing about it.
+SILENT_COLUMNS = frozenset({"version", "updated_at", "changed_by", "lease_until", "operation_id"})
+
+
+class Deed(StrEnum):
+    """What entries are about, as their ``verb``. Other modules may write further ones."""
+
+    RUN_NOW = "run_now"
+    RESCHEDULE = "reschedule"
+    EDIT = "edit"
+    REDRIVE = "redrive"
+    CANCEL = "cancel"
+    DROP = "drop"
+
+    ADD_BIZ_TYPE = "biz_type.add"
+    EDIT_BIZ_TYPE = "biz_type.edit"
+    PAUSE = "biz_type.pause"
+    RESUME = "biz_type.resume"
+    NEW_SIGNING_SECRET = "biz_type.new_signing_secret"  # noqa: S105  a name, no secret
+    END_SIGNING_SECRET = "biz_type.end_signing_secret"  # noqa: S105  a name, no secret
+    TEST = "biz_type.test"
+    DELETE_BIZ_TYPE = "biz_type.delete"
+
+    ISSUE_KEY = "key.issue"
+    EDIT_KEY = "key.edit"
+    ENABLE_KEY = "key.enable"
+    DISABLE_KEY = "key.disable"
+    DELETE_KEY = "key.delete"
+
+    PLAN = "operation.plan"
+    START = "operation.start"
+    STOP = "operation.stop"
+    REPACE = "operation.repace"
+
+
+def entry(
+    verb: str,
+    *,
+    by: Actor,
+    at: datetime | None = None,
+    job_id: UUID | None = None,
+    biz_type_id: int | None = None,
+    operation_id: int | None = None,
+    what: str = "",
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+    reason: str = "",
+) -> AuditEntry:
+    """An entry that is not stored yet; :func:`record` stores it.
+
+    Args:
+        verb: what was done: a :class:`Deed`, or a word of the caller's.
+        by: who did it.
+        at: when; None for now.
+        job_id: the job, if it was done to one.
+        biz_type_id: the biz type, or that of the job.
+        operation_id: the operation.
+        what: the name of what was changed, as it was then.
+        before: columns with the values that they had. Those that are the same in ``after`` are left out.
+        after: columns with the values that they have now.
+        reason: why, in the words of the person.
+    """
+    old, new = changes(before or {}, after or {})
+    return AuditEntry(
+        at=at or timezone.now(),
+        actor=by.name[:NAME_LENGTH],
+        address=by.address,
+        verb=verb,
+        job_id=job_id,
+        biz_type_id=biz_type_id,
+        operation_id=operation_id,
+        what=what[:WHAT_LENGTH],
+        before=old,
+        after=new,
+        reason=reason[:REASON_LENGTH],
+    )
+
+
+def record(entries: Sequence[AuditEntry], *, using: str) -> None:
+    """Stores the entries, in one statement of the caller's transaction."""
+    if entries:
+        AuditEntry.objects.using(using).bulk_create(entries, batch_size=500)
+
+
+def is_recorded(by: Actor | None) -> bool:
+    """Whether what that actor does is recorded: all but what the project's own code does."""
+    return by is not None and bool(by.name)
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What changed, as JSON: the columns whose values differ, with the old and with the new ones; never a secret."""
+    old: dict[str, Any] = {}
+    new: dict[str, Any] = {}
+    for name in _in_order(before, after):
+        had, has = before.get(name), after.get(name)
+        if name in SILENT_COLUMNS or had == has:
+            continue
+        if name in SECRET_COLUMNS:
+            new[name] = CHANGED
+            continue
+        if name in before:
+            old[name] = _as_json(name, had)
+        if name in after:
+            new[name] = _as_json(name, has)
+    return old, new
+
+
+def body_mark(body: str) -> dict[str, Any]:
+    """What an entry keeps of a body: its length and its hash, and the text of a small one."""
+    raw = body.encode()
+    mark: dict[str, Any] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+    return {**mark, "text": body} if len(raw) <= SMALL_BODY_BYTES else mark
+
+
+def _in_order(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[str]:
+    return dict.fromkeys((*before, *after))
+
+
+def _as_json(name: str, value: Any) -> Any:
+    if name == "body" and isinstance(value, str):
+        return body_mark(value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if value is None or isinstance(value, bool | int | float | dict | list):
+        return value
+    return str(value)

@@ -1,0 +1,29 @@
+"""Who acts through the API, for the record."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from rest_framework.request import Request
+from rest_framework.settings import api_settings
+
+from delayhub.client_network import ip_of
+from tasksapp.access.actors import NAME_LENGTH, Actor
+from tasksapp.access.callers import Caller
+
+
+def actor_of(request: Request) -> Actor:
+    """The holder of the request's key, or the user of a project with an authentication of its own."""
+    return _actor(request.user, request._request)
+
+
+def creator_of(request: HttpRequest) -> Actor:
+    """The same of a request that was authenticated by ``direct_view``; the address is left out, as rows have none."""
+    return _actor(request.user, None)
+
+
+def _actor(user: object, request: HttpRequest | None) -> Actor:
+    address = None if request is None else ip_of(request.META, proxies=api_settings.NUM_PROXIES or 0)
+    if isinstance(user, Caller):
+        return Actor.of_key(user.name, address=address)
+    named = getattr(user, "get_username", None)
+    return Actor((named() if named else str(user))[:NAME_LENGTH], address)
