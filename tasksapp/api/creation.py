@@ -11,6 +11,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from tasksapp import jobs
+from tasksapp.api.http.actors import creator_of
 from tasksapp.api.http.exception_handler import problem_of
 from tasksapp.api.http.json_body import fields_of, number_of_jobs, read_object
 from tasksapp.api.http.problems import Refused
@@ -30,7 +31,7 @@ def create_job(request: HttpRequest) -> HttpResponse:
         key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
         traceparent=request.META.get("HTTP_TRACEPARENT", ""),
     )
-    (outcome,) = jobs.create_many([asked])
+    (outcome,) = jobs.create_many([asked], by=creator_of(request))
     if isinstance(outcome, jobs.Rejected):
         raise outcome.error
     answer = _answer(created_json(outcome, biz_type=asked.biz_type), status=201 if outcome.created else 200)
@@ -57,7 +58,7 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
             asked.append((number, job_request(job, traceparent=traceparent)))
         except Refused as error:
             results[number] = {"error": error.problem.as_json()}
-    outcomes = jobs.create_many([job for _, job in asked])
+    outcomes = jobs.create_many([job for _, job in asked], by=creator_of(request))
     for (number, _), outcome in zip(asked, outcomes, strict=True):
         results[number] = _bulk_result(outcome)
     refusals = sum("error" in result for result in results)

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import router, transaction
 from django.utils import timezone
 
+from tasksapp.access.actors import Actor
 from tasksapp.conf import options
 from tasksapp.errors import KeyTaken
 from tasksapp.jobs.requests import DAY, Accepted, JobRequest, Rejected, checked
@@ -32,11 +33,12 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Batch:
-    """What jobs that are created together share: when, in which database, and whether their timers are set."""
+    """What jobs that are created together share: when, where, whether their timers are set, and who creates them."""
 
     now: datetime
     using: str
     armed: bool | None = None
+    created_by: str = ""
 
 
 @dataclass(kw_only=True)  # not frozen: that doubles the cost of making one
@@ -69,16 +71,17 @@ class Created:
         """The job as it was created, or as it is now where an earlier request made it."""
         if self.row is None:
             return Job.objects.using(self.batch.using).get(id=self.job_id)
-        job = self.row.as_job(now=self.batch.now)
+        job = self.row.as_job(now=self.batch.now, created_by=self.batch.created_by)
         job._state.adding, job._state.db = False, self.batch.using
         return job
 
 
 @dataclass(kw_only=True, slots=True)
 class _SingleRequest(JobRequest):
-    """The parameters of ``create``: those of a request, and the database."""
+    """The parameters of ``create``: those of a request, the database, and who creates the job."""
 
     using: str | None = None
+    by: Actor | None = None
 
 
 def with_parameters_of(pattern: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
@@ -95,20 +98,23 @@ def with_parameters_of(pattern: Callable[P, object]) -> Callable[[Callable[..., 
 def create(*biz_type: Any, **fields: Any) -> Created:
     """A new job, the one that the idempotency key made before, or the pending one that the debounce key stands for.
 
-    Takes the biz type's code, the fields of a :class:`JobRequest`, and ``using``, the database.
+    Takes the biz type's code, the fields of a :class:`JobRequest`, ``using``, the database, and ``by``, who creates it;
+    the project's own code says nothing about that.
 
     Raises InvalidJob, KeyTaken or TooManyInserts.
     """
     request = _SingleRequest(*biz_type, **fields)
-    (outcome,) = create_many([request], using=request.using)
+    (outcome,) = create_many([request], using=request.using, by=request.by)
     if isinstance(outcome, Rejected):
         raise outcome.error
     return outcome
 
 
-def create_many(requests: Sequence[JobRequest], *, using: str | None = None) -> list[Created | Rejected]:
+def create_many(
+    requests: Sequence[JobRequest], *, using: str | None = None, by: Actor | None = None
+) -> list[Created | Rejected]:
     """What became of each request, in order: Created, or Rejected with the error, which does not stop the others."""
-    batch = Batch(timezone.now(), using or router.db_for_write(Job))
+    batch = Batch(timezone.now(), using or router.db_for_write(Job), created_by=by.name if by else "")
     health_check.trust(batch.using)
     outcomes = checked(requests, now=batch.now, using=batch.using)
     writing = _Writing([outcome for outcome in outcomes if isinstance(outcome, Accepted)], batch)
@@ -181,9 +187,8 @@ class _Writing:
             self.outcomes = [self._created(request) for request in plain]
 
         if plain:
-            insert_jobs(
-                [request.row for request in plain], now=self.batch.now, using=self.batch.using, meanwhile=prepare
-            )
+            rows, batch = [request.row for request in plain], self.batch
+            insert_jobs(rows, now=batch.now, using=batch.using, created_by=batch.created_by, meanwhile=prepare)
         moved = self._replace(fresh) if debounced else []
         if len(plain) < len(self.accepted):
             self.outcomes = [self._outcome(request) for request in self.accepted]
@@ -199,7 +204,8 @@ class _Writing:
         """Writes those with a debounce key; of several with the same key the last one counts."""
         latest = {(d.row.biz_type_id, d.row.debounce_key): d for d in requests if d.row.debounce_key}
         writing = [Debounced(request.row, request.max_wait or DAY) for request in latest.values()]
-        became = replace_jobs(writing, now=self.batch.now, using=self.batch.using)
+        batch = self.batch
+        became = replace_jobs(writing, now=batch.now, using=batch.using, created_by=batch.created_by)
         for request in requests:
             if not request.row.debounce_key:
                 continue

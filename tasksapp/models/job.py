@@ -132,17 +132,18 @@ class NewJob(NamedTuple):
     traceparent: str = ""
     debounce_key: str = ""
 
-    def as_row(self, *, now: datetime) -> dict[str, Any]:
+    def as_row(self, *, now: datetime, created_by: str = "") -> dict[str, Any]:
         """All columns as they are when the job is created, by name."""
-        return {**FIRST_VALUES, **self._asdict(), "next_run_at": self.due_at, "created_at": now, "updated_at": now}
+        shared = {"next_run_at": self.due_at, "created_at": now, "updated_at": now, "created_by": created_by}
+        return {**FIRST_VALUES, **self._asdict(), **shared}
 
-    def as_job(self, *, now: datetime) -> Job:
+    def as_job(self, *, now: datetime, created_by: str = "") -> Job:
         """The row as a model instance."""
-        return Job(**self.as_row(now=now))
+        return Job(**self.as_row(now=now, created_by=created_by))
 
 
-#: Columns that are the due time at first, or the time of creation.
-FOLLOWING = ("next_run_at", "created_at", "updated_at")
+#: Columns that are the due time at first, the time of creation, or the name of who creates it.
+FOLLOWING = ("next_run_at", "created_at", "updated_at", "created_by")
 #: The values with which all other columns begin.
 FIRST_VALUES: dict[str, Any] = {
     field.attname: field.get_default()

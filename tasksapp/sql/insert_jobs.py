@@ -18,11 +18,18 @@ COPY_ROWS = 20
 _INSERT = f"INSERT INTO delayhub_job ({COLUMNS}) VALUES "  # noqa: S608  our own columns
 _SINGLE = (_INSERT + NUMBERED_ROW).encode()
 _GIVEN = {name: index for index, name in enumerate(NewJob._fields)}
-COPY = BinaryCopy(Job, {**_GIVEN, "next_run_at": _GIVEN["due_at"]}, shared=("created_at", "updated_at", *CONSTANT))
+COPY = BinaryCopy(
+    Job, {**_GIVEN, "next_run_at": _GIVEN["due_at"]}, shared=("created_at", "updated_at", "created_by", *CONSTANT)
+)
 
 
 def insert_jobs(
-    rows: Sequence[NewJob], *, now: datetime, using: str, meanwhile: Callable[[], None] = lambda: None
+    rows: Sequence[NewJob],
+    *,
+    now: datetime,
+    using: str,
+    created_by: str = "",
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
     """Inserts pending jobs without a debounce key, as part of the caller's transaction if there is one.
 
@@ -30,20 +37,24 @@ def insert_jobs(
     """
     connection = connections[using]
     if connection.vendor != "postgresql":
-        Job.objects.using(using).bulk_create([row.as_job(now=now) for row in rows], batch_size=500)
+        made = [row.as_job(now=now, created_by=created_by) for row in rows]
+        Job.objects.using(using).bulk_create(made, batch_size=500)
         meanwhile()
         return
     if len(rows) == 1 and may_be_single(connection):
-        execute_single(connection, _SINGLE, parameters(rows, now=now, connection=connection))
+        values = parameters(rows, now=now, connection=connection, created_by=created_by)
+        execute_single(connection, _SINGLE, values)
         meanwhile()
         return
     with connection.cursor() as cursor:
         if len(rows) < COPY_ROWS or not hasattr(cursor, "copy"):  # psycopg2 has another copy
-            values = ", ".join([ROW] * len(rows))
-            cursor.execute(_INSERT + values, parameters(rows, now=now, connection=connection))
+            cursor.execute(
+                _INSERT + ", ".join([ROW] * len(rows)),
+                parameters(rows, now=now, connection=connection, created_by=created_by),
+            )
         else:
             with connection.wrap_database_errors, cursor.copy(COPY.statement) as copy:
-                for piece in COPY.pieces(rows, shared=(now, now, *CONSTANT.values())):
+                for piece in COPY.pieces(rows, shared=(now, now, created_by, *CONSTANT.values())):
                     copy.write(piece)
                 meanwhile()
             return

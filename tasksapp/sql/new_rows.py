@@ -17,8 +17,11 @@ from tasksapp.models.job import FIRST_VALUES, FOLLOWING
 GIVEN = (*NewJob._fields, *FOLLOWING)
 #: Columns that begin with the same value in all rows; those that begin with NULL are left out.
 CONSTANT = {name: value for name, value in FIRST_VALUES.items() if value is not None}
-#: Columns that a pending job takes from the row that replaces it: all but those that say which job it is.
-REPLACED = tuple(name for name in GIVEN if name not in {"id", "biz_type_id", "debounce_key", "created_at"})
+#: Columns that a pending job takes from the row that replaces it: all but those that say which job it is,
+#: and who made it first.
+REPLACED = tuple(
+    name for name in GIVEN if name not in {"id", "biz_type_id", "debounce_key", "created_at", "created_by"}
+)
 
 
 def _row(placeholders: Iterable[str]) -> str:
@@ -37,7 +40,9 @@ _MOMENTS = [index for index, field in enumerate(_FIELDS) if isinstance(field, Da
 _DUE_AT = NewJob._fields.index("due_at")
 
 
-def parameters(rows: Sequence[NewJob], *, now: datetime, connection: BaseDatabaseWrapper) -> list[Any]:
+def parameters(
+    rows: Sequence[NewJob], *, now: datetime, connection: BaseDatabaseWrapper, created_by: str = ""
+) -> list[Any]:
     """The parameters of ``ROW``, for each row in turn."""
     moment: Callable[[datetime], Any]
     job_id: Callable[[Any], Any]
@@ -55,5 +60,5 @@ def parameters(rows: Sequence[NewJob], *, now: datetime, connection: BaseDatabas
             values[index] = job_id(values[index])
         for index in _MOMENTS:
             values[index] = None if values[index] is None else moment(values[index])
-        prepared += (*values, values[_DUE_AT], created, created)
+        prepared += (*values, values[_DUE_AT], created, created, created_by)
     return prepared

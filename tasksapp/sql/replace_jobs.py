@@ -62,11 +62,18 @@ class Became(NamedTuple):
     next_run_at: datetime
 
 
-def replace_jobs(debounced: Sequence[Debounced], *, now: datetime, using: str) -> dict[UUID, Became]:
-    """Writes the rows, and gives back by row id what each became. Their keys must differ."""
+def replace_jobs(
+    debounced: Sequence[Debounced], *, now: datetime, using: str, created_by: str = ""
+) -> dict[UUID, Became]:
+    """Writes the rows, and gives back by row id what each became. Their keys must differ.
+
+    A job that is replaced keeps who created it first.
+    """
     became: dict[UUID, Became] = {}
     if len(debounced) <= 1:
-        return _upsert([debounced[0].row], debounced[0].max_wait, now=now, using=using) if debounced else became
+        if not debounced:
+            return became
+        return _upsert([debounced[0].row], debounced[0].max_wait, now=now, using=using, created_by=created_by)
     by_wait: dict[timedelta, list[NewJob]] = defaultdict(list)
     for row, max_wait in debounced:
         by_wait[max_wait].append(row)
@@ -75,7 +82,8 @@ def replace_jobs(debounced: Sequence[Debounced], *, now: datetime, using: str) -
             _lock([row for row, _ in debounced], using=using)
         for max_wait, rows in by_wait.items():
             for start in range(0, len(rows), CHUNK_ROWS):
-                became |= _upsert(rows[start : start + CHUNK_ROWS], max_wait, now=now, using=using)
+                chunk = rows[start : start + CHUNK_ROWS]
+                became |= _upsert(chunk, max_wait, now=now, using=using, created_by=created_by)
     return became
 
 
@@ -100,12 +108,15 @@ def _lock(rows: Sequence[NewJob], *, using: str) -> None:
     list(pending.select_for_update(no_key=True).values_list("id"))
 
 
-def _upsert(rows: Sequence[NewJob], max_wait: timedelta, *, now: datetime, using: str) -> dict[UUID, Became]:
+def _upsert(
+    rows: Sequence[NewJob], max_wait: timedelta, *, now: datetime, using: str, created_by: str
+) -> dict[UUID, Became]:
     connection = connections[using]
     statement = _INSERT + ", ".join([ROW] * len(rows)) + _OR_REPLACE_IN[connection.vendor]
     longest = max_wait.total_seconds()
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*parameters(rows, now=now, connection=connection), longest, longest])
+        values = parameters(rows, now=now, connection=connection, created_by=created_by)
+        cursor.execute(statement, [*values, longest, longest])
         found = {
             (biz_type_id, key): Became(_uuid(job_id), _moment(next_run_at))
             for biz_type_id, key, job_id, next_run_at in cursor.fetchall()

@@ -34,18 +34,19 @@ def test_a_row_has_a_place_for_each_column() -> None:
 
 
 def test_what_a_replacement_takes_leaves_the_job_the_same_one() -> None:
-    assert {"id", "biz_type_id", "debounce_key", "created_at"}.isdisjoint(new_rows.REPLACED)
+    assert {"id", "biz_type_id", "debounce_key", "created_at", "created_by"}.isdisjoint(new_rows.REPLACED)
     assert {"due_at", "next_run_at", "body", "priority"} <= set(new_rows.REPLACED)
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_parameters_follow_the_places_row_by_row(count: int) -> None:
-    values = parameters([ROW] * count, now=NOW, connection=connection)
+    values = parameters([ROW] * count, now=NOW, connection=connection, created_by="api:shop")
 
     assert len(values) == count * len(new_rows.GIVEN)
     first = dict(zip(new_rows.GIVEN, values, strict=False))
     assert (first["biz_type_id"], first["priority"], first["biz_id"], first["body"]) == (3, 2, "42", "null")
     assert first["next_run_at"] == first["due_at"]
     assert first["created_at"] == first["updated_at"]
+    assert first["created_by"] == "api:shop"
     assert "2026-01-02" in str(first["due_at"])
     assert "678901" in str(first["due_at"])
