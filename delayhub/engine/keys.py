@@ -80,6 +80,16 @@ def moving_lock(prefix: str) -> str:
     return f"{prefix}delayhub:moving"
 
 
+def workers(prefix: str = "") -> str:
+    """SET of the names of worker processes that have sent a heartbeat; readers remove those that sent no other."""
+    return f"{prefix}delayhub:workers"
+
+
+def worker(prefix: str, name: str) -> str:
+    """STRING with an end, JSON: the last heartbeat of the worker process of that name."""
+    return f"{prefix}delayhub:worker:{name}"
+
+
 @dataclass(frozen=True)
 class LaneKeys:
     """The keys that all queues of one lane share."""

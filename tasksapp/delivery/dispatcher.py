@@ -53,7 +53,13 @@ class Dispatcher:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
         self._stopping = False
+        self._open: set[asyncio.Task[Any]] = set()
         self._thread = threading.Thread(target=self._run, name="delayhub-dispatcher", daemon=True)
+
+    @property
+    def open_callbacks(self) -> int:
+        """How many callbacks are open at this moment; any thread may ask."""
+        return len(self._open)
 
     def start(self) -> None:
         """Starts both threads; call it after a fork, never before."""
@@ -92,7 +98,6 @@ class Dispatcher:
     async def _serve(self) -> None:
         self._sender = self._make_sender()
         self._finished = asyncio.Event()
-        self._open: set[asyncio.Task[Any]] = set()
         self._ended: list[CallbackResult] = []
         self._loop = asyncio.get_running_loop()
         self._ready.set()

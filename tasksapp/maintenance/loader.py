@@ -82,6 +82,11 @@ class Loader:
         #: By biz type: where the walk over its overdue rows goes on; None for their beginning.
         self._walks: dict[int, Position | None] = {}
 
+    @property
+    def held(self) -> bool:
+        """Whether this loader had the seat in its last turn."""
+        return self._held
+
     def run_once(self) -> Turn:
         """One turn. Raises what Redis or the database raise; the next turn does what this one did not."""
         if not self._leader.hold():

@@ -34,6 +34,11 @@ class MaintenanceThread:
         self._paused = False
         self._thread = threading.Thread(target=self._run, name="delayhub-maintenance", daemon=True)
 
+    @property
+    def is_loader(self) -> bool:
+        """Whether its loader had the seat in its last turn."""
+        return self._loader.held
+
     def start(self) -> None:
         """Begins with a turn at once."""
         os.register_at_fork(before=self._pause, after_in_parent=self._go_on)

@@ -36,6 +36,8 @@ class Claimer:
         self._clock = clock
         self._worker = worker
         self._using = using
+        #: Redis' time, Unix ms, when jobs were last claimed or forwarded; 0 for never.
+        self.last_claim_ms = 0
 
     def claim_due(self, ids: Sequence[UUID], *, now_ms: int) -> ClaimAnswer:
         """Claims jobs whose timers were due. Those of Celery tasks are not claimed, but marked as forwarded.
@@ -45,6 +47,8 @@ class Claimer:
             now_ms: Redis' time when the timers were due, Unix ms.
         """
         answer, spent = self._claim(ids, now_ms=now_ms, forward_seconds=FORWARD_SECONDS)
+        if answer.claimed or answer.forwarded:
+            self.last_claim_ms = self._clock.now_ms()
         self._free_slots([*spent, *answer.gone])
         return answer
 

@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from functools import partial
+from typing import NamedTuple
 
 from django.db import Error, router
 
@@ -107,6 +108,21 @@ def delivery_runtime() -> DeliveryRuntime:
         if _here.runtime is None:
             _here.runtime = DeliveryRuntime()
         return _here.runtime
+
+
+class DeliveryActivity(NamedTuple):
+    """What the runtime of a process does at this moment; ``last_claim_ms`` is Redis' time, 0 for never."""
+
+    open_callbacks: int = 0
+    last_claim_ms: int = 0
+
+
+def delivery_activity() -> DeliveryActivity:
+    """What this process' runtime does; nothing where there is none, and none is made."""
+    runtime = _here.runtime
+    if runtime is None:
+        return DeliveryActivity()
+    return DeliveryActivity(runtime.dispatcher.open_callbacks, runtime.claimer.last_claim_ms)
 
 
 def warm_up() -> None:

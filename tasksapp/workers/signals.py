@@ -80,6 +80,11 @@ def finish_deliveries(**_: Any) -> None:
     close_delivery_runtime()
 
 
+def is_loader() -> bool:
+    """Whether the loader of this process has the seat."""
+    return _Running.thread is not None and _Running.thread.is_loader
+
+
 def _serves_timers(app: Any) -> bool:
     """Whether the worker consumes a timer lane."""
     return bool(set(options().lanes) & set(app.amqp.queues.consume_from))
