@@ -148,7 +148,7 @@ def beat_of(consumer: Any, clock: RedisClock, *, started_ms: int) -> Beat:
         pid=os.getpid(),
         node=str(consumer.hostname or ""),
         version=delayhub.__version__,
-        pool=type(consumer.pool).__module__.rpartition(".")[2],
+        pool=_pool_name(consumer.pool),
         concurrency=int(consumer.pool.num_processes or 1),
         queues=tuple(consumer.app.amqp.queues.consume_from),
         open_callbacks=activity.open_callbacks,
@@ -189,6 +189,12 @@ def _start(describe: Callable[[RedisClock], Beat]) -> None:
         logger.debug("no heartbeats: %s", error, extra={"action": "heartbeat"})
         return
     _Running.thread.start()
+
+
+def _pool_name(pool: Any) -> str:
+    """What the worker's ``-P`` calls its pool."""
+    module = type(pool).__module__.rpartition(".")[2]
+    return "threads" if module == "thread" else module
 
 
 def _running(request: Any, ahead_ms: int) -> tuple[str, str, int]:

@@ -1,0 +1,65 @@
+"""A worker can be seen while it lives, with what it runs, and no longer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from delayhub.local.redis_server import RedisServer
+from tasksapp.queues.heartbeats import BEAT_SECONDS, KEPT_SECONDS, WorkerBeat, read_workers
+from tests.acceptance.celery_worker import worker_service
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _same_redis(settings: Any, redis_server: RedisServer) -> None:
+    settings.DELAYHUB = {"REDIS_URL": redis_server.url}
+
+
+MIGRATE = "import django; django.setup(); from django.core.management import call_command; call_command('migrate')"
+
+
+@pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
+def test_a_worker_appears_shows_its_running_task_and_is_gone_after_a_kill(
+    pool: str, patience: dict[str, str], broker: str, tmp_path: Path
+) -> None:
+    subprocess.run([sys.executable, "-c", MIGRATE], env=patience, check=True, capture_output=True, timeout=60)
+    with worker_service("patience", patience, "-P", pool, "-c", "2", folder=tmp_path) as worker:
+        wait_until(read_workers, within_seconds=BEAT_SECONDS, otherwise=worker.log.read_text)
+        found = the_worker()
+        assert (found.pid, found.pool, found.lanes) == (worker.pid, pool, ("delayhub.timers",))
+        wait_until(lambda: the_worker().is_loader)
+
+        with Celery(broker=broker) as producer:
+            sent = producer.send_task("patience.plain", queue="patience.tasks", time_limit=60)
+        wait_until(lambda: the_worker().running, within_seconds=BEAT_SECONDS + 3, otherwise=worker.log.read_text)
+        assert [(task.id, task.name) for task in the_worker().running] == [(sent.id, "patience.plain")]
+
+        assert worker.pid is not None
+        os.killpg(worker.pid, signal.SIGKILL)
+        wait_until(lambda: not read_workers(), within_seconds=KEPT_SECONDS + 1)
+
+
+def test_a_worker_that_is_stopped_is_gone_at_once(patience: dict[str, str], tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", MIGRATE], env=patience, check=True, capture_output=True, timeout=60)
+    with worker_service("patience", patience, "-Q", "patience.tasks", "-c", "1", folder=tmp_path) as worker:
+        wait_until(read_workers, within_seconds=BEAT_SECONDS, otherwise=worker.log.read_text)
+        assert the_worker().lanes == ()
+
+        worker.stop()
+
+        assert read_workers() == []
+
+
+def the_worker() -> WorkerBeat:
+    [found] = read_workers()
+    return found
