@@ -10,7 +10,9 @@
         ├── JobNotFound       there is no such job
         ├── SeveralJobs       several live jobs have the business key
         ├── WrongState        the job's status does not allow the verb
-        └── VersionConflict   the job has changed since the caller read it
+        ├── VersionConflict   the job has changed since the caller read it
+        ├── OperationNotFound    there is no such operation
+        └── WrongOperationState  the operation's state does not allow what was asked
 """
 
 from __future__ import annotations
@@ -90,3 +92,17 @@ class VersionConflict(JobError):
         self.asked = asked
         self.version = version
         self.status = status
+
+
+class OperationNotFound(JobError, LookupError):
+    """There is no such operation."""
+
+
+class WrongOperationState(JobError):
+    """The operation's ``state`` does not allow the ``verb``."""
+
+    def __init__(self, operation_id: int, *, verb: str, state: str) -> None:
+        super().__init__(f"cannot {verb} operation {operation_id}: it is {state}")
+        self.operation_id = operation_id
+        self.verb = verb
+        self.state = state

@@ -1,0 +1,12 @@
+"""Operations: one verb for all jobs that match a filter, counted, started, paced and stopped by people and callers.
+
+A request only writes what is wanted. ``tasksapp.maintenance`` counts and changes the jobs, a bounded part in each turn.
+"""
+
+from __future__ import annotations
+
+from tasksapp.operations.progress import Progress, progress
+from tasksapp.operations.starter import Starter
+from tasksapp.operations.verbs import current, plan, repace, start, stop
+
+__all__ = ["Progress", "Starter", "current", "plan", "progress", "repace", "start", "stop"]

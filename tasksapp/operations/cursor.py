@@ -1,0 +1,84 @@
+"""Cursor: how far an operation has come, as its row keeps it between turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from typing import Any, Self
+
+from tasksapp.models import Operation
+
+#: A place in an index, as JSON has it: an id, or a time and an id. None: the beginning.
+Place = list[str] | None
+
+
+@dataclass(kw_only=True, slots=True)
+class Walk:
+    """The walk over the jobs of one biz type.
+
+    Args:
+        biz_type: its id.
+        after: all rows up to here have been looked at in this pass.
+        changed: rows that this pass has changed.
+        over: whether a whole pass changed nothing, so that the walk has ended.
+        feed: jobs a second that may start beside the fresh ones, as learned so far; None: not learned yet.
+        blocked_since: since when only rows that others hold are left, in Unix ms.
+    """
+
+    biz_type: int
+    after: Place = None
+    changed: int = 0
+    over: bool = False
+    feed: float | None = None
+    blocked_since: int | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class Cursor:
+    """What is known of an operation beside its columns.
+
+    Args:
+        starter: the kind of its starter.
+        walks: one for each biz type that has jobs for it; empty before the planning step has looked.
+        turn_at: when maintenance last had a turn with it, in Unix ms.
+        next_at: when the next job may start, as the pace says, in Unix ms; None: the pace has not begun.
+        per_second: the jobs that were changed a second, lately.
+        seen_at: when ``done`` was last compared, in Unix ms.
+        seen_done: what it was then.
+        trial: ``running``, ``passed`` or ``failed``; None where there is none.
+        trial_at: when the trial began, in Unix ms.
+        waits: why nothing moves: ``why`` and what the sentence about it needs.
+    """
+
+    starter: str = "code"
+    walks: list[Walk] = field(default_factory=list)
+    turn_at: int | None = None
+    next_at: float | None = None
+    per_second: float = 0.0
+    seen_at: int | None = None
+    seen_done: int = 0
+    trial: str | None = None
+    trial_at: int | None = None
+    waits: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, operation: Operation) -> Self:
+        """The cursor of the operation. What a later release may have added does not count."""
+        given: Mapping[str, Any] = operation.cursor
+        known = {one.name for one in fields(cls)}
+        cursor = cls(**{name: value for name, value in given.items() if name in known and name != "walks"})
+        of_walk = {one.name for one in fields(Walk)}
+        cursor.walks = [
+            Walk(**{name: value for name, value in walk.items() if name in of_walk}) for walk in given.get("walks", ())
+        ]
+        return cursor
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+def unix_ms(moment: datetime) -> int:
+    """The moment in Unix ms."""
+    return int(moment.timestamp() * 1000)

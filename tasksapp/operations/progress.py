@@ -1,0 +1,160 @@
+"""Progress: how far an operation has come, and one sentence that says what happens now or why nothing does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from delayhub.clock import moment
+from tasksapp.models import Operation
+from tasksapp.operations.cursor import Cursor, unix_ms
+from tasksapp.stats.delivery_health import delivery_health
+
+State = Operation.State
+#: Maintenance has a turn each second. After a longer silence the sentence says what keeps it.
+SILENCE = timedelta(seconds=8)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """How far an operation has come.
+
+    Args:
+        done: jobs that the verb changed.
+        waiting: jobs that it has still to look at; 0 once it has ended.
+        left: jobs that were left alone, since they had changed meanwhile or the operation was stopped before.
+        succeeded: of the changed jobs, those that succeeded since.
+        failed: attempts of the changed jobs that failed since.
+        dead: of the changed jobs, those that died since.
+        per_second: jobs that were changed a second, lately; None where it does not run.
+        finishes_at: when it will be done at this pace; None where that is not known.
+        trial: ``running``, ``passed`` or ``failed``; None where there is none.
+        sentence: what happens now, or why nothing does.
+    """
+
+    done: int
+    waiting: int
+    left: int
+    succeeded: int
+    failed: int
+    dead: int
+    per_second: float | None
+    finishes_at: datetime | None
+    trial: str | None
+    sentence: str
+
+
+def progress(operation: Operation) -> Progress:
+    """How far the operation has come. It asks no server, unless nothing has moved for some seconds."""
+    cursor, runs = Cursor.of(operation), operation.state == State.RUNNING
+    waiting = max(0, (operation.planned or 0) - operation.done) if operation.state in _UNFINISHED else 0
+    per_second = cursor.per_second if runs else None
+    moves = runs and not cursor.waits and cursor.per_second > 0
+    finishes = timezone.now() + timedelta(seconds=waiting / cursor.per_second) if moves else None
+    return Progress(
+        done=operation.done,
+        waiting=waiting,
+        left=operation.left,
+        succeeded=operation.succeeded,
+        failed=operation.failed,
+        dead=operation.dead,
+        per_second=per_second,
+        finishes_at=finishes,
+        trial=cursor.trial,
+        sentence=_sentence(operation, cursor),
+    )
+
+
+_UNFINISHED = (State.PLANNED, State.RUNNING)
+
+
+def _sentence(operation: Operation, cursor: Cursor) -> str:
+    match operation.state:
+        case State.PLANNING:
+            counted = operation.planned or 0
+            said = ngettext("Counting: %(jobs)s job so far.", "Counting: %(jobs)s jobs so far.", counted)
+            return _hindrance(operation, cursor) or said % {"jobs": f"{counted:,}"}
+        case State.PLANNED:
+            jobs = operation.planned or 0
+            said = ngettext(
+                "%(jobs)s job matches. Nothing is changed before the start.",
+                "%(jobs)s jobs match. Nothing is changed before the start.",
+                jobs,
+            )
+            return said % {"jobs": f"{jobs:,}"}
+        case State.RUNNING:
+            return _hindrance(operation, cursor) or _running_sentence(operation, cursor)
+    return _ended_sentence(operation)
+
+
+def _running_sentence(operation: Operation, cursor: Cursor) -> str:
+    if cursor.waits:
+        return _waiting_sentence(cursor.waits)
+    if cursor.turn_at is None:
+        return _("Starts within a second.")
+    return _("Runs: %(done)s of %(planned)s jobs, %(rate)s a second.") % {
+        "done": f"{operation.done:,}",
+        "planned": f"{operation.planned or 0:,}",
+        "rate": f"{cursor.per_second:,.3g}",
+    }
+
+
+def _ended_sentence(operation: Operation) -> str:
+    words = {"done": f"{operation.done:,}", "left": f"{operation.left:,}", "why": operation.state_reason}
+    if operation.state == State.STOPPED:
+        return _("Stopped after %(done)s jobs; %(left)s were not touched. Reason: %(why)s.") % words
+    if operation.state == State.FAILED:
+        return _("Failed after %(done)s jobs: %(why)s.") % words
+    if not operation.left:
+        return _("Done: %(done)s jobs were changed.") % words
+    if operation.state_reason:
+        return _("Done: %(done)s jobs were changed, %(left)s were left alone. %(why)s") % words
+    return _("Done: %(done)s jobs were changed; %(left)s had changed meanwhile and were left alone.") % words
+
+
+def _waiting_sentence(waits: dict[str, Any]) -> str:
+    """Why it waits, of what the turn wrote down."""
+    match waits.get("why"):
+        case "operation":
+            said = _("Waits until operation %(operation)s is done, which changes the same kind of jobs.")
+        case "paused":
+            said = _("Waits: %(biz_type)s is paused.")
+        case "disabled":
+            said = _("Waits: %(biz_type)s is disabled.")
+        case "breaker":
+            said = _("Waits: the receiver of %(biz_type)s is down. It is tried again %(until)s.")
+        case "busy":
+            said = _("Waits for a moment: the other jobs of %(biz_type)s use all that its limits allow.")
+        case "trial":
+            said = _("Trial: %(ended)s of %(jobs)s first attempts have ended, %(succeeded)s of them well.")
+        case "locked":
+            said = _("Waits for jobs of %(biz_type)s that somebody else is changing at this moment.")
+        case _:
+            said = _("Waits for its next turn.")
+    return said % {**dict.fromkeys(_WORDS, ""), **waits, "until": _clock_time(waits.get("until"))}
+
+
+_WORDS = ("operation", "biz_type", "ended", "jobs", "succeeded")
+
+
+def _clock_time(given: Any) -> str:
+    at = parse_datetime(given) if isinstance(given, str) else None
+    return "" if at is None else date_format(timezone.localtime(at), "H:i:s")
+
+
+def _hindrance(operation: Operation, cursor: Cursor) -> str:
+    """What keeps maintenance from working at it; '' where its last turn was just now."""
+    last = operation.updated_at if cursor.turn_at is None else moment(cursor.turn_at)
+    if unix_ms(timezone.now()) - unix_ms(max(last, operation.updated_at)) < SILENCE.total_seconds() * 1000:
+        return ""
+    health = delivery_health()
+    if health.is_ok:
+        return ""
+    return _("Nothing moves: %(why)s.") % {"why": health.sentence}

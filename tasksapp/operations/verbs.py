@@ -1,0 +1,272 @@
+"""Verbs: what people and callers do to operations. Each takes milliseconds; ``maintenance`` does the work."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import router, transaction
+from django.db.models import F
+from django.db.models.functions import Greatest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
+from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.jobs.verbs import Verb, new_time
+from tasksapp.models import BizType, Job, Operation
+from tasksapp.operations.audit import record_deed
+from tasksapp.operations.cursor import Cursor
+from tasksapp.operations.starter import Starter
+
+State = Operation.State
+#: States of operations that may still do something.
+OPEN = (State.PLANNING, State.PLANNED, State.RUNNING)
+#: Cancelling or dropping more jobs than this takes the number, typed.
+TYPED_ABOVE = 1_000
+#: A trial may have so many jobs.
+MOST_TRIAL_JOBS = 1_000
+#: The fastest and the slowest pace, in jobs a second.
+FASTEST, SLOWEST = 100_000.0, 1 / 86_400
+MOST_SPREAD = timedelta(days=30)
+REASON_LENGTH = 500
+
+
+def plan(
+    verb: str,
+    job_filter: JobFilter,
+    *,
+    by: Starter,
+    due_at: datetime | None = None,
+    reason: str = "",
+    using: str | None = None,
+) -> Operation:
+    """A new operation, whose jobs are counted next. It changes nothing before it is started.
+
+    Args:
+        verb: the name of a verb, such as ``redrive``.
+        job_filter: which jobs; of these only those in the status from which the verb starts.
+        by: who plans it.
+        due_at: the new time, of jobs that are rescheduled.
+        reason: why, for the record.
+        using: the database.
+
+    Raises InvalidJob where there is no such verb or biz type, or the filter or the time do not fit the verb.
+    """
+    if verb not in Operation.VerbName.values:
+        raise InvalidJob("verb", "invalid", _("there is no verb %(verb)r") % {"verb": verb})
+    using = using or router.db_for_write(Job)
+    wanted = job_verb(verb)
+    if job_filter.status not in (None, wanted.source):
+        message = _("%(verb)s is for jobs that are %(source)s, not for those that are %(status)s")
+        words = {"verb": verb, "source": wanted.source.value, "status": job_filter.status.value}
+        raise InvalidJob("status", "conflict", message % words)
+    if due_at is not None and wanted is not Verb.RESCHEDULE:
+        raise InvalidJob("due_at", "conflict", _("only rescheduled jobs get a new time"))
+    operation = Operation(
+        verb=verb,
+        job_filter=job_filter.as_dict(),
+        biz_type=_biz_type(job_filter.biz_type, using=using),
+        due_at=new_time(wanted, due_at=due_at, delay=None, now=timezone.now()),
+        reason=_reason(reason),
+        cursor=Cursor(starter=by.kind).as_dict(),
+        **_starter_columns(by),
+    )
+    with transaction.atomic(using=using):
+        operation.save(using=using, force_insert=True)
+        after = {"verb": verb, "filter": operation.job_filter}
+        record_deed(operation, "planned", by=by.actor, using=using, reason=operation.reason, after=after)
+    return operation
+
+
+def start(
+    operation_id: int,
+    *,
+    by: Starter,
+    rate_per_second: float | None = None,
+    spread_seconds: float | None = None,
+    trial_jobs: int = 0,
+    trial_percent: int = 90,
+    reason: str = "",
+    typed_count: int | None = None,
+    using: str | None = None,
+) -> Operation:
+    """Starts an operation whose jobs are counted.
+
+    Args:
+        operation_id: which operation.
+        by: who starts it; it stops when this person or key may not do this any more.
+        rate_per_second: the pace, in jobs a second; or
+        spread_seconds: how long it is to take. Neither: as fast as possible.
+        trial_jobs: so many jobs go first, and the others only if enough of their first attempts succeed; 0: no trial.
+        trial_percent: how many of a hundred must succeed.
+        reason: why, for the record; '' keeps what was given to the plan.
+        typed_count: the number of jobs, as a person typed it, for verbs that call many jobs off.
+        using: the database.
+
+    Raises OperationNotFound, WrongOperationState (it is not planned) or InvalidJob (a value does not fit).
+    """
+    using = using or router.db_for_write(Job)
+    operation = find(operation_id, using=using)
+    if operation.state != State.PLANNED:
+        raise WrongOperationState(operation_id, verb="start", state=operation.state)
+    planned = operation.planned or 0
+    _check_count(operation, planned=planned, typed=typed_count)
+    values: dict[str, Any] = {
+        "rate_per_second": _pace(rate_per_second, spread_seconds, planned=planned),
+        **_trial(operation, jobs=trial_jobs, percent=trial_percent),
+        "reason": _reason(reason) or operation.reason,
+        "state": State.RUNNING,
+        "started_at": timezone.now(),
+        "cursor": {**operation.cursor, "starter": by.kind, "trial": "running" if trial_jobs else None},
+        **_starter_columns(by),
+    }
+    after = {"planned": planned, "rate_per_second": values["rate_per_second"], "trial_jobs": trial_jobs}
+    return _changed(operation, "started", by=by, values=values, using=using, reason=values["reason"], after=after)
+
+
+def stop(operation_id: int, *, by: Starter, reason: str = "", using: str | None = None) -> Operation:
+    """Stops an operation; jobs that it changed already stay changed, and start within seconds where that is the verb.
+
+    Raises OperationNotFound, WrongOperationState (it has ended) or InvalidJob (the reason is too long).
+    """
+    using = using or router.db_for_write(Job)
+    operation = find(operation_id, using=using)
+    if operation.state not in OPEN:
+        raise WrongOperationState(operation_id, verb="stop", state=operation.state)
+    why = _reason(reason)
+    name = by.actor.name or "the project's own code"
+    values = {
+        "state": State.STOPPED,
+        "state_reason": f"stopped by {name}{': ' if why else ''}{why}"[:REASON_LENGTH],
+        "finished_at": timezone.now(),
+        "left": Greatest(F("planned") - F("done"), 0),
+    }
+    if operation.planned is None:
+        del values["left"]
+    return _changed(operation, "stopped", by=by, values=values, using=using, reason=why, after={"done": operation.done})
+
+
+def repace(operation_id: int, *, by: Starter, rate_per_second: float | None, using: str | None = None) -> Operation:
+    """Gives a running operation another pace, in jobs a second; None: as fast as possible. It holds within seconds.
+
+    Raises OperationNotFound, WrongOperationState (it does not run) or InvalidJob (there is no such pace).
+    """
+    using = using or router.db_for_write(Job)
+    operation = find(operation_id, using=using)
+    if operation.state != State.RUNNING:
+        raise WrongOperationState(operation_id, verb="pace", state=operation.state)
+    values = {"rate_per_second": _pace(rate_per_second, None, planned=0)}
+    before = {"rate_per_second": operation.rate_per_second}
+    return _changed(operation, "repaced", by=by, values=values, using=using, before=before, after=values)
+
+
+def current(*, biz_type: BizType | None = None, using: str | None = None) -> list[Operation]:
+    """The operations that have not ended, the oldest first, 100 at most.
+
+    Args:
+        biz_type: only those that may concern jobs of this biz type.
+        using: the database.
+    """
+    rows = Operation.objects.using(using or router.db_for_write(Job)).filter(state__in=OPEN)
+    if biz_type is not None:
+        rows = rows.filter(biz_type_id=biz_type.id) | rows.filter(biz_type_id=None)
+    return list(rows.order_by("id")[:100])
+
+
+def find(operation_id: int, *, using: str) -> Operation:
+    """The operation as it is now. Raises OperationNotFound."""
+    operation = Operation.objects.using(using).select_related("biz_type").filter(pk=operation_id).first()
+    if operation is None:
+        raise OperationNotFound(f"there is no operation {operation_id}")
+    return operation
+
+
+def job_verb(name: str) -> Verb:
+    """The verb of jobs of that name."""
+    return Verb[name.upper()]
+
+
+def _changed(
+    operation: Operation,
+    deed: str,
+    *,
+    by: Starter,
+    values: dict[str, Any],
+    using: str,
+    reason: str = "",
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any],
+) -> Operation:
+    """Writes what a verb changes, if the state is still the one that the verb saw, and the entry about it."""
+    with transaction.atomic(using=using):
+        rows = Operation.objects.using(using).filter(pk=operation.pk, state=operation.state)
+        changed = rows.update(**values, updated_at=timezone.now())
+        if changed:
+            record_deed(operation, deed, by=by.actor, using=using, reason=reason, before=before, after=after)
+    now = find(operation.pk, using=using)
+    if not changed:
+        verb = {"started": "start", "stopped": "stop"}.get(deed, "pace")
+        raise WrongOperationState(operation.pk, verb=verb, state=now.state)
+    return now
+
+
+def _starter_columns(by: Starter) -> dict[str, Any]:
+    return {"started_by": by.actor.name, "user_id": by.user_id, "api_key_id": by.api_key_id}
+
+
+def _biz_type(code: str, *, using: str) -> BizType | None:
+    if not code:
+        return None
+    found = BizType.objects.using(using).filter(code=code).first()
+    if found is None:
+        raise InvalidJob("biz_type", "unknown", _("there is no biz type %(code)r") % {"code": code})
+    return found
+
+
+def _reason(given: Any) -> str:
+    if not isinstance(given, str) or len(given) > REASON_LENGTH or "\0" in given:
+        message = _("a reason is a text of %(most)d characters at most") % {"most": REASON_LENGTH}
+        raise InvalidJob("reason", "invalid", message)
+    return given.strip()
+
+
+def _check_count(operation: Operation, *, planned: int, typed: Any) -> None:
+    if operation.verb not in {"cancel", "drop"} or planned <= TYPED_ABOVE:
+        return
+    if typed != planned or isinstance(typed, bool):
+        message = _("this calls off %(planned)d jobs for good: type that number to start it") % {"planned": planned}
+        raise InvalidJob("typed_count", "required" if typed is None else "wrong", message)
+
+
+def _pace(rate: Any, spread: Any, *, planned: int) -> float | None:
+    """Jobs a second; None for as fast as possible."""
+    if rate is not None and spread is not None:
+        raise InvalidJob("rate_per_second", "conflict", _("give a pace or a time to spread over, not both"))
+    if spread is not None:
+        if not _is_number(spread) or not 1 <= spread <= MOST_SPREAD.total_seconds():
+            raise InvalidJob("spread_seconds", "invalid", _("spread over 1 second to 30 days"))
+        return min(FASTEST, max(1, planned) / float(spread))
+    if rate is None:
+        return None
+    if not _is_number(rate) or not SLOWEST <= rate <= FASTEST:
+        message = _("a pace is one job a day to %(fastest)d jobs a second") % {"fastest": FASTEST}
+        raise InvalidJob("rate_per_second", "invalid", message)
+    return float(rate)
+
+
+def _trial(operation: Operation, *, jobs: Any, percent: Any) -> dict[str, int]:
+    if not _is_number(jobs) or jobs != int(jobs) or not 0 <= jobs <= MOST_TRIAL_JOBS:
+        message = _("a trial may have 0 to %(most)d jobs") % {"most": MOST_TRIAL_JOBS}
+        raise InvalidJob("trial_jobs", "invalid", message)
+    if not _is_number(percent) or percent != int(percent) or not 1 <= percent <= 100:
+        raise InvalidJob("trial_percent", "invalid", _("give 1 to 100 of a hundred that must succeed"))
+    if jobs and operation.verb not in {"redrive", "run_now"}:
+        raise InvalidJob("trial_jobs", "conflict", _("only jobs that run at once can be tried first"))
+    return {"trial_jobs": int(jobs), "trial_percent": int(percent)}
+
+
+def _is_number(value: Any) -> bool:
+    # Finite, that is; asked of floats only, for there are whole numbers too large for one.
+    return math.isfinite(value) if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
