@@ -20,7 +20,14 @@ from tasksapp import jobs
 from tasksapp.admin.attempt_inline import AttemptInline
 from tasksapp.admin.delivery_banner import ShowsDelivery
 from tasksapp.admin.fragments import badge, indented_json, local_time
-from tasksapp.admin.job_actions import BUTTONS, Button, RescheduleForm, press_button, reschedule_jobs
+from tasksapp.admin.job_actions import (
+    BUTTONS,
+    Button,
+    RescheduleForm,
+    confirm_or_apply,
+    press_button,
+    reschedule_jobs,
+)
 from tasksapp.admin.lookups import OnlyNamedLookups
 from tasksapp.admin.paginator import BoundedPaginator
 from tasksapp.admin.possible_rows import PossibleRows
@@ -163,24 +170,24 @@ class JobAdmin(ShowsDelivery, OnlyNamedLookups, PossibleRows):
     # ------------------------------------------------------------ acting
 
     @admin.action(description="Run now", permissions=["change"])
-    def run_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+    def run_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
         """Makes pending jobs due at once."""
-        press_button(request, BUTTONS["run_now"], chosen(queryset))
+        return confirm_or_apply(request, jobs.Verb.RUN_NOW, chosen(queryset))
 
     @admin.action(description="Cancel", permissions=["change"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
         """Cancels pending jobs."""
-        press_button(request, BUTTONS["cancel"], chosen(queryset))
+        return confirm_or_apply(request, jobs.Verb.CANCEL, chosen(queryset))
 
     @admin.action(description="Redrive: try dead jobs again", permissions=["change"])
-    def redrive(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+    def redrive(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
         """Tries dead jobs again."""
-        press_button(request, BUTTONS["redrive"], chosen(queryset))
+        return confirm_or_apply(request, jobs.Verb.REDRIVE, chosen(queryset))
 
     @admin.action(description="Drop dead jobs for good", permissions=["change"])
-    def drop(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+    def drop(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
         """Drops dead jobs."""
-        press_button(request, BUTTONS["drop"], chosen(queryset))
+        return confirm_or_apply(request, jobs.Verb.DROP, chosen(queryset))
 
     @admin.action(description="Reschedule …", permissions=["change"])
     def reschedule(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse:

@@ -97,6 +97,7 @@ def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str,
     page.check("#action-toggle")
     page.select_option("select[name=action]", "cancel")
     page.click("button[name=index]")
+    page.get_by_role("button", name="Cancel 2 jobs").click()
     expect(page.locator(".messagelist")).to_contain_text("2 jobs cancelled")
     shot("cancelled")
 
