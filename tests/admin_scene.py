@@ -104,7 +104,8 @@ def _biz_types(now: datetime) -> tuple[BizType, BizType, BizType]:
 def _store_attempts(job: Job) -> None:
     for number in (1, 2, 3):
         Attempt.objects.create(
-            job=job, number=number, started_at=job.due_at + number * MINUTE, duration_ms=28 * number, lateness_ms=number,
+            job=job, number=number, started_at=job.due_at + number * MINUTE, duration_ms=28 * number,
+            lateness_ms=number,
             status_code=503, error="the receiver answered 503", worker="w1:4711",
             request_line="POST https://shop.example/hooks/close",
             request_headers={"content-type": "application/json", "webhook-id": str(job.id), "authorization": "•••"},
