@@ -19,7 +19,8 @@ INSERT INTO delayhub_job (id, biz_type_id, biz_id, due_at, next_run_at, body, pr
 SELECT
     (substr(ms, 1, 8) || '-' || substr(ms, 9, 4) || '-7' || substr(md5(n::text), 1, 3) || '-8'
         || substr(md5(n::text), 4, 3) || '-' || substr(md5(n::text), 7, 12))::uuid,
-    biz_types.ids[1 + n %% cardinality(biz_types.ids)], 'order-' || n, at, at, '{"order":' || n || ',"note":"the customer did not pay"}', 5, '',
+    biz_types.ids[1 + n %% cardinality(biz_types.ids)], 'order-' || n, at, at,
+    '{"order":' || n || ',"note":"the customer did not pay"}', 5, '',
     status, 1, 0, 0, 1, '', CASE WHEN status = 'dead' THEN 'the receiver answered 503' ELSE '' END,
     CASE WHEN status = 'dead' THEN (ARRAY['http.503', 'http.404', 'timeout', 'refused'])[1 + n %% 4] ELSE '' END,
     'api:shop', created, created,
