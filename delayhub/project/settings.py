@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "django_filters",
+    "django_htmx",  # htmx for parts of pages that refresh themselves
     "tasksapp",
 ]
 

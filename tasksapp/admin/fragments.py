@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
+from math import ceil
 
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext as _
 
+from delayhub.clock import due_ms
+from tasksapp.biz_types.breaker import Breaker
 from tasksapp.models import UNTIL_RESUMED, BizType, Status
 from tasksapp.stats import counts
+
+#: What stands where there is no value.
+DASH = "-"
 
 
 def badge(text: str, kind: str) -> SafeString:
@@ -21,25 +28,122 @@ def badge(text: str, kind: str) -> SafeString:
     return format_html('<span class="delayhub-badge delayhub-{}">{}</span>', kind, text)
 
 
-def biz_type_state(biz_type: BizType) -> SafeString:
-    """Badges: whether its jobs run (open, paused or disabled), and whether its callbacks are not signed."""
-    state = _state(biz_type)
-    return format_html("{} {}", state, badge("unsigned", "unsigned")) if biz_type.is_unsigned else state
+def quiet(text: object) -> SafeString:
+    """A text that stands back."""
+    return format_html('<span class="delayhub-quiet">{}</span>', text)
+
+
+def number(value: int | None, *, bounded: bool = False) -> str:
+    """A number with its thousands separated; with a ``+`` where the count ended early, a dash for None."""
+    if value is None:
+        return DASH
+    return f"{value:,}+" if bounded and value >= counts.FARTHEST else f"{value:,}"
+
+
+def percent(share: float | None) -> str:
+    """A share of one in percent: ``3 %``, ``0.4 %``, ``0 %``; a dash for None."""
+    if share is None:
+        return DASH
+    value = share * 100
+    shown = f"{value:.1f}" if 0 < value < 10 and round(value, 1) != round(value) else f"{value:.0f}"
+    if value > 0 and float(shown) == 0:
+        shown = "< 0.1"
+    if value < 100 and shown == "100":
+        shown = "> 99"
+    return _("%(number)s %%") % {"number": shown}
+
+
+def duration(*, seconds: float | None = None, ms: float | None = None) -> str:
+    """A length of time by its two greatest units: ``8 ms``, ``41 s``, ``6 min 40 s``, ``2 h``; a dash for None."""
+    if ms is None:
+        if seconds is None:
+            return DASH
+        ms = seconds * 1000
+    sign = "-" if ms < 0 else ""
+    ms = abs(ms)
+    if ms < 1000:
+        return sign + _("%(n)d ms") % {"n": round(ms)}
+    if ms < 10_000 and round(ms / 1000, 1) % 1:
+        return sign + _("%(n)s s") % {"n": f"{ms / 1000:.1f}"}
+    whole = round(ms / 1000)
+    if whole < 60:
+        return sign + _("%(n)s s") % {"n": whole}
+    minutes, seconds_left = divmod(whole, 60)
+    hours, minutes_left = divmod(minutes, 60)
+    days, hours_left = divmod(hours, 24)
+    if days:
+        text = _("%(days)d d %(hours)d h") if hours_left else _("%(days)d d")
+    elif hours:
+        text = _("%(hours)d h %(minutes)d min") if minutes_left else _("%(hours)d h")
+    else:
+        text = _("%(minutes)d min %(seconds)d s") if seconds_left else _("%(minutes)d min")
+    parts = {
+        "days": days,
+        "hours": hours_left if days else hours,
+        "minutes": minutes_left if hours else minutes,
+        "seconds": seconds_left,
+    }
+    return sign + text % parts
 
 
 def local_time(value: datetime | None, *, now: datetime | None = None) -> SafeString:
-    """A time in the current zone and its distance from now; a dash for None."""
+    """A time in the current zone and how far away it is, in seconds below a minute; a dash for None."""
     if value is None:
-        return format_html('<span class="delayhub-quiet">{}</span>', "-")
-    now = now or timezone.now()
-    away = f"in {timeuntil(value, now, depth=1)}" if value > now else f"{timesince(value, now, depth=1)} ago"
+        return quiet(DASH)
     local = timezone.localtime(value)
     return format_html(
         '<time datetime="{}">{}</time> <span class="delayhub-quiet">{}</span>',
         value.isoformat(),
         local.strftime("%Y-%m-%d %H:%M:%S"),
-        away,
+        time_away(value, now=now),
     )
+
+
+def clock_time(value: datetime) -> str:
+    """The time of the day in the current zone, ``22:14:03``; with the day where it is not today."""
+    local = timezone.localtime(value)
+    today = timezone.localtime().date() == local.date()
+    return local.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M:%S")
+
+
+def time_away(value: datetime, *, now: datetime | None = None) -> str:
+    """How far a time is away: ``in 41 s``, ``now``, ``2 hours ago``."""
+    now = now or timezone.now()
+    away = value - now
+    if abs(away) < timedelta(seconds=1):
+        return _("now")
+    if abs(away) < timedelta(minutes=1):
+        span = _("%(n)s s") % {"n": int(abs(away).total_seconds())}
+    else:
+        span = timeuntil(value, now, depth=1) if value > now else timesince(value, now, depth=1)
+    return (_("in %(span)s") if value > now else _("%(span)s ago")) % {"span": span}
+
+
+def flow_state(biz_type: BizType, breaker: Breaker | None = None, *, now: datetime | None = None) -> SafeString:
+    """A badge that says whether jobs of the biz type go out, and if not, why and for how long.
+
+    Args:
+        biz_type: the biz type.
+        breaker: the breaker of its receiver, where Redis has one.
+        now: the present.
+    """
+    now = now or timezone.now()
+    if not biz_type.enabled:
+        return badge(_("disabled"), "disabled")
+    if biz_type.is_shut(now=now):
+        return badge(_paused(biz_type), "paused")
+    if breaker is None or breaker.open_until_ms is None:
+        return badge(_("flowing"), "flowing")
+    wait = ceil((breaker.open_until_ms - due_ms(now)) / 1000)
+    if wait > 0:
+        return badge(_("receiver down, retry in %(seconds)d s") % {"seconds": wait}, "down")
+    return badge(_("receiver down, trying one job at a time"), "down")
+
+
+def biz_type_state(biz_type: BizType) -> SafeString:
+    """Badges: whether its jobs go out, and whether its callbacks are not signed. Breakers are not asked."""
+    state = flow_state(biz_type)
+    return format_html("{} {}", state, badge(_("unsigned"), "unsigned")) if biz_type.is_unsigned else state
 
 
 def indented_json(text: str) -> SafeString:
@@ -51,25 +155,35 @@ def indented_json(text: str) -> SafeString:
 
 def job_count(count: int) -> str:
     """A count that ended at ``FARTHEST``: there are at least as many."""
-    return f"{count}+" if count >= counts.FARTHEST else str(count)
+    return number(count, bounded=True)
 
 
 def jobs_link(biz_type: BizType, status: Status, count: int, *, site: str) -> SafeString:
     """A count with a link to the list of the jobs that it counts, on the admin site of that name."""
     if not count:
-        return format_html('<span class="delayhub-quiet">{}</span>', 0)
+        return quiet(0)
     url = reverse("admin:tasksapp_job_changelist", current_app=site)
     return format_html(
         '<a href="{}?biz_type__id__exact={}&amp;status__exact={}">{}</a>', url, biz_type.pk, status, job_count(count)
     )
 
 
-def _state(biz_type: BizType) -> SafeString:
-    if not biz_type.enabled:
-        return badge("disabled", "disabled")
-    if not biz_type.is_paused:
-        return badge("open", "open")
+def address(name: str, *args: object, site: str) -> str:
+    """The address of a page on the admin site of that name; '' where that site does not have the page."""
+    try:
+        return reverse(f"admin:{name}", args=args, current_app=site)
+    except NoReverseMatch:
+        return ""
+
+
+def _paused(biz_type: BizType) -> str:
+    """``paused by ada until 22:10``: by whom and until when, as far as that is known."""
     ends = biz_type.paused_until
+    who = biz_type.paused_by
     if ends is None or ends >= UNTIL_RESUMED:
-        return badge("paused", "paused")
-    return badge(f"paused until {timezone.localtime(ends):%Y-%m-%d %H:%M}", "paused")
+        return _("paused by %(person)s") % {"person": who} if who else _("paused")
+    local = timezone.localtime(ends)
+    until = local.strftime("%H:%M" if local.date() == timezone.localtime().date() else "%Y-%m-%d %H:%M")
+    if who:
+        return _("paused by %(person)s until %(time)s") % {"person": who, "time": until}
+    return _("paused until %(time)s") % {"time": until}
