@@ -18,11 +18,10 @@ from django.utils.translation import gettext as _
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.validation import is_code
 from tasksapp.models import Job, Status
+from tasksapp.sql.begins_with import BeginsWith
 
 #: Ids that one filter may name.
 MOST_IDS = 1_000
-#: After the last character that a biz id may have: the end of the range of a prefix.
-_LAST = "\U0010ffff"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,9 +81,7 @@ class JobFilter:
         if self.error_class:
             found &= Q(error_class=self.error_class)
         if self.biz_id.endswith("*"):
-            prefix = self.biz_id[:-1]
-            # A range, since LIKE uses no index in most collations.
-            found &= Q(biz_id__gte=prefix, biz_id__lt=prefix + _LAST)
+            found &= Q(BeginsWith("biz_id", self.biz_id[:-1]))
         elif self.biz_id:
             found &= Q(biz_id=self.biz_id)
         if self.ids:

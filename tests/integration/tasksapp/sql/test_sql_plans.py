@@ -124,7 +124,7 @@ def test_a_job_is_found_by_its_business_key(full_table: BizType) -> None:
         with pytest.raises(JobNotFound):
             jobs.find_live("order.close", "order-nobody")
 
-    assert scans(look) == {"delayhub_job_biz_id"}
+    assert scans(look) == {"delayhub_job_biz_id_prefix"}
 
 
 def test_dead_jobs_are_listed_by_an_index_of_their_own(full_table: BizType) -> None:
