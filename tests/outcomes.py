@@ -23,6 +23,8 @@ def tried(number: int = 1, **fields: Any) -> Tried:
         "response_headers": {"Server": "nginx"},
         "response_body": "ö\n",
         "error": "",
+        "request_line": "POST https://shop.example/hooks",
+        "request_headers": {"Host": "shop.example"},
     }
     return Tried(**{**values, **fields})
 

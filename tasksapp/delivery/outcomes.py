@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tasksapp.delivery.callback import Callback
+from tasksapp.delivery.sent_request import SentRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class CallbackResult(NamedTuple):
         started_ms: when the attempt began, Unix ms; 0 where it did not.
         duration_ms: how long it took.
         response: the receiver's answer, if there was one.
+        request: what was sent, or would have been where no connection was made; None where nothing can be sent.
     """
 
     callback: Callback
@@ -80,6 +82,7 @@ class CallbackResult(NamedTuple):
     started_ms: int = 0
     duration_ms: int = 0
     response: Response | None = None
+    request: SentRequest | None = None
 
     @property
     def receiver_is_down(self) -> bool:

@@ -13,6 +13,7 @@ from yarl import URL
 
 from tasksapp.delivery.callback import Target
 from tasksapp.delivery.request_url import BadUrl, request_url
+from tasksapp.delivery.sent_request import SentRequest, shown_headers, shown_line
 
 #: What would end a header's line, or the header section.
 _BREAKS = re.compile(r"[\x00\r\n]")
@@ -48,6 +49,8 @@ class Route(aiohttp.ClientRequest):
         self._key = super().connection_key
         #: The request line and the headers that all callbacks share.
         self.head = f"{self.method} {self.url.raw_path_qs} HTTP/1.1\r\n{header_lines(self.headers)}"
+        #: The same, for the record.
+        self.shown = SentRequest(shown_line(self.method, self.url), shown_headers(self.headers))
 
     @property
     def connection_key(self) -> ConnectionKey:

@@ -16,11 +16,14 @@ from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.connections import Answer, Connections, ConnectionState, connection_state
 from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, GiveUp, Response, Retry, Returned
 from tasksapp.delivery.route import BadHeader, Route, header_lines
+from tasksapp.delivery.sent_request import MASK, SentRequest
 
 logger = logging.getLogger(__name__)
 
 #: Response headers that are kept, and how much of each.
 MAX_HEADERS, MAX_HEADER_LENGTH = 50, 500
+#: The header with the signature.
+SIGNATURE = "webhook-signature"
 #: Targets whose routes are remembered; each edit of a biz type makes another.
 MAX_ROUTES = 1_000
 
@@ -53,12 +56,15 @@ class Sender:
         started_ms, began = self._clock.now_ms(), self._clock.monotonic()
         target = callback.target
         outcome: CallbackOutcome
+        request: SentRequest | None = None
         response: Response | None = None
         connection_state.set(ConnectionState.CONNECTING)
         try:
-            headers = header_text(callback, started_ms)
+            own = own_headers(callback, started_ms)
+            route = self._route(target)
+            request = _request(route, own, callback)
             async with asyncio.timeout(target.timeout_seconds):
-                answer = await self._exchange(callback, headers)
+                answer = await self._exchange(route, _lines(own), callback)
             duration_ms = self._ms_since(began)
             outcome = judge(target, answer.status_code, answer.headers, now_ms=started_ms + duration_ms)
             response = _response(answer)
@@ -67,13 +73,12 @@ class Sender:
         except Exception as error:
             duration_ms = self._ms_since(began)
             outcome = _failure(error, callback, unsent=connection_state.get() is ConnectionState.CONNECTING)
-        return CallbackResult(callback, outcome, started_ms, duration_ms, response)
+        return CallbackResult(callback, outcome, started_ms, duration_ms, response, request)
 
     def _ms_since(self, began: float) -> int:
         return round((self._clock.monotonic() - began) * 1000)
 
-    async def _exchange(self, callback: Callback, headers: str) -> Answer:
-        route = self._route(callback.target)
+    async def _exchange(self, route: Route, headers: str, callback: Callback) -> Answer:
         if callback.target.at_most_once:
             return await self._fresh.exchange(route, headers, callback.body)
         try:
@@ -97,22 +102,40 @@ class Sender:
 
 def header_text(callback: Callback, started_ms: int) -> str:
     """The header lines that only this callback has."""
+    return _lines(own_headers(callback, started_ms))
+
+
+def own_headers(callback: Callback, started_ms: int) -> dict[str, str]:
+    """The headers that only this callback has. Raises BadSecret, or BadHeader for a trace context with a line break."""
     timestamp = started_ms // 1000
-    due = moment(callback.due_ms).isoformat(timespec="milliseconds")
-    lines = (
-        f"webhook-id: {callback.job_id}\r\nwebhook-timestamp: {timestamp}\r\n"
-        f"delayhub-due-at: {due}\r\ndelayhub-lateness-ms: {started_ms - callback.run_at_ms}\r\n"
-        f"delayhub-attempt: {callback.attempt}\r\ndelayhub-max-attempts: {callback.max_attempts}\r\n"
-    )
+    headers = {
+        "webhook-id": callback.job_id,
+        "webhook-timestamp": str(timestamp),
+        "delayhub-due-at": moment(callback.due_ms).isoformat(timespec="milliseconds"),
+        "delayhub-lateness-ms": str(started_ms - callback.run_at_ms),
+        "delayhub-attempt": str(callback.attempt),
+        "delayhub-max-attempts": str(callback.max_attempts),
+    }
     if callback.redrives:
-        lines += f"delayhub-redrive: {callback.redrives}\r\n"
+        headers["delayhub-redrive"] = str(callback.redrives)
     if callback.traceparent:
-        lines += header_lines({"traceparent": callback.traceparent})
+        header_lines({"traceparent": callback.traceparent})
+        headers["traceparent"] = callback.traceparent
     secrets = callback.target.secrets
     if secrets:
-        signature = sign(secrets, message_id=callback.job_id, timestamp=timestamp, body=callback.body)
-        lines += f"webhook-signature: {signature}\r\n"
-    return lines
+        headers[SIGNATURE] = sign(secrets, message_id=callback.job_id, timestamp=timestamp, body=callback.body)
+    return headers
+
+
+def _lines(headers: dict[str, str]) -> str:
+    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+
+
+def _request(route: Route, own: dict[str, str], callback: Callback) -> SentRequest:
+    headers = {**route.shown.headers, **own, "Content-Length": str(len(callback.body))}
+    if SIGNATURE in headers:
+        headers[SIGNATURE] = MASK
+    return SentRequest(route.shown.line, headers)
 
 
 def _response(answer: Answer) -> Response:

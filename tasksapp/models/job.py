@@ -84,7 +84,9 @@ class Job(models.Model):
                 condition=Q(operation_id__isnull=False),
                 name="delayhub_job_operation",
             ),
-            models.Index(fields=["biz_type", "finished_at", "id"], condition=Q(status="dead"), name="delayhub_job_died"),
+            models.Index(
+                fields=["biz_type", "finished_at", "id"], condition=Q(status="dead"), name="delayhub_job_died"
+            ),
             # So that a list of those does not walk past millions that succeeded.
             models.Index(
                 fields=["status", "id"],

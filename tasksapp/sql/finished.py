@@ -20,6 +20,8 @@ class Tried(NamedTuple):
     response_headers: dict[str, str]
     response_body: str
     error: str
+    request_line: str
+    request_headers: dict[str, str]
 
 
 class Finished(NamedTuple):

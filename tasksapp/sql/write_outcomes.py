@@ -39,12 +39,12 @@ WITH done AS (
     RETURNING j.id
 ), logged AS (
     INSERT INTO delayhub_attempt (job_id, number, started_at, duration_ms, lateness_ms, status_code,
-        response_headers, response_body, error, worker)
+        request_line, request_headers, response_headers, response_body, error, worker)
     SELECT a.job_id, a.number, a.started_at, a.duration_ms, a.lateness_ms, a.status_code,
-        a.response_headers, a.response_body, a.error, %(worker)s
+        a.request_line, a.request_headers, a.response_headers, a.response_body, a.error, %(worker)s
     FROM json_to_recordset(%(tried)s::json) AS a (
         job_id uuid, number int, started_at timestamptz, duration_ms int, lateness_ms bigint, status_code smallint,
-        response_headers jsonb, response_body text, error text
+        request_line text, request_headers jsonb, response_headers jsonb, response_body text, error text
     )
     JOIN done ON done.id = a.job_id
 )
@@ -98,6 +98,8 @@ def _json_of_tries(outcomes: Sequence[Finished]) -> str:
                 "duration_ms": tried.duration_ms,
                 "lateness_ms": tried.lateness_ms,
                 "status_code": tried.status_code,
+                "request_line": tried.request_line,
+                "request_headers": tried.request_headers,
                 "response_headers": tried.response_headers,
                 "response_body": tried.response_body,
                 "error": tried.error,

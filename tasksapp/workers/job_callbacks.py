@@ -131,7 +131,7 @@ def _finished(result: CallbackResult, *, now: datetime) -> Finished:
 
 
 def _tried(result: CallbackResult, error: str) -> Tried:
-    response = result.response
+    request, response = result.request, result.response
     return Tried(
         number=_job(result.callback).attempt_number,
         started_at=moment(result.started_ms),
@@ -141,4 +141,6 @@ def _tried(result: CallbackResult, error: str) -> Tried:
         response_headers=response.headers if response else {},
         response_body=response.body if response else "",
         error=error,
+        request_line=request.line if request else "",
+        request_headers=request.headers if request else {},
     )

@@ -153,6 +153,8 @@ def _tried(job: RunningJob, *, started_at: datetime, seconds: float, error: str)
         response_headers={},
         response_body="",
         error=error,
+        request_line="",
+        request_headers={},
     )
 
 

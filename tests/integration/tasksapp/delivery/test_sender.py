@@ -52,6 +52,24 @@ def test_a_receiver_that_drips_is_given_up_after_the_timeout(head: bytes) -> Non
     assert result.duration_ms < 2_000
 
 
+def test_the_request_is_kept_as_it_was_sent_without_its_secrets() -> None:
+    received: list[bytes] = []
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await read_request(reader))
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        await writer.drain()
+
+    secret = "whsec_" + "c2VjcmV0" * 4
+    result = outcome_of(take, authorization="Bearer t0ken", secrets=(secret,), headers=(("X-Team", "blue"),))
+
+    assert result.request is not None
+    assert result.request.line.startswith("POST http://127.0.0.1:")
+    sent = dict(line.split(": ", 1) for line in received[0].decode().split("\r\n\r\n")[0].split("\r\n")[1:])
+    hidden = {"Authorization": "Bearer (hidden)", "webhook-signature": "(hidden)"}
+    assert result.request.headers == {**sent, **hidden}
+
+
 def test_an_endless_body_is_read_up_to_the_cap() -> None:
     async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)

@@ -27,6 +27,8 @@ def test_an_outcome_ends_the_job_and_logs_the_attempt(biz_type: BizType) -> None
     assert (job.status, job.attempts, job.finished_at, job.lease_until) == (Status.SUCCEEDED, 1, now, None)
     assert (attempt.job_id, attempt.number, attempt.status_code, attempt.worker) == (job_id, 1, 204, "w1")
     assert (attempt.response_headers, attempt.response_body) == ({"Server": "nginx"}, "ö\n")
+    assert attempt.request_line == "POST https://shop.example/hooks"
+    assert attempt.request_headers == {"Host": "shop.example"}
 
 
 def test_a_retry_waits_and_an_error_on_our_side_uses_no_attempt(biz_type: BizType) -> None:
