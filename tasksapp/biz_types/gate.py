@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from delayhub.clock import due_ms, moment
 from delayhub.engine import Gate
 from tasksapp.biz_types.breaker import CLOSED, Breaker
 from tasksapp.models import BizType
-
-#: After a pause the rate begins here and doubles every other second, so that a backlog does not flood the receiver.
-RAMP_FIRST_PER_SECOND = 50.0
-RAMP_DOUBLING_SECONDS = 2.0
-#: The ramp ends after so many seconds (50/s, doubled ten times).
-RAMP_SECONDS = 20.0
+from tasksapp.timers.ramp import ramp_per_second
 
 
 def gate_of(biz_type: BizType, *, now: datetime, breaker: Breaker = CLOSED) -> Gate:
@@ -44,8 +39,4 @@ def _ramp_per_second(biz_type: BizType, *, now: datetime, breaker: Breaker) -> f
         ends.append(min(biz_type.resumed_at, now))
     if biz_type.paused_until is not None and biz_type.paused_until <= now:
         ends.append(biz_type.paused_until)
-    if not ends or now - max(ends) >= timedelta(seconds=RAMP_SECONDS):
-        return None
-    elapsed = (now - max(ends)).total_seconds()
-    doublings: float = elapsed // RAMP_DOUBLING_SECONDS
-    return RAMP_FIRST_PER_SECOND * 2**doublings
+    return ramp_per_second((now - max(ends)).total_seconds()) if ends else None

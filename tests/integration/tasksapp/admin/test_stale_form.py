@@ -13,8 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tasksapp.biz_types import verbs
-from tasksapp.biz_types.gate import RAMP_FIRST_PER_SECOND, gate_of
+from tasksapp.biz_types.gate import gate_of
 from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.timers.ramp import RAMP_FIRST_PER_SECOND
 from tests.html_form import form_fields
 from tests.waiting import wait_until
 
