@@ -8,7 +8,7 @@ from tasksapp.models.biz_type import BizType
 
 
 class Pulse(models.Model):
-    """A counter. Each process adds to it; minutes are folded into hours after two days."""
+    """A counter. Each process adds to it; minutes are summed into longer stretches, and deleted after two days."""
 
     class Kind(models.TextChoices):
         SUCCEEDED = "succeeded", "attempts that succeeded"
@@ -16,10 +16,13 @@ class Pulse(models.Model):
         DEAD = "dead", "jobs that died; the key is the error class"
         LATENESS = "lateness", "lateness of attempts; the key is the bucket"
         DURATION = "duration", "duration of attempts; the key is the bucket"
+        BUSY = "busy", "milliseconds that attempts took, all together"
+        HELD = "held", "milliseconds from the claims to the written outcomes, all together"
+        DRAIN = "drain", "attempts that began late; the key is the second of the minute"
 
     biz_type = models.ForeignKey(BizType, on_delete=models.CASCADE, related_name="+", db_index=False)
     at = models.DateTimeField(help_text="When the minute or the hour began.")
-    span_seconds = models.PositiveIntegerField(help_text="60 or 3600.")
+    span_seconds = models.PositiveIntegerField(help_text="60, 600 or 3600.")
     kind = models.CharField(max_length=10, choices=Kind)
     key = models.CharField(max_length=40, blank=True)
     count = models.BigIntegerField()
@@ -27,8 +30,9 @@ class Pulse(models.Model):
     class Meta:
         db_table = "delayhub_pulse"
         constraints = [
+            # The length of the stretch first: a chart of 30 days reads hours and must not walk past the minutes.
             models.UniqueConstraint(
-                fields=["at", "biz_type", "span_seconds", "kind", "key"], name="delayhub_pulse_once"
+                fields=["span_seconds", "at", "biz_type", "kind", "key"], name="delayhub_pulse_of_stretch"
             )
         ]
 

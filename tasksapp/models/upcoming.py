@@ -14,6 +14,8 @@ class Upcoming(models.Model):
     at = models.DateTimeField(help_text="When the stretch begins.")
     span_seconds = models.PositiveIntegerField(help_text="300 for the next day, 86400 for the next 30 days.")
     jobs = models.BigIntegerField()
+    first_at = models.DateTimeField(null=True, blank=True, help_text="When the first of them runs.")
+    last_at = models.DateTimeField(null=True, blank=True, help_text="When the last of them runs.")
     counted_at = models.DateTimeField()
 
     class Meta:

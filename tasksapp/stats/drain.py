@@ -1,0 +1,279 @@
+"""Drain: when the waiting jobs of a biz type will be done, as it is or with other limits, and which peaks lie ahead."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final, NamedTuple
+
+from django.utils import formats, timezone
+from django.utils.translation import gettext as _
+
+from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.stats.backlog import Busy, Pace, busy_times
+from tasksapp.stats.capacity import Capacity, Limit, Measured, capacity_of, measure
+from tasksapp.stats.counts import BizTypeCounts, read_counts
+from tasksapp.stats.upcoming import read_arrivals
+from tasksapp.timers.ramp import ramp_paces
+
+#: A forecast looks no further: what comes later is not counted.
+HORIZON = timedelta(hours=24)
+#: A forecast promises ± 5 % where so few attempts fail, and its pace is known.
+FEW_FAIL, PROMISED = 0.01, 0.05
+#: Jobs wait at every peak for a moment; shorter waits are none that a person need know of.
+LEAST_WAIT_SECONDS = 5.0
+
+
+class _AsItIs(Enum):
+    VALUE = "as it is"
+
+
+#: The limit that the biz type has.
+AS_IT_IS: Final = _AsItIs.VALUE
+
+
+class Drain(NamedTuple):
+    """When the jobs that wait are done.
+
+    Args:
+        empty_at: when none waits any more; None where that is not within a day, or is not known.
+        earliest: no sooner than that; None where it is not known.
+        latest: no later than that; None where it may never be.
+        peak_lateness_seconds: how late the latest of them begins, at most.
+        capacity_per_second: how many are done a second.
+        limited_by: what keeps that from being more.
+        sentence: all that, for people.
+    """
+
+    empty_at: datetime | None
+    earliest: datetime | None
+    latest: datetime | None
+    peak_lateness_seconds: float
+    capacity_per_second: float
+    limited_by: Limit
+    sentence: str
+
+
+class Peak(NamedTuple):
+    """Jobs ahead that come faster than they can be done.
+
+    Args:
+        biz_type: their biz type.
+        at: when the first of them is due.
+        jobs: how many they are.
+        capacity_per_second: how many are done a second.
+        limited_by: what keeps that from being more.
+        done_at: when the last of them is done; None where that is not within a day.
+        late_seconds: how late the latest of them begins.
+        sentence: all that, for people.
+    """
+
+    biz_type: BizType
+    at: datetime
+    jobs: int
+    capacity_per_second: float
+    limited_by: Limit
+    done_at: datetime | None
+    late_seconds: float
+    sentence: str
+
+
+def forecast(
+    biz_type: BizType,
+    *,
+    now: datetime | None = None,
+    delivery_rate: float | _AsItIs | None = AS_IT_IS,
+    max_in_flight: int | _AsItIs | None = AS_IT_IS,
+    processes: int = 1,
+    using: str | None = None,
+) -> Drain:
+    """When the jobs of the biz type that wait will be done; five queries.
+
+    Args:
+        biz_type: the biz type.
+        now: the present; None for what the clock says.
+        delivery_rate: another limit of attempts a second, to see what it would do; None for no limit.
+        max_in_flight: another limit of attempts under way.
+        processes: processes that deliver, as far as that is known.
+        using: the database.
+    """
+    now = now or timezone.now()
+    counts = read_counts(using=using)
+    measured = measure(biz_type, using=using)
+    capacity = capacity_of(
+        biz_type,
+        measured,
+        delivery_rate=biz_type.delivery_rate if delivery_rate is AS_IT_IS else delivery_rate,
+        max_in_flight=biz_type.max_in_flight if max_in_flight is AS_IT_IS else max_in_flight,
+        processes=processes,
+    )
+    arrivals = read_arrivals(biz_type_id=biz_type.id, using=using).get(biz_type.id, [])
+    start = min(now, counts.as_of or now)
+    own = counts.of(biz_type.id)
+    if own.due_now == 0:
+        return _nothing_waits(capacity, now=now)
+    shut_until = biz_type.shut_until(now)
+    if shut_until is not None and shut_until >= UNTIL_RESUMED:
+        return _shut(biz_type, capacity, own, now=now)
+    paces = _paces(biz_type, capacity, start=start, now=now)
+    (first, *_rest) = busy_times(
+        start=start, waiting=own.due_now, arrivals=arrivals, paces=paces, until=start + HORIZON
+    )
+    return _drain(first, capacity, measured, own, start=start, is_bounded=counts.bounded)
+
+
+def ahead(
+    *, now: datetime | None = None, biz_type_id: int | None = None, processes: int = 1, using: str | None = None
+) -> list[Peak]:
+    """The peaks of the next day at which jobs wait for longer than a moment, the first one first.
+
+    Args:
+        now: the present; None for what the clock says.
+        biz_type_id: only those of this biz type.
+        processes: processes that deliver, as far as that is known.
+        using: the database.
+    """
+    now = now or timezone.now()
+    found: list[Peak] = []
+    arrivals = read_arrivals(biz_type_id=biz_type_id, using=using)
+    for biz_type in BizType.objects.using(using).filter(id__in=arrivals):
+        shut_until = biz_type.shut_until(now)
+        if shut_until is not None and shut_until >= UNTIL_RESUMED:
+            continue
+        capacity = capacity_of(
+            biz_type,
+            measure(biz_type, using=using),
+            delivery_rate=biz_type.delivery_rate,
+            max_in_flight=biz_type.max_in_flight,
+            processes=processes,
+        )
+        busy_ones = busy_times(
+            start=now,
+            waiting=0,
+            arrivals=arrivals[biz_type.id],
+            paces=_paces(biz_type, capacity, start=now, now=now),
+            until=now + HORIZON,
+        )
+        found += [_peak(biz_type, busy, capacity) for busy in busy_ones if busy.wait_seconds >= LEAST_WAIT_SECONDS]
+    return sorted(found, key=lambda peak: peak.at)
+
+
+def _paces(biz_type: BizType, capacity: Capacity, *, start: datetime, now: datetime) -> list[Pace]:
+    """How fast jobs are done from ``start`` on: not at all while the biz type is shut, then as the ramp allows."""
+    opens = biz_type.shut_until(now)
+    paces = [Pace(start, capacity.per_second)] if opens is None else [Pace(start, 0.0)]
+    ended = [at for at in (biz_type.resumed_at, biz_type.paused_until) if at is not None and at <= now]
+    resumed = opens or max(ended, default=None)
+    if resumed is None:
+        return paces
+    steps = [Pace(resumed + timedelta(seconds=after), rate) for after, rate in ramp_paces(capacity.per_second)]
+    held = [pace for pace in steps if pace.since > start]
+    under_way = [pace for pace in steps if pace.since <= start][-1:]
+    if opens is None and under_way:
+        paces = [Pace(start, under_way[0].per_second)]
+    return [*paces, *held]
+
+
+def _drain(
+    busy: Busy, capacity: Capacity, measured: Measured, counts: BizTypeCounts, *, start: datetime, is_bounded: bool
+) -> Drain:
+    oldest = counts.oldest_due_at or start
+    peak = max(0.0, (start - oldest).total_seconds()) + busy.wait_seconds
+    if busy.ends is None:
+        sentence = _("%(jobs)s jobs are due, and they will not be done within a day (%(limit)s)") % {
+            "jobs": _number(counts.due_now),
+            "limit": _limit_words(capacity),
+        }
+        return Drain(None, None, None, peak, capacity.per_second, capacity.limited_by, sentence)
+    took = busy.ends - start
+    is_sure = capacity.is_known and measured.failing_share < FEW_FAIL and not is_bounded
+    if is_sure:
+        earliest, latest = start + took * (1 - PROMISED), start + took * (1 + PROMISED)
+    else:
+        # What fails comes again, and a pace that nobody measured may be twice or half of the guess.
+        wide = 1.2 if capacity.is_known else 2.0
+        again = 1 / max(0.05, 1 - measured.failing_share)
+        earliest, latest = start + took / wide, start + took * wide * again
+    words = {
+        "jobs": _number(counts.due_now),
+        "done": _clock(busy.ends),
+        "earliest": _clock(earliest),
+        "latest": _clock(latest),
+        "limit": _limit_words(capacity),
+    }
+    if is_sure:
+        sentence = _("%(jobs)s jobs are due; done at %(done)s (%(limit)s)") % words
+    else:
+        sentence = _("%(jobs)s jobs are due; done between %(earliest)s and %(latest)s (%(limit)s)") % words
+    return Drain(busy.ends, earliest, latest, peak, capacity.per_second, capacity.limited_by, sentence)
+
+
+def _nothing_waits(capacity: Capacity, *, now: datetime) -> Drain:
+    sentence = _("No job waits (%(limit)s)") % {"limit": _limit_words(capacity)}
+    return Drain(now, now, now, 0.0, capacity.per_second, capacity.limited_by, sentence)
+
+
+def _shut(biz_type: BizType, capacity: Capacity, counts: BizTypeCounts, *, now: datetime) -> Drain:
+    words = {"jobs": _number(counts.due_now)}
+    if biz_type.enabled:
+        sentence = _("%(jobs)s jobs wait until the biz type is resumed") % words
+    else:
+        sentence = _("%(jobs)s jobs wait until the biz type is enabled") % words
+    late = max(0.0, (now - (counts.oldest_due_at or now)).total_seconds())
+    return Drain(None, None, None, late, capacity.per_second, capacity.limited_by, sentence)
+
+
+def _peak(biz_type: BizType, busy: Busy, capacity: Capacity) -> Peak:
+    words = {
+        "jobs": _number(round(busy.jobs)),
+        "at": _clock(busy.begins),
+        "biz_type": biz_type.code,
+        "limit": _limit_words(capacity),
+        "late": in_words(busy.wait_seconds),
+    }
+    if busy.ends is None:
+        sentence = _("%(jobs)s at %(at)s %(biz_type)s; %(limit)s: not done within a day") % words
+    else:
+        words["done"] = _clock(busy.ends)
+        sentence = _("%(jobs)s at %(at)s %(biz_type)s; %(limit)s: done %(done)s, %(late)s late") % words
+    return Peak(
+        biz_type,
+        busy.begins,
+        round(busy.jobs),
+        capacity.per_second,
+        capacity.limited_by,
+        busy.ends,
+        busy.wait_seconds,
+        sentence,
+    )
+
+
+def in_words(seconds: float) -> str:
+    """A length of time for people: ``41 s``, ``6 min 40 s``, ``3 h 20 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return _("%(seconds)d s") % {"seconds": whole}
+    if whole < 3_600:
+        return _("%(minutes)d min %(seconds)d s") % {"minutes": whole // 60, "seconds": whole % 60}
+    return _("%(hours)d h %(minutes)d min") % {"hours": whole // 3_600, "minutes": whole % 3_600 // 60}
+
+
+def _limit_words(capacity: Capacity) -> str:
+    words = {"pace": _number(capacity.per_second if capacity.per_second < 10 else round(capacity.per_second))}
+    match capacity.limited_by:
+        case Limit.RATE:
+            return _("limit %(pace)s/s") % words
+        case Limit.SLOTS:
+            return _("the jobs in flight allow %(pace)s/s") % words
+        case Limit.WORKERS:
+            return _("the workers do %(pace)s/s") % words
+    return _("about %(pace)s/s, not measured yet") % words
+
+
+def _clock(at: datetime) -> str:
+    local, today = timezone.localtime(at), timezone.localtime()
+    return f"{local:%H:%M:%S}" if local.date() == today.date() else f"{local:%Y-%m-%d %H:%M:%S}"
+
+
+def _number(value: float) -> str:
+    return str(formats.number_format(value if value < 10 and value != int(value) else int(value), force_grouping=True))
