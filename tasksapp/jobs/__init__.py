@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tasksapp.jobs.bulk import BulkOutcome, apply_many
     from tasksapp.jobs.business_key import find_live
     from tasksapp.jobs.creation import Created, create, create_many
+    from tasksapp.jobs.editing import edit
     from tasksapp.jobs.requests import JobRequest, Rejected
     from tasksapp.jobs.verbs import Verb, cancel, drop, redrive, reschedule, run_now
 
@@ -27,6 +28,7 @@ __all__ = [
     "create",
     "create_many",
     "drop",
+    "edit",
     "find_live",
     "redrive",
     "reschedule",
@@ -44,6 +46,7 @@ _HOMES = {
     "create": "creation",
     "create_many": "creation",
     "drop": "verbs",
+    "edit": "editing",
     "find_live": "business_key",
     "redrive": "verbs",
     "reschedule": "verbs",

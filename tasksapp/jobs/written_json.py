@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import json
+from collections import Counter
+from typing import Any, NamedTuple, NoReturn
 
 
 class WrittenJson(NamedTuple):
@@ -17,3 +19,28 @@ class WrittenJson(NamedTuple):
 
     value: Any
     text: str
+
+
+def read_json(text: str) -> WrittenJson:
+    """The JSON that a person wrote, with its text. Raises ValueError with a sentence that says what is wrong.
+
+    It is read as strictly as the API reads bodies: no NaN, no name twice in an object.
+    """
+    text = text.strip()
+    try:
+        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=_object)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return WrittenJson(value, text)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = Counter(name for name, _ in pairs)
+        raise ValueError(f"the name {names.most_common(1)[0][0]!r} is given twice in one object")
+    return value

@@ -11,7 +11,18 @@ import pytest
 
 from tasksapp import jobs
 
-VERBS = ["apply_many", "cancel", "create", "create_many", "drop", "find_live", "redrive", "reschedule", "run_now"]
+VERBS = [
+    "apply_many",
+    "cancel",
+    "create",
+    "create_many",
+    "drop",
+    "edit",
+    "find_live",
+    "redrive",
+    "reschedule",
+    "run_now",
+]
 
 
 def test_the_public_names_are_these() -> None:

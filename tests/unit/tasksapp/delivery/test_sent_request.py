@@ -9,7 +9,8 @@ from tasksapp.delivery.sent_request import MASK, MAX_LINE_LENGTH, shown_headers,
 
 
 @pytest.mark.parametrize(
-    "name", ["Authorization", "X-Api-Key", "cookie", "X-Auth", "x-session-id", "X-Hub-Signature", "PASSWORD", "my-token"]
+    "name",
+    ["Authorization", "X-Api-Key", "cookie", "X-Auth", "x-session-id", "X-Hub-Signature", "PASSWORD", "my-token"],
 )
 def test_headers_that_may_hold_secrets_are_masked(name: str) -> None:
     assert shown_headers({name: "s3cret"}) == {name: MASK}

@@ -1,0 +1,98 @@
+"""Editing: changes what a waiting job carries, how it is tried and when it is due."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import router, transaction
+from django.utils import timezone
+
+from tasksapp.access.actors import OWN_CODE, Actor
+from tasksapp.access.audit import Deed
+from tasksapp.errors import InvalidJob, VersionConflict, WrongState
+from tasksapp.jobs.requests import RULES
+from tasksapp.jobs.validation import DUE_AT, VERSION, due_time
+from tasksapp.jobs.verbs import Values, change, follow_on_commit, locked
+from tasksapp.models import Job, Status
+
+
+class Unset(Enum):
+    """What stands for a field that is left as it is; None means something for some of them."""
+
+    UNSET = "as it is"
+
+
+UNSET: Final = Unset.UNSET
+
+
+def edit(
+    job_id: UUID,
+    *,
+    body: Any = UNSET,
+    priority: int | Unset | None = UNSET,
+    max_attempts: int | Unset | None = UNSET,
+    due_at: datetime | str | Unset = UNSET,
+    version: int | None = None,
+    by: Actor | None = None,
+    reason: str = "",
+    using: str | None = None,
+) -> Job:
+    """The pending job with other values in the fields that are given.
+
+    Args:
+        job_id: which job.
+        body: any JSON value, or a WrittenJson, whose text is kept.
+        priority: 0 goes first, 9 last; None for the biz type's own.
+        max_attempts: all attempts of its budget; None for as many as the biz type says.
+        due_at: the new time, as :func:`tasksapp.jobs.reschedule` has it.
+        version: the version that the caller saw; None for any.
+        by: who does it, for the audit; None for the project's own code, which leaves no entry there.
+        reason: why, for the audit.
+        using: the database.
+
+    Raises InvalidJob, JobNotFound, WrongState (the job is not pending) or VersionConflict.
+    """
+    using = using or router.db_for_write(Job)
+    now = timezone.now()
+    given = {"body": body, "priority": priority, "max_attempts": max_attempts}
+    values: Values = {name: RULES[name](value) for name, value in given.items() if value is not UNSET}
+    if due_at is not UNSET:
+        values |= _moved(due_at, now=now)
+    seen = VERSION(version)
+    with transaction.atomic(using=using):
+        job = locked(job_id, using=using)
+        if seen is not None and job.version != seen:
+            raise VersionConflict(job_id, asked=seen, version=job.version, status=job.status)
+        if job.status != Status.PENDING:
+            raise WrongState(job_id, verb=Deed.EDIT, status=job.status)
+        values = _changes(job, values)
+        if values:
+            values |= {"changed_by": (by or OWN_CODE).name, "version": job.version + 1, "updated_at": now}
+            change(job, values, verb=Deed.EDIT, by=by, reason=reason, using=using)
+            follow_on_commit([job], using=using)
+    return job
+
+
+def _moved(due_at: Any, *, now: datetime) -> Values:
+    given = DUE_AT(due_at)
+    if given is None:
+        raise InvalidJob("due_at", "required", "due_at may not be empty")
+    due = due_time(due=given, wait=None, now=now)
+    return {"due_at": due, "next_run_at": due, "redriven_at": None, "lease_until": None}
+
+
+def _changes(job: Job, values: Values) -> Values:
+    """The values that differ from the job's; none where nothing does. Raises InvalidJob."""
+    if "priority" in values and values["priority"] is None:
+        values["priority"] = job.biz_type.priority
+    most = values.get("max_attempts")
+    if most is not None and most <= job.attempts_used:
+        text = f"max_attempts must be more than the {job.attempts_used} attempts that were made, got {most}"
+        raise InvalidJob("max_attempts", "too_few", text)
+    if values.get("due_at") == job.due_at:
+        # The same due time: a retry that waits keeps its own.
+        values = {name: value for name, value in values.items() if name in {"body", "priority", "max_attempts"}}
+    return values if any(getattr(job, name) != value for name, value in values.items()) else {}
