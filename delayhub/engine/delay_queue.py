@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -10,7 +11,7 @@ import redis
 
 from delayhub.engine.claim import Claim, ClaimedQueue, claim_command, parse_claim
 from delayhub.engine.entry import Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled, parse_scheduled, text
-from delayhub.engine.keys import LaneKeys
+from delayhub.engine.keys import MAX_STEPS, LaneKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
 
@@ -84,6 +85,24 @@ class DelayQueue:
     def discard(self, ids: Sequence[str]) -> int:
         """How many entries were removed: these, without their copies, where no consumer holds them."""
         return sum(self._run("discard", chunk) for chunk in chunks(ids))
+
+    def transfer(self, messages: Mapping[str, tuple[bytes, bytes]], *, to: DelayQueue) -> list[str]:
+        """For each message: ``moved`` to another queue of the server, ``leased``, or ``absent`` (gone, or changed).
+
+        Each keeps its due time and priority; a dead one is ready there.
+
+        Args:
+            messages: by id, the payload as it was read here, and the one that it has there.
+            to: another queue, reached through the same client.
+        """
+        answers: list[str] = []
+        for chunk in chunks(list(messages.items()), CHUNK // 5):  # each call carries payloads
+            args: list[Any] = []
+            for entry_id, (read, new) in chunk:
+                args += [entry_id, hashlib.sha1(read).hexdigest(), new]  # noqa: S324  Redis' own function
+            keys = [self.keys.base, to.keys.base, to.lane_keys.base]
+            answers += map(text, script("transfer").run(self.client, keys, args))
+        return answers
 
     # ------------------------------------------------------------ consuming
 
@@ -186,6 +205,36 @@ class DelayQueue:
                 found[entry_id] += payloads
         return found
 
+    def stored(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """The payload of each of these entries that exists, without copies."""
+        found: dict[str, bytes] = {}
+        for chunk in chunks(ids, CHUNK // 5):
+            payloads: Any = self.client.hmget(self.keys.payload, list(chunk))
+            found |= {one: payload for one, payload in zip(chunk, payloads, strict=True) if payload is not None}
+        return found
+
+    def look(self, entry_id: str) -> dict[Place, list[Listed]]:
+        """Where an id and its copies are, with their payloads; the first hundred copies that were drawn."""
+        drawn: Any = self.client.hget(self.keys.copies, f"n:{entry_id}")
+        ids = [entry_id, *(f"{entry_id}#{number}" for number in range(1, min(int(drawn or 0), 100) + 1))]
+        places = [(Place.WAITING, self.keys.waiting), (Place.LEASED, self.keys.leased), (Place.DEAD, self.keys.dead)]
+        places += [(Place.READY, self.keys.ready(step)) for step in range(MAX_STEPS)]
+        with self.client.pipeline(transaction=False) as pipeline:
+            for _, key in places:
+                pipeline.zmscore(key, ids)
+            for key in (self.keys.payload, self.keys.strikes, self.keys.reason):
+                pipeline.hmget(key, ids)
+            *scores, payloads, strikes, reasons = pipeline.execute()
+        found: dict[Place, list[Listed]] = {}
+        for number, (place, of_place) in enumerate(zip((place for place, _ in places), scores, strict=True)):
+            for one, score, payload, struck, reason in zip(ids, of_place, payloads, strikes, reasons, strict=True):
+                if score is not None:
+                    at_ms, step = _at(place, int(score), number - 3)
+                    why = text(reason) if reason else None
+                    listed = Listed(one, at_ms, step, int(struck or 0), why, payload, struck is not None)
+                    found.setdefault(place, []).append(listed)
+        return found
+
     def list(self, place: Place | str, *, offset: int = 0, limit: int = 100, payloads: bool = False) -> list[Listed]:
         """A page of entries, the soonest (waiting, leased), first in line (ready) or oldest (dead) first."""
         reply = self._run("list", [Place(place).value, offset, min(limit, 1000), int(payloads)])
@@ -208,6 +257,16 @@ class DelayQueue:
     def _run(self, verb: str, args: Sequence[Any], *, lane: bool = False) -> Any:
         keys = [self.keys.base, self.lane_keys.base] if lane else [self.keys.base]
         return script(verb).run(self.client, keys, args)
+
+
+def _at(place: Place, score: int, ready_step: int) -> tuple[int, int]:
+    """The time in ms and the step that a score in a set of that place means."""
+    match place:
+        case Place.WAITING:
+            return score // 16, score % 16
+        case Place.READY:
+            return score // 1000, ready_step
+    return score, 0
 
 
 def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:

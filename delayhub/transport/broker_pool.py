@@ -24,6 +24,16 @@ def broker_pool(connection: Connection, *, timeout_seconds: float) -> redis.Conn
     Raises:
         OptionError: the broker is not one Redis server behind DelayHub's transport.
     """
+    pool: redis.ConnectionPool = broker_channel(connection, timeout_seconds=timeout_seconds).pool
+    return pool
+
+
+def broker_channel(connection: Connection, *, timeout_seconds: float) -> Any:
+    """A channel that is not connected, for its pool and for the names that it gives to keys; it publishes nothing.
+
+    Raises:
+        OptionError: as :func:`broker_pool`.
+    """
     transport: Any = connection.transport
     if not isinstance(transport, Transport):
         name = connection.transport_cls
@@ -48,4 +58,5 @@ def broker_pool(connection: Connection, *, timeout_seconds: float) -> redis.Conn
     pool.connection_kwargs["retry"] = Retry(NoBackoff(), retries=0)
     # kombu allows ten; a web server has a thread for each request.
     pool.max_connections = 2**31
-    return pool
+    channel._pool = pool
+    return channel

@@ -1,0 +1,192 @@
+"""QueueBrowser: what pages show of a broker's queues; it reads, waits a second at most, and needs no worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import redis
+from kombu import Connection
+
+from delayhub.celery_support.backlog import Backlog, backlogs
+from delayhub.celery_support.queued_task import QueuedTask
+from delayhub.clock import Clock, SystemClock, moment
+from delayhub.engine import DelayQueue, Place, TimerLane
+from delayhub.engine.entry import text
+from delayhub.engine.keys import LaneKeys, directory
+from delayhub.transport.broker_pool import broker_channel
+from delayhub.transport.channel import REPLIES
+from delayhub.transport.kombu_migration import KombuBroker
+from delayhub.transport.options import TransportOptions
+
+#: Keys of the database that are looked through for queues that only a binding names.
+MOST_KEYS = 20_000
+#: Messages that one call reads to search them: payloads may be large, and Redis serves no other client meanwhile.
+SEARCHED_PAGE = 100
+
+
+class QueueSummary(NamedTuple):
+    """One queue at a glance.
+
+    Args:
+        name: the queue's name.
+        is_lane: whether it holds timers of jobs instead of messages.
+        backlog: what waits, is due, is held by workers, is dead.
+        oldest_at: since when the first of the due has been due; None where none is.
+        next_at: when the next one comes due; None where none waits.
+    """
+
+    name: str
+    is_lane: bool
+    backlog: Backlog
+    oldest_at: datetime | None
+    next_at: datetime | None
+
+
+class Search(NamedTuple):
+    """What a search found: tasks, how many messages it looked at, of how many, and whether it looked at all."""
+
+    found: list[QueuedTask]
+    looked_at: int
+    total: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it looked at everything there was."""
+        return self.looked_at >= self.total
+
+
+class QueueBrowser:
+    """Looks at the queues of one broker.
+
+    Args:
+        connection: the broker, as the app makes its connections; it is not opened.
+        timeout_seconds: how long a call waits for Redis.
+
+    Raises:
+        OptionError: the broker is not DelayHub's, or names several servers.
+    """
+
+    def __init__(self, connection: Connection, *, timeout_seconds: float = 1.0) -> None:
+        self._channel = broker_channel(connection, timeout_seconds=timeout_seconds)
+        self._options = TransportOptions.of(connection.transport_options or {}).engine()
+        self.client = redis.Redis(connection_pool=self._channel.pool)
+
+    def close(self) -> None:
+        """Closes its connections."""
+        self._channel.pool.disconnect()
+
+    def queue(self, name: str) -> DelayQueue:
+        """The engine's queue of that name."""
+        return DelayQueue(self.client, name, options=self._options)
+
+    def names(self, declared: Iterable[str] = ()) -> list[str]:
+        """The queues that settings declare, that were ever used here, or that a binding names; replies left out."""
+        known = {text(name) for name in self.client.smembers(directory(self._options.key_prefix))}
+        bound = KombuBroker(self._channel).bound_queues(most_keys=MOST_KEYS)
+        return sorted(name for name in {*declared, *known, *bound} if not name.endswith(REPLIES))
+
+    def left_by_kombu(self, names: Sequence[str]) -> int:
+        """How many messages of kombu's own transport are in these queues' lists, where no worker of ours sees them."""
+        return KombuBroker(self._channel).count(names).total
+
+    def summaries(self, names: Sequence[str]) -> list[QueueSummary]:
+        """Each queue at a glance; a few round trips, and some more for each timer lane."""
+        if not names:
+            return []
+        lanes = [LaneKeys(name, self._options.key_prefix) for name in names]
+        with self.client.pipeline(transaction=False) as pipeline:
+            pipeline.time()
+            for lane in lanes:
+                pipeline.exists(lane.agenda, lane.claimed)
+            (seconds, micros), *are_lanes = pipeline.execute()
+        now_ms = seconds * 1000 + micros // 1000
+        found = backlogs(self.client, [self.queue(name) for name in names])
+        waits = [
+            self._timer_queues(name) if is_lane else [self.queue(name).keys.waiting]
+            for name, is_lane in zip(names, are_lanes, strict=True)
+        ]
+        firsts = iter(self._firsts([key for keys in waits for key in keys], after_ms=now_ms))
+        return [
+            QueueSummary(
+                name=name,
+                is_lane=bool(is_lane),
+                backlog=found[name],
+                oldest_at=moment(now_ms - int(found[name].late_seconds * 1000)) if found[name].due else None,
+                next_at=min((at for _ in keys if (at := next(firsts)) is not None), default=None),
+            )
+            for name, is_lane, keys in zip(names, are_lanes, waits, strict=True)
+        ]
+
+    def timers(self, lane: str) -> dict[str, tuple[int, int]]:
+        """Of each queue of a timer lane, how many timers wait (due ones too) and how many workers hold."""
+        keys = LaneKeys(lane, self._options.key_prefix)
+        names = TimerLane(self.client, lane, options=self._options).queues()
+        with self.client.pipeline(transaction=False) as pipeline:
+            for name in names:
+                pipeline.zcard(keys.queue(name).waiting)
+                pipeline.zcard(keys.queue(name).leased)
+            counts = iter(pipeline.execute())
+        return {name: (next(counts), next(counts)) for name in names}
+
+    def page(self, queue: str, place: Place, *, offset: int = 0, limit: int = 50) -> list[QueuedTask]:
+        """A page of a queue's messages: the soonest, the first in line, or the oldest dead first."""
+        listed = self.queue(queue).list(place, offset=offset, limit=limit, payloads=True)
+        return [QueuedTask.of(one, place) for one in listed]
+
+    def find(self, queue: str, task_id: str) -> list[QueuedTask]:
+        """The messages of a task id in that queue, wherever they are, copies too."""
+        return [QueuedTask.of(one, place) for place, found in self.queue(queue).look(task_id).items() for one in found]
+
+    def search(
+        self,
+        queue: str,
+        place: Place,
+        wanted: str,
+        *,
+        with_arguments: bool,
+        offset: int = 0,
+        most_found: int = 50,
+        most_seconds: float = 2.0,
+        clock: Clock | None = None,
+    ) -> Search:
+        """Messages whose task, id or arguments hold a text; it ends when enough were found, or its time is over.
+
+        Args:
+            queue: the queue's name.
+            place: where to look.
+            wanted: the text; upper and lower case are the same.
+            with_arguments: look into arguments too, as Celery wrote them for people (about 1 000 characters).
+            offset: how many messages to leave out, for a search that goes on.
+            most_found: how many are enough.
+            most_seconds: how long it may take.
+            clock: tells the time.
+        """
+        clock, needle = clock or SystemClock(), wanted.casefold()
+        end, looked_at = clock.monotonic() + most_seconds, offset
+        found: list[QueuedTask] = []
+        total: int = getattr(self.queue(queue).count(), place.value)
+        while page := self.page(queue, place, offset=looked_at, limit=SEARCHED_PAGE):
+            for one in page:
+                looked_at += 1
+                if one.holds(needle, with_arguments=with_arguments):
+                    found.append(one)
+                    if len(found) >= most_found:
+                        return Search(found, looked_at, max(total, looked_at))
+            if len(page) < SEARCHED_PAGE or clock.monotonic() > end:
+                break
+        return Search(found, looked_at, max(total, looked_at))
+
+    def _timer_queues(self, lane: str) -> list[str]:
+        keys = LaneKeys(lane, self._options.key_prefix)
+        return [keys.queue(name).waiting for name in TimerLane(self.client, lane, options=self._options).queues()]
+
+    def _firsts(self, keys: Sequence[str], *, after_ms: int) -> Iterator[datetime | None]:
+        """For each set of what waits, the first due time after a moment."""
+        with self.client.pipeline(transaction=False) as pipeline:
+            for key in keys:
+                # Scores are the due time in ms, times 16, plus the priority step.
+                pipeline.zrange(key, after_ms * 16 + 16, "+inf", byscore=True, withscores=True, offset=0, num=1)
+            replies: list[Any] = pipeline.execute() if keys else []
+        return (datetime.fromtimestamp(int(reply[0][1]) // 16 / 1000, UTC) if reply else None for reply in replies)
