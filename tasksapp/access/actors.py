@@ -33,5 +33,7 @@ class Actor(NamedTuple):
 
 #: What a receiver asks for in its answer.
 RECEIVER = Actor("receiver")
+#: A command on the server, which says nothing about who runs it.
+CONSOLE = Actor("manage.py")
 #: The project's own code, which says nothing about who it acts for.
 OWN_CODE = Actor()

@@ -108,7 +108,8 @@ def entry(
         what=what[:WHAT_LENGTH],
         before=old,
         after=new,
-        reason=reason[:REASON_LENGTH],
+        # No database keeps NUL in a text.
+        reason=reason.replace("\0", "").strip()[:REASON_LENGTH],
     )
 
 

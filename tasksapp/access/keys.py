@@ -6,8 +6,11 @@ import hashlib
 import secrets
 from typing import NamedTuple
 
-from django.db import router
+from django.db import router, transaction
 
+from tasksapp.access import audit
+from tasksapp.access.actors import Actor
+from tasksapp.access.audit import Deed
 from tasksapp.models import ApiKey
 from tasksapp.sql.find_api_key import StoredKey, find_api_key
 
@@ -24,15 +27,34 @@ class IssuedKey(NamedTuple):
     key: str
 
 
-def issue_key(name: str, *, key: str | None = None) -> IssuedKey:
+def issue_key(name: str, *, key: str | None = None, by: Actor | None = None) -> IssuedKey:
     """Stores a key for the caller of that name: the given one, or a new random one.
 
     Raises IntegrityError where that name, or a key with the same prefix, exists already.
     """
     issued = IssuedKey(ApiKey(name=name), key or new_key())
     set_key(issued.row, issued.key)
-    issued.row.save()
+    with transaction.atomic(using=router.db_for_write(ApiKey)):
+        issued.row.save()
+        record_key(Deed.ISSUE_KEY, issued.row, by=by)
     return issued
+
+
+def record_key(deed: Deed, row: ApiKey, *, by: Actor | None, before: str = "") -> None:
+    """Records what was done to a key.
+
+    Args:
+        deed: what was done.
+        row: the key's row.
+        by: who did it; None for the project's own code, which leaves no entry.
+        before: the key's name until then, where that was changed.
+    """
+    if by is None or not audit.is_recorded(by):
+        return
+    old, new = ({"name": before}, {"name": row.name}) if before else ({}, {})
+    # The prefix says which key it was: names can be changed.
+    entry = audit.entry(deed, by=by, what=f"{row.name} ({row.prefix}…)", before=old, after=new)
+    audit.record([entry], using=row._state.db or router.db_for_write(ApiKey))
 
 
 def set_key(row: ApiKey, key: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tasksapp.admin.api_key_admin import ApiKeyAdmin
+from tasksapp.admin.audit_entry_admin import AuditEntryAdmin
 from tasksapp.admin.biz_type_admin import BizTypeAdmin
 from tasksapp.admin.job_admin import JobAdmin
 
-__all__ = ["ApiKeyAdmin", "BizTypeAdmin", "JobAdmin"]
+__all__ = ["ApiKeyAdmin", "AuditEntryAdmin", "BizTypeAdmin", "JobAdmin"]

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
-from tasksapp.access.keys import new_key, set_key
+from tasksapp.access.audit import Deed
+from tasksapp.access.keys import new_key, record_key, set_key
+from tasksapp.admin.actors import actor_of
+from tasksapp.admin.audit_history import AuditHistory
 from tasksapp.admin.lookups import OnlyNamedLookups
 from tasksapp.admin.possible_rows import PossibleRows
 from tasksapp.models import ApiKey
@@ -29,7 +34,7 @@ class ShownKey(str):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(OnlyNamedLookups, PossibleRows):
+class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
     """The names of the keys and whether they are enabled. The keys themselves are not stored."""
 
     list_display = ["name", "prefix", "enabled", "created_at", "last_used_at"]
@@ -38,6 +43,10 @@ class ApiKeyAdmin(OnlyNamedLookups, PossibleRows):
     search_fields = ["name", "prefix"]
     fields = ["name", "enabled", "prefix", "created_at", "last_used_at"]
     readonly_fields = ["prefix", "created_at", "last_used_at"]
+
+    def audit_of(self, row: ApiKey) -> Q:
+        """Entries about keys with the prefix of this one, which no other key has."""
+        return Q(verb__startswith="key.", what__endswith=f"({row.prefix}…)")
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         """The fields; a new key has only those that a person fills in."""
@@ -52,6 +61,25 @@ class ApiKeyAdmin(OnlyNamedLookups, PossibleRows):
             # For response_add, in this request and nowhere else: a message would carry it in a cookie.
             setattr(request, _NEW_KEY, key)
         super().save_model(request, obj, form, change)
+        by = actor_of(request)
+        if not change:
+            record_key(Deed.ISSUE_KEY, obj, by=by)
+        if change and "enabled" in form.changed_data:
+            record_key(Deed.ENABLE_KEY if obj.enabled else Deed.DISABLE_KEY, obj, by=by)
+        if change and "name" in form.changed_data:
+            record_key(Deed.EDIT_KEY, obj, by=by, before=form.initial["name"])
+
+    def delete_model(self, request: HttpRequest, obj: ApiKey) -> None:
+        """Deletes a key."""
+        record_key(Deed.DELETE_KEY, obj, by=actor_of(request))
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        """Deletes the chosen keys."""
+        with transaction.atomic(using=queryset.db):
+            for row in queryset:
+                record_key(Deed.DELETE_KEY, row, by=actor_of(request))
+            super().delete_queryset(request, queryset)
 
     def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
         """The page that shows the new key, in answer to the form itself, so that the key is shown once."""

@@ -7,11 +7,12 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db import models
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from tasksapp.admin.audit_history import AuditHistory
 from tasksapp.admin.biz_type_copy import COPY_OF, copied, values_of
 from tasksapp.admin.biz_type_deletion import why_kept
 from tasksapp.admin.delivery_banner import ShowsDelivery
@@ -110,7 +111,7 @@ _COLUMNS = {field.name for field in BizType._meta.fields}
 
 
 @admin.register(BizType)
-class BizTypeAdmin(ShowsDelivery, OnlyNamedLookups, PossibleRows, SigningSecrets):
+class BizTypeAdmin(AuditHistory, ShowsDelivery, OnlyNamedLookups, PossibleRows, SigningSecrets):
     """Biz types with their state, their target and the numbers of their jobs."""
 
     form = BizTypeForm
@@ -169,6 +170,10 @@ class BizTypeAdmin(ShowsDelivery, OnlyNamedLookups, PossibleRows, SigningSecrets
 
     class Media:
         css = {"all": ["tasksapp/admin.css"]}
+
+    def audit_of(self, row: BizType) -> Q:
+        """Entries about the biz type itself, not about its jobs."""
+        return Q(biz_type_id=row.pk, job_id__isnull=True)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[BizType]:
         """Biz types with how many of their jobs are pending and dead."""

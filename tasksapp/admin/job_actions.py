@@ -22,7 +22,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from tasksapp.access.permissions import may
+from tasksapp.admin.actors import actor_of
 from tasksapp.admin.delivery_banner import reason_for
+from tasksapp.admin.recent_actions import note_single
 from tasksapp.admin.sites import page_context
 from tasksapp.biz_types.holds import holds
 from tasksapp.errors import InvalidJob
@@ -127,7 +129,10 @@ def confirm_or_apply(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> H
 
 def press_button(request: HttpRequest, button: Button, ids: Sequence[UUID]) -> None:
     """Applies the button's verb to these jobs and shows the person what became of them."""
-    report(request, button.verb, apply_many(button.verb, ids), done=button.done)
+    reason = request.POST.get("reason", "")
+    outcome = apply_many(button.verb, ids, by=actor_of(request), reason=reason)
+    note_single(request, ids, changed=outcome.changed, deed=str(button.verb))
+    report(request, button.verb, outcome, done=button.done)
 
 
 def reschedule_jobs(request: HttpRequest, ids: Sequence[UUID], *, due_at: datetime) -> None:
@@ -135,7 +140,8 @@ def reschedule_jobs(request: HttpRequest, ids: Sequence[UUID], *, due_at: dateti
 
     Raises InvalidJob where no job may be due then.
     """
-    outcome = apply_many(Verb.RESCHEDULE, ids, due_at=due_at)
+    outcome = apply_many(Verb.RESCHEDULE, ids, due_at=due_at, by=actor_of(request))
+    note_single(request, ids, changed=outcome.changed, deed=str(Verb.RESCHEDULE))
     moved = ngettext_lazy("%(jobs)s job moved to %(time)s.", "%(jobs)s jobs moved to %(time)s.", "count")
     report(request, Verb.RESCHEDULE, outcome, done=moved, time=f"{timezone.localtime(due_at):%Y-%m-%d %H:%M:%S %Z}")
 

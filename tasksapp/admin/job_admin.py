@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 
 from tasksapp import jobs
 from tasksapp.admin.attempt_inline import AttemptInline
+from tasksapp.admin.audit_history import AuditHistory
 from tasksapp.admin.delivery_banner import ShowsDelivery
 from tasksapp.admin.fragments import badge, indented_json, local_time
 from tasksapp.admin.job_actions import (
@@ -49,7 +50,7 @@ class JobChangeList(ChangeList):
 
 
 @admin.register(Job)
-class JobAdmin(ShowsDelivery, OnlyNamedLookups, PossibleRows):
+class JobAdmin(AuditHistory, ShowsDelivery, OnlyNamedLookups, PossibleRows):
     """Jobs with their status, times and attempts. Every field is read-only: verbs change jobs."""
 
     list_display = ["short_id", "biz_type", "biz_id", "state", "when", "attempts", "last_error"]
@@ -100,6 +101,10 @@ class JobAdmin(ShowsDelivery, OnlyNamedLookups, PossibleRows):
             for entry in options["fields"]:
                 fields += [entry] if isinstance(entry, str) else entry
         return fields
+
+    def audit_of(self, row: Job) -> Q:
+        """Entries about the job."""
+        return Q(job_id=row.pk)
 
     # ------------------------------------------------------------ finding
 

@@ -32,6 +32,9 @@ class AuditEntry(models.Model):
                 condition=models.Q(biz_type_id__isnull=False),
                 name="delayhub_audit_biz_type",
             ),
+            # What the list filters by, in its own order.
+            models.Index(fields=["actor", "id"], name="delayhub_audit_actor"),
+            models.Index(fields=["verb", "id"], name="delayhub_audit_verb"),
         ]
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from tasksapp.access.actors import CONSOLE
 from tasksapp.access.keys import issue_key
 from tasksapp.models import ApiKey
 
@@ -28,4 +29,4 @@ class Command(BaseCommand):
             raise CommandError("a key needs a name")
         if ApiKey.objects.filter(name=name).exists():
             raise CommandError(f"there is a key named {name!r} already; disable or delete it in the admin first")
-        self.stdout.write(issue_key(name).key)
+        self.stdout.write(issue_key(name, by=CONSOLE).key)
