@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tasksapp', '0007_operations_and_numbers'),
+        ('tasksapp', '0009_jobs'),
     ]
 
     operations = [
