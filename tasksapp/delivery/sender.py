@@ -118,6 +118,8 @@ def own_headers(callback: Callback, started_ms: int) -> dict[str, str]:
     }
     if callback.redrives:
         headers["delayhub-redrive"] = str(callback.redrives)
+    if callback.is_test:
+        headers["delayhub-test"] = "1"
     if callback.traceparent:
         header_lines({"traceparent": callback.traceparent})
         headers["traceparent"] = callback.traceparent

@@ -1,0 +1,181 @@
+"""A sample call: one signed callback to a biz type's receiver, sent at once by a person; it makes no job.
+
+It goes the way of every callback, through the sender and the address guard, so it finds what a job would find. It
+works while the biz type is disabled or paused, and without Redis.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from threading import BoundedSemaphore
+
+from django.utils import timezone
+
+import delayhub
+from delayhub.clock import SystemClock
+from tasksapp.biz_types.target import target_of
+from tasksapp.conf import options
+from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
+from tasksapp.delivery.callback import Callback
+from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
+from tasksapp.delivery.sender import Sender
+from tasksapp.delivery.sent_request import SentRequest
+from tasksapp.models import BizType
+from tasksapp.models.job_id import new_job_id
+
+#: A sample call waits no longer, whatever the biz type's timeout is: a person and a thread of the web server wait too.
+LONGEST_SECONDS = 20.0
+#: Sample calls that one process has open at once, so that slow receivers cannot take all threads of a web server.
+MOST_AT_ONCE = 2
+
+_free = BoundedSemaphore(MOST_AT_ONCE)
+
+
+class Busy(Exception):
+    """This process has ``MOST_AT_ONCE`` sample calls open already; try again in a moment."""
+
+
+class Verdict(StrEnum):
+    """What a job's attempt would come to with that answer."""
+
+    SUCCEEDS = "succeeds"
+    TRIED_AGAIN = "tried again"
+    DEAD = "dead"
+    NOT_SENT = "not sent"
+
+
+class AddressVerdict(StrEnum):
+    """What the address guard said of the addresses that the host's name leads to."""
+
+    ALLOWED = "allowed"
+    REFUSED = "refused"
+    #: None was found, or it did not come to that.
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SampleAnswer:
+    """What became of a sample call.
+
+    Args:
+        verdict: what a job's attempt would come to.
+        reason: why, where it does not succeed; the text that a job has as its last error.
+        address: what the address guard said.
+        request: the request, with its credentials masked; None where none could be made.
+        is_sent: whether the receiver may have got some of it.
+        body: what was sent.
+        duration_ms: how long it took.
+        timeout_seconds: how long it would have waited.
+        status_code: of the answer; None where there was none.
+        response_headers: of the answer.
+        response_body: of the answer, as far as it is kept.
+        cancels_others: whether the answer asks to cancel the other jobs of the same business key.
+    """
+
+    verdict: Verdict
+    reason: str
+    address: AddressVerdict
+    request: SentRequest | None
+    is_sent: bool
+    body: str
+    duration_ms: int
+    timeout_seconds: float
+    status_code: int | None = None
+    response_headers: dict[str, str]
+    response_body: str = ""
+    cancels_others: bool = False
+
+
+def send_sample(biz_type: BizType, *, body: str) -> SampleAnswer:
+    """Sends the callback, waits for the answer, and gives back what became of it. Nothing is stored.
+
+    It can be called in any thread, also in one that runs an event loop: that is blocked meanwhile.
+
+    Args:
+        biz_type: one with a receiver, as it is stored.
+        body: the JSON text that is signed and sent as it is.
+
+    Raises Busy where too many are open already, SecretUnreadable where a secret cannot be decrypted.
+    """
+    target = target_of(biz_type, now=timezone.now())
+    target = replace(target, timeout_seconds=min(target.timeout_seconds, LONGEST_SECONDS))
+    clock = SystemClock()
+    now_ms = clock.now_ms()
+    callback = Callback(
+        job_id=str(new_job_id()),
+        token=0,
+        target=target,
+        body=body.encode(),
+        due_ms=now_ms,
+        run_at_ms=now_ms,
+        attempt=1,
+        max_attempts=1,
+        is_test=True,
+        lease_ends=clock.monotonic() + target.timeout_seconds,
+    )
+    if not _free.acquire(blocking=False):
+        raise Busy
+    try:
+        # A thread of its own, since an event loop cannot run inside another one.
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="delayhub-sample-call") as thread:
+            return thread.submit(asyncio.run, _send(callback)).result()
+    finally:
+        _free.release()
+
+
+class _NotingGuard(AddressGuard):
+    """A guard that remembers what it said."""
+
+    verdict = AddressVerdict.UNKNOWN
+
+    def check(self, text: str, *, scope: int = 0) -> None:
+        """Raises AddressRefused where callbacks may not go to that address."""
+        try:
+            super().check(text, scope=scope)
+        except AddressRefused:
+            if self.verdict is AddressVerdict.UNKNOWN:
+                self.verdict = AddressVerdict.REFUSED
+            raise
+        self.verdict = AddressVerdict.ALLOWED
+
+
+async def _send(callback: Callback) -> SampleAnswer:
+    now, user_agent = options(), f"DelayHub/{delayhub.__version__}"
+    guard = _NotingGuard(now.allowed_networks)
+    sender = Sender(guard=guard, clock=SystemClock(), response_bytes=now.response_bytes, user_agent=user_agent)
+    try:
+        result = await sender.send(callback)
+    finally:
+        await sender.close()
+    return _answer(result, address=guard.verdict)
+
+
+def _answer(result: CallbackResult, *, address: AddressVerdict) -> SampleAnswer:
+    verdict, reason, cancels_others, is_sent = Verdict.SUCCEEDS, "", False, True
+    match result.outcome:
+        case Delivered(cancel_others):
+            cancels_others = cancel_others
+        case Retry(reason, _, unsent):
+            verdict, is_sent = Verdict.TRIED_AGAIN, not unsent
+        case GiveUp(reason):
+            verdict, is_sent = Verdict.DEAD, result.response is not None
+        case Returned(reason, _, _):
+            verdict, is_sent = Verdict.NOT_SENT, False
+    response = result.response
+    return SampleAnswer(
+        verdict=verdict,
+        reason=reason,
+        address=address,
+        request=result.request,
+        is_sent=is_sent,
+        body=result.callback.body.decode(),
+        duration_ms=result.duration_ms,
+        timeout_seconds=result.callback.target.timeout_seconds,
+        status_code=response.status_code if response else None,
+        response_headers=dict(response.headers) if response else {},
+        response_body=response.body if response else "",
+        cancels_others=cancels_others,
+    )
