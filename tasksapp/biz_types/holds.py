@@ -8,6 +8,7 @@ from datetime import datetime
 from math import ceil
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from delayhub.clock import due_ms
 from tasksapp.biz_types.breaker import Breaker, read_breakers
@@ -28,7 +29,7 @@ def holds(biz_types: Iterable[BizType], *, now: datetime) -> dict[str, str]:
         breakers = _breakers(lane, group)
         for biz_type in group:
             if breakers is None:
-                found[biz_type.code] = "Redis does not answer; workers go on once it does"
+                found[biz_type.code] = _("Redis does not answer; workers go on once it does")
             elif (breaker := breakers.get(biz_type.code)) and breaker.open_until_ms is not None:
                 found[biz_type.code] = _why_broken(biz_type, breaker.open_until_ms, now_ms=due_ms(now))
     return found
@@ -36,17 +37,33 @@ def holds(biz_types: Iterable[BizType], *, now: datetime) -> dict[str, str]:
 
 def _why_shut(biz_type: BizType) -> str:
     if not biz_type.enabled:
-        return f"{biz_type.code} is disabled"
-    ends = biz_type.paused_until
+        return _("%(biz_type)s is disabled") % {"biz_type": biz_type.code}
+    said = pause_sentence(biz_type)
+    return f"{said}: {biz_type.pause_reason}" if biz_type.pause_reason else said
+
+
+def pause_sentence(biz_type: BizType) -> str:
+    """Who paused the biz type and until when, without the reason."""
+    ends, by = biz_type.paused_until, biz_type.paused_by
+    values = {"biz_type": biz_type.code, "actor": by}
     if ends is None or ends >= UNTIL_RESUMED:
-        return f"{biz_type.code} is paused until somebody resumes it"
-    return f"{biz_type.code} is paused until {timezone.localtime(ends):%Y-%m-%d %H:%M:%S %Z}"
+        if by:
+            return _("%(biz_type)s is paused by %(actor)s until somebody resumes it") % values
+        return _("%(biz_type)s is paused until somebody resumes it") % values
+    values["time"] = f"{timezone.localtime(ends):%Y-%m-%d %H:%M:%S %Z}"
+    if by:
+        return _("%(biz_type)s is paused by %(actor)s until %(time)s") % values
+    return _("%(biz_type)s is paused until %(time)s") % values
 
 
 def _why_broken(biz_type: BizType, open_until_ms: int, *, now_ms: int) -> str:
     wait = ceil((open_until_ms - now_ms) / 1000)
-    when = f"the next try is in {wait} s" if wait > 0 else "one job at a time tries it"
-    return f"the receiver of {biz_type.code} is down (its breaker is open), {when}"
+    values = {"biz_type": biz_type.code, "seconds": wait}
+    if wait > 0:
+        return (
+            _("the receiver of %(biz_type)s is down (its breaker is open), the next try is in %(seconds)s s") % values
+        )
+    return _("the receiver of %(biz_type)s is down (its breaker is open), one job at a time tries it") % values
 
 
 def _breakers(lane: str, biz_types: Sequence[BizType]) -> dict[str, Breaker] | None:

@@ -19,6 +19,9 @@ from tasksapp.models import UNTIL_RESUMED, BizType
 ROTATION = timedelta(days=1)
 
 
+#: The columns of the secret that signs beside a new one.
+_PREVIOUS = ["previous_signing_secret_sealed", "previous_secret_until"]
+
 #: Columns that an entry about a new or deleted biz type leaves out.
 _OWN = frozenset({"id", "created_at", "updated_at"})
 
@@ -79,29 +82,66 @@ def resume(biz_type: BizType, *, by: Actor | None = None, reason: str = "") -> b
     return True
 
 
-def rotate_signing_secret(biz_type: BizType, secret: str, *, by: Actor | None = None) -> None:
-    """Signs callbacks with a new secret; the one before, if there is one, signs beside it for ``ROTATION``.
+def rotate_signing_secret(
+    biz_type: BizType, secret: str, *, overlap: timedelta = ROTATION, by: Actor | None = None
+) -> None:
+    """Signs callbacks with a new secret; the one before, if there is one, signs beside it for a while.
+
+    Args:
+        biz_type: the biz type.
+        secret: the new secret, such as ``whsec_`` and base64.
+        overlap: for how long the one before goes on signing; with none it ends at once.
+        by: who does it, for the audit.
 
     Raises BadSecret where callbacks cannot be signed with it, DatabaseError where the biz type was deleted meanwhile.
     """
     key_of(secret)
     fields = ["signing_secret_sealed"]
     if biz_type.signing_secret_sealed:
-        biz_type.previous_signing_secret_sealed = biz_type.signing_secret_sealed
-        biz_type.previous_secret_until = timezone.now() + ROTATION
-        fields += ["previous_signing_secret_sealed", "previous_secret_until"]
+        fields += _PREVIOUS
+        if overlap > timedelta():
+            biz_type.previous_signing_secret_sealed = biz_type.signing_secret_sealed
+            biz_type.previous_secret_until = timezone.now() + overlap
+        else:
+            biz_type.previous_signing_secret_sealed, biz_type.previous_secret_until = "", None
     biz_type.signing_secret = secret
     _change(Deed.NEW_SIGNING_SECRET, biz_type, fields, by=by)
 
 
-def make_signing_secret(biz_type: BizType, *, by: Actor | None = None) -> str:
+def make_signing_secret(biz_type: BizType, *, overlap: timedelta = ROTATION, by: Actor | None = None) -> str:
     """A new signing secret, which callbacks are signed with from now on, as after ``rotate_signing_secret``.
 
     Raises DatabaseError where the biz type was deleted meanwhile.
     """
     secret = new_secret()
-    rotate_signing_secret(biz_type, secret, by=by)
+    rotate_signing_secret(biz_type, secret, overlap=overlap, by=by)
     return secret
+
+
+def end_previous_secret(biz_type: BizType, *, by: Actor | None = None) -> bool:
+    """Signs callbacks with the present secret only; False where none was signing beside it.
+
+    Raises DatabaseError where the biz type was deleted meanwhile.
+    """
+    if not biz_type.previous_signing_secret_sealed:
+        return False
+    ends = biz_type.previous_secret_until
+    biz_type.previous_signing_secret_sealed, biz_type.previous_secret_until = "", None
+    _change(Deed.END_SIGNING_SECRET, biz_type, _PREVIOUS, by=by)
+    return ends is not None and ends > timezone.now()
+
+
+def remove_signing_secret(biz_type: BizType, *, by: Actor | None = None, reason: str = "") -> bool:
+    """Signs no callback any more; False where none was signed.
+
+    Raises DatabaseError where the biz type was deleted meanwhile.
+    """
+    if not (biz_type.signing_secret_sealed or biz_type.previous_signing_secret_sealed):
+        return False
+    biz_type.signing_secret_sealed = biz_type.previous_signing_secret_sealed = ""
+    biz_type.previous_secret_until = None
+    _change(Deed.END_SIGNING_SECRET, biz_type, ["signing_secret_sealed", *_PREVIOUS], by=by, reason=reason)
+    return True
 
 
 def delete(biz_type: BizType, *, by: Actor | None = None) -> None:

@@ -43,6 +43,12 @@ def test_a_pause_holds_its_jobs_until_its_end(make_biz_type: MakeBizType) -> Non
     assert reason(make_biz_type("c", paused_until=timezone.now())) == ""
 
 
+def test_a_pause_says_who_and_why(make_biz_type: MakeBizType) -> None:
+    held = make_biz_type("a", paused_until=UNTIL_RESUMED, paused_by="ada", pause_reason="db move")
+
+    assert reason(held) == "a is paused by ada until somebody resumes it: db move"
+
+
 def test_an_open_breaker_holds_its_jobs(biz_type: BizType, lane: TimerLane) -> None:
     set_breaker(lane, "open", seconds=30)
     assert "the receiver of order.close is down (its breaker is open), the next try is in" in reason(biz_type)

@@ -9,8 +9,17 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from delayhub.webhooks.signature import BadSecret
-from tasksapp.biz_types.verbs import ROTATION, edit, pause, resume, rotate_signing_secret
-from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.access.actors import Actor
+from tasksapp.biz_types.verbs import (
+    ROTATION,
+    edit,
+    end_previous_secret,
+    pause,
+    remove_signing_secret,
+    resume,
+    rotate_signing_secret,
+)
+from tasksapp.models import UNTIL_RESUMED, AuditEntry, BizType
 
 pytestmark = pytest.mark.django_db
 
@@ -26,6 +35,19 @@ def test_a_paused_biz_type_waits_until_it_is_resumed(biz_type: BizType) -> None:
     assert stored.paused_until is None
     assert stored.resumed_at is not None
     assert timezone.now() - stored.resumed_at < timedelta(minutes=1)
+
+
+def test_a_pause_says_who_and_why_until_it_is_resumed(biz_type: BizType) -> None:
+    pause(biz_type, by=Actor("ada"), reason="db move")
+    assert BizType.objects.values_list("paused_by", "pause_reason").get() == ("ada", "db move")
+
+    resume(biz_type, by=Actor("bob"))
+
+    assert BizType.objects.values_list("paused_by", "pause_reason").get() == ("", "")
+    assert list(AuditEntry.objects.order_by("id").values_list("actor", "verb", "reason")) == [
+        ("ada", "biz_type.pause", "db move"),
+        ("bob", "biz_type.resume", ""),
+    ]
 
 
 def test_what_is_not_paused_cannot_be_resumed(biz_type: BizType) -> None:
@@ -97,6 +119,48 @@ def test_a_new_secret_signs_beside_the_old_one_for_a_day(biz_type: BizType) -> N
     assert (stored.signing_secret, stored.previous_signing_secret) == (NEW, OLD)
     assert stored.previous_secret_until is not None
     assert before + ROTATION <= stored.previous_secret_until <= timezone.now() + ROTATION
+
+
+def test_the_old_secret_signs_for_as_long_as_is_wanted(biz_type: BizType) -> None:
+    rotate_signing_secret(biz_type, OLD)
+    rotate_signing_secret(biz_type, NEW, overlap=timedelta(hours=1))
+    ends = BizType.objects.get().previous_secret_until
+    assert ends is not None
+    assert ends - timezone.now() <= timedelta(hours=1)
+
+    rotate_signing_secret(biz_type, OLD, overlap=timedelta())
+
+    stored = BizType.objects.get()
+    assert stored.signing_secret == OLD
+    assert (stored.previous_signing_secret, stored.previous_secret_until) == ("", None)
+
+
+def test_the_old_secret_ends_at_once_where_a_person_says_so(biz_type: BizType) -> None:
+    rotate_signing_secret(biz_type, OLD)
+    assert not end_previous_secret(biz_type)
+    rotate_signing_secret(biz_type, NEW)
+
+    assert end_previous_secret(biz_type, by=Actor("ada"))
+
+    stored = BizType.objects.get()
+    assert (stored.signing_secret, stored.previous_signing_secret) == (NEW, "")
+    assert stored.previous_secret_until is None
+    assert AuditEntry.objects.get().actor == "ada"
+
+
+def test_a_removed_secret_leaves_none(biz_type: BizType) -> None:
+    assert not remove_signing_secret(biz_type)
+    rotate_signing_secret(biz_type, OLD)
+    rotate_signing_secret(biz_type, NEW)
+
+    assert remove_signing_secret(biz_type, by=Actor("ada"), reason="another way to sign")
+
+    stored = BizType.objects.get()
+    assert (stored.signing_secret, stored.previous_signing_secret) == ("", "")
+    assert stored.is_unsigned
+    entry = AuditEntry.objects.get()
+    assert entry.reason == "another way to sign"
+    assert NEW not in str(entry.before) + str(entry.after)
 
 
 def test_a_secret_that_cannot_sign_is_refused_and_the_old_one_stays(biz_type: BizType) -> None:
