@@ -89,6 +89,8 @@ class Verb(Enum):
         """
         return {
             **self._changes(row, now, due),
+            # A job that an operation changed before is that operation\'s no more.
+            "operation_id": None,
             "status": self.transition.target,
             "changed_by": (by or OWN_CODE).name,
             "version": row.version + 1,

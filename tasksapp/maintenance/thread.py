@@ -1,4 +1,4 @@
-"""MaintenanceThread: the turns of the loader and the purger, in a worker's main process."""
+"""MaintenanceThread: the turns of the loader, the operations and the purger, in a worker's main process."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.db import Error, connections
 
 from tasksapp.conf import options
 from tasksapp.maintenance.loader import Loader
+from tasksapp.maintenance.operation_turns import OperationTurns
 from tasksapp.maintenance.purger import Purger
 
 logger = logging.getLogger(__name__)
@@ -23,12 +24,13 @@ class MaintenanceThread:
     """Runs turns until it is stopped. No process is forked in the middle of one.
 
     Args:
-        loader: its turns decide whether this worker has the seat; only then does it purge.
+        loader: its turns decide whether this worker has the seat; only then do operations go on, and does it purge.
     """
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
         self._purger = Purger(using=loader.using, clock=loader.clock)
+        self._operations = OperationTurns(using=loader.using, clock=loader.clock)
         self._stop = threading.Event()
         self._turn = threading.Lock()
         self._paused = False
@@ -54,6 +56,7 @@ class MaintenanceThread:
         with self._turn:
             try:
                 if self._loader.run_once().held:
+                    self._operations.run_once()
                     self._purger.run_once()
             except (Error, redis.RedisError, OSError) as error:
                 logger.warning("the loader's turn failed, trying again: %s", error, extra={"action": "load"})

@@ -22,6 +22,7 @@ class Walk:
         after: all rows up to here have been looked at in this pass.
         changed: rows that this pass has changed.
         over: whether a whole pass changed nothing, so that the walk has ended.
+        last_at: when the job that went last is to start, in Unix ms; the pace counts from there.
         feed: jobs a second that may start beside the fresh ones, as learned so far; None: not learned yet.
         blocked_since: since when only rows that others hold are left, in Unix ms.
     """
@@ -30,6 +31,7 @@ class Walk:
     after: Place = None
     changed: int = 0
     over: bool = False
+    last_at: float | None = None
     feed: float | None = None
     blocked_since: int | None = None
 
@@ -42,7 +44,6 @@ class Cursor:
         starter: the kind of its starter.
         walks: one for each biz type that has jobs for it; empty before the planning step has looked.
         turn_at: when maintenance last had a turn with it, in Unix ms.
-        next_at: when the next job may start, as the pace says, in Unix ms; None: the pace has not begun.
         per_second: the jobs that were changed a second, lately.
         seen_at: when ``done`` was last compared, in Unix ms.
         seen_done: what it was then.
@@ -54,7 +55,6 @@ class Cursor:
     starter: str = "code"
     walks: list[Walk] = field(default_factory=list)
     turn_at: int | None = None
-    next_at: float | None = None
     per_second: float = 0.0
     seen_at: int | None = None
     seen_done: int = 0

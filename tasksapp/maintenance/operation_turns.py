@@ -1,0 +1,78 @@
+"""OperationTurns: gives the open operations their share of each turn of maintenance."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from django.db import InterfaceError, OperationalError
+
+from delayhub.clock import Clock, moment
+from tasksapp.conf import options
+from tasksapp.models import Operation
+from tasksapp.operations.cursor import Cursor
+from tasksapp.operations.planner import Planner
+from tasksapp.operations.row import Superseded, ended
+from tasksapp.operations.runner import Runner
+
+logger = logging.getLogger(__name__)
+
+State = Operation.State
+#: The part of a turn that operations get: timers, gates and lost leases must not wait for them.
+SHARE = 0.25
+#: Operations that one turn looks at; the others come when these have ended.
+MOST = 50
+#: A plan that was not started for so long ends.
+PLAN_KEPT = timedelta(days=1)
+
+
+class OperationTurns:
+    """Works the operations of one database off.
+
+    Args:
+        using: the database.
+        clock: Redis' time.
+    """
+
+    def __init__(self, *, using: str, clock: Clock) -> None:
+        self._using = using
+        self._clock = clock
+        self._planner = Planner(using=using, clock=clock)
+        self._runner = Runner(using=using, clock=clock)
+
+    def run_once(self) -> int:
+        """How many operations had a turn. Raises what the database raises when it does not answer."""
+        rows = Operation.objects.using(self._using)
+        now = moment(self._clock.now_ms())
+        for stale in rows.filter(state=State.PLANNED, updated_at__lt=now - PLAN_KEPT)[:MOST]:
+            self._end(stale, State.STOPPED, why="it was planned a day ago and not started")
+        # Plans first: a person waits for their count.
+        waiting = list(rows.filter(state=State.PLANNING).order_by("id")[:MOST])
+        waiting += rows.filter(state=State.RUNNING).order_by("started_at", "id")[:MOST]
+        began = self._clock.monotonic()
+        end = began + SHARE * options().sweep_seconds
+        for number, operation in enumerate(waiting):
+            now_at = self._clock.monotonic()
+            self._turn(operation, until=now_at + max(0.0, end - now_at) / (len(waiting) - number))
+        return len(waiting)
+
+    def _turn(self, operation: Operation, *, until: float) -> None:
+        try:
+            worker = self._planner if operation.state == State.PLANNING else self._runner
+            worker.run_once(operation, until=until)
+        except Superseded:
+            pass  # the next turn sees what somebody wrote
+        except (OperationalError, InterfaceError):
+            raise  # the database does not answer, or is busy: the next turn goes on
+        except Exception as error:
+            # One that cannot go on must not keep the others from their turns.
+            logger.exception("operation %s failed", operation.pk, extra={"action": "operation"})
+            self._end(operation, State.FAILED, why=f"{type(error).__name__}: {error}")
+
+    def _end(self, operation: Operation, state: Operation.State, *, why: str) -> None:
+        try:
+            fresh = Operation.objects.using(self._using).get(pk=operation.pk)
+            if fresh.state == operation.state:
+                ended(fresh, state, why=why, cursor=Cursor.of(fresh), using=self._using, clock=self._clock)
+        except (Superseded, Operation.DoesNotExist):
+            pass

@@ -1,0 +1,172 @@
+"""Pages: the jobs that an operation is for, in the order of an index, a bounded number of rows looked at for each.
+
+A page ends after so many rows of the index, whether or not they match: a filter that matches one row in a million must
+not read a million rows at once. Where a page begins is kept in the operation's cursor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.models import BizType, Job, Operation, Status
+from tasksapp.operations.cursor import Place, Walk
+from tasksapp.operations.verbs import job_verb
+
+#: Rows that one page looks at.
+LOOKED_ROWS = 20_000
+
+
+class FoundJob(NamedTuple):
+    """A job that a page has found and locked."""
+
+    id: UUID
+    priority: int
+
+
+class Locked(NamedTuple):
+    """What a page gave.
+
+    Args:
+        jobs: matching jobs, locked by this transaction.
+        after: where the next page begins.
+        is_last: whether no rows come after it.
+    """
+
+    jobs: Sequence[FoundJob]
+    after: Place
+    is_last: bool
+
+
+class Counted(NamedTuple):
+    """How many jobs of a page match, and where the next page begins; see :class:`Locked`."""
+
+    jobs: int
+    after: Place
+    is_last: bool
+
+
+class Pages:
+    """The jobs of one biz type that an operation is for.
+
+    Args:
+        operation: with ``planned_at``: jobs that were changed later do not match.
+        biz_type_id: the biz type.
+        using: the database.
+    """
+
+    def __init__(self, operation: Operation, *, biz_type_id: int, using: str) -> None:
+        wanted = JobFilter.parse(operation.job_filter)
+        source = job_verb(operation.verb).source
+        jobs = Job.objects.using(using)
+        self._by_time = False
+        #: The rows that the pages look at: all of one stretch of one index.
+        if wanted.ids:
+            self._scope = jobs.filter(id__in=wanted.ids)
+        elif wanted.operation is not None:
+            self._scope = jobs.filter(operation_id=wanted.operation)
+        elif wanted.biz_id and not wanted.biz_id.endswith("*"):
+            self._scope = jobs.filter(biz_type_id=biz_type_id, biz_id=wanted.biz_id)
+        elif source == Status.DEAD:
+            self._scope = jobs.filter(status=source)
+        else:
+            self._by_time = True
+            self._scope = _narrowed(jobs.filter(biz_type_id=biz_type_id, status=source), wanted)
+        matching = replace(wanted, biz_type="").apply(self._scope)
+        # The rest of the filter is checked for each page: a job that changes after the plan is left alone.
+        self._matching = matching.filter(biz_type_id=biz_type_id, status=source, updated_at__lte=operation.planned_at)
+        self._order = ("next_run_at", "id") if self._by_time else ("id",)
+
+    def count(self, walk: Walk, *, rows: int = LOOKED_ROWS) -> Counted:
+        """How many jobs of the next page match.
+
+        Args:
+            walk: where the page begins.
+            rows: how many rows it looks at.
+        """
+        end = self._end(walk.after, rows=rows)
+        return Counted(self._between(walk.after, end).count(), end, end is None)
+
+    def lock(self, walk: Walk, *, most: int, rows: int = LOOKED_ROWS) -> Locked:
+        """Locks the matching jobs of the next page; those that others have locked are passed over.
+
+        Args:
+            walk: where the page begins.
+            most: how many jobs it may lock.
+            rows: how many rows it looks at.
+        """
+        end = self._end(walk.after, rows=rows)
+        found: Any = (
+            self._between(walk.after, end)
+            .order_by(*self._order)
+            .select_for_update(skip_locked=True, no_key=True, of=("self",))
+            .values_list("id", "priority", "next_run_at")[:most]
+        )
+        locked = list(found)
+        if len(locked) == most and most:
+            job_id, _, next_run_at = locked[-1]
+            return Locked([FoundJob(*row[:2]) for row in locked], self._place(next_run_at, job_id), is_last=False)
+        return Locked([FoundJob(*row[:2]) for row in locked], end, end is None)
+
+    def left(self, *, most: int) -> list[UUID]:
+        """Matching jobs that are still there, ``most`` at most; after a whole pass: those that others have locked."""
+        return list(self._matching.order_by(*self._order).values_list("id", flat=True)[:most])
+
+    def _end(self, after: Place, *, rows: int) -> Place:
+        """The place of the last row that a page looks at; None where it comes to the end."""
+        looked: Any = self._after(self._scope, after).order_by(*self._order)
+        last = list(looked.values_list("next_run_at", "id")[rows - 1 : rows] if self._by_time else _ids(looked, rows))
+        return self._place(*last[0]) if last else None
+
+    def _between(self, after: Place, end: Place) -> QuerySet[Job]:
+        found = self._after(self._matching, after)
+        if end is None:
+            return found
+        if not self._by_time:
+            return found.filter(id__lte=UUID(end[-1]))
+        at, job_id = datetime.fromisoformat(end[0]), UUID(end[1])
+        return found.filter(next_run_at__lte=at).filter(Q(next_run_at__lt=at) | Q(id__lte=job_id))
+
+    def _after(self, rows: QuerySet[Job], after: Place) -> QuerySet[Job]:
+        if after is None:
+            return rows
+        if not self._by_time:
+            return rows.filter(id__gt=UUID(after[-1]))
+        at, job_id = datetime.fromisoformat(after[0]), UUID(after[1])
+        # Both conditions: the first lets the index begin there, the second passes over what was read.
+        return rows.filter(next_run_at__gte=at).filter(Q(next_run_at__gt=at) | Q(id__gt=job_id))
+
+    def _place(self, next_run_at: datetime | None, job_id: UUID) -> Place:
+        return [next_run_at.isoformat(), str(job_id)] if self._by_time and next_run_at else [str(job_id)]
+
+
+def biz_types_with_jobs(operation: Operation, *, using: str) -> list[int]:
+    """The ids of the biz types that may have jobs for the operation, in order."""
+    if operation.biz_type_id is not None:
+        return [operation.biz_type_id]
+    wanted, source = JobFilter.parse(operation.job_filter), job_verb(operation.verb).source
+    jobs = Job.objects.using(using)
+    if wanted.ids:
+        return sorted(set(jobs.filter(id__in=wanted.ids).values_list("biz_type_id", flat=True)))
+    ids = BizType.objects.using(using).order_by("id").values_list("id", flat=True)
+    # A question for each: one statement for all would be planned as a walk over all rows.
+    return [one for one in ids if jobs.filter(biz_type_id=one, status=source).exists()]
+
+
+def _narrowed(rows: QuerySet[Job], wanted: JobFilter) -> QuerySet[Job]:
+    """Only the stretch of the index that the filter is about."""
+    if wanted.next_from is not None:
+        rows = rows.filter(next_run_at__gte=wanted.next_from)
+    if wanted.next_until is not None:
+        rows = rows.filter(next_run_at__lt=wanted.next_until)
+    return rows
+
+
+def _ids(rows: Any, count: int) -> list[tuple[None, UUID]]:
+    return [(None, job_id) for job_id in rows.values_list("id", flat=True)[count - 1 : count]]

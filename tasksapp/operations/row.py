@@ -1,0 +1,82 @@
+"""The row of an operation, as maintenance writes it: only if nobody has written it since it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce, Greatest
+
+from delayhub.clock import Clock, moment
+from tasksapp.access.actors import Actor
+from tasksapp.models import Operation
+from tasksapp.operations.audit import record_deed
+from tasksapp.operations.cursor import Cursor
+from tasksapp.operations.pages import LOOKED_ROWS
+
+
+class Superseded(Exception):
+    """Somebody stopped the operation or gave it another pace since this turn read it. The next turn sees that."""
+
+
+def saved(operation: Operation, cursor: Cursor, *, using: str, clock: Clock, **columns: Any) -> None:
+    """Writes the cursor and the columns, in the transaction that the caller may have open.
+
+    Raises Superseded where the row was written by anybody else since it was read; outcomes that are counted do not
+    matter here.
+    """
+    now = moment(clock.now_ms())
+    # Never the same moment twice: two turns that read the same row must not both write it.
+    now = max(now, operation.updated_at + _TICK)
+    rows = Operation.objects.using(using).filter(
+        pk=operation.pk, state=operation.state, updated_at=operation.updated_at
+    )
+    if not rows.update(**columns, cursor=cursor.as_dict(), updated_at=now):
+        raise Superseded(f"operation {operation.pk}")
+    operation.updated_at = now
+    for name, value in columns.items():
+        if not hasattr(value, "resolve_expression"):
+            setattr(operation, name, value)
+
+
+def ended(operation: Operation, state: Operation.State, *, why: str, cursor: Cursor, using: str, clock: Clock) -> None:
+    """Writes that the operation is done, stopped or failed. Raises Superseded."""
+    columns = {
+        "state": state,
+        "state_reason": why[:500],
+        "finished_at": moment(clock.now_ms()),
+        "left": Greatest(Coalesce(F("planned"), Value(0)) - F("done"), 0),
+    }
+    cursor.waits = {}
+    with transaction.atomic(using=using):
+        saved(operation, cursor, using=using, clock=clock, **columns)
+        after = {"done": operation.done, "planned": operation.planned}
+        actor = Actor.of_operation(operation.pk)
+        record_deed(operation, state.value, by=actor, using=using, reason=why[:500], after=after)
+
+
+class PageSize:
+    """How many rows a page looks at, so that it takes no longer than ``LONGEST_SECONDS``."""
+
+    LONGEST_SECONDS, SHORT_SECONDS, LEAST = 0.2, 0.05, 500
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rows = LOOKED_ROWS
+
+    @contextmanager
+    def measured(self) -> Iterator[int]:
+        """Gives the number of rows, and judges by the time that the block takes."""
+        began = self._clock.monotonic()
+        yield self._rows
+        seconds = self._clock.monotonic() - began
+        if seconds > self.LONGEST_SECONDS:
+            self._rows = max(self.LEAST, self._rows // 2)
+        elif seconds < self.SHORT_SECONDS:
+            self._rows = min(LOOKED_ROWS, self._rows * 2)
+
+
+_TICK = moment(1) - moment(0)
