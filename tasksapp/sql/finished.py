@@ -51,3 +51,8 @@ class Finished(NamedTuple):
     def status(self) -> Status:
         """The status that the job gets."""
         return self.transition.target
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether there was an attempt, which failed. Faults on our side are none."""
+        return self.transition in {Transition.RETRY, Transition.GIVE_UP} and not self.system_errors

@@ -9,10 +9,13 @@ from django.db import transaction
 from django.db.models import F
 
 from tasksapp.models import BizType, Job, Transition
+from tasksapp.sql.count_dead import count_dead
 
 UNKNOWN = "its worker was lost: the outcome is unknown"
 TOO_MANY = "system: its workers were lost too often"
 LOST = "system: its worker was lost"
+
+_DEAD = Transition.LOSE_FOR_GOOD.target
 
 
 def return_lost_leases(*, now: datetime, limit: int, max_system_errors: int, using: str) -> list[Job]:
@@ -44,6 +47,8 @@ def return_lost_leases(*, now: datetime, limit: int, max_system_errors: int, usi
                 lease_token=None,
                 updated_at=now,
             )
+        if dead := [job.id for job in lost if job.operation_id is not None and job.status == _DEAD]:
+            count_dead(dead, using=using)
     return lost
 
 

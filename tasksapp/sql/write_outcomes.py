@@ -1,9 +1,12 @@
-"""Writes what running jobs become: one UPDATE and one INSERT of attempts for many, guarded by their tokens."""
+"""Writes what running jobs become: one UPDATE and one INSERT of attempts for many, guarded by their tokens.
+
+What becomes of jobs that an operation changed is added to the operation's row by the same statement.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -12,12 +15,13 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.models import F
 
-from tasksapp.models import Attempt, Job, Transition
+from tasksapp.models import Attempt, Job, Operation, Transition
 from tasksapp.sql.driver.prepared import StatementByIds
 from tasksapp.sql.finished import Finished
 
 #: All transitions of a finished job start from running; those that end in pending leave it without an end.
 _RUNNING, _PENDING = Transition.RETRY.source, Transition.RETRY.target
+_SUCCEEDED, _DEAD = Transition.SUCCEED.target, Transition.GIVE_UP.target
 
 #: Rows are sent as JSON, which is built in C in a few µs a row; arrays would take Python 60.
 #: The ids are given beside it, and the status is inside a CASE, so that the rows are found by their ids. The statistics
@@ -32,11 +36,21 @@ WITH done AS (
         lease_until = NULL, lease_token = NULL, updated_at = %(now)s,
         finished_at = CASE WHEN o.status = '{_PENDING}' THEN NULL ELSE %(now)s::timestamptz END
     FROM json_to_recordset(%(outcomes)s::json) AS o (
-        id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text
+        id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text,
+        failed int
     )
     WHERE j.id = ANY(%(ids)s::uuid[]) AND j.id = o.id AND j.lease_token = o.token
         AND CASE WHEN j.status = '{_RUNNING}' THEN true ELSE false END
-    RETURNING j.id
+    RETURNING j.id, j.operation_id, j.status, o.failed
+), counted AS (
+    UPDATE delayhub_operation p SET
+        succeeded = p.succeeded + c.succeeded, failed = p.failed + c.failed, dead = p.dead + c.dead
+    FROM (
+        SELECT operation_id, count(*) FILTER (WHERE status = '{_SUCCEEDED}') AS succeeded,
+            coalesce(sum(failed), 0) AS failed, count(*) FILTER (WHERE status = '{_DEAD}') AS dead
+        FROM done WHERE operation_id IS NOT NULL GROUP BY operation_id
+    ) AS c
+    WHERE p.id = c.operation_id
 ), logged AS (
     INSERT INTO delayhub_attempt (job_id, number, started_at, duration_ms, lateness_ms, status_code,
         request_line, request_headers, response_headers, response_body, error, worker)
@@ -82,6 +96,7 @@ def _json(outcomes: Sequence[Finished]) -> str:
                 "counted": outcome.counted,
                 "system_errors": outcome.system_errors,
                 "last_error": outcome.last_error,
+                "failed": int(outcome.has_failed),
             }
             for outcome in outcomes
         ]
@@ -119,11 +134,16 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
     for outcome in outcomes:
         alike[outcome._replace(job_id=_ANY, tried=None)].append(outcome.job_id)
     written: set[UUID] = set()
+    counts: dict[int, Counter[Finished]] = defaultdict(Counter)
     with transaction.atomic(using=using):
         jobs = Job.objects.using(using)
         for outcome, ids in alike.items():
             ours = jobs.filter(id__in=ids, status=_RUNNING, lease_token=outcome.token)
-            held = list(ours.values_list("id", flat=True))
+            rows = list(ours.values_list("id", "operation_id"))
+            held = [job_id for job_id, _ in rows]
+            for _, operation_id in rows:
+                if operation_id is not None:
+                    counts[operation_id][outcome] += 1
             values: dict[str, Any] = {} if outcome.next_run_at is None else {"next_run_at": outcome.next_run_at}
             jobs.filter(id__in=held).update(
                 **values,
@@ -138,6 +158,12 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
                 finished_at=None if outcome.status == _PENDING else now,
             )
             written.update(held)
+        for operation_id, kinds in counts.items():
+            Operation.objects.using(using).filter(id=operation_id).update(
+                succeeded=F("succeeded") + sum(n for kind, n in kinds.items() if kind.status == _SUCCEEDED),
+                failed=F("failed") + sum(n for kind, n in kinds.items() if kind.has_failed),
+                dead=F("dead") + sum(n for kind, n in kinds.items() if kind.status == _DEAD),
+            )
         Attempt.objects.using(using).bulk_create(
             [
                 Attempt(job_id=outcome.job_id, worker=worker, **outcome.tried._asdict())

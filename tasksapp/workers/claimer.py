@@ -13,6 +13,7 @@ from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
 from tasksapp.sql.claim_jobs import claim_jobs
+from tasksapp.sql.count_dead import count_dead
 from tasksapp.timers.arming import move, settle
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.timer import Timer
@@ -103,6 +104,8 @@ class Claimer:
             using=self._using,
             forward_seconds=forward_seconds,
         )
+        if answer.ended:
+            count_dead(answer.ended, using=self._using)
         later = dict(answer.not_due)
         later |= dict.fromkeys(answer.locked, now + LOCKED_WAIT)
         later |= dict.fromkeys(answer.shut, now + SHUT_WAIT)
