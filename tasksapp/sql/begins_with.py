@@ -10,7 +10,7 @@ from django.db.models import F, Lookup
 _LAST, _SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
 
 
-class BeginsWith(Lookup[bool]):
+class BeginsWith(Lookup):
     """Whether the text begins with the prefix, upper and lower case apart: a range, from the prefix to what follows it.
 
     In PostgreSQL the range is compared byte by byte, as the operator class ``varchar_pattern_ops`` orders its indexes.
