@@ -31,5 +31,12 @@ def tried(number: int = 1, **fields: Any) -> Tried:
 
 def finished(job_id: UUID, token: int, transition: Transition = Transition.SUCCEED, **fields: Any) -> Finished:
     """An outcome with one counted attempt, apart from the fields given."""
-    values: dict[str, Any] = {"next_run_at": None, "counted": 1, "system_errors": 0, "last_error": "", "tried": tried()}
+    values: dict[str, Any] = {
+        "next_run_at": None,
+        "counted": 1,
+        "system_errors": 0,
+        "last_error": "",
+        "error_class": "",
+        "tried": tried(),
+    }
     return Finished(job_id, token, transition, **{**values, **fields})

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 from tasksapp.delivery.callback import Target
+from tasksapp.delivery.failure import Failure, http_failure
 from tasksapp.delivery.outcomes import CallbackOutcome, Delivered, GiveUp, Retry
 
 #: ``done``, ``fail``, ``retry`` (with Next-In) or ``cancel-others``; overrides the status code.
@@ -30,7 +31,7 @@ def judge(target: Target, status_code: int, headers: Mapping[str, str], *, now_m
         case "fail":
             return GiveUp("the receiver said: fail")
         case "retry":
-            return Retry("the receiver said: retry", after_seconds)
+            return Retry("the receiver said: retry", after_seconds, kind=Failure.ASKED)
     return _judge_status(target, status_code, after_seconds)
 
 
@@ -40,8 +41,9 @@ def _judge_status(target: Target, status_code: int, after_seconds: float | None)
     if status_code == _GONE or status_code in target.permanent_codes:
         return GiveUp(f"status {status_code}")
     if 300 <= status_code < 400:
-        return Retry(f"status {status_code}: redirects are not followed", after_seconds)
-    return Retry(f"status {status_code}", after_seconds)
+        reason = f"status {status_code}: redirects are not followed"
+        return Retry(reason, after_seconds, kind=http_failure(status_code))
+    return Retry(f"status {status_code}", after_seconds, kind=http_failure(status_code))
 
 
 def retry_after_seconds(value: str, *, now_ms: int) -> float | None:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from delayhub.clock import Clock
 from tasksapp.delivery.callback import Callback
+from tasksapp.delivery.failure import Failure
 from tasksapp.delivery.fair_queue import Caps, FairQueue
 from tasksapp.delivery.outcome_writer import OutcomeWriter
 from tasksapp.delivery.outcomes import CallbackResult, GiveUp, Returned
@@ -165,7 +166,7 @@ class Dispatcher:
 def _cut_off(callback: Callback) -> GiveUp | Returned:
     """What becomes of a callback that was open when the worker stopped."""
     if callback.target.at_most_once:
-        return GiveUp("the worker stopped before the answer came: the outcome is unknown")
+        return GiveUp("the worker stopped before the answer came: the outcome is unknown", Failure.OUTCOME_UNKNOWN)
     return Returned("the worker stopped before the answer came")
 
 

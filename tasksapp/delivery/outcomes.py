@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tasksapp.delivery.callback import Callback
+from tasksapp.delivery.failure import Failure
 from tasksapp.delivery.sent_request import SentRequest
 
 
@@ -25,11 +26,13 @@ class Retry:
         reason: a short sentence.
         after_seconds: the wait that the receiver asked for; None for the policy's own backoff.
         unsent: whether it certainly failed before the first byte of the request was sent.
+        kind: the kind of failure.
     """
 
     reason: str
     after_seconds: float | None = None
     unsent: bool = False
+    kind: str = Failure.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class GiveUp:
     """It failed, and would fail again."""
 
     reason: str
+    kind: str = Failure.REJECTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from delayhub.webhooks.signature import BadSecret, sign
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.answers import judge
 from tasksapp.delivery.callback import Callback, Target
+from tasksapp.delivery.connection_failure import failure_kind
 from tasksapp.delivery.connections import Answer, Connections, ConnectionState, connection_state
 from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, GiveUp, Response, Retry, Returned
 from tasksapp.delivery.route import BadHeader, Route, header_lines
@@ -147,24 +148,25 @@ def _response(answer: Answer) -> Response:
 
 def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackOutcome:
     refusal = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    kind = failure_kind(error)
     match refusal:
         case AddressRefused():
-            return GiveUp(str(refusal.strerror))
+            return GiveUp(str(refusal.strerror), kind)
         case TimeoutError():
             seconds = callback.target.timeout_seconds
             what = "no connection" if unsent else "no whole answer"
-            return Retry(f"{what} within {seconds:g} s", unsent=unsent)
+            return Retry(f"{what} within {seconds:g} s", unsent=unsent, kind=kind)
         case aiohttp.InvalidURL():
-            return GiveUp(f"not a URL: {callback.target.url}")
+            return GiveUp(f"not a URL: {callback.target.url}", kind)
         case OSError() if type(error) is aiohttp.ClientConnectorError:
             # Its own text has the address that was dialled, which may be of an internal network.
             reason = os.strerror(refusal.errno) if refusal.errno else "no address answers"
-            return Retry(f"no connection to {error.host}:{error.port}: {reason}", unsent=unsent)
+            return Retry(f"no connection to {error.host}:{error.port}: {reason}", unsent=unsent, kind=kind)
         case aiohttp.ClientError() | OSError():
-            return Retry(f"{type(error).__name__}: {error}"[:500], unsent=unsent)
+            return Retry(f"{type(error).__name__}: {error}"[:500], unsent=unsent, kind=kind)
         case _:
             logger.warning("a callback failed in an unexpected way", exc_info=error, extra={"job_id": callback.job_id})
-            return Retry(f"{type(error).__name__}: {error}"[:500], unsent=unsent)
+            return Retry(f"{type(error).__name__}: {error}"[:500], unsent=unsent, kind=kind)
 
 
 def _text(value: str) -> str:

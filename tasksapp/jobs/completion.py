@@ -6,9 +6,11 @@ import random
 from datetime import datetime
 
 from tasksapp.conf import options
+from tasksapp.delivery.failure import Failure
 from tasksapp.jobs.retry_policy import Exhausted, RetryPolicy, TryAgain
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Transition
+from tasksapp.models.error_class import TASK
 from tasksapp.models.max_age import age_begins
 from tasksapp.sql.finished import Finished, Tried
 
@@ -20,13 +22,14 @@ _jitter = random.Random()  # noqa: S311  # spreads retries, guards nothing
 
 def succeeded(job: RunningJob, *, tried: Tried) -> Finished:
     """The attempt succeeded, and so did the job."""
-    return Finished(job.id, job.token, Transition.SUCCEED, None, _counted(job), 0, "", tried)
+    return Finished(job.id, job.token, Transition.SUCCEED, None, _counted(job), 0, "", "", tried)
 
 
 def failed(
     job: RunningJob,
     *,
     tried: Tried,
+    error_class: str,
     now: datetime,
     retry_after_seconds: float | None = None,
     task_wait_seconds: float | None = None,
@@ -37,6 +40,7 @@ def failed(
     Args:
         job: the job.
         tried: the attempt.
+        error_class: the kind of its failure.
         now: when the failure was known.
         retry_after_seconds: what the receiver asked for.
         task_wait_seconds: what the job's own task chose, in place of the backoff.
@@ -44,7 +48,10 @@ def failed(
             be sent at most once tried again.
     """
     if job.counted_at_claim and not unsent:
-        return gave_up(job, tried=tried, reason=f"{tried.error}; not tried again, since it may happen at most once")
+        reason = f"{tried.error}; not tried again, since it may happen at most once"
+        # An answer says how it went; without one it may have happened.
+        known = tried.status_code is not None or error_class.startswith(TASK)
+        return gave_up(job, tried=tried, reason=reason, error_class=error_class if known else Failure.OUTCOME_UNKNOWN)
     step = RetryPolicy.of(job.biz_type, max_attempts=job.row.max_attempts).next_attempt(
         failures=job.attempt_of_budget,
         now=now,
@@ -56,14 +63,15 @@ def failed(
     match step:
         case TryAgain(at):
             error = tried.error[:REASON_LENGTH]
-            return Finished(job.id, job.token, Transition.RETRY, at, _counted(job), 0, error, tried)
+            return Finished(job.id, job.token, Transition.RETRY, at, _counted(job), 0, error, error_class, tried)
         case Exhausted(why):
-            return gave_up(job, tried=tried, reason=f"{why}; the last: {tried.error}")
+            return gave_up(job, tried=tried, reason=f"{why}; the last: {tried.error}", error_class=error_class)
 
 
-def gave_up(job: RunningJob, *, tried: Tried, reason: str) -> Finished:
+def gave_up(job: RunningJob, *, tried: Tried, reason: str, error_class: str) -> Finished:
     """The attempt failed, and no other could succeed: the job is dead."""
-    return Finished(job.id, job.token, Transition.GIVE_UP, None, _counted(job), 0, reason[:REASON_LENGTH], tried)
+    error = reason[:REASON_LENGTH]
+    return Finished(job.id, job.token, Transition.GIVE_UP, None, _counted(job), 0, error, error_class, tried)
 
 
 def given_back(job: RunningJob, *, reason: str, at: datetime | None = None, system_error: bool = False) -> Finished:
@@ -76,12 +84,12 @@ def given_back(job: RunningJob, *, reason: str, at: datetime | None = None, syst
         system_error: whether this was a fault on our side, to be counted as one.
     """
     uncounted = -1 if job.counted_at_claim else 0
+    error_class = Failure.SYSTEM if system_error else Failure.RETURNED
     if system_error and job.row.system_errors + 1 >= options().max_system_errors:
         why = f"too many faults on our side; the last: {reason}"[:REASON_LENGTH]
-        return Finished(job.id, job.token, Transition.GIVE_UP, None, uncounted, 1, why, None)
-    return Finished(
-        job.id, job.token, Transition.GIVE_BACK, at, uncounted, int(system_error), reason[:REASON_LENGTH], None
-    )
+        return Finished(job.id, job.token, Transition.GIVE_UP, None, uncounted, 1, why, error_class, None)
+    why, faults = reason[:REASON_LENGTH], int(system_error)
+    return Finished(job.id, job.token, Transition.GIVE_BACK, at, uncounted, faults, why, error_class, None)
 
 
 def _counted(job: RunningJob) -> int:

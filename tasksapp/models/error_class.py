@@ -17,7 +17,8 @@ LENGTH = 40
 #: Kinds of failure that have no callback: a worker was lost, or the job could not begin in time.
 LOST, TOO_LATE, MAX_AGE, NOT_TAKEN = "lost", "too_late", "max_age", "not_taken"
 
-_HTTP, _TASK = "http.", "task."
+#: What the keys of the two families begin with.
+HTTP, TASK = "http.", "task."
 
 _WORDS: dict[str, str | Promise] = {
     "": gettext_lazy("no kind noted"),
@@ -47,13 +48,13 @@ ERROR_CLASSES = tuple(key for key in _WORDS if key)
 
 def error_class_label(error_class: str) -> str:
     """The words for an error class; the key itself where it is none of ours."""
-    if error_class.startswith(_HTTP):
-        return _("HTTP %(status)s") % {"status": error_class.removeprefix(_HTTP)}
-    if error_class.startswith(_TASK):
-        return _("task raised %(exception)s") % {"exception": error_class.removeprefix(_TASK)}
+    if error_class.startswith(HTTP):
+        return _("HTTP %(status)s") % {"status": error_class.removeprefix(HTTP)}
+    if error_class.startswith(TASK):
+        return _("task raised %(exception)s") % {"exception": error_class.removeprefix(TASK)}
     return str(_WORDS.get(error_class, error_class))
 
 
 def task_error_class(exception: str) -> str:
     """The error class of a task that raised an exception of that name; cut where the name is long."""
-    return f"{_TASK}{exception}".replace("\x00", "")[:LENGTH]
+    return f"{TASK}{exception}".replace("\x00", "")[:LENGTH]

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.models import F
 
-from tasksapp.models import BizType, Job, Transition
+from tasksapp.models import BizType, Job, Transition, error_class
 from tasksapp.models.max_age import age_begins, age_used_up
 from tasksapp.sql.biz_type_revision import COLUMN, content_revision
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
@@ -32,10 +32,11 @@ SKIP, DEAD = BizType.WhenLate.SKIP, BizType.WhenLate.DEAD
 _TRANSITIONS = {RUN: Transition.CLAIM, SKIP: Transition.SKIP, DEAD: Transition.EXPIRE, OLD: Transition.EXPIRE}
 _STATUSES = {decision: transition.target for decision, transition in _TRANSITIONS.items()}
 _REASONS = {SKIP: TOO_LATE, DEAD: TOO_LATE, OLD: TOO_OLD}
-#: The reason of a job that the claim does not end: what it was, unless its task is sent once more.
-_REASON_LEFT = (
-    f"CASE WHEN seen.decision = '{FORWARD}' AND j.lease_until IS NOT NULL THEN '{NOT_TAKEN}' ELSE j.last_error END"
-)
+_ERROR_CLASSES = {SKIP: error_class.TOO_LATE, DEAD: error_class.TOO_LATE, OLD: error_class.MAX_AGE}
+#: The reason of a job that the claim does not end, and its kind: what they were, unless its task is sent once more.
+_SENT_AGAIN = f"seen.decision = '{FORWARD}' AND j.lease_until IS NOT NULL"
+_REASON_LEFT = f"CASE WHEN {_SENT_AGAIN} THEN '{NOT_TAKEN}' ELSE j.last_error END"
+_ERROR_CLASS_LEFT = f"CASE WHEN {_SENT_AGAIN} THEN '{error_class.NOT_TAKEN}' ELSE j.error_class END"
 
 #: Distinct, not secret; and unlike the system's own source it does not let go of the interpreter.
 _tokens = random.Random()  # noqa: S311  guards against a worker that was late, not against an attacker
@@ -102,6 +103,7 @@ WITH seen AS (
         attempts = j.attempts + CASE
             WHEN seen.decision = '{RUN}' AND seen.guarantee = '{BizType.Guarantee.AT_MOST_ONCE}' THEN 1 ELSE 0 END,
         last_error = {_by_decision(_REASONS, otherwise=_REASON_LEFT)},
+        error_class = {_by_decision(_ERROR_CLASSES, otherwise=_ERROR_CLASS_LEFT)},
         finished_at = CASE WHEN seen.decision IN ('{RUN}', '{FORWARD}') THEN NULL ELSE %(now)s::timestamptz END,
         updated_at = %(now)s,
         debounce_key = CASE seen.decision WHEN '{FORWARD}' THEN j.debounce_key ELSE '' END,
@@ -190,7 +192,7 @@ def _claim_by_orm(
             if decision == RUN and counted:
                 values["attempts"] = F("attempts") + 1
             if again:
-                values["last_error"] = NOT_TAKEN
+                values |= {"last_error": NOT_TAKEN, "error_class": error_class.NOT_TAKEN}
             if decision != FORWARD:
                 # From here on nothing replaces it, and it may come back to pending beside a younger one.
                 values |= {"version": F("version") + 1, "debounce_key": ""}
@@ -219,7 +221,8 @@ def _values(decision: str, *, now: datetime, seconds: float, token: int) -> dict
     status = _STATUSES[decision]
     if decision == RUN:
         return {"status": status, "lease_until": now + timedelta(seconds=seconds), "lease_token": token}
-    return {"status": status, "last_error": _REASONS[decision], "lease_until": None, "finished_at": now}
+    reason = {"last_error": _REASONS[decision], "error_class": _ERROR_CLASSES[decision]}
+    return {"status": status, **reason, "lease_until": None, "finished_at": now}
 
 
 def _claimed(job: Job, **changed: Any) -> ClaimedJob:

@@ -35,6 +35,7 @@ class Finished(NamedTuple):
         counted: attempts to add: 1 where the receiver was tried, 0 where the fault is ours or the claim counted it.
         system_errors: errors of ours to add.
         last_error: why; '' where it went well.
+        error_class: the kind of that error, see ``tasksapp.models.error_class``.
         tried: the attempt to log, if there was one.
     """
 
@@ -45,6 +46,7 @@ class Finished(NamedTuple):
     counted: int
     system_errors: int
     last_error: str
+    error_class: str
     tried: Tried | None
 
     @property

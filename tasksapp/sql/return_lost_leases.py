@@ -8,7 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
-from tasksapp.models import BizType, Job, Transition
+from tasksapp.delivery.failure import Failure
+from tasksapp.models import BizType, Job, Transition, error_class
 from tasksapp.sql.count_dead import count_dead
 
 UNKNOWN = "its worker was lost: the outcome is unknown"
@@ -54,9 +55,15 @@ def return_lost_leases(*, now: datetime, limit: int, max_system_errors: int, usi
 
 def _returned(job: Job, *, now: datetime, max_system_errors: int) -> dict[str, Any]:
     if job.biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE:
-        return {"status": Transition.LOSE_FOR_GOOD.target, "last_error": UNKNOWN, "finished_at": now}
+        return _dead(UNKNOWN, Failure.OUTCOME_UNKNOWN, now=now)
     if job.system_errors + 1 >= max_system_errors:
-        return {"status": Transition.LOSE_FOR_GOOD.target, "last_error": TOO_MANY, "finished_at": now}
+        return _dead(TOO_MANY, error_class.LOST, now=now)
     # At once the first time, then after 2, 4, 8 … seconds: it may be the job that kills its workers.
     wait = timedelta(seconds=min(2**job.system_errors, 300) if job.system_errors else 0)
-    return {"status": Transition.LOSE.target, "last_error": LOST, "next_run_at": now + wait}
+    values = {"last_error": LOST, "error_class": error_class.LOST, "next_run_at": now + wait}
+    return {"status": Transition.LOSE.target, **values}
+
+
+def _dead(reason: str, kind: str, *, now: datetime) -> dict[str, Any]:
+    values = {"last_error": reason, "error_class": kind, "finished_at": now}
+    return {"status": Transition.LOSE_FOR_GOOD.target, **values}

@@ -32,12 +32,12 @@ _WRITE = StatementByIds(
 WITH done AS (
     UPDATE delayhub_job j SET
         status = o.status, next_run_at = coalesce(o.next_run_at, j.next_run_at), attempts = j.attempts + o.counted,
-        system_errors = j.system_errors + o.system_errors, last_error = o.last_error, version = j.version + 1,
-        lease_until = NULL, lease_token = NULL, updated_at = %(now)s,
+        system_errors = j.system_errors + o.system_errors, last_error = o.last_error, error_class = o.error_class,
+        version = j.version + 1, lease_until = NULL, lease_token = NULL, updated_at = %(now)s,
         finished_at = CASE WHEN o.status = '{_PENDING}' THEN NULL ELSE %(now)s::timestamptz END
     FROM json_to_recordset(%(outcomes)s::json) AS o (
         id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text,
-        failed int
+        failed int, error_class text
     )
     WHERE j.id = ANY(%(ids)s::uuid[]) AND j.id = o.id AND j.lease_token = o.token
         AND CASE WHEN j.status = '{_RUNNING}' THEN true ELSE false END
@@ -97,6 +97,7 @@ def _json(outcomes: Sequence[Finished]) -> str:
                 "system_errors": outcome.system_errors,
                 "last_error": outcome.last_error,
                 "failed": int(outcome.has_failed),
+                "error_class": outcome.error_class,
             }
             for outcome in outcomes
         ]
@@ -151,6 +152,7 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
                 attempts=F("attempts") + outcome.counted,
                 system_errors=F("system_errors") + outcome.system_errors,
                 last_error=outcome.last_error,
+                error_class=outcome.error_class,
                 version=F("version") + 1,
                 lease_until=None,
                 lease_token=None,

@@ -120,11 +120,13 @@ def _finished(result: CallbackResult, *, now: datetime) -> Finished:
     match result.outcome:
         case Delivered():
             return completion.succeeded(job, tried=_tried(result, ""))
-        case Retry(reason, after_seconds, unsent):
+        case Retry(reason, after_seconds, unsent, kind):
             tried = _tried(result, reason)
-            return completion.failed(job, tried=tried, now=now, retry_after_seconds=after_seconds, unsent=unsent)
-        case GiveUp(reason):
-            return completion.gave_up(job, tried=_tried(result, reason), reason=reason)
+            return completion.failed(
+                job, tried=tried, error_class=kind, now=now, retry_after_seconds=after_seconds, unsent=unsent
+            )
+        case GiveUp(reason, kind):
+            return completion.gave_up(job, tried=_tried(result, reason), reason=reason, error_class=kind)
         case Returned(reason, after_seconds, is_fault):
             at = now + timedelta(seconds=after_seconds) if after_seconds else None
             return completion.given_back(job, reason=reason, at=at, system_error=is_fault)

@@ -16,6 +16,7 @@ from delayhub.celery_support.job_store import Again, Done, Failed, JobCall, NotR
 from delayhub.clock import moment
 from tasksapp.jobs import completion
 from tasksapp.jobs.running_job import RunningJob
+from tasksapp.models.error_class import task_error_class
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.finished import Finished, Tried
 from tasksapp.timers.lanes import client
@@ -79,7 +80,8 @@ class TaskRunner:
             started_at = now - timedelta(seconds=seconds)
             error = f"TimeLimitExceeded: the task ran for its time limit of {seconds:g} s"
             tried = _tried(job, started_at=started_at, seconds=seconds, error=error)
-            finished = completion.failed(job, tried=tried, now=now)
+            error_class = task_error_class("TimeLimitExceeded")
+            finished = completion.failed(job, tried=tried, error_class=error_class, now=now)
             return bool(self._completer.complete([Completion(job, finished, receiver_is_up=None)]))
         finally:
             self._completer.close()
@@ -163,8 +165,15 @@ def _finished(job: RunningJob, *, tried: Tried, error: Exception | None, now: da
         case None:
             return completion.succeeded(job, tried=tried)
         case Reject():
-            return completion.gave_up(job, tried=tried, reason=tried.error)
-    return completion.failed(job, tried=tried, now=now, task_wait_seconds=_asked_wait_seconds(error, now=now))
+            return completion.gave_up(job, tried=tried, reason=tried.error, error_class=task_error_class("Reject"))
+    cause = _cause(error) or error
+    return completion.failed(
+        job,
+        tried=tried,
+        error_class=task_error_class(type(cause).__name__),
+        now=now,
+        task_wait_seconds=_asked_wait_seconds(error, now=now),
+    )
 
 
 def _asked_wait_seconds(error: Exception, *, now: datetime) -> float | None:

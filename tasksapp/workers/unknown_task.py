@@ -13,6 +13,7 @@ from delayhub.celery_support.delayed_task import JOB_HEADER
 from delayhub.clock import moment
 from tasksapp.jobs.completion import REASON_LENGTH
 from tasksapp.models import Job, Status
+from tasksapp.models.error_class import task_error_class
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 
@@ -38,7 +39,11 @@ def give_back(sender: Any = None, message: Any = None, name: str = "", **_: Any)
     try:
         # Only while the message counts as under way: any later change of the row has its own reason.
         waiting = Job.objects.using(using).filter(id=job_id, status=Status.PENDING, lease_until__isnull=False)
-        waiting.update(lease_until=moment(clock.now_ms()) + AGAIN, last_error=reason[:REASON_LENGTH])
+        waiting.update(
+            lease_until=moment(clock.now_ms()) + AGAIN,
+            last_error=reason[:REASON_LENGTH],
+            error_class=task_error_class("NotRegistered"),
+        )
     except Error as error:
         logger.warning("job %s keeps no reason: %s", job_id, error, extra={"action": "unknown_task", "job_id": job_id})
     finally:

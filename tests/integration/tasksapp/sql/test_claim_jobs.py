@@ -112,6 +112,7 @@ def test_a_job_that_is_too_late_goes_as_its_biz_type_says(
     assert job.status == status
     assert (answer.ended == [job_id]) == (status != Status.RUNNING)
     assert bool(job.finished_at) == bool(job.last_error) == (status != Status.RUNNING)
+    assert job.error_class == ("" if status == Status.RUNNING else "too_late")
 
 
 def test_lateness_is_judged_before_the_first_attempt_only(make_biz_type: MakeBizType) -> None:
@@ -131,7 +132,8 @@ def test_a_job_whose_age_is_used_up_is_dead(make_biz_type: MakeBizType) -> None:
     job_id = due("old", due_at=timezone.now() - timedelta(minutes=6))
 
     assert claim(job_id).ended == [job_id]
-    assert Job.objects.get().status == Status.DEAD
+    job = Job.objects.get()
+    assert (job.status, job.error_class) == (Status.DEAD, "max_age")
 
 
 def test_after_a_redrive_the_age_counts_again_from_zero(make_biz_type: MakeBizType) -> None:
@@ -161,6 +163,7 @@ def test_a_job_of_a_celery_task_is_forwarded_once_in_a_while_and_claimed_by_its_
 
     assert [job.id for job in first.forwarded] == [job.id for job in third.forwarded] == [job_id]
     assert second.gone == [job_id]
+    assert after_forwarding.error_class == "not_taken"
     assert (after_forwarding.status, after_forwarding.version, after_forwarding.attempts) == (Status.PENDING, 1, 0)
     assert [job.id for job in taken.claimed] == [job_id]
     assert Job.objects.get().status == Status.RUNNING

@@ -27,6 +27,7 @@ def test_a_lost_job_comes_back_without_using_an_attempt_until_it_was_lost_too_of
         now += HOUR
         stored = Job.objects.get()
         assert lost.status == stored.status
+        assert stored.error_class == "lost"
         fates.append((stored.status, stored.attempts, stored.system_errors, stored.last_error))
 
     assert fates == [(Status.PENDING, 0, 1, LOST), (Status.PENDING, 0, 2, LOST), (Status.DEAD, 0, 3, TOO_MANY)]
@@ -41,6 +42,7 @@ def test_a_lost_job_that_may_be_sent_once_is_dead(make_biz_type: MakeBizType) ->
 
     stored = Job.objects.get()
     assert (stored.status, stored.last_error, stored.finished_at) == (Status.DEAD, UNKNOWN, now + HOUR)
+    assert stored.error_class == "outcome_unknown"
 
 
 @pytest.mark.parametrize(("errors_before", "seconds"), [(0, 0), (1, 2), (3, 8), (20, 300)])

@@ -38,7 +38,9 @@ def test_a_retry_waits_and_an_error_on_our_side_uses_no_attempt(biz_type: BizTyp
 
     write_outcomes(
         [
-            finished(retried, answer.token, Transition.RETRY, next_run_at=later, last_error="503"),
+            finished(
+                retried, answer.token, Transition.RETRY, next_run_at=later, last_error="503", error_class="http.503"
+            ),
             finished(ours, answer.token, Transition.GIVE_BACK, counted=0, system_errors=1, tried=None),
         ],
         now=now,
@@ -48,6 +50,7 @@ def test_a_retry_waits_and_an_error_on_our_side_uses_no_attempt(biz_type: BizTyp
 
     job = Job.objects.get(id=retried)
     assert (job.status, job.attempts, job.next_run_at, job.last_error) == (Status.PENDING, 1, later, "503")
+    assert job.error_class == "http.503"
     job = Job.objects.get(id=ours)
     assert (job.status, job.attempts, job.system_errors, job.finished_at) == (Status.PENDING, 0, 1, None)
     assert Attempt.objects.count() == 1

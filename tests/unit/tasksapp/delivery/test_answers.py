@@ -27,10 +27,10 @@ def test_a_2xx_is_a_delivery(code: int) -> None:
 @pytest.mark.parametrize(
     ("code", "outcome"),
     [
-        (400, Retry("status 400")),
-        (429, Retry("status 429")),
-        (500, Retry("status 500")),
-        (301, Retry("status 301: redirects are not followed")),
+        (400, Retry("status 400", kind="http.400")),
+        (429, Retry("status 429", kind="http.429")),
+        (500, Retry("status 500", kind="http.500")),
+        (301, Retry("status 301: redirects are not followed", kind="http.301")),
         # gone for good, as HTTP has it
         (410, GiveUp("status 410")),
     ],
@@ -41,7 +41,7 @@ def test_other_codes_are_tried_again_unless_they_say_gone(code: int, outcome: Ca
 
 def test_a_biz_type_may_name_codes_that_are_final() -> None:
     assert judged(404, permanent_codes=frozenset({404})) == GiveUp("status 404")
-    assert judged(503, permanent_codes=frozenset({404})) == Retry("status 503")
+    assert judged(503, permanent_codes=frozenset({404})) == Retry("status 503", kind="http.503")
 
 
 @pytest.mark.parametrize("code", [200, 404, 500])
@@ -51,7 +51,7 @@ def test_a_biz_type_may_name_codes_that_are_final() -> None:
         ("done", Delivered()),
         ("cancel-others", Delivered(cancel_others=True)),
         ("fail", GiveUp("the receiver said: fail")),
-        ("retry", Retry("the receiver said: retry")),
+        ("retry", Retry("the receiver said: retry", kind="asked")),
         (" Done ", Delivered()),
     ],
 )
@@ -74,8 +74,8 @@ def test_an_action_that_means_nothing_is_passed_over() -> None:
     ],
 )
 def test_a_receiver_may_say_when_to_come_back(headers: dict[str, str], after: float | None) -> None:
-    assert judged(503, headers) == Retry("status 503", after)
-    assert judged(200, {**headers, ACTION: "retry"}) == Retry("the receiver said: retry", after)
+    assert judged(503, headers) == Retry("status 503", after, kind="http.503")
+    assert judged(200, {**headers, ACTION: "retry"}) == Retry("the receiver said: retry", after, kind="asked")
 
 
 @pytest.mark.parametrize(

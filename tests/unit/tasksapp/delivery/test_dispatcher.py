@@ -155,7 +155,7 @@ def test_a_callback_whose_lease_is_too_short_is_not_begun() -> None:
     [
         (False, Returned("the worker stopped before the answer came")),
         # it is unknown whether the receiver accepted it
-        (True, GiveUp("the worker stopped before the answer came: the outcome is unknown")),
+        (True, GiveUp("the worker stopped before the answer came: the outcome is unknown", "outcome_unknown")),
     ],
 )
 def test_at_shutdown_what_is_open_too_long_is_cut_off(*, once: bool, outcome: object) -> None:

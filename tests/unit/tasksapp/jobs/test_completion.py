@@ -56,7 +56,7 @@ def test_a_success_counts_its_attempt() -> None:
 def test_a_failure_is_tried_again_while_there_are_attempts(attempts: int, attempt_base: int, status: Status) -> None:
     job = running(attempts=attempts, attempt_base=attempt_base)
 
-    finished = completion.failed(job, tried=failed_attempt(attempts + 1), now=NOW)
+    finished = completion.failed(job, tried=failed_attempt(attempts + 1), error_class="http.503", now=NOW)
 
     assert finished.status == status
     assert finished.next_run_at == (NOW + timedelta(seconds=10) if status == Status.PENDING else None)
@@ -64,7 +64,7 @@ def test_a_failure_is_tried_again_while_there_are_attempts(attempts: int, attemp
 
 
 def test_a_receiver_can_ask_for_time_and_a_task_can_take_it() -> None:
-    fail = partial(completion.failed, running(), tried=failed_attempt(1), now=NOW)
+    fail = partial(completion.failed, running(), tried=failed_attempt(1), error_class="http.503", now=NOW)
 
     asked = fail(retry_after_seconds=60)
     chosen = fail(task_wait_seconds=2)
@@ -78,15 +78,17 @@ def test_the_age_counts_from_the_redrive() -> None:
     long_due = running(aging, due_at=NOW - timedelta(days=1))
     redriven = running(aging, due_at=NOW - timedelta(days=1), redriven_at=NOW)
 
-    assert completion.failed(long_due, tried=failed_attempt(1), now=NOW).status == Status.DEAD
-    assert completion.failed(redriven, tried=failed_attempt(1), now=NOW).status == Status.PENDING
+    fail = partial(completion.failed, tried=failed_attempt(1), error_class="http.503", now=NOW)
+
+    assert fail(long_due).status == Status.DEAD
+    assert fail(redriven).status == Status.PENDING
 
 
 def test_what_may_happen_once_is_tried_again_only_if_nothing_was_sent() -> None:
     job = running(biz_type(guarantee="at_most_once"), attempts=1)  # the claim counted it
 
-    sent = completion.failed(job, tried=failed_attempt(1, "reset"), now=NOW)
-    unsent = completion.failed(job, tried=failed_attempt(1, "refused"), now=NOW, unsent=True)
+    sent = completion.failed(job, tried=failed_attempt(1, "reset"), error_class="reset", now=NOW)
+    unsent = completion.failed(job, tried=failed_attempt(1, "refused"), error_class="refused", now=NOW, unsent=True)
 
     assert job.attempt_number == 1
     assert (sent.status, sent.counted) == (Status.DEAD, 0)
@@ -123,5 +125,39 @@ def test_too_many_faults_of_ours_are_the_end(settings: Any) -> None:
 def test_a_reason_fits_its_column() -> None:
     long = failed_attempt(1, "x" * 9_000)
 
-    assert len(completion.failed(running(), tried=long, now=NOW).last_error) == 500
-    assert len(completion.gave_up(running(), tried=long, reason="y" * 9_000).last_error) == 500
+    assert len(completion.failed(running(), tried=long, error_class="http.503", now=NOW).last_error) == 500
+    assert len(completion.gave_up(running(), tried=long, reason="y" * 9_000, error_class="").last_error) == 500
+
+
+@pytest.mark.parametrize(
+    ("status_code", "error_class", "kept"),
+    [
+        # an answer says how it went
+        (503, "http.503", "http.503"),
+        # without one the receiver may have done it
+        (None, "timeout", "outcome_unknown"),
+        (None, "reset", "outcome_unknown"),
+        # a task that raised has said how it went
+        (None, "task.ValueError", "task.ValueError"),
+    ],
+)
+def test_of_what_may_happen_once_the_outcome_is_unknown_without_an_answer(
+    status_code: int | None, error_class: str, kept: str
+) -> None:
+    job = running(biz_type(guarantee="at_most_once"), attempts=1)
+    attempt = tried(1, status_code=status_code, error="why")
+
+    dead = completion.failed(job, tried=attempt, error_class=error_class, now=NOW)
+
+    assert (dead.status, dead.error_class) == (Status.DEAD, kept)
+
+
+def test_a_job_that_gives_up_keeps_the_kind_of_its_last_failure() -> None:
+    last = completion.failed(running(attempts=2), tried=failed_attempt(3), error_class="http.503", now=NOW)
+    again = completion.failed(running(), tried=failed_attempt(1), error_class="refused", now=NOW)
+
+    assert (last.status, last.error_class) == (Status.DEAD, "http.503")
+    assert (again.status, again.error_class) == (Status.PENDING, "refused")
+    assert completion.given_back(running(), reason="full").error_class == "returned"
+    assert completion.given_back(running(), reason="no memory", system_error=True).error_class == "system"
+    assert completion.succeeded(running(), tried=tried()).error_class == ""
