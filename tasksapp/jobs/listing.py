@@ -1,0 +1,146 @@
+"""Lists of jobs for people: page by page in an order that an index serves, within a deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import router
+from django.db.models import QuerySet
+
+from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.models import BizType, Job, Status
+from tasksapp.sql.driver.deadline import TookTooLong, within
+from tasksapp.sql.first_jobs import first_jobs
+from tasksapp.sql.look_in_bodies import BodyLook, beyond, look_in_bodies
+
+__all__ = ["BodyLook", "JobList", "Page", "Position", "TookTooLong"]
+
+#: Rows of a page, and how long the database may look for them.
+PAGE_ROWS = 50
+DEADLINE_SECONDS = 2.0
+#: How long it may count them: a page without a number is better than a page that waits.
+COUNT_SECONDS = 0.2
+#: No count of what matches goes further.
+FARTHEST = 10_000
+
+
+class Position(NamedTuple):
+    """The last job of a page: the next page begins behind it.
+
+    ``moment`` is its time in the order of the list; None where that order is the one of the ids.
+    """
+
+    moment: datetime | None
+    id: UUID
+
+
+class Page(NamedTuple):
+    """Jobs in order, and where the next page begins; None where there is none."""
+
+    jobs: list[Job]
+    next: Position | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobList:
+    """Jobs in an order.
+
+    Args:
+        job_filter: which jobs.
+        statuses: where they stand; empty for any.
+        order: the column, ``-`` before it for the last ones first: ``next_run_at``, ``finished_at``, ``lease_until``
+            or ``id``.
+        biz_types: all biz types.
+        using: the database; None for the one that jobs are read from.
+    """
+
+    job_filter: JobFilter
+    statuses: tuple[Status, ...]
+    order: str
+    biz_types: Sequence[BizType]
+    using: str | None = None
+
+    def page(self, *, after: Position | None = None) -> Page:
+        """The page behind that position, or the first one. Raises TookTooLong."""
+        rows = self._rows()
+        if after is not None:
+            rows = rows.filter(beyond(self.order, after.moment, after.id))
+        with within(DEADLINE_SECONDS, using=self.database):
+            ids = self._first(rows, PAGE_ROWS + 1)
+            jobs = self.read(ids[:PAGE_ROWS])
+        return Page(jobs, self._position(jobs[-1]) if len(ids) > PAGE_ROWS and jobs else None)
+
+    def count(self) -> int | None:
+        """How many there are, up to ``FARTHEST``; None where counting them takes too long."""
+        try:
+            with within(COUNT_SECONDS, using=self.database):
+                return self._in_biz_type(self._rows()).order_by()[:FARTHEST].count()
+        except TookTooLong:
+            return None
+
+    def look_for(self, text: str) -> BodyLook:
+        """The first jobs whose bodies hold the text, of a list of one biz type in an order of times."""
+        rows = self._in_biz_type(self._rows())
+        return look_in_bodies(
+            rows, text, order=self.order, limit=PAGE_ROWS, seconds=DEADLINE_SECONDS, using=self.database
+        )
+
+    def read(self, ids: Sequence[UUID]) -> list[Job]:
+        """Those jobs without their bodies, in that order, with their biz types."""
+        kinds = {biz_type.id: biz_type for biz_type in self.biz_types}
+        found = {job.id: job for job in Job.objects.using(self.database).filter(id__in=ids).defer("body")}
+        jobs = [found[job_id] for job_id in ids if job_id in found]
+        for job in jobs:
+            if job.biz_type_id in kinds:
+                job.biz_type = kinds[job.biz_type_id]
+        return jobs
+
+    @property
+    def database(self) -> str:
+        """The database that is read."""
+        return self.using or router.db_for_read(Job)
+
+    def _rows(self) -> QuerySet[Job]:
+        # By the id of the biz type, not by its code in another table: the index begins with it.
+        chosen = replace(self.job_filter, biz_type="", status=None)
+        rows = chosen.apply(Job.objects.using(self.database))
+        if self.order.endswith("finished_at"):
+            # What the index has; PostgreSQL does not know that all ended jobs have a time.
+            rows = rows.filter(finished_at__isnull=False)
+        if len(self.statuses) == 1:
+            return rows.filter(status=self.statuses[0])
+        return rows.filter(status__in=self.statuses) if self.statuses else rows
+
+    def _first(self, rows: QuerySet[Job], limit: int) -> list[UUID]:
+        part, parts = self._parts()
+        if not part:
+            sign = "-" if self.order.startswith("-") else ""
+            keys = [self.order] if self.order.lstrip("-") == "id" else [self.order, f"{sign}id"]
+            return list(rows.order_by(*keys).values_list("id", flat=True)[:limit])
+        return first_jobs(rows, part=part, parts=parts, order=self.order, limit=limit, using=self.database)
+
+    def _parts(self) -> tuple[str, list[Any]]:
+        """What begins the index that has the order, and its values; '' where the order is that of an index itself."""
+        column = self.order.lstrip("-")
+        kinds = [each.id for each in self.biz_types if self.job_filter.biz_type in {"", each.code}]
+        if self.job_filter.ids or column == "lease_until":
+            return ("biz_type_id", kinds) if self.job_filter.biz_type else ("", [])
+        if column != "id" or self.job_filter.biz_type or self.job_filter.biz_id:
+            return "biz_type_id", kinds
+        if len(self.statuses) > 1:
+            return "status", [status.value for status in self.statuses]
+        return "", []
+
+    def _in_biz_type(self, rows: QuerySet[Job]) -> QuerySet[Job]:
+        if not self.job_filter.biz_type:
+            return rows
+        kinds = [each.id for each in self.biz_types if each.code == self.job_filter.biz_type]
+        return rows.filter(biz_type_id__in=kinds)
+
+    def _position(self, job: Job) -> Position:
+        column = self.order.lstrip("-")
+        return Position(None if column == "id" else getattr(job, column), job.id)

@@ -1,0 +1,122 @@
+"""Looks for a text in the bodies of jobs, batch by batch in their order, until there is enough or the time is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connections
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from tasksapp.models import Job
+from tasksapp.sql.driver.deadline import TookTooLong, within
+
+#: Rows of each look: a small one first, so that what is new is found at once; together what one search reads.
+BATCHES = (5_000, 20_000, 75_000)
+
+
+class BodyLook(NamedTuple):
+    """What was found.
+
+    Args:
+        ids: jobs whose bodies hold the text, in their order.
+        looked_at: how many bodies were read.
+        is_whole: whether these were all.
+    """
+
+    ids: list[UUID]
+    looked_at: int
+    is_whole: bool
+
+
+class _Batch(NamedTuple):
+    ids: list[UUID]
+    looked_at: int
+    last: tuple[datetime, UUID] | None
+
+
+def look_in_bodies(rows: QuerySet[Job], text: str, *, order: str, limit: int, seconds: float, using: str) -> BodyLook:
+    """The first jobs whose bodies hold the text, letter by letter.
+
+    Args:
+        rows: the jobs of one biz type, without an order.
+        text: what is looked for.
+        order: the column by which an index has them, ``-`` before it for the last ones first.
+        limit: so many jobs are enough.
+        seconds: how long the database may look, in all.
+        using: the database.
+    """
+    found: list[UUID] = []
+    looked_at, after = 0, None
+    end = time.monotonic() + seconds
+    for size in BATCHES:
+        left = end - time.monotonic()
+        if left <= 0:
+            return BodyLook(found[:limit], looked_at, False)
+        try:
+            with within(left, using=using):
+                batch = _look(rows, text, order=order, size=size, after=after, using=using)
+        except TookTooLong:
+            return BodyLook(found[:limit], looked_at, False)
+        found += batch.ids
+        looked_at += batch.looked_at
+        after = batch.last
+        if batch.looked_at < size:
+            return BodyLook(found[:limit], looked_at, len(found) <= limit)
+        if len(found) >= limit:
+            break
+    return BodyLook(found[:limit], looked_at, False)
+
+
+def beyond(order: str, moment: Any, job_id: UUID) -> Q:
+    """What comes behind that row in the order, whose ties go by the id."""
+    column, way = order.lstrip("-"), "lt" if order.startswith("-") else "gt"
+    if column == "id":
+        return Q(**{f"id__{way}": job_id})
+    # The first condition lets an index begin there, the second passes over what was read.
+    return Q(**{f"{column}__{way}e": moment}) & (Q(**{f"{column}__{way}": moment}) | Q(**{f"id__{way}": job_id}))
+
+
+def _look(
+    rows: QuerySet[Job], text: str, *, order: str, size: int, after: tuple[datetime, UUID] | None, using: str
+) -> _Batch:
+    column, sign = order.lstrip("-"), "-" if order.startswith("-") else ""
+    if after is not None:
+        rows = rows.filter(beyond(order, *after))
+    chosen = rows.using(using).order_by(order, f"{sign}id").annotate(moment=F(column))
+    inner, values = chosen.values_list("id", "moment", "body")[:size].query.get_compiler(using).as_sql()
+    holds = "strpos(body, %s) > 0" if connections[using].vendor == "postgresql" else "instr(body, %s) > 0"
+    direction = " DESC" if sign else ""
+    statement = f"""
+        SELECT id, moment, hit, total FROM (
+            SELECT id, moment, hit, count(*) OVER () AS total,
+                row_number() OVER (ORDER BY moment{direction}, id{direction}) AS number
+            FROM (SELECT id, moment, {holds} AS hit FROM ({inner}) AS first) AS looked
+        ) AS numbered
+        WHERE hit OR number = total ORDER BY number
+    """  # noqa: S608  made by the ORM, and our own constants
+    with connections[using].cursor() as cursor:
+        cursor.execute(statement, [text, *values])
+        kept = list(_read(cursor.fetchall()))
+    if not kept:
+        return _Batch([], 0, None)
+    last_id, moment, _, total = kept[-1]
+    return _Batch([job_id for job_id, _, hit, _ in kept if hit], total, (moment, last_id))
+
+
+def _read(rows: list[Any]) -> Iterator[tuple[UUID, datetime, bool, int]]:
+    for job_id, moment, hit, total in rows:
+        # SQLite has neither ids nor times; it keeps both as text.
+        at = moment if isinstance(moment, datetime) else parse_datetime(str(moment))
+        assert at is not None
+        yield (
+            job_id if isinstance(job_id, UUID) else UUID(str(job_id)),
+            timezone.make_aware(at, UTC) if timezone.is_naive(at) else at,
+            bool(hit),
+            total,
+        )
