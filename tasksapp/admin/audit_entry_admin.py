@@ -96,7 +96,7 @@ class AuditEntryAdmin(OnlyNamedLookups, PossibleRows):
     list_display = ["when", "who", "deed", "target"]
     list_display_links = ["when"]
     list_filter = [ByActor, ByDeed, ByBizType, ("at", admin.DateFieldListFilter)]
-    named_lookups = frozenset({"at__gte", "at__lt", "at__isnull"})
+    named_lookups = frozenset({"actor", "verb", "biz_type", "at__gte", "at__lt", "at__isnull"})
     list_per_page = 50
     list_max_show_all = 0
     paginator = BoundedPaginator
