@@ -9,10 +9,12 @@ from tasksapp.api.biz_type_views import BizTypeViews
 from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.http.direct_view import direct_view
 from tasksapp.api.job_views import JobViews
+from tasksapp.api.operation_views import OperationViews
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=True)
 router.register("jobs", JobViews, basename="job")
 router.register("biz-types", BizTypeViews, basename="biz-type")
+router.register("operations", OperationViews, basename="operation")
 
 operations = [
     path("v1/jobs", direct_view(create_job, view=JobViews.as_view({"get": "list", "post": "create"}))),

@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from tasksapp.operations.progress import Progress, progress
 from tasksapp.operations.starter import Starter
-from tasksapp.operations.verbs import current, plan, repace, start, stop
+from tasksapp.operations.verbs import current, find, plan, repace, start, stop
 
-__all__ = ["Progress", "Starter", "current", "plan", "progress", "repace", "start", "stop"]
+__all__ = ["Progress", "Starter", "current", "find", "plan", "progress", "repace", "start", "stop"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from django.utils.translation import ngettext
 from delayhub.clock import moment
 from tasksapp.models import Operation
 from tasksapp.operations.cursor import Cursor, unix_ms
-from tasksapp.stats.delivery_health import delivery_health
+from tasksapp.stats.delivery_health import DeliveryHealth, delivery_health
 
 State = Operation.State
 #: Maintenance has a turn each second. After a longer silence the sentence says what keeps it.
@@ -51,8 +52,14 @@ class Progress:
     sentence: str
 
 
-def progress(operation: Operation) -> Progress:
-    """How far the operation has come. It asks no server, unless nothing has moved for some seconds."""
+def progress(operation: Operation, *, health: Callable[[], DeliveryHealth] | None = None) -> Progress:
+    """How far the operation has come. It asks no server, unless nothing has moved for some seconds.
+
+    Args:
+        operation: the operation.
+        health: says whether jobs are delivered; a list of operations asks only once.
+    """
+    health = health or delivery_health
     cursor, runs = Cursor.of(operation), operation.state == State.RUNNING
     waiting = max(0, (operation.planned or 0) - operation.done) if operation.state in _UNFINISHED else 0
     per_second = cursor.per_second if runs else None
@@ -68,19 +75,19 @@ def progress(operation: Operation) -> Progress:
         per_second=per_second,
         finishes_at=finishes,
         trial=cursor.trial,
-        sentence=_sentence(operation, cursor),
+        sentence=_sentence(operation, cursor, health),
     )
 
 
 _UNFINISHED = (State.PLANNED, State.RUNNING)
 
 
-def _sentence(operation: Operation, cursor: Cursor) -> str:
+def _sentence(operation: Operation, cursor: Cursor, health: Callable[[], DeliveryHealth]) -> str:
     match operation.state:
         case State.PLANNING:
             counted = operation.planned or 0
             said = ngettext("Counting: %(jobs)s job so far.", "Counting: %(jobs)s jobs so far.", counted)
-            return _hindrance(operation, cursor) or said % {"jobs": f"{counted:,}"}
+            return _hindrance(operation, cursor, health) or said % {"jobs": f"{counted:,}"}
         case State.PLANNED:
             jobs = operation.planned or 0
             said = ngettext(
@@ -90,7 +97,7 @@ def _sentence(operation: Operation, cursor: Cursor) -> str:
             )
             return said % {"jobs": f"{jobs:,}"}
         case State.RUNNING:
-            return _hindrance(operation, cursor) or _running_sentence(operation, cursor)
+            return _hindrance(operation, cursor, health) or _running_sentence(operation, cursor)
     return _ended_sentence(operation)
 
 
@@ -149,12 +156,10 @@ def _clock_time(given: Any) -> str:
     return "" if at is None else date_format(timezone.localtime(at), "H:i:s")
 
 
-def _hindrance(operation: Operation, cursor: Cursor) -> str:
+def _hindrance(operation: Operation, cursor: Cursor, health: Callable[[], DeliveryHealth]) -> str:
     """What keeps maintenance from working at it; '' where its last turn was just now."""
     last = operation.updated_at if cursor.turn_at is None else moment(cursor.turn_at)
     if unix_ms(timezone.now()) - unix_ms(max(last, operation.updated_at)) < SILENCE.total_seconds() * 1000:
         return ""
-    health = delivery_health()
-    if health.is_ok:
-        return ""
-    return _("Nothing moves: %(why)s.") % {"why": health.sentence}
+    found = health()
+    return "" if found.is_ok else _("Nothing moves: %(why)s.") % {"why": found.sentence}

@@ -109,10 +109,7 @@ def start(
     """
     using = using or router.db_for_write(Job)
     operation = find(operation_id, using=using)
-    if operation.state != State.PLANNED:
-        raise WrongOperationState(operation_id, verb="start", state=operation.state)
     planned = operation.planned or 0
-    _check_count(operation, planned=planned, typed=typed_count)
     values: dict[str, Any] = {
         "rate_per_second": _pace(rate_per_second, spread_seconds, planned=planned),
         **_trial(operation, jobs=trial_jobs, percent=trial_percent),
@@ -122,6 +119,9 @@ def start(
         "cursor": {**operation.cursor, "starter": by.kind, "trial": "running" if trial_jobs else None},
         **_starter_columns(by),
     }
+    _check_count(operation, planned=planned, typed=typed_count)
+    if operation.state != State.PLANNED:
+        raise WrongOperationState(operation_id, verb="start", state=operation.state)
     after = {"planned": planned, "rate_per_second": values["rate_per_second"], "trial_jobs": trial_jobs}
     return _changed(operation, "started", by=by, values=values, using=using, reason=values["reason"], after=after)
 
@@ -132,10 +132,9 @@ def stop(operation_id: int, *, by: Starter, reason: str = "", using: str | None 
     Raises OperationNotFound, WrongOperationState (it has ended) or InvalidJob (the reason is too long).
     """
     using = using or router.db_for_write(Job)
-    operation = find(operation_id, using=using)
+    operation, why = find(operation_id, using=using), _reason(reason)
     if operation.state not in OPEN:
         raise WrongOperationState(operation_id, verb="stop", state=operation.state)
-    why = _reason(reason)
     name = by.actor.name or "the project's own code"
     values = {
         "state": State.STOPPED,
@@ -155,9 +154,9 @@ def repace(operation_id: int, *, by: Starter, rate_per_second: float | None, usi
     """
     using = using or router.db_for_write(Job)
     operation = find(operation_id, using=using)
+    values = {"rate_per_second": _pace(rate_per_second, None, planned=0)}
     if operation.state != State.RUNNING:
         raise WrongOperationState(operation_id, verb="pace", state=operation.state)
-    values = {"rate_per_second": _pace(rate_per_second, None, planned=0)}
     before = {"rate_per_second": operation.rate_per_second}
     return _changed(operation, "repaced", by=by, values=values, using=using, before=before, after=values)
 
@@ -175,9 +174,10 @@ def current(*, biz_type: BizType | None = None, using: str | None = None) -> lis
     return list(rows.order_by("id")[:100])
 
 
-def find(operation_id: int, *, using: str) -> Operation:
+def find(operation_id: int, *, using: str | None = None) -> Operation:
     """The operation as it is now. Raises OperationNotFound."""
-    operation = Operation.objects.using(using).select_related("biz_type").filter(pk=operation_id).first()
+    rows = Operation.objects.using(using or router.db_for_write(Job))
+    operation = rows.select_related("biz_type").filter(pk=operation_id).first()
     if operation is None:
         raise OperationNotFound(f"there is no operation {operation_id}")
     return operation
@@ -233,9 +233,11 @@ def _reason(given: Any) -> str:
 
 
 def _check_count(operation: Operation, *, planned: int, typed: Any) -> None:
+    if typed is not None and (not _is_number(typed) or typed < 0):
+        raise InvalidJob("typed_count", "invalid", _("give the number of jobs"))
     if operation.verb not in {"cancel", "drop"} or planned <= TYPED_ABOVE:
         return
-    if typed != planned or isinstance(typed, bool):
+    if typed != planned:
         message = _("this calls off %(planned)d jobs for good: type that number to start it") % {"planned": planned}
         raise InvalidJob("typed_count", "required" if typed is None else "wrong", message)
 

@@ -24,9 +24,11 @@ from tasksapp.errors import (
     InvalidJob,
     JobNotFound,
     KeyTaken,
+    OperationNotFound,
     SeveralJobs,
     TooManyInserts,
     VersionConflict,
+    WrongOperationState,
     WrongState,
 )
 
@@ -63,20 +65,24 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of
         case KeyTaken():
             entry = FieldError("idempotency_key", "taken", str(error))
             return _conflict("idempotency_key_taken", error, errors=[entry], job_id=str(error.job_id))
-        case WrongState():
-            return _conflict("wrong_state", error, state=error.status)
+        case WrongState() | WrongOperationState():
+            return _conflict("wrong_state", error, state=_state_of(error))
         case VersionConflict():
             entry = FieldError("version", "stale", str(error))
             return _conflict("version_conflict", error, errors=[entry], state=error.status, version=error.version)
         case SeveralJobs():
             return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
-        case JobNotFound() | Http404():
+        case JobNotFound() | OperationNotFound() | Http404():
             return Problem(status=404, code="not_found", detail=str(error) or "It does not exist.")
         case APIException():
             return _problem_of_framework(error)
         case SuspiciousOperation() | BadRequest():
             return malformed_request(error)
     return None
+
+
+def _state_of(error: WrongState | WrongOperationState) -> str:
+    return error.status if isinstance(error, WrongState) else error.state
 
 
 def _problem_of_framework(error: APIException) -> Problem:

@@ -72,7 +72,7 @@ _WITH_BODY = {
     )),
 }  # fmt: skip
 _CHANGING = {
-    409: ("A conflict with the job's status (`state`), its version, an idempotency key or another live job.", Problem(
+    409: ("A conflict with the status (`state`), its version, an idempotency key or another live job.", Problem(
         status=409, code="wrong_state", detail="cannot cancel it: it is dead", extra={"state": "dead"}
     )),
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from rest_framework.pagination import BasePagination
@@ -20,6 +20,7 @@ class NewestFirst(BasePagination):
 
     default_limit = 100
     max_limit = 1_000
+    cursor_schema: ClassVar[dict[str, Any]] = {"type": "string", "format": "uuid"}
 
     def paginate_queryset(self, queryset: Any, request: Request, view: APIView | None = None) -> list[Any]:
         """One page of rows. Raises Refused (400) where the cursor or the limit is not valid."""
@@ -53,7 +54,7 @@ class NewestFirst(BasePagination):
                 "name": "cursor",
                 "in": "query",
                 "description": "Where the page begins; `next` has it.",
-                "schema": {"type": "string", "format": "uuid"},
+                "schema": self.cursor_schema,
             },
             {
                 "name": "limit",
@@ -74,14 +75,30 @@ class NewestFirst(BasePagination):
             raise _refused("limit", f"limit must be a whole number from 1 to {self.max_limit}, got {raw!r}.")
         return int(raw)
 
-    def _cursor(self, request: Request) -> UUID | None:
+    def parse_cursor(self, raw: str) -> Any:
+        """The id where a page begins. Raises ValueError where the text is none."""
+        return UUID(raw)
+
+    def _cursor(self, request: Request) -> Any:
         raw = request.query_params.get("cursor")
         if raw is None:
             return None
         try:
-            return UUID(raw)
+            return self.parse_cursor(raw)
         except ValueError:
             raise _refused("cursor", f"cursor must come from `next` of an earlier page, got {raw!r}.") from None
+
+
+class NewestNumberFirst(NewestFirst):
+    """The same for rows whose ids are numbers."""
+
+    cursor_schema = {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
+
+    def parse_cursor(self, raw: str) -> Any:
+        """The number where a page begins. Raises ValueError where the text is none."""
+        if not (raw.isascii() and raw.isdigit() and len(raw) <= 19 and 0 < int(raw) < 2**63):
+            raise ValueError(raw)
+        return int(raw)
 
 
 def _refused(field: str, message: str) -> Refused:

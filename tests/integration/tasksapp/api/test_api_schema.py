@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tasksapp.jobs.creation import create
-from tasksapp.models import BizType, Job, Status
+from tasksapp.models import BizType, Job, Operation, Status
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,6 +47,12 @@ OPERATIONS = [
     ("POST", "/v1/jobs/{id}/drop"),
     ("POST", "/v1/jobs/{id}/redrive"),
     ("POST", "/v1/jobs/{id}/run"),
+    ("GET", "/v1/operations"),
+    ("POST", "/v1/operations"),
+    ("GET", "/v1/operations/{id}"),
+    ("POST", "/v1/operations/{id}/start"),
+    ("POST", "/v1/operations/{id}/stop"),
+    ("POST", "/v1/operations/{id}/pace"),
     ("GET", "/v1/biz-types"),
     ("GET", "/v1/biz-types/{code}"),
     ("GET", "/v1/biz-types/{code}/jobs/{biz_id}"),
@@ -64,12 +70,13 @@ def schema(key: str, biz_type: BizType, settings: Any) -> Any:
     return schemathesis.openapi.from_wsgi("/api/schema", get_wsgi_application(), headers=headers)
 
 
-def aim(case: Any, number: int, job: Job) -> None:
+def aim(case: Any, number: int, job: Job, operation: Operation) -> None:
     """Lets every second request name what is there, so that it comes further than to a refusal."""
     if number % 2:
         return
     if case.path_parameters:
-        there = {"id": str(job.id), "code": "order.close", "biz_id": "there"}
+        number_or_id = operation.pk if "/operations/" in case.path else job.id
+        there = {"id": str(number_or_id), "code": "order.close", "biz_id": "there"}
         case.path_parameters = {name: there[name] for name in case.path_parameters}
     bodies = case.body.get("jobs", [case.body]) if isinstance(case.body, dict) else []
     for body in bodies if isinstance(bodies, list) else []:
@@ -82,6 +89,7 @@ def test_an_operation_answers_as_the_schema_says(
     schema: Any, key: str, method: str, path: str, redis_client: redis.Redis
 ) -> None:
     job = Job.objects.get(id=create("order.close", biz_id="there", delay=timedelta(hours=1)).job_id)
+    planned = Operation.objects.create(verb="redrive", job_filter={}, state="planned", planned=1, started_by="ada")
     operation = schema[path][method]
     sent = 0
 
@@ -96,10 +104,11 @@ def test_an_operation_answers_as_the_schema_says(
     )
     def check(case: Any) -> None:
         nonlocal sent
-        aim(case, sent, job)
+        aim(case, sent, job, planned)
         sent += 1
         case.call_and_validate(headers={"Authorization": f"Bearer {key}"}, checks=CHECKS)
         Job.objects.filter(id=job.id).update(status=Status.DEAD if sent % 4 else Status.PENDING)
+        Operation.objects.filter(id=planned.pk).update(state="planned" if sent % 4 else "running")
 
     check()
     assert sent >= 1

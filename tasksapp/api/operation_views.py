@@ -1,0 +1,126 @@
+"""The views of operations: each reads a request, calls one function of ``tasksapp.operations``, and shows the row."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from django.utils.translation import override
+from django_filters import rest_framework as filters
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp import operations
+from tasksapp.access.actors import Actor
+from tasksapp.access.callers import Caller
+from tasksapp.api.filters import RefusingFilters
+from tasksapp.api.http.client_address import client_address
+from tasksapp.api.http.openapi import described
+from tasksapp.api.http.paging import NewestNumberFirst
+from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.operation_requests import (
+    OperationRequestSerializer,
+    PaceRequestSerializer,
+    StartRequestSerializer,
+    StopRequestSerializer,
+    filter_of,
+)
+from tasksapp.api.representation.operation import OperationSerializer, operation_json
+from tasksapp.api.requests import only_known, refused
+from tasksapp.models import Operation
+from tasksapp.operations import Starter
+from tasksapp.stats.delivery_health import delivery_health
+
+
+class OperationFilters(filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
+    """Filters of the list of operations."""
+
+    state = filters.MultipleChoiceFilter(choices=Operation.State.choices, help_text="May be given several times.")
+    verb = filters.ChoiceFilter(choices=Operation.VerbName.choices)
+    biz_type = filters.CharFilter(field_name="biz_type__code")
+
+    class Meta:
+        model = Operation
+        fields: list[str] = []
+
+
+class OperationViews(ApiViewSet):
+    """Operations: one verb for all jobs that match a filter. Every key sees all of them."""
+
+    queryset = Operation.objects.select_related("biz_type")
+    serializer_class = OperationSerializer
+    pagination_class = NewestNumberFirst
+    filter_backends = [RefusingFilters]
+    filterset_class = OperationFilters
+    lookup_value_regex = "[0-9]{1,18}"
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answers in English, as the rest of the API does, whatever language the pages are in."""
+        with override("en"):
+            return super().dispatch(request, *args, **kwargs)
+
+    @described(summary="Plan an operation", request=OperationRequestSerializer, responses={201: OperationSerializer})
+    def create(self, request: Request) -> Response:
+        """Counts the jobs for which the verb is meant. Nothing changes before the start."""
+        fields = fields_of(request)
+        only_known(fields, OperationRequestSerializer().fields)
+        if "verb" not in fields:
+            raise refused("verb", "required", "verb is required")
+        wanted, verb = filter_of(fields.pop("filter", None)), fields.pop("verb")
+        operation = operations.plan(verb, wanted, by=_starter(request), **fields)
+        # Its address is below the one that it was posted to.
+        headers = {"Location": f"{request.path}/{operation.pk}"}
+        return Response(operation_json(operation), status=201, headers=headers)
+
+    @described(summary="List operations", responses=OperationSerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """A page of operations, the newest first."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        assert page is not None
+        health = cache(delivery_health)
+        return self.get_paginated_response([operation_json(operation, health=health) for operation in page])
+
+    @described(summary="Read an operation", responses=OperationSerializer)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """The operation with that number, and how far it has come."""
+        return _shown(operations.find(int(pk)))
+
+    @described(summary="Start an operation", request=StartRequestSerializer, responses=OperationSerializer)
+    @action(detail=True, methods=["post"])
+    def start(self, request: Request, pk: str) -> Response:
+        """Starts an operation that is planned. To cancel or drop more than 1 000 jobs takes their number."""
+        fields = fields_of(request)
+        only_known(fields, StartRequestSerializer().fields)
+        return _shown(operations.start(int(pk), by=_starter(request), **fields))
+
+    @described(summary="Stop an operation", request=StopRequestSerializer, responses=OperationSerializer)
+    @action(detail=True, methods=["post"])
+    def stop(self, request: Request, pk: str) -> Response:
+        """Stops an operation. Jobs that it changed already stay changed."""
+        fields = fields_of(request)
+        only_known(fields, StopRequestSerializer().fields)
+        return _shown(operations.stop(int(pk), by=_starter(request), **fields))
+
+    @described(summary="Change an operation's pace", request=PaceRequestSerializer, responses=OperationSerializer)
+    @action(detail=True, methods=["post"])
+    def pace(self, request: Request, pk: str) -> Response:
+        """Gives a running operation another pace, which holds within seconds."""
+        fields = fields_of(request)
+        only_known(fields, PaceRequestSerializer().fields)
+        if "rate_per_second" not in fields:
+            raise refused("rate_per_second", "required", "rate_per_second is required; null: as fast as possible")
+        return _shown(operations.repace(int(pk), by=_starter(request), **fields))
+
+
+def _shown(operation: Operation) -> Response:
+    return Response(operation_json(operation))
+
+
+def _starter(request: Request) -> Starter:
+    """Who asks: the holder of a key, or the user of a project that has given the views a class of its own."""
+    user: Any = request.user
+    if isinstance(user, Caller):
+        return Starter(Actor.of_key(user.name, address=client_address(request)), api_key_id=user.key_id)
+    return Starter(Actor(str(user)[:150], client_address(request)), user_id=getattr(user, "pk", None))
