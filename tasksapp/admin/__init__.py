@@ -6,5 +6,6 @@ from tasksapp.admin.api_key_admin import ApiKeyAdmin
 from tasksapp.admin.audit_entry_admin import AuditEntryAdmin
 from tasksapp.admin.biz_type_admin import BizTypeAdmin
 from tasksapp.admin.job_admin import JobAdmin
+from tasksapp.admin.operation_admin import OperationAdmin
 
-__all__ = ["ApiKeyAdmin", "AuditEntryAdmin", "BizTypeAdmin", "JobAdmin"]
+__all__ = ["ApiKeyAdmin", "AuditEntryAdmin", "BizTypeAdmin", "JobAdmin", "OperationAdmin"]

@@ -12,10 +12,9 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.widgets import AdminSplitDateTime
-from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
+from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -24,8 +23,10 @@ from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 from tasksapp.access.permissions import may
 from tasksapp.admin.actors import actor_of
 from tasksapp.admin.delivery_banner import reason_for
+from tasksapp.admin.own_page import Crumb, own_page
 from tasksapp.admin.recent_actions import note_single
-from tasksapp.admin.sites import page_context
+from tasksapp.admin.refusals import no_permission, refused_page
+from tasksapp.admin.sites import site_of
 from tasksapp.biz_types.holds import holds
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.bulk import BulkOutcome, apply_many
@@ -97,11 +98,15 @@ class RescheduleForm(forms.Form):
 
     def clean_due_at(self) -> datetime:
         """The new time, which must be one that a job may have."""
-        due_at: datetime = self.cleaned_data["due_at"]
-        try:
-            return due_time(due=DUE_AT(due_at), wait=None, now=timezone.now())
-        except InvalidJob as error:
-            raise ValidationError(error.message) from error
+        return possible_time(self.cleaned_data["due_at"])
+
+
+def possible_time(given: datetime) -> datetime:
+    """The time, if a job may be due then. Raises ValidationError where it may not."""
+    try:
+        return due_time(due=DUE_AT(given), wait=None, now=timezone.now())
+    except InvalidJob as error:
+        raise ValidationError(error.message) from error
 
 
 def confirm_or_apply(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> HttpResponse | None:
@@ -109,10 +114,16 @@ def confirm_or_apply(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> H
 
     It is what an action of a list gives back. The page that asks posts the same action again.
 
-    Raises PermissionDenied where the person may not apply the verb, BadRequest where a posted id is none.
+    It is a page that says so where the person may not apply the verb.
+
+    Raises BadRequest where a posted id is none.
     """
+    button = BUTTONS[verb.name.lower()]
     if not may(request.user, verb.name.lower()):
-        raise PermissionDenied(_("You may not do this to jobs: your account has no permission for it."))
+        site = site_of(request)
+        return refused_page(
+            request, no_permission(str(button.label)), site=site, status=403, back=request.get_full_path()
+        )
     is_confirmed = CONFIRMED in request.POST
     if is_confirmed:
         # Not what the list finds now: jobs that changed since the page was shown count as left alone.
@@ -123,13 +134,13 @@ def confirm_or_apply(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> H
         return None
     if verb in ASK_FIRST and len(ids) > 1 and not is_confirmed:
         return _confirm_page(request, verb, ids)
-    press_button(request, BUTTONS[verb.name.lower()], ids)
+    press_button(request, button, ids)
     return None
 
 
 def press_button(request: HttpRequest, button: Button, ids: Sequence[UUID]) -> None:
     """Applies the button's verb to these jobs and shows the person what became of them."""
-    reason = request.POST.get("reason", "")
+    reason = request.POST.get("reason", "").replace("\0", "").strip()[:LONGEST_REASON]
     outcome = apply_many(button.verb, ids, by=actor_of(request), reason=reason)
     note_single(request, ids, changed=outcome.changed, deed=str(button.verb))
     report(request, button.verb, outcome, done=button.done)
@@ -192,8 +203,8 @@ def _confirm_page(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> Http
     counts: list[tuple[str, int]] = list(by_biz_type)
     count = sum(jobs for _code, jobs in counts)
     values = {"count": count, "jobs": f"{count:,}"}
+    site, back = site_of(request), request.get_full_path()
     context: dict[str, Any] = {
-        **page_context(request, title=question % values),
         "meaning": meaning,
         "button": button % values,
         "count": count,
@@ -205,10 +216,13 @@ def _confirm_page(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> Http
         "action": request.POST.get("action", ""),
         "confirmed": CONFIRMED,
         "longest_reason": LONGEST_REASON,
-        "back": request.get_full_path(),
-        "opts": Job._meta,
+        "back": back,
     }
-    return TemplateResponse(request, "tasksapp/admin/confirm.html", context)
+    crumbs = [Crumb(str(Job._meta.verbose_name_plural).capitalize(), back)]
+    title = str(question % values)
+    return own_page(
+        request, site=site, template="tasksapp/admin/confirm.html", title=title, context=context, crumbs=crumbs
+    )
 
 
 def _by_reason(outcome: BulkOutcome, held: Mapping[str, str]) -> Counter[str]:

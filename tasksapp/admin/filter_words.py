@@ -1,0 +1,84 @@
+"""A filter of jobs in words for people, and as the query of an address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from tasksapp.errors import InvalidJob
+from tasksapp.jobs.job_filter import JobFilter
+
+#: The ranges of time that a filter may have.
+_TIMES: dict[str, Promise] = {
+    "due_from": gettext_lazy("due at %(time)s or later"),
+    "due_until": gettext_lazy("due before %(time)s"),
+    "next_from": gettext_lazy("next run at %(time)s or later"),
+    "next_until": gettext_lazy("next run before %(time)s"),
+    "ended_from": gettext_lazy("ended at %(time)s or later"),
+    "ended_until": gettext_lazy("ended before %(time)s"),
+}
+
+
+def filter_words(job_filter: JobFilter, *, error_label: Callable[[str], str] = str) -> list[str]:
+    """What must hold of a job, a phrase for each condition; biz type and status are for the title.
+
+    Args:
+        job_filter: the filter.
+        error_label: puts an error class into words.
+    """
+    found = []
+    if job_filter.error_class:
+        found.append(_("last error: %(error)s") % {"error": error_label(job_filter.error_class)})
+    if job_filter.biz_id.endswith("*"):
+        found.append(_("biz id begins with “%(biz_id)s”") % {"biz_id": job_filter.biz_id[:-1]})
+    elif job_filter.biz_id:
+        found.append(_("biz id is “%(biz_id)s”") % {"biz_id": job_filter.biz_id})
+    if count := len(job_filter.ids):
+        chosen = ngettext("%(count)s chosen job", "%(count)s chosen jobs", count)
+        found.append(chosen % {"count": f"{count:,}"})
+    for name, words in _TIMES.items():
+        if (time := getattr(job_filter, name)) is not None:
+            found.append(words % {"time": _local(time)})
+    if job_filter.operation is not None:
+        found.append(_("last changed by operation %(number)s") % {"number": job_filter.operation})
+    return found
+
+
+def filter_of(query: QueryDict, *, apart: frozenset[str] = frozenset()) -> JobFilter:
+    """The filter that an address asks for.
+
+    Args:
+        query: the parameters of the address.
+        apart: parameters that are for something else.
+
+    Raises InvalidJob where a name or a value is not valid.
+    """
+    given: dict[str, Any] = {name: value for name, value in query.items() if name not in apart}
+    if "ids" in given:
+        given["ids"] = query.getlist("ids")
+    return JobFilter.parse(given)
+
+
+def stored_filter(stored: object) -> JobFilter:
+    """The filter of an operation's row; the empty one where a later release wrote what this one cannot read."""
+    try:
+        return JobFilter.parse(stored) if isinstance(stored, dict) else JobFilter()
+    except InvalidJob:
+        return JobFilter()
+
+
+def query_of(job_filter: JobFilter) -> str:
+    """The filter as the query of an address."""
+    return urlencode(job_filter.as_dict(), doseq=True)
+
+
+def _local(time: datetime) -> str:
+    return f"{timezone.localtime(time):%Y-%m-%d %H:%M:%S %Z}"

@@ -1,0 +1,103 @@
+"""What a person should know before an operation starts: how old its jobs are, and what would hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tasksapp.admin.delivery_banner import reason_for
+from tasksapp.admin.fragments import clock_time, duration, number, percent
+from tasksapp.admin.verb_words import HAS_TRIAL, RUNS
+from tasksapp.biz_types.holds import holds
+from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.models import BizType, Operation
+from tasksapp.stats.delivery_health import delivery_health
+
+#: Biz types whose holds are named one by one.
+MOST_NAMED = 10
+
+
+def hindrances(request: HttpRequest, verb: str, biz_types: Iterable[BizType]) -> list[str]:
+    """Why nothing would happen now, or why the jobs would wait afterwards; a sentence each.
+
+    Args:
+        request: of the person; only superusers see addresses of servers.
+        verb: what would be done.
+        biz_types: those of the jobs, as far as they are known.
+    """
+    found, now = [], timezone.now()
+    if reason := reason_for(request, delivery_health()):
+        found.append(_("Workers act on the jobs, and nothing moves for now: %(reason)s.") % {"reason": reason})
+        biz_types = [one for one in biz_types if one.is_shut(now=now)]  # the others wait for the same reason
+    if verb in HAS_TRIAL:
+        held = list(holds(biz_types, now=now).values())
+        found += [_("The jobs would wait: %(reason)s.") % {"reason": reason} for reason in held[:MOST_NAMED]]
+        if (more := len(held) - MOST_NAMED) > 0:
+            text = ngettext("%(count)s more biz type is held.", "%(count)s more biz types are held.", more)
+            found.append(text % {"count": number(more)})
+    return found
+
+
+def breadth(job_filter: JobFilter) -> str:
+    """A sentence of warning where the filter leaves out no job; '' where it names some."""
+    narrowing = {name for name in job_filter.as_dict() if name != "status"}
+    return "" if narrowing else _("No filter is set: this is for all such jobs of every biz type.")
+
+
+def slower_than_the_pace(operation: Operation, rate: float | None, *, now: datetime) -> str:
+    """When the last job goes out, where the delivery rate of the biz type is below the pace; '' where it is not."""
+    biz_type, jobs = operation.biz_type, operation.planned or 0
+    if biz_type is None or not biz_type.delivery_rate or operation.verb not in RUNS or not jobs:
+        return ""
+    if rate is not None and rate <= biz_type.delivery_rate:
+        return ""
+    seconds = jobs / biz_type.delivery_rate
+    if seconds > timedelta(days=3_650).total_seconds():
+        return ""
+    return _("%(biz_type)s delivers %(rate)s a second at most: the last one goes out at %(time)s at the earliest.") % {
+        "biz_type": biz_type.code,
+        "rate": rate_words(biz_type.delivery_rate),
+        "time": clock_time(now + timedelta(seconds=seconds)),
+    }
+
+
+def finish_words(jobs: int, rate: float | None, *, now: datetime) -> str:
+    """When an operation on so many jobs will have touched them all, at that pace."""
+    if rate is None:
+        return _("Goes as fast as workers take the jobs.")
+    seconds = jobs / rate
+    return _("%(rate)s a second: will finish at %(time)s, in %(span)s.") % {
+        "rate": rate_words(rate),
+        "time": clock_time(now + timedelta(seconds=seconds)),
+        "span": duration(seconds=seconds),
+    }
+
+
+def rate_words(rate: float) -> str:
+    """A rate with as many digits as help: ``0.25``, ``74.4``, ``1,200``."""
+    return f"{rate:,.3g}" if rate < 100 else f"{rate:,.0f}"
+
+
+def age_words(operation: Operation, *, older: int, looked_at: int) -> str:
+    """What becomes of the jobs that are older than the max age of their biz type; '' where none is."""
+    if not older or not looked_at:
+        return ""
+    share = {"share": percent(older / looked_at), "jobs": number(older)}
+    if operation.verb == Operation.VerbName.RUN_NOW:
+        return (
+            _("%(share)s (%(jobs)s) are older than the max age of their biz type: they would be dead at once.") % share
+        )
+    if operation.verb == Operation.VerbName.REDRIVE:
+        return (
+            _(
+                "%(share)s (%(jobs)s) are older than the max age of their biz type."
+                " A redrive gives them a new age, so they are sent all the same."
+            )
+            % share
+        )
+    return ""
