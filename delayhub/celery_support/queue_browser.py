@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -62,13 +62,15 @@ class QueueBrowser:
 
     Args:
         connection: the broker, as the app makes its connections; it is not opened.
+        lanes: names of timer lanes, also those that have no timers yet.
         timeout_seconds: how long a call waits for Redis.
 
     Raises:
         OptionError: the broker is not DelayHub's, or names several servers.
     """
 
-    def __init__(self, connection: Connection, *, timeout_seconds: float = 1.0) -> None:
+    def __init__(self, connection: Connection, *, lanes: Collection[str] = (), timeout_seconds: float = 1.0) -> None:
+        self._lanes = frozenset(lanes)
         self._channel = broker_channel(connection, timeout_seconds=timeout_seconds)
         self._options = TransportOptions.of(connection.transport_options or {}).engine()
         self.client = redis.Redis(connection_pool=self._channel.pool)
@@ -100,7 +102,8 @@ class QueueBrowser:
             pipeline.time()
             for lane in lanes:
                 pipeline.exists(lane.agenda, lane.claimed)
-            (seconds, micros), *are_lanes = pipeline.execute()
+            (seconds, micros), *have_timers = pipeline.execute()
+        are_lanes = [bool(some) or name in self._lanes for name, some in zip(names, have_timers, strict=True)]
         now_ms = seconds * 1000 + micros // 1000
         found = backlogs(self.client, [self.queue(name) for name in names])
         waits = [
@@ -111,7 +114,7 @@ class QueueBrowser:
         return [
             QueueSummary(
                 name=name,
-                is_lane=bool(is_lane),
+                is_lane=is_lane,
                 backlog=found[name],
                 oldest_at=moment(now_ms - int(found[name].late_seconds * 1000)) if found[name].due else None,
                 next_at=min((at for _ in keys if (at := next(firsts)) is not None), default=None),

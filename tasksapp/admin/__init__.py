@@ -5,7 +5,8 @@ from __future__ import annotations
 from tasksapp.admin.api_key_admin import ApiKeyAdmin
 from tasksapp.admin.audit_entry_admin import AuditEntryAdmin
 from tasksapp.admin.biz_type_admin import BizTypeAdmin
+from tasksapp.admin.celery_queue_admin import CeleryQueueAdmin
 from tasksapp.admin.job_admin import JobAdmin
 from tasksapp.admin.operation_admin import OperationAdmin
 
-__all__ = ["ApiKeyAdmin", "AuditEntryAdmin", "BizTypeAdmin", "JobAdmin", "OperationAdmin"]
+__all__ = ["ApiKeyAdmin", "AuditEntryAdmin", "BizTypeAdmin", "CeleryQueueAdmin", "JobAdmin", "OperationAdmin"]

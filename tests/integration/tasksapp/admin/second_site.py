@@ -5,12 +5,14 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from tasksapp.admin import BizTypeAdmin, JobAdmin
+from tasksapp.admin import BizTypeAdmin, CeleryQueueAdmin, JobAdmin
+from tasksapp.admin.page_entry import CeleryQueue
 from tasksapp.models import BizType, Job
 
 second = admin.AdminSite(name="second")
 second.register(BizType, BizTypeAdmin)
 second.register(Job, JobAdmin)
+second.register(CeleryQueue, CeleryQueueAdmin)
 
 urlpatterns = [
     path("second/", second.urls),
