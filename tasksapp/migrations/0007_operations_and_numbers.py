@@ -2,7 +2,6 @@
 
 import django.core.validators
 import django.db.models.deletion
-from django.conf import settings
 from django.db import migrations, models
 
 
@@ -10,7 +9,6 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('tasksapp', '0006_redrives'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -89,6 +87,7 @@ class Migration(migrations.Migration):
                 ('rate_per_second', models.FloatField(blank=True, help_text='Jobs a second; empty: as fast as possible.', null=True)),
                 ('trial_jobs', models.PositiveIntegerField(default=0, help_text='So many go first; 0: no trial.')),
                 ('trial_percent', models.PositiveSmallIntegerField(default=90, validators=[django.core.validators.MaxValueValidator(100)])),
+                ('user_id', models.CharField(blank=True, help_text="The account's primary key, as text.", max_length=64, null=True)),
                 ('state', models.CharField(choices=[('planning', 'counting'), ('planned', 'waiting for its start'), ('running', 'running'), ('done', 'done'), ('stopped', 'stopped'), ('failed', 'failed')], default='planning', max_length=10)),
                 ('state_reason', models.CharField(blank=True, help_text='Why it stopped or failed.', max_length=500)),
                 ('planned', models.PositiveIntegerField(blank=True, help_text='Jobs that matched when it was planned.', null=True)),
@@ -215,11 +214,6 @@ class Migration(migrations.Migration):
             model_name='operation',
             name='biz_type',
             field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='operations', to='tasksapp.biztype'),
-        ),
-        migrations.AddField(
-            model_name='operation',
-            name='user',
-            field=models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
             model_name='pulse',

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.apps import apps as installed
 from django.conf import settings
-from django.contrib.auth.management import create_permissions
 from django.core.exceptions import FieldDoesNotExist
 from django.db import migrations, models, router
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
@@ -48,6 +48,8 @@ def make_groups(apps: Any, schema_editor: BaseDatabaseSchemaEditor) -> None:
 
 def _permissions(apps: Any, *, using: str) -> dict[str, int]:
     """The ids of the app's permissions by name. Django makes them after all migrations, which is too late here."""
+    from django.contrib.auth.management import create_permissions  # it has models, which some projects do not
+
     config = apps.get_app_config("tasksapp")
     # The app as migrations know it has no module of models, without which Django makes nothing.
     config.models_module = True
@@ -88,12 +90,19 @@ class WhereGroupsAre(migrations.RunPython):
             self.code(from_state.apps, schema_editor)
 
 
+#: A project that has the API only may have no accounts, and then it has no groups either.
+_HAS_ACCOUNTS = installed.is_installed("django.contrib.auth")
+_ACCOUNTS: list[Any] = [
+    migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+    ("auth", "0012_alter_user_first_name_max_length"),
+    ("contenttypes", "0002_remove_content_type_name"),
+] if _HAS_ACCOUNTS else []
+
+
 class Migration(migrations.Migration):
     dependencies = [
         ("tasksapp", "0007_operations_and_numbers"),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ("auth", "0012_alter_user_first_name_max_length"),
-        ("contenttypes", "0002_remove_content_type_name"),
+        *_ACCOUNTS,
     ]
 
     operations = [
@@ -105,5 +114,5 @@ class Migration(migrations.Migration):
             model_name="auditentry",
             index=models.Index(fields=["verb", "id"], name="delayhub_audit_verb"),
         ),
-        WhereGroupsAre(make_groups, migrations.RunPython.noop),
+        *([WhereGroupsAre(make_groups, migrations.RunPython.noop)] if _HAS_ACCOUNTS else []),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.core.validators import MaxValueValidator
 from django.db import models
 
@@ -48,9 +47,8 @@ class Operation(models.Model):
     cursor = models.JSONField(default=dict, blank=True, help_text="Where the walk over the rows goes on.")
 
     started_by = models.CharField(max_length=150, help_text="The name, which stays when the account goes.")
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
-    )
+    # No foreign key: a project may have the API without accounts, and accounts may have keys of any type.
+    user_id = models.CharField(max_length=64, null=True, blank=True, help_text="The account's primary key, as text.")
     api_key = models.ForeignKey(
         ApiKey, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
     )

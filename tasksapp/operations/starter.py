@@ -43,7 +43,7 @@ def lost_right(operation: Operation, *, kind: str, using: str) -> str:
     name = operation.started_by
     if kind == "user":
         account = operation.user_id
-        user = None if account is None else get_user_model()._default_manager.using(using).filter(pk=account).first()
+        user = None if account is None else get_user_model()._default_manager.filter(pk=account).first()
         if user is None:
             return f"the account of {name} was deleted"
         if not user.is_active:
