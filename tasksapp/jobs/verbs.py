@@ -89,7 +89,7 @@ class Verb(Enum):
         """
         return {
             **self._changes(row, now, due),
-            # A job that an operation changed before is that operation\'s no more.
+            # A job that an operation changed before is that operation's no more.
             "operation_id": None,
             "status": self.transition.target,
             "changed_by": (by or OWN_CODE).name,

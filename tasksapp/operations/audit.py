@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.utils import timezone
-
+from tasksapp.access import audit
 from tasksapp.access.actors import Actor
-from tasksapp.models import AuditEntry, Operation
+from tasksapp.models import Operation
 
 
 def record_deed(
@@ -20,26 +19,27 @@ def record_deed(
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
 ) -> None:
-    """Writes one entry, in the transaction that the caller has open.
+    """Writes one entry, in the transaction that the caller has open; none for the project's own code.
 
     Args:
         operation: the operation.
-        deed: ``planned``, ``started``, ``stopped``, ``repaced``, ``done`` or ``failed``.
+        deed: a deed of the audit, or ``operation.done``, ``operation.stopped`` or ``operation.failed``.
         by: who did it.
         using: the database.
         reason: why, in that person's words.
         before: what was, where something changed.
         after: what it is now.
     """
-    AuditEntry.objects.using(using).create(
-        at=timezone.now(),
-        actor=by.name,
-        address=by.address,
-        verb=f"operation.{deed}",
+    if not audit.is_recorded(by):
+        return
+    entry = audit.entry(
+        deed,
+        by=by,
         biz_type_id=operation.biz_type_id,
         operation_id=operation.pk,
-        what=f"{operation.get_verb_display()}: operation {operation.pk}"[:200],
-        before=before or {},
-        after=after or {},
+        what=f"{operation.get_verb_display()}: operation {operation.pk}",
+        before=before,
+        after=after,
         reason=reason,
     )
+    audit.record([entry], using=using)

@@ -48,9 +48,8 @@ def change(
     verb = job_verb(operation.verb)
     starts = _starts(found, times)
     values = {
-        **verb.values(now=now, due=now if verb is Verb.RESCHEDULE else None),
+        **verb.values(now=now, due=now if verb is Verb.RESCHEDULE else None, by=Actor.of_operation(operation.pk)),
         "operation_id": operation.pk,
-        "changed_by": Actor.of_operation(operation.pk).name,
     }
     if starts:
         at = _expression(starts)

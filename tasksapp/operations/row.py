@@ -55,7 +55,7 @@ def ended(operation: Operation, state: Operation.State, *, why: str, cursor: Cur
         saved(operation, cursor, using=using, clock=clock, **columns)
         after = {"done": operation.done, "planned": operation.planned}
         actor = Actor.of_operation(operation.pk)
-        record_deed(operation, state.value, by=actor, using=using, reason=why[:500], after=after)
+        record_deed(operation, f"operation.{state.value}", by=actor, using=using, reason=why[:500], after=after)
 
 
 class PageSize:

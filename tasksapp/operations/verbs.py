@@ -12,6 +12,7 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from tasksapp.access.audit import Deed
 from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.verbs import Verb, new_time
@@ -76,7 +77,7 @@ def plan(
     with transaction.atomic(using=using):
         operation.save(using=using, force_insert=True)
         after = {"verb": verb, "filter": operation.job_filter}
-        record_deed(operation, "planned", by=by.actor, using=using, reason=operation.reason, after=after)
+        record_deed(operation, Deed.PLAN, by=by.actor, using=using, reason=operation.reason, after=after)
     return operation
 
 
@@ -123,7 +124,7 @@ def start(
     if operation.state != State.PLANNED:
         raise WrongOperationState(operation_id, verb="start", state=operation.state)
     after = {"planned": planned, "rate_per_second": values["rate_per_second"], "trial_jobs": trial_jobs}
-    return _changed(operation, "started", by=by, values=values, using=using, reason=values["reason"], after=after)
+    return _changed(operation, Deed.START, by=by, values=values, using=using, reason=values["reason"], after=after)
 
 
 def stop(operation_id: int, *, by: Starter, reason: str = "", using: str | None = None) -> Operation:
@@ -144,7 +145,7 @@ def stop(operation_id: int, *, by: Starter, reason: str = "", using: str | None 
     }
     if operation.planned is None:
         del values["left"]
-    return _changed(operation, "stopped", by=by, values=values, using=using, reason=why, after={"done": operation.done})
+    return _changed(operation, Deed.STOP, by=by, values=values, using=using, reason=why, after={"done": operation.done})
 
 
 def repace(operation_id: int, *, by: Starter, rate_per_second: float | None, using: str | None = None) -> Operation:
@@ -158,7 +159,7 @@ def repace(operation_id: int, *, by: Starter, rate_per_second: float | None, usi
     if operation.state != State.RUNNING:
         raise WrongOperationState(operation_id, verb="pace", state=operation.state)
     before = {"rate_per_second": operation.rate_per_second}
-    return _changed(operation, "repaced", by=by, values=values, using=using, before=before, after=values)
+    return _changed(operation, Deed.REPACE, by=by, values=values, using=using, before=before, after=values)
 
 
 def current(*, biz_type: BizType | None = None, using: str | None = None) -> list[Operation]:
@@ -190,7 +191,7 @@ def job_verb(name: str) -> Verb:
 
 def _changed(
     operation: Operation,
-    deed: str,
+    deed: Deed,
     *,
     by: Starter,
     values: dict[str, Any],
@@ -207,7 +208,7 @@ def _changed(
             record_deed(operation, deed, by=by.actor, using=using, reason=reason, before=before, after=after)
     now = find(operation.pk, using=using)
     if not changed:
-        verb = {"started": "start", "stopped": "stop"}.get(deed, "pace")
+        verb = "pace" if deed is Deed.REPACE else deed.removeprefix("operation.")
         raise WrongOperationState(operation.pk, verb=verb, state=now.state)
     return now
 

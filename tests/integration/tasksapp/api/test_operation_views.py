@@ -137,4 +137,4 @@ def test_the_record_has_the_key_and_the_address(ask: Ask, biz_type: BizType) -> 
     plan(ask)
 
     entry = AuditEntry.objects.get()
-    assert (entry.actor, entry.address, entry.verb) == ("api:caller", "127.0.0.1", "operation.planned")
+    assert (entry.actor, entry.address, entry.verb) == ("api:caller", "127.0.0.1", "operation.plan")

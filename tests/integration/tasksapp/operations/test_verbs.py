@@ -151,10 +151,10 @@ def test_each_deed_has_one_entry_in_the_record(biz_type: BizType) -> None:
 
     entries = AuditEntry.objects.filter(operation_id=operation.pk).order_by("id")
     assert [entry.verb for entry in entries] == [
-        "operation.planned",
-        "operation.started",
-        "operation.repaced",
-        "operation.stopped",
+        "operation.plan",
+        "operation.start",
+        "operation.repace",
+        "operation.stop",
     ]
     assert {(entry.actor, entry.address, entry.biz_type_id) for entry in entries} == {("ada", "10.0.0.7", biz_type.id)}
     assert entries[2].before == {"rate_per_second": 5.0}
