@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from tasksapp.models import Operation
+from tasksapp.operations.ages import Ages
 
 #: A place in an index, as JSON has it: an id, or a time and an id. None: the beginning.
 Place = list[str] | None
@@ -49,6 +50,7 @@ class Cursor:
         seen_done: what it was then.
         trial: ``running``, ``passed`` or ``failed``; None where there is none.
         trial_at: when the trial began, in Unix ms.
+        oldest, newest, older: how old the jobs are that were counted; see :class:`tasksapp.operations.ages.Ages`.
         waits: why nothing moves: ``why`` and what the sentence about it needs.
     """
 
@@ -60,7 +62,21 @@ class Cursor:
     seen_done: int = 0
     trial: str | None = None
     trial_at: int | None = None
+    oldest: str | None = None
+    newest: str | None = None
+    older: int = 0
     waits: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ages(self) -> Ages:
+        """How old the jobs are that were counted."""
+        oldest, newest = (None if at is None else datetime.fromisoformat(at) for at in (self.oldest, self.newest))
+        return Ages(oldest, newest, self.older)
+
+    @ages.setter
+    def ages(self, ages: Ages) -> None:
+        self.oldest, self.newest = (None if at is None else at.isoformat() for at in ages[:2])
+        self.older = ages.older
 
     @classmethod
     def of(cls, operation: Operation) -> Self:

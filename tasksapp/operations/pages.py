@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Job, Operation, Status
+from tasksapp.operations.ages import Ages, count_with_ages
 from tasksapp.operations.cursor import Place, Walk
 from tasksapp.operations.verbs import job_verb
 
@@ -45,11 +46,12 @@ class Locked(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """How many jobs of a page match, and where the next page begins; see :class:`Locked`."""
+    """How many jobs of a page match, how old they are, and where the next page begins; see :class:`Locked`."""
 
     jobs: int
     after: Place
     is_last: bool
+    ages: Ages
 
 
 class Pages:
@@ -65,6 +67,7 @@ class Pages:
         wanted = JobFilter.parse(operation.job_filter)
         source = job_verb(operation.verb).source
         jobs = Job.objects.using(using)
+        self._source, self._planned_at = source, operation.planned_at or operation.created_at
         self._by_time = False
         #: The rows that the pages look at: all of one stretch of one index.
         if wanted.ids:
@@ -83,15 +86,18 @@ class Pages:
         self._matching = matching.filter(biz_type_id=biz_type_id, status=source, updated_at__lte=operation.planned_at)
         self._order = ("next_run_at", "id") if self._by_time else ("id",)
 
-    def count(self, walk: Walk, *, rows: int = LOOKED_ROWS) -> Counted:
+    def count(self, walk: Walk, *, rows: int = LOOKED_ROWS, max_age: timedelta | None = None) -> Counted:
         """How many jobs of the next page match.
 
         Args:
             walk: where the page begins.
             rows: how many rows it looks at.
+            max_age: that of the biz type.
         """
         end = self._end(walk.after, rows=rows)
-        return Counted(self._between(walk.after, end).count(), end, end is None)
+        found = self._between(walk.after, end)
+        jobs, ages = count_with_ages(found, status=self._source, now=self._planned_at, max_age=max_age)
+        return Counted(jobs, end, end is None, ages)
 
     def lock(self, walk: Walk, *, most: int, rows: int = LOOKED_ROWS) -> Locked:
         """Locks the matching jobs of the next page; those that others have locked are passed over.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from delayhub.clock import Clock, moment
-from tasksapp.models import Operation
+from tasksapp.models import BizType, Operation
 from tasksapp.operations.cursor import Cursor, Walk, unix_ms
 from tasksapp.operations.pages import Pages, biz_types_with_jobs
 from tasksapp.operations.row import PageSize, ended, saved
@@ -39,12 +39,18 @@ class Planner:
             operation.planned_at, operation.planned = moment(now_ms), 0
             cursor.walks = [Walk(biz_type=one) for one in biz_types_with_jobs(operation, using=self._using)]
         counted = operation.planned or 0
+        max_ages = dict(
+            BizType.objects.using(self._using)
+            .filter(id__in=[walk.biz_type for walk in cursor.walks if not walk.over])
+            .values_list("id", "max_age")
+        )
         for walk in cursor.walks:
             pages = Pages(operation, biz_type_id=walk.biz_type, using=self._using)
             while not walk.over:
                 with self._size.measured() as rows:
-                    page = pages.count(walk, rows=rows)
+                    page = pages.count(walk, rows=rows, max_age=max_ages.get(walk.biz_type))
                 counted += page.jobs
+                cursor.ages = cursor.ages.plus(page.ages)
                 walk.changed += page.jobs
                 walk.after, walk.over = page.after, page.is_last
                 if self._clock.monotonic() >= until:
