@@ -11,11 +11,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tasksapp.admin.delivery_banner import reason_for
-from tasksapp.admin.fragments import clock_time, duration, number, percent
+from tasksapp.admin.fragments import clock_time, duration, number, percent, time_away
 from tasksapp.admin.verb_words import HAS_TRIAL, RUNS
 from tasksapp.biz_types.holds import holds
 from tasksapp.jobs.job_filter import JobFilter
-from tasksapp.models import BizType, Operation
+from tasksapp.models import BizType, Operation, Status
+from tasksapp.operations.cursor import Cursor
+from tasksapp.operations.verbs import job_verb
 from tasksapp.stats.delivery_health import delivery_health
 
 #: Biz types whose holds are named one by one.
@@ -83,21 +85,41 @@ def rate_words(rate: float) -> str:
     return f"{rate:,.3g}" if rate < 100 else f"{rate:,.0f}"
 
 
-def age_words(operation: Operation, *, older: int, looked_at: int) -> str:
+def facts(operation: Operation, *, now: datetime) -> list[str]:
+    """How old the counted jobs are, and what that means for them; a sentence each."""
+    ages = Cursor.of(operation).ages
+    if ages.oldest is None or ages.newest is None:
+        return []
+    if job_verb(operation.verb).source == Status.DEAD:
+        words = _("The first died at %(oldest)s (%(oldest_away)s), the last at %(newest)s (%(newest_away)s).")
+    else:
+        words = _("The first is due at %(oldest)s (%(oldest_away)s), the last at %(newest)s (%(newest_away)s).")
+    found = [
+        words
+        % {
+            "oldest": clock_time(ages.oldest),
+            "oldest_away": time_away(ages.oldest, now=now),
+            "newest": clock_time(ages.newest),
+            "newest_away": time_away(ages.newest, now=now),
+        }
+    ]
+    if sentence := _too_old(operation, ages.older):
+        found.append(sentence)
+    return found
+
+
+def _too_old(operation: Operation, older: int) -> str:
     """What becomes of the jobs that are older than the max age of their biz type; '' where none is."""
-    if not older or not looked_at:
+    if not older or not operation.planned:
         return ""
-    share = {"share": percent(older / looked_at), "jobs": number(older)}
+    share = {"share": percent(older / operation.planned), "jobs": number(older)}
     if operation.verb == Operation.VerbName.RUN_NOW:
-        return (
-            _("%(share)s (%(jobs)s) are older than the max age of their biz type: they would be dead at once.") % share
+        words = _("%(share)s (%(jobs)s) are older than the max age of their biz type: they would be dead at once.")
+    elif operation.verb == Operation.VerbName.REDRIVE:
+        words = _(
+            "%(share)s (%(jobs)s) are older than the max age of their biz type."
+            " A redrive gives them a new age, so they are sent all the same."
         )
-    if operation.verb == Operation.VerbName.REDRIVE:
-        return (
-            _(
-                "%(share)s (%(jobs)s) are older than the max age of their biz type."
-                " A redrive gives them a new age, so they are sent all the same."
-            )
-            % share
-        )
-    return ""
+    else:
+        return ""
+    return words % share

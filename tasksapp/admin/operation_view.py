@@ -15,7 +15,7 @@ from tasksapp import operations
 from tasksapp.access.permissions import may
 from tasksapp.admin.filter_words import filter_words, query_of, stored_filter
 from tasksapp.admin.fragments import DASH, clock_time, local_time, number, percent, time_away
-from tasksapp.admin.operation_facts import finish_words, hindrances, rate_words, slower_than_the_pace
+from tasksapp.admin.operation_facts import facts, finish_words, hindrances, rate_words, slower_than_the_pace
 from tasksapp.admin.operation_forms import RepaceForm, StartForm, StopForm
 from tasksapp.admin.operation_rows import jobs_address, state_badge
 from tasksapp.admin.verb_words import RUNS, VERB_WORDS, title_of, with_count
@@ -65,7 +65,7 @@ class OperationView:
         if state in (State.PLANNING, State.PLANNED):
             common["hindrances"] = hindrances(self._request, operation.verb, self._biz_types())
         if state == State.PLANNED:
-            common |= {"planned": number(operation.planned), "facts": []}
+            common |= {"planned": number(operation.planned), "facts": facts(operation, now=self._now)}
         if has_begun:
             common |= self._numbers(progress)
         return common
