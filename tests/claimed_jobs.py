@@ -29,6 +29,7 @@ def claimed_job(**columns: Any) -> ClaimedJob:
         system_errors=0,
         max_attempts=3,
         traceparent="",
+        error_class="",
         lease_until=CLAIMED_AT + timedelta(seconds=60),
     )
     return row._replace(**columns)

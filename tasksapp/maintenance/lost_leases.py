@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from delayhub.clock import Clock, moment
 from tasksapp.conf import options
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models import Job, Status
+from tasksapp.sql.add_pulses import add_pulses
 from tasksapp.sql.return_lost_leases import return_lost_leases
+from tasksapp.stats.pulse_counts import PulseCounts
 from tasksapp.timers.arming import settle
 from tasksapp.timers.timer import Timer
 
@@ -45,10 +48,18 @@ class LostLeases:
             )
             for job in lost:
                 _release(job)
+            self._count_dead(lost, now_ms=self._clock.now_ms())
             returned += len(lost)
             if len(lost) < PAGE_ROWS:
                 break
         return returned
+
+    def _count_dead(self, lost: Sequence[Job], *, now_ms: int) -> None:
+        """Adds those that are dead to the numbers, at once: the loader may be in a process that runs no jobs."""
+        counts = PulseCounts()
+        dead = [job for job in lost if job.status == Status.DEAD]
+        counts.add_deaths(((job.biz_type_id, job.error_class) for job in dead), now_ms=now_ms)
+        add_pulses(counts.take(), using=self._using)
 
 
 def _release(job: Job) -> None:

@@ -33,6 +33,7 @@ class ClaimedJob(NamedTuple):
     system_errors: int
     max_attempts: int
     traceparent: str
+    error_class: str
     lease_until: datetime
 
 
@@ -48,6 +49,7 @@ class ClaimAnswer:
         shut: pending and due, but their biz type is paused or disabled.
         locked: another transaction holds the row at this moment.
         ended: too old or too late: skipped or dead by this claim.
+        died: of those that are dead, the biz type's id and the kind of error.
         gone: not pending any more, under way to another worker, or no such row.
     """
 
@@ -58,6 +60,7 @@ class ClaimAnswer:
     shut: list[UUID] = field(default_factory=list)
     locked: list[UUID] = field(default_factory=list)
     ended: list[UUID] = field(default_factory=list)
+    died: list[tuple[int, str]] = field(default_factory=list)
     gone: list[UUID] = field(default_factory=list)
 
     def add_taken(self, job: ClaimedJob, *, status: str) -> None:
@@ -68,6 +71,8 @@ class ClaimAnswer:
             self.forwarded.append(job)
         else:
             self.ended.append(job.id)
+            if status == Transition.EXPIRE.target:
+                self.died.append((job.biz_type_id, job.error_class))
 
     def add_left(
         self, job_id: UUID, *, status: str, next_run_at: datetime, now: datetime, shut: bool, under_way: bool

@@ -185,7 +185,8 @@ def _claim_by_orm(
             again = decision == FORWARD and job.lease_until is not None
             ours.setdefault((decision, seconds, counted, again), []).append(job.id)
             values = _values(decision, now=now, seconds=seconds, token=answer.token)
-            taken = _claimed(job, attempts=job.attempts + counted, lease_until=values["lease_until"])
+            changed = {"lease_until": values["lease_until"], "error_class": values.get("error_class", job.error_class)}
+            taken = _claimed(job, attempts=job.attempts + counted, **changed)
             answer.add_taken(taken, status=values.get("status", job.status))
         for (decision, seconds, counted, again), group in ours.items():
             values = _values(decision, now=now, seconds=seconds, token=answer.token)

@@ -14,6 +14,7 @@ from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.count_dead import count_dead
+from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.arming import move, settle
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.timer import Timer
@@ -106,6 +107,8 @@ class Claimer:
         )
         if answer.ended:
             count_dead(answer.ended, using=self._using)
+        if answer.died:
+            pulse_recorder.counts.add_deaths(answer.died, now_ms=self._clock.now_ms())
         later = dict(answer.not_due)
         later |= dict.fromkeys(answer.locked, now + LOCKED_WAIT)
         later |= dict.fromkeys(answer.shut, now + SHUT_WAIT)

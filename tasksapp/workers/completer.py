@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connections
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, due_ms, moment
 from tasksapp.access.actors import RECEIVER
 from tasksapp.biz_types.breaker import FailureCounter
 from tasksapp.biz_types.gate import gate_of
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.jobs.verbs import Verb
-from tasksapp.models import LIVE, BizType, Job, Status
+from tasksapp.models import LIVE, BizType, Job, Status, Transition
 from tasksapp.sql.finished import Finished
 from tasksapp.sql.renew_leases import renew_leases
 from tasksapp.sql.write_outcomes import write_outcomes
+from tasksapp.stats.pulse_counts import Ended
+from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.arming import move, settle
 from tasksapp.timers.timer import Timer
 
@@ -49,6 +51,11 @@ class Completion(NamedTuple):
     def runs_again(self) -> bool:
         """Whether the job is pending again."""
         return self.finished.status == Status.PENDING
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the job is dead."""
+        return self.finished.transition is Transition.GIVE_UP
 
     @property
     def may_hold_slot(self) -> bool:
@@ -104,6 +111,7 @@ class Completer:
             elif completion.runs_again:
                 again.append(Timer.of(job.row, biz_type, at=completion.finished.next_run_at))
         self._report_to_breakers(completions, now=now)
+        self._count(completions, written=written)
         for (lane, code), ids in slots.items():
             settle(lane, code, ids)
         if again:
@@ -143,6 +151,18 @@ class Completer:
             connection.close()
             return statement()
 
+    def _count(self, completions: Sequence[Completion], *, written: set[UUID]) -> None:
+        """Counts the attempts, and the jobs that died without one, for pages and metrics."""
+        now_ms = self._clock.now_ms()
+        pulse_recorder.counts.add(_ended(completions, written=written, now_ms=now_ms), now_ms=now_ms)
+        deaths = [
+            (completion.job.row.biz_type_id, completion.finished.error_class)
+            for completion in completions
+            if completion.finished.tried is None and completion.is_dead and completion.job.id in written
+        ]
+        if deaths:
+            pulse_recorder.counts.add_deaths(deaths, now_ms=now_ms)
+
     def _report_to_breakers(self, completions: Sequence[Completion], *, now: datetime) -> None:
         """Opens the breakers of biz types whose receivers are down, and closes those whose receivers are up again."""
         by_biz_type: dict[int, list[Completion]] = defaultdict(list)
@@ -165,3 +185,21 @@ class Completer:
         )
         ids = list(others.exclude(id=job.id).values_list("id", flat=True)[:BATCH_ROWS])
         apply_many(Verb.CANCEL, ids, by=RECEIVER, using=self._using)
+
+
+def _ended(completions: Sequence[Completion], *, written: set[UUID], now_ms: int) -> Iterator[Ended]:
+    """The attempts whose outcomes were written, as the numbers count them."""
+    for completion in completions:
+        job, finished = completion.job, completion.finished
+        tried = finished.tried
+        if tried is not None and job.id in written:
+            # The lease tells when the row was claimed.
+            claimed_ms = due_ms(job.row.lease_until) - round(job.lease_seconds * 1000)
+            yield Ended(
+                job.row.biz_type_id,
+                finished.error_class,
+                completion.is_dead,
+                tried.lateness_ms,
+                tried.duration_ms,
+                max(tried.duration_ms, now_ms - claimed_ms),
+            )

@@ -22,6 +22,7 @@ from tasksapp.conf import options
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import Job
+from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.workers.delivery_runtime import close_delivery_runtime, warm_up
 
 logger = logging.getLogger(__name__)
@@ -64,6 +65,13 @@ def warm_up_child(**_: Any) -> None:
         warm_up()
 
 
+@worker_ready.connect(dispatch_uid="tasksapp.workers.signals.start_numbers")
+@worker_process_init.connect(dispatch_uid="tasksapp.workers.signals.start_numbers")
+def start_numbers(**_: Any) -> None:
+    """Lets the numbers of what this process runs be written; it may run tasks and no callbacks."""
+    pulse_recorder.start()
+
+
 @worker_shutting_down.connect(dispatch_uid="tasksapp.workers.signals")
 def stop_maintenance(**_: Any) -> None:
     """Lets another worker's loader take over at once."""
@@ -76,8 +84,9 @@ def stop_maintenance(**_: Any) -> None:
 @worker_process_shutdown.connect(dispatch_uid="tasksapp.workers.signals")
 @worker_shutdown.connect(dispatch_uid="tasksapp.workers.signals")
 def finish_deliveries(**_: Any) -> None:
-    """Lets open callbacks end and writes every outcome, before the process ends."""
+    """Lets open callbacks end and writes every outcome and the last numbers, before the process ends."""
     close_delivery_runtime()
+    pulse_recorder.stop()
 
 
 def is_loader() -> bool:
