@@ -16,7 +16,7 @@ TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean
+.PHONY: help demo up test check fmt messages cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deploymen
 fmt: $(VENV)/.dev ## format the code and fix what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+messages: $(VENV)/.dev ## bring the translations up to date with the texts, and list what is not translated
+	@$(BIN)/python -m tests.messages
 
 cover: $(VENV)/.dev ## run all tests on SQLite and show the lines and branches they miss
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing:skip-covered $(TESTS)

@@ -12,7 +12,9 @@ from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
 from django.http import HttpRequest
+from django.middleware import locale
 from django.urls import NoReverseMatch, get_script_prefix, reverse
+from django.utils import translation
 
 #: A view of the API, by its name in the URL conf; all others stand below the same prefix.
 API_VIEW = "delayhub:job-list"
@@ -35,6 +37,19 @@ class _ForBrowsers:
 
 class SessionMiddleware(_ForBrowsers, sessions.SessionMiddleware):
     """Sessions."""
+
+
+class _OneRequestsLanguage(locale.LocaleMiddleware):
+    def __call__(self, request: HttpRequest) -> Any:
+        try:
+            return super().__call__(request)
+        finally:
+            # Django leaves the language on, and the thread's next request may be one of the API, which is in English.
+            translation.deactivate()
+
+
+class LocaleMiddleware(_ForBrowsers, _OneRequestsLanguage):
+    """The language: by the cookie of the menu, or by what the browser asks for."""
 
 
 class AuthenticationMiddleware(_ForBrowsers, auth.AuthenticationMiddleware):

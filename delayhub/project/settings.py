@@ -65,6 +65,7 @@ MIDDLEWARE = [
     "delayhub.project.protective_headers.protective_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "delayhub.project.browser_middleware.SessionMiddleware",
+    "delayhub.project.browser_middleware.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "delayhub.project.browser_middleware.AuthenticationMiddleware",
@@ -102,7 +103,13 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 
-LANGUAGE_CODE = "en-us"
+LANGUAGE_CODE = "en"
+# Each by its own name, for the menu.
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LANGUAGE_COOKIE_AGE = 31_536_000
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = HTTPS
 TIME_ZONE = env.text("TIME_ZONE", "UTC")
 USE_I18N = True
 USE_TZ = True

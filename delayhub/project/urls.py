@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import include, path
+from django.utils.translation import gettext_lazy as _
 from django.views.generic import RedirectView
+from django.views.i18n import set_language
 
 from delayhub.project.health import healthz, readyz
 from delayhub.project.login_limit import LimitedLoginForm
 
 admin.site.site_header = "DelayHub"
 admin.site.site_title = "DelayHub"
-admin.site.index_title = "Timeout centre"
+admin.site.index_title = _("Timeout centre")
 admin.site.site_url = None  # the link would lead to "/", which leads back to the admin
 admin.site.login_form = LimitedLoginForm
 
@@ -19,6 +21,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("api/", include("tasksapp.api.urls")),
+    path("language", set_language, name="set_language"),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
 ]
