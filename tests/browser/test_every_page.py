@@ -1,0 +1,178 @@
+"""Every page of the admin, as each look shows it: readable, no wider than the screen, accessible, no foreign script.
+
+``make screenshots`` runs this with all looks, and keeps a picture of each page in each of them. Otherwise two looks are
+enough: they differ in everything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from celery import Celery
+from django.conf import settings as project
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Browser, BrowserContext, Page, Response
+
+import delayhub
+from tests.admin_scene import Scene, store_scene
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(600)]
+
+#: What the scripts and styles of one page may weigh together, as the browser unpacks them.
+MOST_BYTES = 100_000
+#: The same on their way, compressed.
+MOST_SENT_BYTES = 60_000
+
+
+class Look(NamedTuple):
+    """How somebody looks at pages."""
+
+    theme: str
+    width: int
+    language: str
+
+    def __str__(self) -> str:
+        return f"{self.theme}-{self.width}-{self.language}"
+
+
+ALL_LOOKS = [
+    Look(theme, width, tongue) for theme in ("light", "dark") for width in (1440, 390) for tongue in ("en", "zh-hans")
+]
+FEW_LOOKS = [Look("light", 1440, "en"), Look("dark", 390, "zh-hans")]
+LOOKS = ALL_LOOKS if os.environ.get("DELAYHUB_SCREENSHOTS") else FEW_LOOKS
+
+
+@pytest.fixture
+def scene(live_server: Any, current_celery: Celery, broker: str, settings: Any) -> Scene:
+    settings.CELERY_BROKER_URL = settings.BROKER_URL = current_celery.conf.broker_url = broker
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": broker.replace("delayhub://", "redis://")}
+    delayhub.install(current_celery)
+    return store_scene()
+
+
+@pytest.fixture(params=LOOKS, ids=str)
+def look(request: pytest.FixtureRequest) -> Look:
+    look: Look = request.param
+    return look
+
+
+@pytest.fixture
+def context(browser: Browser, look: Look, live_server: Any) -> Iterator[BrowserContext]:
+    """A browser in which somebody who may do everything is logged in."""
+    person = User.objects.create_superuser("ada", password="analytical")
+    client = Client()
+    client.force_login(person)
+    opened = browser.new_context(color_scheme=look.theme, viewport={"width": look.width, "height": 900})  # type: ignore[arg-type]
+    cookies = {
+        project.SESSION_COOKIE_NAME: client.cookies[project.SESSION_COOKIE_NAME].value,
+        project.LANGUAGE_COOKIE_NAME: look.language,
+    }
+    opened.add_cookies([{"name": name, "value": value, "url": live_server.url} for name, value in cookies.items()])
+    opened.set_default_timeout(15_000)
+    yield opened
+    opened.close()
+
+
+def pages(scene: Scene) -> dict[str, str]:
+    """The address of every page, by the name of its picture."""
+
+    def admin(name: str, *args: object, query: str = "") -> str:
+        return reverse(f"admin:{name}", args=args) + (f"?{query}" if query else "")
+
+    code, jobs = scene.closing.code, "tasksapp_job_changelist"
+    plan = f"status=dead&biz_type={code}&error_class=http.503"
+    return {
+        "overview": reverse("admin:index"),
+        "app": reverse("admin:app_list", args=["tasksapp"]),
+        "jobs": admin(jobs),
+        "jobs-dead": admin(jobs, query=f"tab=dead&biz_type={code}"),
+        "jobs-done": admin(jobs, query="tab=done"),
+        "jobs-none": admin(jobs, query="tab=pending&biz_id=there-is-none"),
+        "job-waiting": admin("tasksapp_job_change", scene.waiting.id),
+        "job-dead": admin("tasksapp_job_change", scene.dead.id),
+        "job-done": admin("tasksapp_job_change", scene.done.id),
+        "job-history": admin("tasksapp_job_history", scene.waiting.id),
+        "job-reschedule": admin("tasksapp_job_reschedule", query=f"id={scene.waiting.id}"),
+        "biz-types": admin("tasksapp_biztype_changelist"),
+        "biz-type-add": admin("tasksapp_biztype_add"),
+        "biz-type": admin("tasksapp_biztype_change", scene.closing.pk),
+        "biz-type-paused": admin("tasksapp_biztype_change", scene.paused.pk),
+        "biz-type-task": admin("tasksapp_biztype_change", scene.task.pk),
+        "biz-type-history": admin("tasksapp_biztype_history", scene.closing.pk),
+        "biz-type-delete": admin("tasksapp_biztype_delete", scene.closing.pk),
+        "operations": admin("tasksapp_operation_changelist"),
+        "operation-new": admin("tasksapp_operation_plan", query=f"verb=redrive&{plan}"),
+        "operation-planned": admin("tasksapp_operation_change", scene.planned_operation.pk),
+        "operation-running": admin("tasksapp_operation_change", scene.running_operation.pk),
+        "operation-done": admin("tasksapp_operation_change", scene.done_operation.pk),
+        "audit": admin("tasksapp_auditentry_changelist"),
+        "api-keys": admin("tasksapp_apikey_changelist"),
+        "api-key-add": admin("tasksapp_apikey_add"),
+        "celery-queues": admin("tasksapp_celery_queues"),
+        "celery-queue": admin("tasksapp_celery_queue", query="name=celery"),
+    }
+
+
+def test_every_page(context: BrowserContext, look: Look, scene: Scene, live_server: Any, shots: Path) -> None:
+    faults: list[str] = []
+    for name, address in pages(scene).items():
+        page = context.new_page()
+        watch = Watch(page)
+        answer = page.goto(live_server.url + address, wait_until="load")
+        assert answer is not None
+        page.screenshot(path=shots / f"{name}-{look}.png", full_page=True)
+        faults += [f"{name}: {fault}" for fault in (*watch.faults(answer), *looks(page), *accessibility(page))]
+        page.close()
+
+    assert not faults, "\n".join(faults)
+
+
+class Watch:
+    """What a browser complains about while it loads a page, and how much it loads."""
+
+    def __init__(self, page: Page) -> None:
+        self._complaints: list[str] = []
+        self._bytes = 0
+        self._sent_bytes = 0
+        page.on("pageerror", lambda error: self._complaints.append(f"script: {error}"))
+        page.on("console", lambda said: said.type == "error" and self._complaints.append(f"console: {said.text}"))
+        page.on("response", self._note)
+
+    def faults(self, answer: Response) -> list[str]:
+        """What is wrong."""
+        found = [*self._complaints]
+        if answer.status != 200:
+            found.append(f"answered {answer.status}")
+        return found
+
+    def _note(self, answer: Response) -> None:
+        if answer.status >= 400:
+            self._complaints.append(f"{answer.status} {answer.url}")
+
+
+def looks(page: Page) -> list[str]:
+    """What a person would see at once: a page that is wider than the screen."""
+    wide = page.evaluate(
+        """() => {
+            const edge = document.documentElement.clientWidth;
+            if (document.documentElement.scrollWidth <= edge) return [];
+            return [...document.querySelectorAll('#content *')]
+                .filter(element => element.getBoundingClientRect().right > edge + 1)
+                .slice(0, 3).map(element => element.outerHTML.slice(0, 120));
+        }"""
+    )
+    width = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    return [f"wider than the screen ({width[0]} of {width[1]} px): {wide}"] if width[0] > width[1] else []
+
+
+def accessibility(page: Page) -> list[str]:
+    """What axe-core finds."""
+    found = Axe().run(page).response["violations"]
+    return [f"axe {rule['id']}: {rule['help']}: {[node['html'][:160] for node in rule['nodes'][:3]]}" for rule in found]
