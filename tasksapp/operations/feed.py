@@ -33,6 +33,8 @@ BEHIND = timedelta(milliseconds=500)
 TOLERATED = 5
 #: Fresh jobs that ended in the last seconds stand for those that will come without being known before.
 LATELY = timedelta(seconds=5)
+#: Jobs that ended by an attempt; what was called off used no slot and no permit.
+_TRIED = (Status.SUCCEEDED, Status.DEAD)
 #: Rows that a count looks at.
 MOST_COUNTED = 10_000
 #: Where no limit says how much can be done, it begins with so many a second, and grows while nothing is late.
@@ -97,7 +99,7 @@ def demand_of(operation: Operation, biz_type: BizType, *, now: datetime, using: 
     pending = jobs.filter(biz_type_id=biz_type.id, status=Status.PENDING)
     behind = pending.filter(next_run_at__lte=now - BEHIND)
     coming = pending.filter(next_run_at__gt=now - BEHIND, next_run_at__lte=now + LOOK_AHEAD)
-    ended = jobs.filter(biz_type_id=biz_type.id, finished_at__gt=now - LATELY)
+    ended = jobs.filter(biz_type_id=biz_type.id, finished_at__gt=now - LATELY, status__in=_TRIED)
     fresh = Q(operation_id=None) | ~Q(operation_id=operation.pk)
     running = 0
     if biz_type.max_in_flight is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from delayhub.clock import Clock, SystemClock
@@ -22,8 +23,9 @@ MOST_TURNS = 500
 
 
 def dead_jobs(biz_type: BizType, count: int, **fields: Any) -> list[Job]:
-    """So many dead jobs."""
-    return Job.objects.bulk_create([job_row(biz_type, Status.DEAD, **fields) for _ in range(count)])
+    """So many jobs that died an hour ago."""
+    values = {"due_in": timedelta(hours=-1), **fields}
+    return Job.objects.bulk_create([job_row(biz_type, Status.DEAD, **values) for _ in range(count)])
 
 
 def pending_jobs(biz_type: BizType, count: int, **fields: Any) -> list[Job]:

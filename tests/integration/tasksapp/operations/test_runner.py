@@ -1,0 +1,394 @@
+"""Operations under fire: what the result says is what the database holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db import connections, transaction
+from django.utils import timezone
+
+from delayhub.engine import TimerLane
+from delayhub.testing import MovableClock
+from tasksapp import jobs, operations
+from tasksapp.access.actors import Actor
+from tasksapp.biz_types.verbs import pause, resume
+from tasksapp.models import ApiKey, Attempt, BizType, Job, Operation, Status
+from tasksapp.operations import Starter, runner
+from tasksapp.operations.row import Superseded
+from tasksapp.operations.runner import Runner
+from tests.integration.tasksapp.at_once import at_once
+from tests.integration.tasksapp.operation_runs import (
+    ADA,
+    dead_jobs,
+    planned,
+    started,
+    turns,
+    until,
+    worked_off,
+)
+from tests.job_rows import job_row
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def touched(operation: Operation) -> int:
+    """The jobs that the database has as this operation's."""
+    return Job.objects.filter(operation_id=operation.pk).count()
+
+
+@contextmanager
+def locked_by_others(ids: list[Any]) -> Iterator[Callable[[], None]]:
+    """Rows that another connection holds until the block ends, or until what it gives is called."""
+    held, let_go = Event(), Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            list(Job.objects.filter(id__in=ids).select_for_update(no_key=True))
+            held.set()
+            let_go.wait(30)
+        connections.close_all()
+
+    thread = Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    try:
+        yield let_go.set
+    finally:
+        let_go.set()
+        thread.join()
+
+
+# ------------------------------------------------------------ others on the same jobs
+
+
+@pytest.mark.postgresql_only
+def test_rows_that_others_hold_are_taken_in_a_later_pass(biz_type: BizType) -> None:
+    ids = [job.id for job in dead_jobs(biz_type, 5_000)]
+    operation, clock = started("drop", biz_type="order.close"), MovableClock()
+    given = turns(clock)
+
+    with locked_by_others(ids[100:1_400]) as let_go:
+        until(operation, lambda now: now.done == 3_700, given=given, between=lambda: clock.advance(seconds=1))
+        given.run_once()
+        operation.refresh_from_db()
+        assert (operation.state, operation.done) == ("running", 3_700)
+        assert "somebody else is changing" in operations.progress(operation).sentence
+        let_go()
+        worked_off(operation, clock=clock)
+
+    assert (operation.state, operation.done, operation.left) == ("done", 5_000, 0)
+    assert touched(operation) == 5_000
+
+
+@pytest.mark.postgresql_only
+def test_rows_that_others_hold_until_the_end_are_named(biz_type: BizType) -> None:
+    ids = [job.id for job in dead_jobs(biz_type, 20)]
+    operation = started("drop", biz_type="order.close")
+
+    with locked_by_others(ids[:2]):
+        worked_off(operation)
+
+    assert (operation.state, operation.done, operation.left) == ("done", 18, 2)
+    assert all(str(job_id) in operation.state_reason for job_id in ids[:2])
+    assert str(ids[0]) in operations.progress(operation).sentence
+
+
+def test_jobs_that_change_and_die_meanwhile_are_counted_as_left(biz_type: BizType) -> None:
+    ids = [job.id for job in dead_jobs(biz_type, 60)]
+    operation, clock = started(biz_type="order.close", rate_per_second=5), MovableClock()
+    given = turns(clock)
+    given.run_once()
+    operation.refresh_from_db()
+    untouched = list(Job.objects.filter(status=Status.DEAD).values_list("id", flat=True))
+
+    for job_id in untouched[:7]:
+        jobs.drop(job_id)
+    for job_id in untouched[7:10]:
+        jobs.redrive(job_id)
+        Job.objects.filter(id=job_id).update(status=Status.DEAD, updated_at=timezone.now())
+    dead_jobs(biz_type, 4, updated_at=timezone.now() + timedelta(seconds=1))
+    worked_off(operation, clock=clock)
+
+    assert (operation.state, operation.done, operation.left) == ("done", 50, 10)
+    assert touched(operation) == 50
+    assert Job.objects.filter(id__in=ids, status=Status.DROPPED).count() == 7
+
+
+def test_of_two_turns_at_the_same_moment_only_one_counts(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 300)
+    operation, clock = started("drop", biz_type="order.close"), MovableClock()
+    until_ = clock.monotonic() + 60
+
+    def turn() -> str:
+        try:
+            Runner(using="default", clock=clock).run_once(Operation.objects.get(pk=operation.pk), until=until_)
+        except Superseded:
+            return "superseded"
+        return "done"
+
+    outcomes = at_once(turn, turn) if connections["default"].vendor == "postgresql" else [turn()]
+    worked_off(operation, clock=clock)
+
+    assert "done" in outcomes or operation.state == "done"
+    assert (operation.done, operation.left, touched(operation)) == (300, 0, 300)
+
+
+def test_a_turn_that_read_the_row_before_it_was_stopped_changes_nothing(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 10)
+    operation = started("drop", biz_type="order.close")
+    seen = Operation.objects.get(pk=operation.pk)
+    operations.stop(operation.pk, by=ADA)
+
+    with pytest.raises(Superseded):
+        Runner(using="default", clock=MovableClock()).run_once(seen, until=0)
+
+    operation.refresh_from_db()
+    assert (operation.state, operation.done, touched(operation)) == ("stopped", 0, 0)
+
+
+def test_a_turn_that_breaks_off_leaves_rows_counters_and_cursor_together(
+    biz_type: BizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead_jobs(biz_type, 4_500)
+    operation = started("drop", biz_type="order.close")
+    saved, calls = runner.saved, []
+
+    def breaks_off(*args: Any, **kwargs: Any) -> None:
+        saved(*args, **kwargs)
+        calls.append(kwargs)
+        if len(calls) == 2:
+            raise KeyboardInterrupt  # as if the process ended here, before its commit
+
+    monkeypatch.setattr(runner, "saved", breaks_off)
+    with pytest.raises(KeyboardInterrupt):
+        Runner(using="default", clock=MovableClock()).run_once(operation, until=float("inf"))
+    monkeypatch.undo()
+
+    operation.refresh_from_db()
+    assert operation.done == touched(operation) == 2_000
+    worked_off(operation)
+    assert (operation.done, operation.left, touched(operation)) == (4_500, 0, 4_500)
+
+
+# ------------------------------------------------------------ the starter's rights
+
+
+def no_permission(user: Any) -> None:
+    user.user_permissions.clear()
+
+
+def not_active(user: Any) -> None:
+    user.is_active = False
+    user.save()
+
+
+def deleted(user: Any) -> None:
+    user.delete()
+
+
+@pytest.mark.parametrize(
+    ("lose", "reason"),
+    [
+        (no_permission, "ada may not redrive jobs any more"),
+        (not_active, "the account of ada is not active any more"),
+        (deleted, "the account of ada was deleted"),
+    ],
+)
+def test_it_stops_when_its_starter_lost_the_right(
+    biz_type: BizType, django_user_model: Any, lose: Callable[[Any], None], reason: str
+) -> None:
+    dead_jobs(biz_type, 100)
+    ada = django_user_model.objects.create_user("ada")
+    ada.user_permissions.add(Permission.objects.get(codename="redrive_job"))
+    operation, clock = (
+        started(by=Starter(Actor("ada"), ada.pk), biz_type="order.close", rate_per_second=5),
+        MovableClock(),
+    )
+    given = turns(clock)
+    given.run_once()
+    before = touched(operation)
+
+    lose(ada)
+    clock.advance(seconds=5)
+    given.run_once()
+
+    operation.refresh_from_db()
+    assert (operation.state, operation.state_reason) == ("stopped", reason)
+    assert 0 < before == touched(operation) == operation.done == 100 - operation.left
+
+
+def test_it_stops_when_its_key_was_deleted(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 10)
+    key = ApiKey.objects.create(name="checkout", prefix="dh_1", hashed_key="x")
+    operation = started(by=Starter(Actor("api:checkout"), api_key_id=key.pk), biz_type="order.close")
+
+    key.delete()
+    turns().run_once()
+
+    operation.refresh_from_db()
+    assert (operation.state, operation.state_reason) == ("stopped", "the API key api:checkout was deleted")
+
+
+# ------------------------------------------------------------ the trial
+
+
+def attempted(operation: Operation, *, ok: int, failed: int, clock: MovableClock) -> None:
+    """First attempts of so many of its jobs have ended."""
+    waiting = Job.objects.filter(operation_id=operation.pk, status=Status.PENDING).order_by("id")
+    for number, job in enumerate(waiting[: ok + failed]):
+        good = number < ok
+        Attempt.objects.create(
+            job=job,
+            number=1,
+            started_at=timezone.now() + timedelta(seconds=1),
+            duration_ms=3,
+            lateness_ms=0,
+            error="" if good else "http 503",
+        )
+        if good:
+            Job.objects.filter(id=job.id).update(status=Status.SUCCEEDED, finished_at=timezone.now())
+
+
+def test_the_others_go_when_the_trial_succeeds(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 100)
+    operation, clock = started(biz_type="order.close", trial_jobs=10, trial_percent=80), MovableClock()
+    given = turns(clock)
+
+    for _ in range(3):
+        given.run_once()
+        clock.advance(seconds=1)
+    operation.refresh_from_db()
+    assert (operation.done, operations.progress(operation).trial) == (10, "running")
+    assert "0 of 10 first attempts" in operations.progress(operation).sentence
+
+    attempted(operation, ok=8, failed=2, clock=clock)
+    worked_off(operation, clock=clock)
+
+    assert (operation.state, operation.done) == ("done", 100)
+    assert operations.progress(operation).trial == "passed"
+
+
+def test_no_others_go_when_the_trial_fails(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 100)
+    operation, clock = started(biz_type="order.close", trial_jobs=10, trial_percent=80), MovableClock()
+    given = turns(clock)
+    given.run_once()
+
+    # three failures of ten are known to be too many before the others have ended
+    attempted(operation, ok=0, failed=3, clock=clock)
+    given.run_once()
+
+    operation.refresh_from_db()
+    assert (operation.state, operation.done, operation.left) == ("stopped", 10, 90)
+    assert operation.state_reason == (
+        "its trial failed: of 10 first attempts 3 failed; 80 of a hundred were to succeed"
+    )
+    assert Job.objects.filter(status=Status.DEAD).count() == 90
+
+
+def test_jobs_of_the_trial_that_somebody_called_off_do_not_count(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 20)
+    operation, clock = started(biz_type="order.close", trial_jobs=5, trial_percent=100), MovableClock()
+    given = turns(clock)
+    given.run_once()
+
+    for job in Job.objects.filter(operation_id=operation.pk)[:3]:
+        jobs.cancel(job.id)
+    attempted(operation, ok=2, failed=0, clock=clock)
+    worked_off(operation, clock=clock)
+
+    assert (operation.state, operation.done) == ("done", 20)
+
+
+# ------------------------------------------------------------ what holds it up
+
+
+def test_a_paused_biz_type_holds_it_up(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 5)
+    operation, clock = started(biz_type="order.close"), MovableClock()
+    pause(biz_type)
+    turns(clock).run_once()
+
+    operation.refresh_from_db()
+    assert (operation.done, operations.progress(operation).sentence) == (0, "Waits: order.close is paused.")
+    resume(BizType.objects.get())
+    worked_off(operation, clock=clock)
+    assert operation.done == 5
+
+
+def test_a_receiver_that_is_down_holds_it_up(biz_type: BizType, lane: TimerLane) -> None:
+    dead_jobs(biz_type, 5)
+    operation, clock = started(biz_type="order.close"), MovableClock()
+    breaker = lane.keys.queue("order.close").breaker
+    lane.client.set(breaker, f"open:{clock.now_ms() + 30_000}:shop.example")
+    turns(clock).run_once()
+
+    operation.refresh_from_db()
+    assert operation.done == 0
+    assert "the receiver of order.close is down" in operations.progress(operation).sentence
+    lane.client.delete(breaker)
+    worked_off(operation, clock=clock)
+    assert operation.done == 5
+
+
+def test_verbs_that_start_nothing_do_not_wait_for_the_receiver(biz_type: BizType, lane: TimerLane) -> None:
+    dead_jobs(biz_type, 5)
+    pause(biz_type)
+
+    assert worked_off(started("drop", biz_type="order.close")).done == 5
+
+
+def test_no_more_go_than_the_rate_leaves_free_beside_fresh_jobs(biz_type: BizType) -> None:
+    BizType.objects.update(delivery_rate=100)
+    dead_jobs(biz_type, 1_000)
+    # 60 a second are fresh ones
+    Job.objects.bulk_create([job_row(biz_type, due_in=timedelta(seconds=number / 60)) for number in range(120)])
+    operation, clock = started(biz_type="order.close"), MovableClock()
+
+    turns(clock).run_once()
+
+    operation.refresh_from_db()
+    assert 10 <= operation.done <= 2 * (100 - 60)
+
+
+def test_where_the_receiver_does_not_keep_up_fewer_go(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 5_000)
+    started(biz_type="order.close")
+    clock = MovableClock()
+    given = turns(clock)
+    given.run_once()
+    before = Operation.objects.get().cursor["walks"][0]["feed"]
+
+    # nothing was delivered, so what went is behind by now
+    clock.advance(seconds=3)
+    given.run_once()
+
+    assert Operation.objects.get().cursor["walks"][0]["feed"] == before / 2
+
+
+def test_jobs_of_many_biz_types_share_the_pace(biz_type: BizType, make_biz_type: Any) -> None:
+    dead_jobs(biz_type, 100)
+    dead_jobs(make_biz_type("other"), 100)
+    operation, clock = started(rate_per_second=20), MovableClock()
+
+    turns(clock).run_once()
+
+    went = [
+        Job.objects.filter(operation_id=operation.pk, biz_type__code=code).count() for code in ("order.close", "other")
+    ]
+    assert went == [pytest.approx(21, abs=2)] * 2
+    worked_off(operation, clock=clock)
+    assert operation.done == 200
+
+
+def test_an_operation_on_nothing_is_done_at_once(biz_type: BizType) -> None:
+    operation = worked_off(started(biz_type="order.close"))
+
+    assert (operation.planned, operation.state, operation.done, operation.left) == (0, "done", 0, 0)
+    assert planned("cancel").planned == 0
