@@ -87,6 +87,11 @@ class Loader:
         """Whether this loader had the seat in its last turn."""
         return self._held
 
+    @property
+    def holds_seat(self) -> bool:
+        """Whether its last turn had the seat."""
+        return self._held
+
     def run_once(self) -> Turn:
         """One turn. Raises what Redis or the database raise; the next turn does what this one did not."""
         if not self._leader.hold():

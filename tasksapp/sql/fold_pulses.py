@@ -19,6 +19,7 @@ SELECT %s, biz_type_id, %s, kind, key, SUM(count) FROM delayhub_pulse
 WHERE span_seconds = 60 AND at >= %s AND at < %s AND kind <> %s
 GROUP BY biz_type_id, kind, key
 ON CONFLICT (span_seconds, at, biz_type_id, kind, key) DO UPDATE SET count = excluded.count
+WHERE delayhub_pulse.count <> excluded.count
 """
 
 

@@ -12,6 +12,7 @@ from django.db import Error, IntegrityError, connections, router
 
 from tasksapp.models import BizType, Job
 from tasksapp.sql.add_pulses import BATCH_ROWS, PulseKey, add_pulses
+from tasksapp.sql.driver.fork_guard import ForkGuard
 from tasksapp.stats.pulse_counts import PulseCounts
 from tasksapp.stats.pulses import FLUSH_SECONDS
 
@@ -19,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 #: Processes that start together do not write together.
 _phase = random.Random()  # noqa: S311  spreads writes, guards nothing
+
+_guard = ForkGuard()
 
 
 class PulseRecorder:
@@ -28,9 +31,6 @@ class PulseRecorder:
         self.counts = PulseCounts()
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        #: Held while there is a connection: no process may be forked then.
-        self._turn = threading.Lock()
-        self._paused = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -73,21 +73,12 @@ class PulseRecorder:
         """Begins from nothing: a forked child has its parent's counts, but not its thread."""
         self.__init__()  # type: ignore[misc]  # the only way to reset all of it alike
 
-    def pause(self) -> None:
-        """Waits for the end of a turn, before a process is forked."""
-        self._paused = self._turn.acquire(timeout=2.0)
-
-    def go_on(self) -> None:
-        """Lets turns go on, after a fork."""
-        if self._paused:
-            self._turn.release()
-
     def _run(self) -> None:
         wait = _phase.uniform(0, FLUSH_SECONDS)
         stopped = False
         while not stopped:
             stopped, wait = self._stop.wait(wait), FLUSH_SECONDS
-            with self._turn:
+            with _guard:
                 try:
                     self.run_once()
                 except Exception:
@@ -113,6 +104,4 @@ def _add(batch: Mapping[PulseKey, int], *, using: str) -> None:
 
 #: What this process counts.
 pulse_recorder = PulseRecorder()
-os.register_at_fork(
-    before=pulse_recorder.pause, after_in_parent=pulse_recorder.go_on, after_in_child=pulse_recorder.forget
-)
+os.register_at_fork(after_in_child=pulse_recorder.forget)

@@ -20,7 +20,7 @@ from tasksapp.stats.histogram import quantile_ms
 
 MINUTE, TEN_MINUTES, HOUR = 60, 600, 3_600
 #: Minutes and stretches of ten minutes are kept for so long, hours for longer.
-FINE_KEPT = timedelta(days=2)
+FINE_KEPT, HOURS_KEPT = timedelta(days=2), timedelta(days=90)
 #: A stretch is summed when it ended so long ago: until then a process may still add to its minutes.
 SETTLED = timedelta(minutes=5)
 #: A process adds its counts this often; numbers of the last minutes lack half of it on average.

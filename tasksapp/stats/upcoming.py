@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from tasksapp.models import Upcoming
+from tasksapp.stats.pulses import floor
 
 #: The loader counts the next day by five minutes, and the next 30 days by days.
 FINE_SECONDS, FINE_HOURS = 300, 24
@@ -35,17 +36,20 @@ class UpcomingBucket(NamedTuple):
 
 
 def read_upcoming(*, hours: int, biz_type_id: int | None = None, using: str | None = None) -> list[UpcomingBucket]:
-    """The stretches of the hours ahead, empty ones too: of five minutes up to a day ahead, else of a day (by UTC).
+    """The stretches of the hours ahead, empty ones too: of five minutes up to a day ahead, else of a day.
+
+    Days begin at midnight of the project's time zone, and have 24 hours.
 
     Args:
         hours: how far ahead.
         biz_type_id: only the jobs of this biz type.
         using: the database.
     """
-    seconds = FINE_SECONDS if hours <= FINE_HOURS else DAY_SECONDS
     now = timezone.now()
-    begin = datetime.fromtimestamp(int(now.timestamp()) // seconds * seconds, tz=now.tzinfo)
-    stretches = -(-hours * 3_600 // seconds) if hours <= FINE_HOURS else min(DAYS, -(-hours // 24))
+    if hours <= FINE_HOURS:
+        seconds, begin, stretches = FINE_SECONDS, floor(now, FINE_SECONDS), -(-hours * 3_600 // FINE_SECONDS)
+    else:
+        seconds, begin, stretches = DAY_SECONDS, day_begins(now), min(DAYS, -(-hours // 24))
     found: dict[datetime, dict[int, int]] = {begin + timedelta(seconds=n * seconds): {} for n in range(stretches)}
     rows = Upcoming.objects.using(using).filter(span_seconds=seconds, at__in=list(found))
     if biz_type_id is not None:
@@ -53,6 +57,12 @@ def read_upcoming(*, hours: int, biz_type_id: int | None = None, using: str | No
     for row in rows:
         found[row.at][row.biz_type_id] = row.jobs
     return [UpcomingBucket(at, seconds, jobs) for at, jobs in found.items()]
+
+
+def day_begins(now: datetime) -> datetime:
+    """Midnight of today, in the project's time zone."""
+    local = timezone.localtime(now, timezone.get_default_timezone())
+    return local.replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
 
 
 class Arrivals(NamedTuple):

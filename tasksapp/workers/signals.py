@@ -19,6 +19,8 @@ from celery.signals import (
 from django.db import router
 
 from tasksapp.conf import options
+from tasksapp.maintenance.counter import Counter
+from tasksapp.maintenance.counting_thread import CountingThread
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import Job
@@ -29,17 +31,23 @@ logger = logging.getLogger(__name__)
 
 
 class _Running:
-    """The maintenance thread of this process."""
+    """The maintenance threads of this process."""
 
     thread: MaintenanceThread | None = None
+    counting: CountingThread | None = None
 
 
 @worker_ready.connect(dispatch_uid="tasksapp.workers.signals")
 def start_maintenance(sender: Any = None, **_: Any) -> None:
     """Starts the maintenance thread in a worker that consumes a timer lane."""
     if _Running.thread is None and _serves_timers(sender.app):
-        _Running.thread = MaintenanceThread(Loader(using=router.db_for_write(Job)))
+        using = router.db_for_write(Job)
+        loader = Loader(using=using)
+        _Running.thread = MaintenanceThread(loader)
         _Running.thread.start()
+        counter = Counter(using=using, clock=loader.clock)
+        _Running.counting = CountingThread(counter, holds_seat=lambda: loader.holds_seat, using=using)
+        _Running.counting.start()
 
 
 @worker_ready.connect(dispatch_uid="tasksapp.workers.signals.warm_up")
@@ -75,10 +83,12 @@ def start_numbers(**_: Any) -> None:
 @worker_shutting_down.connect(dispatch_uid="tasksapp.workers.signals")
 def stop_maintenance(**_: Any) -> None:
     """Lets another worker's loader take over at once."""
-    thread, _Running.thread = _Running.thread, None
-    if thread is not None:
-        # In a thread of its own, since this is a signal handler, which must not wait.
-        threading.Thread(target=thread.stop, name="delayhub-maintenance-stop", daemon=True).start()
+    threads = _Running.thread, _Running.counting
+    _Running.thread = _Running.counting = None
+    for thread in threads:
+        if thread is not None:
+            # In a thread of its own, since this is a signal handler, which must not wait.
+            threading.Thread(target=thread.stop, name="delayhub-maintenance-stop", daemon=True).start()
 
 
 @worker_process_shutdown.connect(dispatch_uid="tasksapp.workers.signals")

@@ -1,0 +1,192 @@
+"""Counter: counts jobs and what lies ahead, and folds pulses, for the pages that must not count themselves.
+
+It takes its time from a thread of its own, never from the loader's turns; and the longer a count takes, the rarer it
+is: at most one part in twenty of the time goes into counting.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from delayhub.clock import Clock, moment
+from tasksapp.models import BizType, DeadCount, JobCount, Pulse, Status, Upcoming
+from tasksapp.sql.count_jobs import CountedJobs, count_jobs
+from tasksapp.sql.count_upcoming import count_upcoming
+from tasksapp.sql.fold_pulses import DELETED_ROWS, delete_pulses, fold_pulses
+from tasksapp.stats.pulses import FINE_KEPT, HOUR, HOURS_KEPT, MINUTE, TEN_MINUTES, floor, settled_until
+from tasksapp.stats.upcoming import DAY_SECONDS, DAYS, FINE_HOURS, FINE_SECONDS, day_begins
+
+#: How often each is done, where it is quick.
+COUNT_SECONDS, AHEAD_SECONDS, DAYS_SECONDS, FOLD_SECONDS = 10.0, 60.0, 300.0, 60.0
+#: After work of a second there are so many without.
+IDLE_SHARE = 20.0
+#: A statement that takes longer is ended, and tried again later.
+TIMEOUT_SECONDS = 30.0
+#: Minutes are summed again for so long: a process that was held up may add to them late.
+LATE = timedelta(hours=2)
+
+
+class Counter:
+    """Counts for one database.
+
+    Args:
+        using: the database.
+        clock: Redis' time, by which jobs are due.
+    """
+
+    def __init__(self, *, using: str, clock: Clock) -> None:
+        self._using = using
+        self._clock = clock
+        self._work: list[tuple[Callable[[], None], float]] = [
+            (self.count, COUNT_SECONDS),
+            (self.look_ahead, AHEAD_SECONDS),
+            (self.look_days_ahead, DAYS_SECONDS),
+            (self.fold, FOLD_SECONDS),
+        ]
+        #: When each of them is due, in monotonic seconds.
+        self._due = [0.0] * len(self._work)
+        self._folded: datetime | None = None
+
+    def run_once(self) -> float:
+        """Does what is due, and gives back how many seconds later something is. Raises what the database raises."""
+        for number, (work, every) in enumerate(self._work):
+            began = self._clock.monotonic()
+            if began < self._due[number]:
+                continue
+            # Also where it fails: it may be what takes too long.
+            try:
+                work()
+            finally:
+                now = self._clock.monotonic()
+                self._due[number] = max(began + every, now + IDLE_SHARE * (now - began))
+        return max(0.0, min(self._due) - self._clock.monotonic())
+
+    def count(self) -> None:
+        """Counts all live and dead jobs at one moment."""
+        now = self._now()
+        found = count_jobs(now=now, using=self._using, timeout_seconds=TIMEOUT_SECONDS)
+        by_biz_type: dict[int, dict[str, list[CountedJobs]]] = defaultdict(lambda: defaultdict(list))
+        for row in found:
+            by_biz_type[row.biz_type_id][row.status].append(row)
+        with transaction.atomic(using=self._using):
+            ids = list(BizType.objects.using(self._using).order_by("id").values_list("id", flat=True))
+            counts = [_job_count(biz_type_id, by_biz_type[biz_type_id], now=now) for biz_type_id in ids]
+            fields = ["pending", "due_now", "running", "dead", "oldest_due_at", "next_due_at", "counted_at"]
+            JobCount.objects.using(self._using).bulk_create(
+                counts, update_conflicts=True, unique_fields=["biz_type"], update_fields=fields
+            )
+            dead = DeadCount.objects.using(self._using)
+            dead.bulk_create(
+                [
+                    DeadCount(
+                        biz_type_id=row.biz_type_id,
+                        error_class=row.error_class,
+                        dead=row.jobs,
+                        first_at=row.first_at,
+                        last_at=row.last_at,
+                        counted_at=now,
+                    )
+                    for row in sorted(found, key=lambda row: (row.biz_type_id, row.error_class))
+                    if row.status == Status.DEAD and row.biz_type_id in ids
+                ],
+                update_conflicts=True,
+                unique_fields=["biz_type", "error_class"],
+                update_fields=["dead", "first_at", "last_at", "counted_at"],
+            )
+            dead.filter(counted_at__lt=now).delete()
+
+    def look_ahead(self) -> None:
+        """Counts the jobs of the next day, by five minutes."""
+        begin = floor(self._now(), FINE_SECONDS)
+        self._store_ahead(begin, begin + timedelta(hours=FINE_HOURS), seconds=FINE_SECONDS)
+
+    def look_days_ahead(self) -> None:
+        """Counts the jobs of the next 30 days, by days of the project's time zone."""
+        begin = day_begins(self._now())
+        self._store_ahead(begin, begin + timedelta(days=DAYS), seconds=DAY_SECONDS)
+
+    def fold(self) -> None:
+        """Sums the minutes of stretches that ended, and deletes pulses that have been kept long enough."""
+        now = self._now()
+        begin = self._fold_from(now)
+        for span in (TEN_MINUTES, HOUR):
+            at, settled = floor(begin, span), settled_until(span, now=now)
+            while at < settled:
+                fold_pulses(begin=at, end=at + timedelta(seconds=span), using=self._using)
+                at += timedelta(seconds=span)
+        self._folded = now
+        fine = floor(now - FINE_KEPT, HOUR)
+        for span, before in ((MINUTE, fine), (TEN_MINUTES, fine), (HOUR, now - HOURS_KEPT)):
+            while delete_pulses(span, before=before, using=self._using) == DELETED_ROWS:
+                pass
+
+    def _store_ahead(self, begin: datetime, end: datetime, *, seconds: int) -> None:
+        found = count_upcoming(
+            begin=begin, end=end, seconds=seconds, using=self._using, timeout_seconds=TIMEOUT_SECONDS
+        )
+        now = self._now()
+        counted = {
+            (row.biz_type_id, begin + timedelta(seconds=row.number * seconds)): (row.jobs, row.first_at, row.last_at)
+            for row in found
+        }
+        with transaction.atomic(using=self._using):
+            stored = Upcoming.objects.using(self._using).filter(span_seconds=seconds)
+            known = {(row.biz_type_id, row.at): row for row in stored}
+            ids = set(BizType.objects.using(self._using).values_list("id", flat=True))
+            gone = [row.id for place, row in known.items() if place not in counted]
+            changed = [
+                Upcoming(
+                    biz_type_id=place[0],
+                    at=place[1],
+                    span_seconds=seconds,
+                    jobs=jobs,
+                    first_at=first,
+                    last_at=last,
+                    counted_at=now,
+                )
+                for place, (jobs, first, last) in sorted(counted.items())
+                if place[0] in ids and _ahead_as_stored(known.get(place)) != (jobs, first, last)
+            ]
+            stored.filter(id__in=gone).delete()
+            Upcoming.objects.using(self._using).bulk_create(
+                changed,
+                update_conflicts=True,
+                unique_fields=["biz_type", "span_seconds", "at"],
+                update_fields=["jobs", "first_at", "last_at", "counted_at"],
+            )
+
+    def _fold_from(self, now: datetime) -> datetime:
+        """Where summing begins: late counts may have come since the last time."""
+        if self._folded is not None:
+            return self._folded - LATE
+        pulses = Pulse.objects.using(self._using).order_by("at")
+        newest = pulses.filter(span_seconds=HOUR).last()
+        if newest is not None:
+            return newest.at - LATE
+        oldest = pulses.filter(span_seconds=MINUTE).first()
+        return now if oldest is None else oldest.at
+
+    def _now(self) -> datetime:
+        return moment(self._clock.now_ms())
+
+
+def _job_count(biz_type_id: int, found: dict[str, list[CountedJobs]], *, now: datetime) -> JobCount:
+    pending = found[Status.PENDING][0] if found[Status.PENDING] else None
+    return JobCount(
+        biz_type_id=biz_type_id,
+        pending=pending.jobs if pending else 0,
+        due_now=pending.due if pending else 0,
+        oldest_due_at=pending.first_at if pending else None,
+        next_due_at=pending.last_at if pending else None,
+        running=sum(row.jobs for row in found[Status.RUNNING]),
+        dead=sum(row.jobs for row in found[Status.DEAD]),
+        counted_at=now,
+    )
+
+
+def _ahead_as_stored(row: Upcoming | None) -> tuple[int, datetime | None, datetime | None] | None:
+    return None if row is None else (row.jobs, row.first_at, row.last_at)
