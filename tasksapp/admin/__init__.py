@@ -8,5 +8,14 @@ from tasksapp.admin.biz_type_admin import BizTypeAdmin
 from tasksapp.admin.celery_queue_admin import CeleryQueueAdmin
 from tasksapp.admin.job_admin import JobAdmin
 from tasksapp.admin.operation_admin import OperationAdmin
+from tasksapp.admin.system_admin import SystemAdmin
 
-__all__ = ["ApiKeyAdmin", "AuditEntryAdmin", "BizTypeAdmin", "CeleryQueueAdmin", "JobAdmin", "OperationAdmin"]
+__all__ = [
+    "ApiKeyAdmin",
+    "AuditEntryAdmin",
+    "BizTypeAdmin",
+    "CeleryQueueAdmin",
+    "JobAdmin",
+    "OperationAdmin",
+    "SystemAdmin",
+]

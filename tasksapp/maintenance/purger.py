@@ -35,6 +35,8 @@ class Purger:
         self._batches: Iterator[Purged] | None = None
         #: When the rate allows the next rows, in monotonic seconds.
         self._next_at = 0.0
+        #: Redis' time, Unix ms, of the last turn that deleted anything, and what it deleted.
+        self.last: tuple[int, Purged] = 0, Purged()
 
     def run_once(self) -> Purged:
         """What was deleted in this turn: as much as the rate allows, a second of it at most."""
@@ -53,6 +55,8 @@ class Purger:
                 break
             gone += batch
             self._next_at += sum(batch) * 60 / rows_a_minute
+        if sum(gone):
+            self.last = self._clock.now_ms(), gone
         return gone
 
     def batches(self, *, limit: int = BATCH_ROWS) -> Iterator[Purged]:

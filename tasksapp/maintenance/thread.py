@@ -13,6 +13,7 @@ from tasksapp.conf import options
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.operation_turns import OperationTurns
 from tasksapp.maintenance.purger import Purger
+from tasksapp.sql.purge_rows import Purged
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,11 @@ class MaintenanceThread:
     def is_loader(self) -> bool:
         """Whether its loader had the seat in its last turn."""
         return self._loader.held
+
+    @property
+    def last_purge(self) -> tuple[int, Purged]:
+        """When its last turn that deleted anything was, by Redis' time in Unix ms, and what it deleted."""
+        return self._purger.last
 
     def start(self) -> None:
         """Begins with a turn at once."""

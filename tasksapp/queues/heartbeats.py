@@ -58,6 +58,8 @@ class Beat:
         started_ms: when it began.
         seen_ms: when this was written.
         is_loader: whether its loader has the seat.
+        purged_ms: when it last deleted old jobs.
+        purged_jobs: how many it deleted then, within one second.
     """
 
     name: str
@@ -77,6 +79,8 @@ class Beat:
     started_ms: int = 0
     seen_ms: int = 0
     is_loader: bool = False
+    purged_ms: int = 0
+    purged_jobs: int = 0
 
     @classmethod
     def parse(cls, raw: bytes) -> Self | None:
@@ -109,6 +113,8 @@ class WorkerBeat:
         started_at: when it began.
         seen_at: when it last wrote.
         is_loader: whether its loader has the seat.
+        purged_at: when it last deleted old jobs; None for never.
+        purged_jobs: how many it deleted then, within one second.
     """
 
     host: str
@@ -127,6 +133,8 @@ class WorkerBeat:
     started_at: datetime | None
     seen_at: datetime
     is_loader: bool
+    purged_at: datetime | None
+    purged_jobs: int
 
     @property
     def name(self) -> str:
@@ -229,6 +237,8 @@ def _read(beat: Beat, ahead: timedelta) -> WorkerBeat:
         started_at=here(beat.started_ms),
         seen_at=moment(beat.seen_ms) + ahead,
         is_loader=beat.is_loader,
+        purged_at=here(beat.purged_ms),
+        purged_jobs=beat.purged_jobs,
     )
 
 

@@ -21,7 +21,7 @@ from tasksapp.queues.heartbeats import BEAT_SECONDS, NAMED_TASKS, Beat, remove_b
 from tasksapp.timers.broker import timer_pool
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.delivery_runtime import delivery_activity
-from tasksapp.workers.signals import is_loader
+from tasksapp.workers.signals import is_loader, last_purge
 
 logger = logging.getLogger(__name__)
 
@@ -139,6 +139,7 @@ def beat_of(consumer: Any, clock: RedisClock, *, started_ms: int) -> Beat:
     """
     activity, now_ms = delivery_activity(), clock.now_ms()
     ahead_ms = now_ms - SystemClock().now_ms()
+    purged_ms, purged_jobs = last_purge()
     active = _members(state.active_requests)
     begun = {request.id for request in active}
     held = [request.id for request in _members(state.reserved_requests) if request.id not in begun]
@@ -159,6 +160,8 @@ def beat_of(consumer: Any, clock: RedisClock, *, started_ms: int) -> Beat:
         started_ms=started_ms,
         seen_ms=now_ms,
         is_loader=is_loader(),
+        purged_ms=purged_ms,
+        purged_jobs=purged_jobs,
     )
 
 

@@ -104,6 +104,14 @@ def is_loader() -> bool:
     return _Running.thread is not None and _Running.thread.is_loader
 
 
+def last_purge() -> tuple[int, int]:
+    """When this process last deleted old jobs, by Redis' time in Unix ms, and how many; 0 for never."""
+    if _Running.thread is None:
+        return 0, 0
+    at_ms, purged = _Running.thread.last_purge
+    return at_ms, purged.jobs
+
+
 def _serves_timers(app: Any) -> bool:
     """Whether the worker consumes a timer lane."""
     return bool(set(options().lanes) & set(app.amqp.queues.consume_from))

@@ -1,0 +1,137 @@
+"""The page of the system: workers, loader, lanes, servers, settings, versions; the same as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.defaultfilters import filesizeformat
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
+from tasksapp.admin.fragments import DASH, address, badge, duration, local_time, number, quiet
+from tasksapp.admin.own_page import own_page
+from tasksapp.admin.page_entry import PageEntry, System
+from tasksapp.queues.system.report import system_report
+from tasksapp.queues.system.section import Section, Unit, Value
+
+#: Facts whose truth is neither good nor bad, and options that are as they come.
+_QUIET_TRUTHS = {"is_default", "is_this_redis", "checked", "debug"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownSection:
+    """A section as the page shows it: every value as text."""
+
+    section: Section
+    facts: list[tuple[str, SafeString]]
+    columns: list[tuple[str, bool]]
+    rows: list[list[tuple[str, SafeString, bool]]]
+
+    @classmethod
+    def of(cls, section: Section, *, now: datetime) -> ShownSection:
+        """The section; times are as of now."""
+        columns = section.columns
+        return cls(
+            section=section,
+            facts=[(fact.label, shown(fact.key, fact.value, fact.unit, now=now)) for fact in section.facts],
+            columns=[(column.label, _is_number(column.unit, section, at)) for at, column in enumerate(columns)],
+            rows=[
+                [
+                    (column.label, shown(column.key, value, column.unit, now=now), _is_number(column.unit, section, at))
+                    for at, (column, value) in enumerate(zip(columns, row, strict=True))
+                ]
+                for row in section.rows
+            ],
+        )
+
+
+@admin.register(System)
+class SystemAdmin(PageEntry):
+    """The whole system at a glance, for those who run it."""
+
+    permission = VIEW_SYSTEM
+
+    def get_urls(self) -> list[URLPattern]:
+        """The address of this page, also by the name that an admin site lists pages by."""
+        view = self.admin_site.admin_view(self.system_view)
+        return [path("", view, name="tasksapp_system_changelist"), path("", view, name="tasksapp_system")]
+
+    def system_view(self, request: HttpRequest) -> HttpResponse:
+        """The page; ``?check=1`` compares timers with rows, ``?format=json`` is for programs."""
+        self.require_view(request)
+        check, now = request.GET.get("check") == "1", timezone.now()
+        report = system_report(check=check)
+        if request.GET.get("format") == "json":
+            sections = {section.key: section.as_json() for section in report}
+            answer = JsonResponse({"as_of": now, **sections}, json_dumps_params={"indent": 2})
+            answer["Cache-Control"] = "no-store"
+            return answer
+        queues = address("tasksapp_celery_queues", site=self.admin_site.name)
+        return own_page(
+            request,
+            site=self.admin_site,
+            template="tasksapp/admin/system.html",
+            title=_("System"),
+            context={
+                "sections": [ShownSection.of(section, now=now) for section in report],
+                "checked": check,
+                "queues_url": queues if request.user.has_perm(VIEW_QUEUES) else "",
+                "media": self.media,
+            },
+            fragment="tasksapp/admin/system_sections.html",
+        )
+
+
+def shown(key: str, value: Value, unit: Unit, *, now: datetime) -> SafeString:
+    """A value as people read it.
+
+    Args:
+        key: what it is.
+        value: the value.
+        unit: what it is measured in.
+        now: the present.
+    """
+    match value:
+        case None | "" | []:
+            return quiet(DASH)
+        case bool():
+            return _yes(key, is_true=value)
+        case datetime():
+            return local_time(value, now=now)
+        case int() | float():
+            return format_html("{}", _measured(value, unit))
+        case str():
+            return format_html("{}", value)
+    return format_html_join("", '<span class="delayhub-item">{}</span>', ((one,) for one in value))
+
+
+def _measured(value: float, unit: Unit) -> str:
+    match unit:
+        case Unit.BYTES:
+            return str(filesizeformat(value))
+        case Unit.SECONDS:
+            return duration(seconds=value)
+        case Unit.MS:
+            return duration(ms=value)
+    return number(int(value)) if value == int(value) else f"{value:g}"
+
+
+def _yes(key: str, *, is_true: bool) -> SafeString:
+    if key == "is_default" and not is_true:
+        return badge(_("changed"), "planned")
+    if not is_true:
+        return quiet(_("no"))
+    return quiet(_("yes")) if key in _QUIET_TRUTHS else badge(_("yes"), "good")
+
+
+def _is_number(unit: Unit, section: Section, at: int) -> bool:
+    """Whether a column holds numbers, which stand to the right."""
+    kinds = {type(row[at]) for row in section.rows}
+    return section.key != "settings" and bool(kinds) and kinds <= {int, float, type(None)} and kinds != {type(None)}

@@ -1,0 +1,68 @@
+"""The Redis that holds the timers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import redis
+from django.utils.translation import gettext as _
+
+from delayhub.clock import SystemClock, moment
+from delayhub.engine.fitness import examine
+from tasksapp.conf import options
+from tasksapp.queues.system.section import Fact, Section, Unit
+from tasksapp.timers.broker import timer_address
+from tasksapp.timers.lanes import watched_lane
+
+#: Clocks that differ by more make leases end early or late.
+OFFSET_MS = 1_000
+
+
+def redis_section() -> Section:
+    """What Redis says of itself, as far as its user may ask. Raises what Redis raises."""
+    lane, clock = watched_lane(options().lanes[0]), SystemClock()
+    before = clock.now_ms()
+    seconds, micros = lane.client.time()
+    offset_ms = seconds * 1000 + micros // 1000 - (before + clock.now_ms()) // 2
+    epoch: Any = lane.client.get(lane.keys.epoch)
+    info: Mapping[str, Any] = {}
+    with suppress(redis.ResponseError):  # managed servers hide it, and what is wrong says so
+        info = lane.client.info()
+    fitness = examine(lane.client)
+    warnings = list(fitness.warnings)
+    if abs(offset_ms) > OFFSET_MS:
+        warnings.append(_("the clock of this machine and that of Redis differ: set both by NTP"))
+    return Section(
+        key="redis",
+        title=_("Redis"),
+        facts=[
+            Fact("address", _("Address"), timer_address()),
+            Fact("server", _("Version"), fitness.server),
+            *_said(info),
+            Fact("clock_offset_ms", _("Its clock is ahead of this host's by"), offset_ms, Unit.MS),
+            Fact("epoch", _("Epoch of the timers"), epoch.decode() if epoch else None),
+        ],
+        faults=fitness.faults,
+        warnings=warnings,
+    )
+
+
+def _said(info: Mapping[str, Any]) -> list[Fact]:
+    if not info:
+        return []
+    limit = info.get("maxmemory") or None
+    saved = info.get("rdb_last_save_time")
+    return [
+        Fact("uptime_seconds", _("Up for"), info.get("uptime_in_seconds"), Unit.SECONDS),
+        Fact("role", _("Role"), info.get("role")),
+        Fact("used_memory", _("Memory in use"), info.get("used_memory"), Unit.BYTES),
+        Fact("maxmemory", _("Memory at most"), limit or _("no limit"), Unit.BYTES),
+        Fact("maxmemory_policy", _("When memory is full"), info.get("maxmemory_policy")),
+        Fact("evicted_keys", _("Keys thrown away for memory"), info.get("evicted_keys")),
+        Fact("append_only_file", _("Append-only file"), bool(info.get("aof_enabled"))),
+        Fact("saved_at", _("Last snapshot"), moment(saved * 1000) if isinstance(saved, int) else None),
+        Fact("clients", _("Connections"), info.get("connected_clients")),
+        Fact("replicas", _("Replicas"), info.get("connected_slaves")),
+    ]

@@ -1,0 +1,60 @@
+"""The settings that this process works with: never a secret, never a password."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from delayhub.errors import OptionError
+from tasksapp.conf import Options, options
+from tasksapp.queues.system.section import Column, Fact, Section, Value
+from tasksapp.timers.broker import address_of, broker, timer_address, timer_pool
+
+#: Options whose values are secrets: only how many there are is shown.
+SECRETS = {"encryption_keys"}
+
+
+def settings_section() -> Section:
+    """The options of ``DELAYHUB``, with what differs from the default marked. Raises ImproperlyConfigured."""
+    now = options()
+    rows: list[list[Value]] = []
+    for field in fields(Options):
+        value = getattr(now, field.name)
+        rows.append([field.name.upper(), _shown(field.name, value), value == field.default])
+    return Section(
+        key="settings",
+        title=_("Settings in force"),
+        facts=[
+            Fact("broker", _("Celery's broker"), _broker()),
+            Fact("time_zone", _("Time zone"), settings.TIME_ZONE),
+            Fact("debug", _("Debug"), settings.DEBUG),
+        ],
+        columns=[Column("name", _("Option")), Column("value", _("Value")), Column("is_default", _("Default"))],
+        rows=rows,
+        warnings=[_("DEBUG is on: errors show settings and code to anybody.")] if settings.DEBUG else [],
+        notes=[_("These are the settings of the process that shows this page; workers may have others.")],
+    )
+
+
+def _shown(name: str, value: object) -> Value:
+    if name in SECRETS and isinstance(value, tuple):
+        return _("%(count)d, not shown") % {"count": len(value)} if value else _("none: derived from SECRET_KEY")
+    if name == "redis_url" and value:
+        try:
+            return address_of(timer_pool(timeout_seconds=1))
+        except (OptionError, ValueError):
+            return _("it cannot be read")
+    if isinstance(value, tuple):
+        return [str(one) for one in value]
+    return value if isinstance(value, (str, int, float)) or value is None else str(value)
+
+
+def _broker() -> str:
+    try:
+        connection = broker()
+        scheme = str(connection.transport_cls)
+        return f"{scheme}://{timer_address()}" if scheme.startswith("delayhub") else f"{scheme}://"
+    except (OptionError, ValueError):
+        return _("not known")

@@ -1,0 +1,54 @@
+"""How large the database is: what its catalogue knows, so that no table is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from django.db import connections
+
+_POSTGRESQL_TABLES = """
+    SELECT relname, greatest(reltuples, 0)::bigint, pg_total_relation_size(oid)
+      FROM pg_class
+     WHERE relkind = 'r' AND relname LIKE %s AND relnamespace = current_schema()::regnamespace
+     ORDER BY 3 DESC
+"""
+_POSTGRESQL = """
+    SELECT current_setting('server_version'), pg_database_size(current_database()),
+           (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),
+           current_setting('max_connections')::int
+"""
+_SQLITE = (
+    "SELECT sqlite_version(), (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())"
+)
+
+
+class TableSize(NamedTuple):
+    """A table: its rows as last estimated, its bytes with indexes."""
+
+    name: str
+    rows: int
+    bytes: int
+
+
+class DatabaseSize(NamedTuple):
+    """What the catalogue knows; None where this kind of database does not."""
+
+    version: str
+    bytes: int
+    connections: int | None = None
+    max_connections: int | None = None
+    tables: Sequence[TableSize] = ()
+
+
+def read_size(*, using: str) -> DatabaseSize:
+    """The size of the database and of DelayHub's tables. Raises DatabaseError."""
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        if connection.vendor != "postgresql":
+            cursor.execute(_SQLITE)
+            return DatabaseSize(*cursor.fetchone())
+        cursor.execute(_POSTGRESQL)
+        version, size, clients, most = cursor.fetchone()
+        cursor.execute(_POSTGRESQL_TABLES, [r"delayhub\_%"])
+        return DatabaseSize(version, size, clients, most, [TableSize(*row) for row in cursor.fetchall()])
