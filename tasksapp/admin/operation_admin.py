@@ -51,6 +51,11 @@ class OperationChangeList(ChangeList):
     rows: list[OperationRow]
     biz_types: list[tuple[int, str]]
 
+    def get_filters_params(self, params: Any = None) -> dict[str, Any]:
+        """What the list is filtered by: a choice that was left empty filters nothing."""
+        given: dict[str, Any] = super().get_filters_params(params)
+        return {name: values for name, values in given.items() if any(values)}
+
     def get_results(self, request: HttpRequest) -> None:
         """Reads a page of operations."""
         super().get_results(request)
@@ -66,7 +71,7 @@ class OperationAdmin(OperationPages, OnlyNamedLookups, PossibleRows):
 
     list_display = ["__str__"]
     list_filter = [OpenFilter, "biz_type"]
-    named_lookups = frozenset({"biz_type__id__exact"})
+    named_lookups = frozenset({"biz_type__id__exact", "open"})
     list_select_related = ["biz_type"]
     list_per_page = 50
     list_max_show_all = 0

@@ -59,25 +59,32 @@ def slower_than_the_pace(operation: Operation, rate: float | None, *, now: datet
     if rate is not None and rate <= biz_type.delivery_rate:
         return ""
     seconds = jobs / biz_type.delivery_rate
-    if seconds > timedelta(days=3_650).total_seconds():
-        return ""
     return _("%(biz_type)s delivers %(rate)s a second at most: the last one goes out at %(time)s at the earliest.") % {
         "biz_type": biz_type.code,
         "rate": rate_words(biz_type.delivery_rate),
-        "time": clock_time(now + timedelta(seconds=seconds)),
+        "time": _later(now, seconds),
     }
 
 
-def finish_words(jobs: int, rate: float | None, *, now: datetime) -> str:
-    """When an operation on so many jobs will have touched them all, at that pace."""
+def finish_words(operation: Operation, rate: float | None, *, now: datetime) -> str:
+    """When the last job of an operation has its turn, at that pace."""
+    begins = max(operation.due_at or now, now)
     if rate is None:
-        return _("Goes as fast as workers take the jobs.")
-    seconds = jobs / rate
-    return _("%(rate)s a second: will finish at %(time)s, in %(span)s.") % {
-        "rate": rate_words(rate),
-        "time": clock_time(now + timedelta(seconds=seconds)),
-        "span": duration(seconds=seconds),
-    }
+        if operation.due_at is None:
+            return _("Goes as fast as workers take the jobs.")
+        return _("All of them become due at %(time)s.") % {"time": clock_time(begins)}
+    seconds = (operation.planned or 0) / rate
+    words = {"rate": rate_words(rate), "time": _later(begins, seconds), "span": duration(seconds=seconds)}
+    if operation.due_at is not None:
+        return _("%(rate)s a second: the last one becomes due at %(time)s.") % words
+    return _("%(rate)s a second: will finish at %(time)s, in %(span)s.") % words
+
+
+def _later(time: datetime, seconds: float) -> str:
+    try:
+        return clock_time(time + timedelta(seconds=seconds))
+    except OverflowError:
+        return _("never")
 
 
 def rate_words(rate: float) -> str:

@@ -80,7 +80,8 @@ class OperationView:
                 "start_form": start,
                 "stop_form": StopForm(),
                 "start_label": with_count(VERB_WORDS[operation.verb].button, operation.planned or 0),
-                "finish": finish_words(operation.planned or 0, rate, now=self._now),
+                "finish": finish_words(operation, rate, now=self._now),
+                "begins_ms": self._begins_ms(),
                 "limited": slower_than_the_pace(operation, rate, now=self._now),
             }
         if operation.state in (State.RUNNING, State.PLANNING):
@@ -118,6 +119,11 @@ class OperationView:
             "succeeded_url": jobs_address(operation, site=self._site, status=Status.SUCCEEDED),
             "trial": trial_words(operation, progress),
         }
+
+    def _begins_ms(self) -> str:
+        """When rescheduled jobs begin to be due, in Unix ms; '' for other verbs."""
+        due_at = self.operation.due_at
+        return "" if due_at is None else str(round(max(due_at, self._now).timestamp() * 1000))
 
     def _biz_types(self) -> list[BizType]:
         """The biz types of its jobs, as far as they are known."""

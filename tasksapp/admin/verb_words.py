@@ -57,7 +57,7 @@ VERB_WORDS: dict[str, VerbWords] = {
         _("Reschedule"),
         _("Reschedule pending jobs of %(biz_type)s"),
         _("Reschedule pending jobs of all biz types"),
-        _("All of them become due at the same new time."),
+        _("They become due at the new time, or from then on where a pace spreads them."),
         ngettext_lazy("Reschedule %(jobs)s job", "Reschedule %(jobs)s jobs", "count"),
     ),
     VerbName.CANCEL: VerbWords(

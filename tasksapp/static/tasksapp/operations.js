@@ -4,34 +4,31 @@ document.addEventListener("DOMContentLoaded", () => {
   const form = document.getElementById("delayhub-start");
   const line = document.getElementById("delayhub-finish");
   if (!form || !line) return;
-  const { delayhubPlanned, rateText, atOnceText, zone, language } = form.dataset;
+  const { delayhubPlanned, rateText, atOnceText, zone, begins } = form.dataset;
   const planned = Number(delayhubPlanned);
-  const number = (name) => Number(form.elements[name].value);
+  const typed = (name) => Number(form.elements[name].value);
 
-  const rate = () => {
-    switch (form.elements.pace.value) {
-      case "spread": return planned / (number("minutes") * 60);
-      case "rate": return number("rate");
-      default: return Infinity;
-    }
-  };
-  const show = () => {
-    const perSecond = rate();
-    if (perSecond === Infinity && form.elements.pace.value === "at_once") { line.textContent = atOnceText; return; }
-    const ms = (planned / perSecond) * 1000;
-    if (!(perSecond > 0) || !(ms < 3.2e12) || perSecond === Infinity) { line.textContent = ""; return; }
-    const end = new Date(Date.now() + ms);
+  const shownTime = (ms) => {
+    const far = Math.abs(ms - Date.now()) > 43200000;
     const parts = { timeZone: zone, hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
-    if (ms > 43200000) Object.assign(parts, { year: "numeric", month: "2-digit", day: "2-digit" });
-    let time;
-    try { time = new Intl.DateTimeFormat("sv-SE", parts).format(end); } catch { return; }
-    const shown = new Intl.NumberFormat("en", { maximumSignificantDigits: perSecond < 100 ? 3 : 15, maximumFractionDigits: 3 });
-    line.textContent = rateText.replace("{rate}", shown.format(perSecond < 100 ? perSecond : Math.round(perSecond))).replace("{time}", time);
+    if (far) Object.assign(parts, { year: "numeric", month: "2-digit", day: "2-digit" });
+    // Swedes write dates as 2026-11-22.
+    return new Intl.DateTimeFormat("sv-SE", parts).format(new Date(ms));
+  };
+  const shownRate = (rate) => new Intl.NumberFormat("en", rate < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 }).format(rate);
+  const words = () => {
+    const start = begins ? Number(begins) : Date.now();
+    const pace = form.elements.pace.value;
+    if (pace === "at_once") return atOnceText.replace("{time}", shownTime(start));
+    const rate = pace === "spread" ? planned / (typed("minutes") * 60) : typed("rate");
+    const end = start + (planned / rate) * 1000;
+    if (!(rate > 0) || rate === Infinity || !(end < 2.5e14)) return "";
+    return rateText.replace("{rate}", shownRate(rate)).replace("{time}", shownTime(end));
   };
   form.addEventListener("input", (event) => {
     // Who types a number means the pace that it belongs to.
-    const of = { minutes: "spread", rate: "rate" }[event.target.name];
-    if (of) form.elements.pace.value = of;
-    show();
+    const pace = { minutes: "spread", rate: "rate" }[event.target.name];
+    if (pace) form.elements.pace.value = pace;
+    try { line.textContent = words(); } catch { line.textContent = ""; }
   });
 });

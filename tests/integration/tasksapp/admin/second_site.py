@@ -5,14 +5,15 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from tasksapp.admin import BizTypeAdmin, CeleryQueueAdmin, JobAdmin
+from tasksapp.admin import BizTypeAdmin, CeleryQueueAdmin, JobAdmin, OperationAdmin
 from tasksapp.admin.page_entry import CeleryQueue
-from tasksapp.models import BizType, Job
+from tasksapp.models import BizType, Job, Operation
 
 second = admin.AdminSite(name="second")
 second.register(BizType, BizTypeAdmin)
 second.register(Job, JobAdmin)
 second.register(CeleryQueue, CeleryQueueAdmin)
+second.register(Operation, OperationAdmin)
 
 urlpatterns = [
     path("second/", second.urls),
