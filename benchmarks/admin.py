@@ -119,7 +119,7 @@ def signed_in() -> Any:
     from django.contrib.auth import get_user_model
     from django.test import Client
 
-    client = Client()
+    client = Client(headers={"host": "127.0.0.1"})
     client.force_login(get_user_model().objects.create_superuser("ada", password="analytical"))
     return client
 
