@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.job import Job
 
@@ -14,20 +15,30 @@ class Attempt(models.Model):
     job = models.ForeignKey(
         Job, on_delete=models.DO_NOTHING, related_name="attempt_log", db_constraint=False, db_index=False
     )
-    number = models.PositiveIntegerField(help_text="Counts all attempts of the job; never restarts.")
-    started_at = models.DateTimeField()
-    duration_ms = models.PositiveIntegerField()
-    lateness_ms = models.BigIntegerField(help_text="From when it should have begun to when it did.")
-    request_line = models.TextField(blank=True, default="", db_default="", help_text="Method and address, as sent.")
-    request_headers = models.JSONField(default=dict, db_default={}, blank=True, help_text="As sent, secrets masked.")
-    status_code = models.PositiveSmallIntegerField(null=True, blank=True)
-    response_headers = models.JSONField(default=dict, blank=True)
-    response_body = models.TextField(blank=True)
-    error = models.CharField(max_length=500, blank=True, help_text="Why it failed; empty where it did not.")
-    worker = models.CharField(max_length=200, blank=True)
+    number = models.PositiveIntegerField(_("number"), help_text=_("Counts all attempts of the job; never restarts."))
+    started_at = models.DateTimeField(_("started at"))
+    duration_ms = models.PositiveIntegerField(_("duration ms"))
+    lateness_ms = models.BigIntegerField(
+        _("lateness ms"), help_text=_("From when it should have begun to when it did.")
+    )
+    request_line = models.TextField(
+        _("request line"), blank=True, default="", db_default="", help_text=_("Method and address, as sent.")
+    )
+    request_headers = models.JSONField(
+        _("request headers"), default=dict, db_default={}, blank=True, help_text=_("As sent, secrets masked.")
+    )
+    status_code = models.PositiveSmallIntegerField(_("status code"), null=True, blank=True)
+    response_headers = models.JSONField(_("response headers"), default=dict, blank=True)
+    response_body = models.TextField(_("response body"), blank=True)
+    error = models.CharField(
+        _("error"), max_length=500, blank=True, help_text=_("Why it failed; empty where it did not.")
+    )
+    worker = models.CharField(_("worker"), max_length=200, blank=True)
 
     class Meta:
         db_table = "delayhub_attempt"
+        verbose_name = _("attempt")
+        verbose_name_plural = _("attempts")
         ordering = ["job", "number"]
         indexes = [models.Index(fields=["job", "number"], name="delayhub_attempt_job")]
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
 from tasksapp.models.job_id import new_job_id
@@ -17,51 +18,81 @@ from tasksapp.models.status import Status
 class Job(models.Model):
     """Something to happen at its time. Its status changes only by a transition."""
 
-    id = models.UUIDField(primary_key=True, default=new_job_id, editable=False)
-    biz_type = models.ForeignKey(BizType, on_delete=models.PROTECT, related_name="jobs", db_index=False)
-    biz_id = models.CharField(max_length=200, blank=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=new_job_id, editable=False)
+    biz_type = models.ForeignKey(
+        BizType, on_delete=models.PROTECT, related_name="jobs", db_index=False, verbose_name=_("biz type")
+    )
+    biz_id = models.CharField(_("biz id"), max_length=200, blank=True)
     debounce_key = models.CharField(
-        max_length=200, blank=True, db_default="", default="", help_text="Held until a worker first takes the job."
+        _("debounce key"),
+        max_length=200,
+        blank=True,
+        db_default="",
+        default="",
+        help_text=_("Held until a worker first takes the job."),
     )
-    status = models.CharField(max_length=10, choices=Status, default=Status.PENDING)
-    due_at = models.DateTimeField(help_text="What the caller asked for.")
-    next_run_at = models.DateTimeField(help_text="What the clock follows: the due time, or the next retry.")
-    body = models.TextField(help_text="The exact JSON text that is signed and sent.")
-    priority = models.PositiveSmallIntegerField(default=5)
-    max_attempts = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: as the biz type says.")
-    attempts = models.PositiveIntegerField(default=0, help_text="All attempts ever made.")
-    attempt_base = models.PositiveIntegerField(default=0, help_text="Attempts made before the last redrive.")
-    redriven_at = models.DateTimeField(null=True, blank=True)
-    redrives = models.PositiveIntegerField(default=0, db_default=0, help_text="How often it was redriven.")
-    system_errors = models.PositiveIntegerField(default=0)
-    version = models.PositiveIntegerField(default=1)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    lease_token = models.BigIntegerField(null=True, blank=True)
-    worker = models.CharField(max_length=200, blank=True)
+    status = models.CharField(_("status"), max_length=10, choices=Status, default=Status.PENDING)
+    due_at = models.DateTimeField(_("due at"), help_text=_("What the caller asked for."))
+    next_run_at = models.DateTimeField(
+        _("next run at"), help_text=_("What the clock follows: the due time, or the next retry.")
+    )
+    body = models.TextField(_("body"), help_text=_("The exact JSON text that is signed and sent."))
+    priority = models.PositiveSmallIntegerField(_("priority"), default=5)
+    max_attempts = models.PositiveIntegerField(
+        _("max attempts"), null=True, blank=True, help_text=_("Empty: as the biz type says.")
+    )
+    attempts = models.PositiveIntegerField(_("attempts"), default=0, help_text=_("All attempts ever made."))
+    attempt_base = models.PositiveIntegerField(
+        _("attempt base"), default=0, help_text=_("Attempts made before the last redrive.")
+    )
+    redriven_at = models.DateTimeField(_("redriven at"), null=True, blank=True)
+    redrives = models.PositiveIntegerField(
+        _("redrives"), default=0, db_default=0, help_text=_("How often it was redriven.")
+    )
+    system_errors = models.PositiveIntegerField(_("system errors"), default=0)
+    version = models.PositiveIntegerField(_("version"), default=1)
+    lease_until = models.DateTimeField(_("lease until"), null=True, blank=True)
+    lease_token = models.BigIntegerField(_("lease token"), null=True, blank=True)
+    worker = models.CharField(_("worker"), max_length=200, blank=True)
     traceparent = models.CharField(
-        max_length=55, blank=True, help_text="W3C trace context of the request that made it."
+        _("traceparent"), max_length=55, blank=True, help_text=_("W3C trace context of the request that made it.")
     )
-    last_error = models.CharField(max_length=500, blank=True)
+    last_error = models.CharField(_("last error"), max_length=500, blank=True)
     error_class = models.CharField(
-        max_length=40, blank=True, default="", db_default="", help_text="The kind of last_error, such as http.503."
+        _("error class"),
+        max_length=40,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("The kind of last_error, such as http.503."),
     )
     created_by = models.CharField(
+        _("created by"),
         max_length=150,
         blank=True,
         default="",
         db_default="",
-        help_text="Who made it; empty: the project's own code.",
+        help_text=_("Who made it; empty: the project's own code."),
     )
     changed_by = models.CharField(
-        max_length=150, blank=True, default="", db_default="", help_text="Who applied the last verb to it."
+        _("changed by"),
+        max_length=150,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Who applied the last verb to it."),
     )
-    operation_id = models.BigIntegerField(null=True, blank=True, help_text="The operation that last changed it.")
-    created_at = models.DateTimeField()
-    updated_at = models.DateTimeField()
-    finished_at = models.DateTimeField(null=True, blank=True)
+    operation_id = models.BigIntegerField(
+        _("operation id"), null=True, blank=True, help_text=_("The operation that last changed it.")
+    )
+    created_at = models.DateTimeField(_("created at"))
+    updated_at = models.DateTimeField(_("updated at"))
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
     class Meta:
         db_table = "delayhub_job"
+        verbose_name = _("job")
+        verbose_name_plural = _("jobs")
         indexes = [
             models.Index(
                 fields=["biz_type", "next_run_at", "id"], condition=Q(status="pending"), name="delayhub_job_pending"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class Status(models.TextChoices):
     """Where a job stands; :class:`tasksapp.models.transition.Transition` says what may follow what."""
 
-    PENDING = "pending", "pending"
-    RUNNING = "running", "running"
-    SUCCEEDED = "succeeded", "succeeded"
-    CANCELLED = "cancelled", "cancelled"
-    SKIPPED = "skipped", "skipped"
-    DEAD = "dead", "dead"
-    DROPPED = "dropped", "dropped"
+    PENDING = "pending", _("pending")
+    RUNNING = "running", _("running")
+    SUCCEEDED = "succeeded", _("succeeded")
+    CANCELLED = "cancelled", _("cancelled")
+    SKIPPED = "skipped", _("skipped")
+    DEAD = "dead", _("dead")
+    DROPPED = "dropped", _("dropped")
 
 
 #: Statuses of jobs that may still fire.
