@@ -50,6 +50,7 @@ _LIMITS: Mapping[str, Limits] = {
     "breaker_seconds": Limits(1, 3_600),
     "idempotency_hours": Limits(1, 8_760),
     "purge_rows_per_minute": Limits(0, 10_000_000),
+    "audit_days": Limits(0, 36_500),
 }
 
 
@@ -83,6 +84,7 @@ class Options:
         breaker_seconds: how long it stays open before one job probes the host.
         idempotency_hours: how long an idempotency key is kept.
         purge_rows_per_minute: rows that workers delete after their retention, at most; 0 leaves that to ``purge_jobs``.
+        audit_days: how long entries of the audit are kept; 0 keeps them for ever.
         allowed_networks: private networks that callbacks may go to, such as ``10.1.0.0/16``.
         encryption_keys: Fernet keys for secrets, the newest first; empty: one derived from SECRET_KEY.
         schema_access: who may read the API's OpenAPI document: ``callers`` (and people in the admin) or ``anyone``.
@@ -109,6 +111,7 @@ class Options:
     breaker_seconds: float = 30.0
     idempotency_hours: float = 168.0
     purge_rows_per_minute: int = 60_000
+    audit_days: float = 365.0
     allowed_networks: tuple[str, ...] = ()
     encryption_keys: tuple[str, ...] = ()
     schema_access: str = "callers"

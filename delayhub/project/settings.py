@@ -192,6 +192,7 @@ DELAYHUB: dict[str, Any] = {
     "LEASE_SECONDS": env.number("LEASE_SECONDS", 60, minimum=1),
     "BREAKER_FAILURES": env.number("BREAKER_FAILURES", 20, minimum=1),
     "PURGE_ROWS_PER_MINUTE": env.number("PURGE_ROWS_PER_MINUTE", 60_000, minimum=0),
+    "AUDIT_DAYS": env.number("AUDIT_DAYS", 365, minimum=0),
     "BULK_BYTES": env.number("BULK_BYTES", 8_388_608, minimum=65_536),
     "ALLOWED_NETWORKS": env.names("ALLOWED_NETWORKS"),
     "ENCRYPTION_KEYS": env.names("ENCRYPTION_KEYS"),

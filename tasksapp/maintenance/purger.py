@@ -1,4 +1,4 @@
-"""Purger: deletes jobs that ended longer ago than their biz type wants them kept, and expired idempotency keys.
+"""Purger: deletes jobs that ended longer ago than their biz type wants them kept, old keys and old audit.
 
 The worker whose loader has the seat does it by itself, a batch at a time; ``manage.py purge_jobs`` does it at once.
 """
@@ -6,12 +6,21 @@ The worker whose loader has the seat does it by itself, a batch at a time; ``man
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from delayhub.clock import Clock, moment
 from tasksapp.conf import options
 from tasksapp.models import BizType
-from tasksapp.sql.purge_rows import BATCH_ROWS, Purged, count_old_jobs, count_old_keys, purge_jobs, purge_keys
+from tasksapp.sql.purge_rows import (
+    BATCH_ROWS,
+    Purged,
+    count_old_entries,
+    count_old_jobs,
+    count_old_keys,
+    purge_entries,
+    purge_jobs,
+    purge_keys,
+)
 
 #: Where nothing was left to delete, the next look comes after this long.
 IDLE_SECONDS = 60.0
@@ -25,7 +34,7 @@ class Purger:
     Args:
         using: the database.
         clock: Redis' time, which retention is counted back from.
-        codes: only jobs of these biz types, and no keys; None for everything.
+        codes: only jobs of these biz types, and neither keys nor audit; None for everything.
     """
 
     def __init__(self, *, using: str, clock: Clock, codes: Sequence[str] | None = None) -> None:
@@ -76,6 +85,11 @@ class Purger:
             while batch.keys == limit:
                 batch = purge_keys(before=now, using=self._using, limit=limit)
                 yield batch
+        if (audit_until := self._audit_until(now)) is not None:
+            batch = Purged(entries=limit)
+            while batch.entries == limit:
+                batch = purge_entries(before=audit_until, using=self._using, limit=limit)
+                yield batch
 
     def count(self) -> dict[str, Purged]:
         """What would be deleted, by biz type; keys under ''."""
@@ -86,7 +100,14 @@ class Purger:
         }
         if self._codes is None:
             counts[""] = count_old_keys(before=now, using=self._using)
+        if (before := self._audit_until(now)) is not None:
+            counts[""] += count_old_entries(before=before, using=self._using)
         return counts
+
+    def _audit_until(self, now: datetime) -> datetime | None:
+        """Entries of the audit from before then are deleted; None where none are."""
+        days = options().audit_days
+        return now - timedelta(days=days) if days and self._codes is None else None
 
     def _cuts(self, now: datetime) -> Iterator[tuple[BizType, datetime]]:
         """Each biz type that limits how long its jobs are kept, and until when those must have ended."""

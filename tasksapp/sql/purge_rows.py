@@ -1,4 +1,4 @@
-"""Deletes what was kept long enough, a batch at a time: finished jobs with their attempts, and idempotency keys."""
+"""Deletes what was kept long enough, a batch at a time: jobs with attempts, idempotency keys, the audit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.db import connections, transaction
 
-from tasksapp.models import Attempt, IdempotencyKey, Job
+from tasksapp.models import Attempt, AuditEntry, IdempotencyKey, Job
 
 #: Rows that one transaction takes.
 BATCH_ROWS = 500
@@ -19,11 +19,12 @@ class Purged(NamedTuple):
     jobs: int = 0
     attempts: int = 0
     keys: int = 0
+    entries: int = 0
 
     def __add__(self, other: object) -> Purged:
         if not isinstance(other, Purged):
             return NotImplemented
-        return Purged(self.jobs + other.jobs, self.attempts + other.attempts, self.keys + other.keys)
+        return Purged(*(mine + others for mine, others in zip(self, other, strict=True)))
 
 
 #: The rows are found along the index (biz type, finished at), and locked in the order of their ids, as all verbs lock
@@ -79,3 +80,17 @@ def purge_keys(*, before: datetime, using: str, limit: int = BATCH_ROWS) -> Purg
 def count_old_keys(*, before: datetime, using: str) -> Purged:
     """How many keys would be deleted."""
     return Purged(keys=IdempotencyKey.objects.using(using).filter(expires_at__lt=before).count())
+
+
+def purge_entries(*, before: datetime, using: str, limit: int = BATCH_ROWS) -> Purged:
+    """Deletes up to ``limit`` entries of the audit from before then."""
+    with transaction.atomic(using=using):
+        old = AuditEntry.objects.using(using).filter(at__lt=before).order_by("at")
+        ids = list(old.select_for_update(skip_locked=True).values_list("id", flat=True)[:limit])
+        gone, _ = AuditEntry.objects.using(using).filter(id__in=ids).delete()
+    return Purged(entries=gone)
+
+
+def count_old_entries(*, before: datetime, using: str) -> Purged:
+    """How many entries would be deleted."""
+    return Purged(entries=AuditEntry.objects.using(using).filter(at__lt=before).count())

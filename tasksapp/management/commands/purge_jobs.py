@@ -15,7 +15,7 @@ from tasksapp.sql.purge_rows import Purged
 
 
 class Command(BaseCommand):
-    help = "Delete jobs that ended longer ago than their biz type's retention, and expired idempotency keys."
+    help = "Delete jobs that ended longer ago than their biz type's retention, expired idempotency keys and old audit."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """What may be deleted, and where."""
@@ -39,14 +39,15 @@ class Command(BaseCommand):
                     self.stdout.write(f"{code}: {count.jobs} jobs, {count.attempts} attempts")
             self.stdout.write(f"would delete {_in_words(total)}")
             return
-        progress = Progress(self.stderr, total=total.jobs + total.keys, what="rows")
+        progress = Progress(self.stderr, total=total.jobs + total.keys + total.entries, what="rows")
         gone = Purged()
         for batch in purger.batches():
             gone += batch
-            progress.advance(batch.jobs + batch.keys)
+            progress.advance(batch.jobs + batch.keys + batch.entries)
         progress.end()
         self.stdout.write(f"deleted {_in_words(gone)}")
 
 
 def _in_words(count: Purged) -> str:
-    return f"{count.jobs} jobs, {count.attempts} attempts, {count.keys} idempotency keys"
+    audit = f", {count.entries} entries of the audit" if count.entries else ""
+    return f"{count.jobs} jobs, {count.attempts} attempts, {count.keys} idempotency keys{audit}"

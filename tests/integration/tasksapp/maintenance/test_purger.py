@@ -10,10 +10,12 @@ from django.utils import timezone
 
 from delayhub.clock import Clock, SystemClock
 from delayhub.testing import MovableClock
+from tasksapp.access.actors import Actor
+from tasksapp.access.audit import entry, record
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.purger import Purger
 from tasksapp.maintenance.thread import MaintenanceThread
-from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
+from tasksapp.models import Attempt, AuditEntry, BizType, IdempotencyKey, Job, Status
 from tasksapp.sql.purge_rows import BATCH_ROWS, Purged
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.commands import run_command
@@ -56,7 +58,7 @@ def test_many_jobs_go_in_several_transactions(biz_type: BizType) -> None:
 
     batches = [batch.jobs for batch in purger(SystemClock()).batches()]
 
-    assert batches == [BATCH_ROWS, BATCH_ROWS, 200, 0]
+    assert batches == [BATCH_ROWS, BATCH_ROWS, 200, 0, 0]  # the last two are of keys and of the audit
     assert not Job.objects.exists()
 
 
@@ -147,3 +149,25 @@ def test_it_can_be_turned_off(biz_type: BizType, settings: Any) -> None:
 
     assert purger(MovableClock()).run_once() == Purged()
     assert run_command("purge_jobs") == "deleted 3 jobs, 0 attempts, 0 idempotency keys\n"
+
+
+def test_entries_of_the_audit_go_after_a_year_or_as_the_option_says(biz_type: BizType, settings: Any) -> None:
+    for days in (1, 40, 400):
+        record([entry("cancel", by=Actor("ada"), at=timezone.now() - days * DAY)], using="default")
+
+    assert purge_all() == Purged(entries=1)
+    settings.DELAYHUB = {**settings.DELAYHUB, "AUDIT_DAYS": 0}
+    assert purge_all() == Purged()
+    settings.DELAYHUB = {**settings.DELAYHUB, "AUDIT_DAYS": 30}
+    assert "1 entries of the audit" in run_command("purge_jobs", "--dry-run")
+    assert AuditEntry.objects.count() == 2
+    assert "1 entries of the audit" in run_command("purge_jobs")
+    assert AuditEntry.objects.count() == 1
+
+
+def test_entries_of_the_audit_stay_where_one_biz_type_is_purged(biz_type: BizType) -> None:
+    record([entry("cancel", by=Actor("ada"), at=timezone.now() - 400 * DAY)], using="default")
+
+    run_command("purge_jobs", "--biz-type", biz_type.code)
+
+    assert AuditEntry.objects.exists()
