@@ -9,12 +9,15 @@ from django.http import HttpRequest, HttpResponse
 
 from delayhub.project.browser_middleware import api_prefixes
 
-#: Nothing is loaded from elsewhere and no script stands in a page. Styles may: swagger-ui sets
-#: them on its elements, and its icons are data.
+#: Nothing is loaded from elsewhere, and neither scripts nor styles stand in a page. Icons may be data.
 POLICY = (
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "default-src 'self'; img-src 'self' data:; "
     "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 )
+#: On the pages of the API's docs, swagger-ui sets styles on its elements.
+DOCS_POLICY = f"{POLICY}; style-src 'self' 'unsafe-inline'"
+#: The view of those pages, by its name in the URL conf.
+DOCS_VIEW = "delayhub:docs"
 
 
 def protective_headers(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
@@ -26,7 +29,7 @@ def protective_headers(get_response: Callable[[HttpRequest], HttpResponse]) -> C
         answer = get_response(request)
         # Django's page for errors in debug mode has its scripts in the page.
         if not settings.DEBUG:
-            answer.headers.setdefault("Content-Security-Policy", POLICY)
+            answer.headers.setdefault("Content-Security-Policy", _policy(request))
         nonlocal api
         if api is None:
             api = api_prefixes()
@@ -35,3 +38,7 @@ def protective_headers(get_response: Callable[[HttpRequest], HttpResponse]) -> C
         return answer
 
     return protect
+
+
+def _policy(request: HttpRequest) -> str:
+    return DOCS_POLICY if request.resolver_match and request.resolver_match.view_name == DOCS_VIEW else POLICY

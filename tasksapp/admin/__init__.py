@@ -6,6 +6,7 @@ from tasksapp.admin.api_key_admin import ApiKeyAdmin
 from tasksapp.admin.audit_entry_admin import AuditEntryAdmin
 from tasksapp.admin.biz_type_admin import BizTypeAdmin
 from tasksapp.admin.celery_queue_admin import CeleryQueueAdmin
+from tasksapp.admin.issue_admin import IssueAdmin
 from tasksapp.admin.job_admin import JobAdmin
 from tasksapp.admin.operation_admin import OperationAdmin
 from tasksapp.admin.system_admin import SystemAdmin
@@ -15,6 +16,7 @@ __all__ = [
     "AuditEntryAdmin",
     "BizTypeAdmin",
     "CeleryQueueAdmin",
+    "IssueAdmin",
     "JobAdmin",
     "OperationAdmin",
     "SystemAdmin",

@@ -41,6 +41,7 @@ def chart(
     bars: Sequence[Series] = (),
     lines: Sequence[Series] = (),
     caption: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> SafeString:
     """A chart: bars that are stacked on each other, lines above them on a scale of their own, and the numbers.
 
@@ -50,6 +51,7 @@ def chart(
         bars: what the columns are made of, from the bottom up.
         lines: what the lines show; each has a scale of its own, and the legend names its greatest value.
         caption: what stands below the drawing, from left to right; the first and the last label if empty.
+        notes: what else is to be said of each column, '' for nothing.
     """
     columns = max(len(labels), 1)
     below = caption or [*labels[:1], *labels[-1:]]
@@ -63,9 +65,9 @@ def chart(
         name,
         _bars(bars),
         format_html_join("", "{}", ((_line(series),) for series in lines)),
-        _titles(labels, [*bars, *lines]),
+        _titles(labels, [*bars, *lines], notes=notes),
         format_html_join("", "<span>{}</span>", ((text,) for text in below)),
-        _numbers(labels, [*bars, *lines], name=name),
+        _numbers(labels, [*bars, *lines], name=name, notes=notes),
     )
 
 
@@ -121,7 +123,7 @@ def _moved(point: str, by: int) -> str:
     return f"{int(x) + by},{y}"
 
 
-def _titles(labels: Sequence[str], shown: Sequence[Series]) -> SafeString:
+def _titles(labels: Sequence[str], shown: Sequence[Series], *, notes: Sequence[str]) -> SafeString:
     """A rectangle for each column that cannot be seen, with what the browser shows to a person who points at it."""
     return format_html_join(
         "",
@@ -130,7 +132,13 @@ def _titles(labels: Sequence[str], shown: Sequence[Series]) -> SafeString:
             (
                 column * 10,
                 HEIGHT,
-                "\n".join([label, *(f"{series.name}: {_shown(series, column)}" for series in shown)]),
+                "\n".join(
+                    [
+                        label,
+                        *(f"{series.name}: {_shown(series, column)}" for series in shown),
+                        *notes[column : column + 1],
+                    ]
+                ),
             )
             for column, label in enumerate(labels)
         ),
@@ -148,24 +156,28 @@ def _legend(bars: Sequence[Series], lines: Sequence[Series]) -> SafeString:
     return format_html_join("", '<span class="delayhub-key delayhub-key-{} delayhub-key-{}">{}</span>', named)
 
 
-def _numbers(labels: Sequence[str], shown: Sequence[Series], *, name: str) -> SafeString:
+def _numbers(labels: Sequence[str], shown: Sequence[Series], *, name: str, notes: Sequence[str]) -> SafeString:
     rows = (
         (
             label,
             format_html_join("", '<td class="delayhub-number">{}</td>', ((_shown(one, column),) for one in shown)),
+            format_html("<td>{}</td>", notes[column]) if notes else "",
         )
         for column, label in enumerate(labels)
+        # Hundreds of empty rows say nothing.
+        if any(one.values[column] for one in shown)
     )
     return format_html(
         '<details class="delayhub-numbers"><summary>{}</summary><div class="delayhub-scroll" role="region"'
         ' aria-label="{}" tabindex="0"><table class="delayhub-plain"><caption class="visually-hidden">{}</caption>'
-        '<thead><tr><th scope="col">{}</th>{}</tr></thead><tbody>{}</tbody></table></div></details>',
+        '<thead><tr><th scope="col">{}</th>{}{}</tr></thead><tbody>{}</tbody></table></div></details>',
         _("As numbers"),
         name,
         name,
         _("time"),
         format_html_join("", '<th scope="col" class="delayhub-number">{}</th>', ((one.name,) for one in shown)),
-        format_html_join("", '<tr><th scope="row">{}</th>{}</tr>', rows),
+        format_html('<th scope="col">{}</th>', _("biz type")) if notes else "",
+        format_html_join("", '<tr><th scope="row">{}</th>{}{}</tr>', rows),
     )
 
 

@@ -9,6 +9,9 @@ from django.http import HttpRequest, HttpResponse
 
 from tasksapp.stats.delivery_health import DeliveryHealth, delivery_health
 
+#: Where a request keeps the answer: the banner, the mark in the frame and the overview ask once together.
+_KEPT = "_delayhub_health"
+
 
 class ShowsDelivery:
     """A part of a ModelAdmin: its list and its pages begin with the banner while no job is delivered."""
@@ -26,9 +29,18 @@ class ShowsDelivery:
         return page
 
 
+def health_of(request: HttpRequest) -> DeliveryHealth:
+    """Whether jobs are delivered, asked once for each request."""
+    found: DeliveryHealth | None = getattr(request, _KEPT, None)
+    if found is None:
+        found = delivery_health()
+        setattr(request, _KEPT, found)
+    return found
+
+
 def banner(request: HttpRequest) -> str:
     """What the banner says; '' while jobs are delivered."""
-    reason = reason_for(request, delivery_health())
+    reason = reason_for(request, health_of(request))
     return reason and f"{reason[0].upper()}{reason[1:]}."
 
 

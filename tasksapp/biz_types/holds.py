@@ -35,6 +35,20 @@ def holds(biz_types: Iterable[BizType], *, now: datetime) -> dict[str, str]:
     return found
 
 
+def open_breakers(biz_types: Iterable[BizType]) -> dict[str, Breaker] | None:
+    """By code, the breakers that are open; None where Redis does not answer. One question for each lane."""
+    lanes: dict[str, list[BizType]] = defaultdict(list)
+    for biz_type in biz_types:
+        lanes[biz_type.lane].append(biz_type)
+    found: dict[str, Breaker] = {}
+    for lane, group in lanes.items():
+        breakers = _breakers(lane, group)
+        if breakers is None:
+            return None
+        found |= {code: breaker for code, breaker in breakers.items() if breaker.open_until_ms is not None}
+    return found
+
+
 def _why_shut(biz_type: BizType) -> str:
     if not biz_type.enabled:
         return _("%(biz_type)s is disabled") % {"biz_type": biz_type.code}

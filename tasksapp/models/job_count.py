@@ -38,6 +38,7 @@ class DeadCount(models.Model):
 
     class Meta:
         db_table = "delayhub_dead_count"
+        verbose_name = "issue"
         constraints = [models.UniqueConstraint(fields=["biz_type", "error_class"], name="delayhub_dead_count_once")]
 
     def __str__(self) -> str:

@@ -101,12 +101,18 @@ def read_summary(*, biz_type_id: int | None = None, minutes: int = 5, using: str
 
 def summaries(minutes: int = 5, *, using: str | None = None) -> dict[int, PulseSummary]:
     """The last minutes, by the id of the biz type, for those that had attempts; by one query."""
+    return total_and_summaries(minutes, using=using)[1]
+
+
+def total_and_summaries(minutes: int = 5, *, using: str | None = None) -> tuple[PulseSummary, dict[int, PulseSummary]]:
+    """The last minutes of all biz types together, and by the id of the biz type; by one query."""
     since, seconds = lately(minutes)
-    tallies: dict[int, _Tally] = defaultdict(_Tally)
+    total, tallies = _Tally(), defaultdict[int, _Tally](_Tally)
     rows = _rows(MINUTE, since, None, biz_type_id=None, using=using)
     for biz_type_id, kind, key, count in rows.values_list("biz_type_id", "kind", "key").annotate(Sum("count")):
+        total.add(kind, key, count)
         tallies[biz_type_id].add(kind, key, count)
-    return {biz_type_id: tally.summary(seconds) for biz_type_id, tally in tallies.items()}
+    return total.summary(seconds), {biz_type_id: tally.summary(seconds) for biz_type_id, tally in tallies.items()}
 
 
 @dataclass(slots=True)

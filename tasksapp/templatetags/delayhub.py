@@ -1,4 +1,4 @@
-"""Tags of the admin pages: the scripts that they share, a part that refreshes itself, and the dashboard."""
+"""Tags of the admin pages: the scripts that they share, a part that refreshes itself, the overview."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from django import template
 from django.apps import apps
 from django.template import Context
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 register = template.Library()
+
+#: Where a request keeps that its page has the overview.
+SHOWN = "_delayhub_overview"
 
 #: The package that ships htmx, which refreshes parts of pages. Without it, pages stay as they were loaded.
 HTMX_APP = "django_htmx"
@@ -71,12 +75,39 @@ def delayhub_live(context: Context, content: str, url: str = "", seconds: int = 
     )
 
 
-@register.inclusion_tag("tasksapp/admin/dashboard.html", takes_context=True)
-def delayhub_dashboard(context: Context) -> dict[str, Any]:
-    """The dashboard: a banner while no job is delivered, and the table, with links to the admin site that shows it."""
-    from tasksapp.admin.dashboard import dashboard  # noqa: PLC0415  Django loads this module also where no admin is
-    from tasksapp.admin.delivery_banner import banner  # noqa: PLC0415  the same
+@register.inclusion_tag("tasksapp/admin/overview_page.html", takes_context=True)
+def delayhub_overview(context: Context) -> dict[str, Any]:
+    """The overview, which refreshes itself, with links to the admin site that shows it; nothing the second time.
+
+    A project's first page may have it, and the app's own page extends that.
+    """
+    from tasksapp.admin.overview import overview  # noqa: PLC0415  Django loads this module also where no admin is
 
     request: Any = context["request"]
-    site = getattr(request, "current_app", None) or request.resolver_match.namespace
-    return {**dashboard(site=site), "banner": banner(request)}
+    if hasattr(request, SHOWN) or not request.user.has_perm("tasksapp.view_job"):
+        return {"is_shown": False}
+    setattr(request, SHOWN, True)
+    return {**overview(request), "request": request, "is_shown": True}
+
+
+@register.simple_tag(takes_context=True)
+def delayhub_mark(context: Context) -> SafeString:
+    """A link to the overview that says whether jobs are delivered, for the frame of each page."""
+    from tasksapp.admin.health_marks import mark_of  # noqa: PLC0415  Django loads this module also where no admin is
+
+    request: Any = context["request"]
+    mark = mark_of(request)
+    return format_html(
+        '<a class="delayhub-mark delayhub-{}" href="{}">{}</a>',
+        mark.tone,
+        reverse("admin:app_list", args=["tasksapp"], current_app=getattr(request, "current_app", None)),
+        mark.text,
+    )
+
+
+@register.inclusion_tag("tasksapp/admin/nav.html", takes_context=True)
+def delayhub_nav(context: Context) -> dict[str, Any]:
+    """The menu of the app's pages that the person may see, on the admin site that shows it."""
+    from tasksapp.admin.menu import menu  # noqa: PLC0415  Django loads this module also where no admin is
+
+    return {"entries": menu(context["request"])}

@@ -42,8 +42,8 @@ TESTED_THROUGH = {
         "it does no more than name its row",
     ),
     "tasksapp/templatetags/delayhub.py": (
-        "tests/integration/tasksapp/admin/test_dashboard.py",
-        "the tag hands the dashboard on, and the first page shows whether it does",
+        "tests/integration/tasksapp/admin/test_overview.py",
+        "the tags hand on what other modules make, and the first page shows whether they do",
     ),
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib import admin
 from django.http import Http404
 from django.template.loader import get_template
 from django.test import Client
@@ -60,35 +59,43 @@ def test_a_person_who_is_not_logged_in_sees_the_name_and_no_links(client: Client
     assert reverse("readyz") not in page
 
 
-def test_the_first_page_of_the_admin_counts_jobs(admin_client: Client) -> None:
+def test_the_first_page_of_the_admin_is_the_overview_above_the_list_of_models(admin_client: Client) -> None:
     BizType.objects.create(code="order.close", url="https://receiver.example/hook")
 
     page = admin_client.get(reverse("admin:index")).content.decode()
 
-    assert "Jobs by biz type" in page
+    assert "What comes" in page
     assert "order.close" in page
-    assert 'id="content-main"' in page  # and the list of models is still there
+    assert 'id="content-main"' in page
 
 
-def test_another_project_gets_the_counts_by_one_line_and_not_without_it(
-    admin_client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+def test_another_project_has_the_overview_at_the_apps_own_address_and_keeps_its_first_page(
+    admin_client: Client, settings: Any
 ) -> None:
     settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": []}]
-    without = admin_client.get(reverse("admin:index")).content.decode()
-    monkeypatch.setattr(admin.site, "index_template", "tasksapp/admin/index.html")
 
-    with_line = admin_client.get(reverse("admin:index")).content.decode()
+    first = admin_client.get(reverse("admin:index")).content.decode()
+    own = admin_client.get(reverse("admin:app_list", args=["tasksapp"])).content.decode()
 
-    assert "Jobs by biz type" not in without
-    assert "Jobs by biz type" in with_line
+    assert "What comes" not in first
+    assert "What comes" in own
+    assert 'class="app-tasksapp' in own
 
 
-def test_people_who_may_not_see_jobs_see_no_counts(client: Client, django_user_model: Any) -> None:
+def test_people_who_may_not_see_jobs_see_no_counts_and_no_mark(client: Client, django_user_model: Any) -> None:
     client.force_login(django_user_model.objects.create_user("viewer", password="x", is_staff=True))
 
     page = client.get(reverse("admin:index")).content.decode()
 
-    assert "Jobs by biz type" not in page
+    assert "What comes" not in page
+    assert "delayhub-mark" not in page
+
+
+def test_the_frame_says_on_each_page_whether_jobs_are_delivered(admin_client: Client, settings: Any) -> None:
+    settings.DELAYHUB = {"REDIS_URL": "redis://127.0.0.1:1/0"}
+
+    for page in (reverse("admin:index"), reverse("admin:auth_user_changelist")):
+        assert "Not delivering</a>" in admin_client.get(page).content.decode()
 
 
 @pytest.mark.parametrize(
@@ -111,5 +118,6 @@ def test_a_failure_is_a_plain_page_without_the_database_or_secrets(
     page = answer.content.decode()
     assert answer.status_code == status
     assert heading in page
-    assert "prefers-color-scheme: dark" in page
+    assert "/static/tasksapp/plain.css" in page
+    assert "<style" not in page
     assert SECRET not in page

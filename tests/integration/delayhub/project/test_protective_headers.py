@@ -33,3 +33,19 @@ def test_an_answer_of_the_api_is_not_kept(client: Client) -> None:
     assert "no-store" in client.get("/api/v1/jobs")["Cache-Control"]
     assert "no-store" in client.post("/api/v1/jobs", b"{}", content_type="application/json")["Cache-Control"]
     assert "Cache-Control" not in client.get("/healthz")
+
+
+def test_only_the_docs_of_the_api_may_have_styles_in_the_page(admin_client: Any) -> None:
+    assert "style-src 'self' 'unsafe-inline'" in admin_client.get("/api/docs/")["Content-Security-Policy"]
+    for path in ("/admin/", "/admin/tasksapp/job/", "/nowhere"):
+        assert "unsafe-inline" not in admin_client.get(path)["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/admin/", "/admin/tasksapp/", "/admin/tasksapp/deadcount/", "/admin/login/", "/nowhere"]
+)
+def test_no_page_has_a_style_in_itself(admin_client: Any, path: str) -> None:
+    page = admin_client.get(path).content.decode()
+
+    assert "<style" not in page
+    assert re.findall(r"<[^>]*\sstyle=", page) == []

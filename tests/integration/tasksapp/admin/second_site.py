@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from tasksapp.admin import BizTypeAdmin, CeleryQueueAdmin, JobAdmin, OperationAdmin
+from tasksapp.admin import BizTypeAdmin, CeleryQueueAdmin, IssueAdmin, JobAdmin, OperationAdmin
 from tasksapp.admin.page_entry import CeleryQueue
-from tasksapp.models import BizType, Job, Operation
+from tasksapp.models import BizType, DeadCount, Job, Operation
 
 second = admin.AdminSite(name="second")
 second.register(BizType, BizTypeAdmin)
 second.register(Job, JobAdmin)
+second.register(DeadCount, IssueAdmin)
 second.register(CeleryQueue, CeleryQueueAdmin)
 second.register(Operation, OperationAdmin)
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
-from tasksapp.biz_types.holds import holds
+from tasksapp.biz_types.holds import holds, open_breakers
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.timers import lanes
 from tests.fixture_types import MakeBizType
@@ -65,3 +65,17 @@ def test_all_jobs_wait_for_a_redis_that_does_not_answer(biz_type: BizType, setti
     lanes.try_again()
 
     assert "Redis does not answer" in reason(biz_type)
+
+
+def test_only_breakers_that_are_open_are_told_apart_from_no_answer(
+    biz_type: BizType, lane: TimerLane, settings: Any
+) -> None:
+    set_breaker(lane, "open", seconds=30)
+    assert set(open_breakers([biz_type]) or ()) == {"order.close"}
+
+    set_breaker(lane, "healed", seconds=-1)
+    assert open_breakers([biz_type]) == {}
+
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    lanes.try_again()
+    assert open_breakers([biz_type]) is None

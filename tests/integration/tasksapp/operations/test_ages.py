@@ -47,8 +47,6 @@ def test_a_max_age_beyond_the_first_date_is_never_used_up(biz_type: BizType) -> 
     store_job(biz_type, due_in=-HOUR)
     found = biz_type.jobs.all()
 
-    jobs, ages = count_with_ages(
-        found, status=Status.PENDING, now=timezone.now(), max_age=timedelta(days=999_999)
-    )
+    jobs, ages = count_with_ages(found, status=Status.PENDING, now=timezone.now(), max_age=timedelta(days=999_999))
 
     assert (jobs, ages.older) == (1, 0)

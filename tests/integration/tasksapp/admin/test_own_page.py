@@ -1,0 +1,40 @@
+"""Own pages: the frame of the site that shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/admin/tasksapp/deadcount/"
+
+
+def test_a_page_has_its_title_its_place_the_shared_files_and_the_keys(person: Client) -> None:
+    page = person.get(PAGE).content.decode()
+
+    assert "<h1>Issues</h1>" in page
+    assert '<a href="/admin/tasksapp/">DelayHub</a>' in page
+    for shared in ("tasksapp/admin.css", "tasksapp/keys.js", "tasksapp/live.js", 'id="delayhub-keys"'):
+        assert shared in page
+
+
+def test_a_page_stands_in_a_theme_that_has_nothing_but_four_blocks(person: Client, settings: Any) -> None:
+    theme = "".join(
+        "{% block " + name + " %}{% endblock %}" for name in ("extrastyle", "extrahead", "breadcrumbs", "content")
+    )
+    loaders = [
+        ("django.template.loaders.locmem.Loader", {"admin/base_site.html": theme}),
+        "django.template.loaders.app_directories.Loader",
+    ]
+    (engine,) = settings.TEMPLATES
+    settings.TEMPLATES = [
+        {**engine, "DIRS": [], "APP_DIRS": False, "OPTIONS": {**engine["OPTIONS"], "loaders": loaders}},
+    ]
+
+    page = person.get(PAGE).content.decode()
+
+    assert "Nothing is dead." in page
+    assert "tasksapp/admin.css" in page
