@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.models.error_class import error_class_label
 
 #: The ranges of time that a filter may have.
 _TIMES: dict[str, Promise] = {
@@ -27,16 +27,11 @@ _TIMES: dict[str, Promise] = {
 }
 
 
-def filter_words(job_filter: JobFilter, *, error_label: Callable[[str], str] = str) -> list[str]:
-    """What must hold of a job, a phrase for each condition; biz type and status are for the title.
-
-    Args:
-        job_filter: the filter.
-        error_label: puts an error class into words.
-    """
+def filter_words(job_filter: JobFilter) -> list[str]:
+    """What must hold of a job, a phrase for each condition; biz type and status are for the title."""
     found = []
     if job_filter.error_class:
-        found.append(_("last error: %(error)s") % {"error": error_label(job_filter.error_class)})
+        found.append(_("last error: %(error)s") % {"error": error_class_label(job_filter.error_class)})
     if job_filter.biz_id.endswith("*"):
         found.append(_("biz id begins with “%(biz_id)s”") % {"biz_id": job_filter.biz_id[:-1]})
     elif job_filter.biz_id:

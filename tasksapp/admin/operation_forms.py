@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from math import ceil
 from typing import Any, NamedTuple
 
 from django import forms
@@ -18,6 +19,8 @@ from tasksapp.operations.verbs import FASTEST, MOST_SPREAD, MOST_TRIAL_JOBS, SLO
 
 #: Fewer jobs than this are not worth a trial by default.
 TRIAL_ABOVE = 20
+#: Few jobs are spread over less than ten minutes by default: so many go a second.
+USUAL_RATE = 10
 #: How a person may say how fast it goes.
 SPREAD, RATE, AT_ONCE = "spread", "rate", "at_once"
 
@@ -103,7 +106,7 @@ class StartForm(PaceForm):
             data,
             initial={
                 "pace": SPREAD if runs_at_once else AT_ONCE,
-                "minutes": 10,
+                "minutes": min(10, max(1, ceil(planned / USUAL_RATE / 60))),
                 "rate": 50,
                 "with_trial": runs_at_once and planned > TRIAL_ABOVE,
                 "trial_jobs": 10,

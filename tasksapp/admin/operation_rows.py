@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tasksapp.admin.filter_words import filter_words, stored_filter
-from tasksapp.admin.fragments import badge, local_time, number
+from tasksapp.admin.fragments import badge, clock_time, number, time_away
 from tasksapp.admin.verb_words import RUNS, title_of
 from tasksapp.models import Operation
 
@@ -66,9 +67,15 @@ class OperationRow:
             left=number(operation.left if started else None),
             succeeded=number(operation.succeeded if started and runs else None),
             dead=number(operation.dead if started and runs else None),
-            when=local_time(operation.started_at or operation.created_at, now=now),
+            when=_when(operation.started_at or operation.created_at, now=now),
             jobs_url=jobs_address(operation, site=site) if operation.done else "",
         )
+
+
+def _when(at: datetime, *, now: datetime | None) -> SafeString:
+    """The time, without its day where that is today, and how long ago it was."""
+    words = '<time datetime="{}">{}</time> <span class="delayhub-quiet">{}</span>'
+    return format_html(words, at.isoformat(), clock_time(at), time_away(at, now=now))
 
 
 def state_badge(operation: Operation) -> SafeString:

@@ -134,7 +134,7 @@ def test_a_counted_plan_shows_how_many_how_old_and_when_it_would_finish(person: 
 
     assert "30 jobs match" in text
     assert "The first died at" in text
-    assert "0.05 a second: will finish at" in text
+    assert "0.5 a second: will finish at" in text
     assert "Redrive 30 jobs" in text
 
 

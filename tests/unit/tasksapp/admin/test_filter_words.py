@@ -12,6 +12,7 @@ from tasksapp.admin.filter_words import filter_of, filter_words, query_of, store
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import Status
+from tasksapp.models.error_class import error_class_label
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 EVERYTHING = JobFilter(
@@ -31,10 +32,10 @@ EVERYTHING = JobFilter(
 
 
 def test_every_condition_beyond_biz_type_and_status_has_its_phrase() -> None:
-    words = filter_words(EVERYTHING, error_label=str.upper)
+    words = filter_words(EVERYTHING)
 
     assert words == [
-        "last error: HTTP.503",
+        f"last error: {error_class_label('http.503')}",
         "biz id begins with “A-”",
         "2 chosen jobs",
         "due at 2026-07-01 12:00:00 UTC or later",
