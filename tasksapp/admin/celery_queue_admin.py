@@ -84,7 +84,9 @@ class CeleryQueueAdmin(PageEntry):
                     context |= self._queue(request, broker, queue)
                 except (redis.RedisError, OSError) as error:
                     context["fault"] = self._away(request, broker, error)
-        return self._page(request, "tasksapp/admin/celery_queue.html", title=queue, context=context)
+        return self._page(
+            request, "tasksapp/admin/celery_queue.html", title=_("Queue %(name)s") % {"name": queue}, context=context
+        )
 
     def act_view(self, request: HttpRequest) -> HttpResponse:
         """Does what was chosen to messages; asks before, where that cannot be taken back or several were chosen."""
@@ -139,7 +141,7 @@ class CeleryQueueAdmin(PageEntry):
         if summary.is_lane:
             return context | {"timers": self._timers(broker, queue)}
         counts = browser.queue(queue).count()._asdict()
-        tab = _place(request)
+        tab, overdue = _place(request), max(0, summary.backlog.due - counts[Place.READY.value])
         return context | {
             "tab": tab.value,
             "tabs": [
@@ -152,6 +154,7 @@ class CeleryQueueAdmin(PageEntry):
                 for place in Place
             ],
             "count": number(counts[tab.value]),
+            "due_but_waiting": number(overdue) if overdue else "",
             "may_change": request.user.has_perm(CHANGE_QUEUES),
             "sees_arguments": may_see_bodies(request),
             "verbs": _verbs(tab, broker),

@@ -147,7 +147,7 @@ def _task_row(task: QueuedTask, *, shows_arguments: bool, held_by: Mapping[str, 
         at=local_time(task.at, now=now),
         holder=_holder(known, now=now) if task.place is Place.LEASED else quiet(DASH),
         reason=task.reason,
-        about="; ".join(about),
+        about=" · ".join(about),
         priority=task.step,
     )
 

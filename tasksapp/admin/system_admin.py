@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -15,14 +17,36 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
-from tasksapp.admin.fragments import DASH, address, badge, duration, local_time, number, quiet
+from tasksapp.admin.fragments import DASH, address, badge, duration, local_time, number, quiet, time_away
 from tasksapp.admin.own_page import own_page
 from tasksapp.admin.page_entry import PageEntry, System
 from tasksapp.queues.system.report import system_report
-from tasksapp.queues.system.section import Section, Unit, Value
+from tasksapp.queues.system.section import Column, Section, Unit, Value
 
 #: Facts whose truth is neither good nor bad, and options that are as they come.
 _QUIET_TRUTHS = {"is_default", "is_this_redis", "checked", "debug"}
+
+
+#: Columns that share a cell on the page, so that a row fits a screen; the first gives the cell its name.
+_SHARED = {
+    "workers": (
+        ("name", "process", "pool", "version", "is_loader"),
+        ("queues",),
+        ("running", "tasks"),
+        ("open_callbacks",),
+        ("last_claim_at",),
+        ("started_at",),
+        ("seen_at",),
+    )
+}
+
+
+class Cell(NamedTuple):
+    """A cell of a table: the name of its column, what it shows, and whether that is a number."""
+
+    label: str
+    text: SafeString
+    is_number: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,24 +55,23 @@ class ShownSection:
 
     section: Section
     facts: list[tuple[str, SafeString]]
-    columns: list[tuple[str, bool]]
-    rows: list[list[tuple[str, SafeString, bool]]]
+    columns: list[Cell]
+    rows: list[list[Cell]]
 
     @classmethod
     def of(cls, section: Section, *, now: datetime) -> ShownSection:
         """The section; times are as of now."""
-        columns = section.columns
+        cells = _SHARED.get(section.key, tuple((column.key,) for column in section.columns))
+        rows = [[_cell(section, row, keys, now=now) for keys in cells] for row in section.rows]
         return cls(
             section=section,
-            facts=[(fact.label, shown(fact.key, fact.value, fact.unit, now=now)) for fact in section.facts],
-            columns=[(column.label, _is_number(column.unit, section, at)) for at, column in enumerate(columns)],
-            rows=[
-                [
-                    (column.label, shown(column.key, value, column.unit, now=now), _is_number(column.unit, section, at))
-                    for at, (column, value) in enumerate(zip(columns, row, strict=True))
-                ]
-                for row in section.rows
+            facts=[
+                (fact.label, shown(fact.key, fact.value, fact.unit, now=now))
+                for fact in section.facts
+                if fact.key != "checked"
             ],
+            columns=rows[0] if rows else [],
+            rows=rows,
         )
 
 
@@ -131,7 +154,34 @@ def _yes(key: str, *, is_true: bool) -> SafeString:
     return quiet(_("yes")) if key in _QUIET_TRUTHS else badge(_("yes"), "good")
 
 
-def _is_number(unit: Unit, section: Section, at: int) -> bool:
+def _cell(section: Section, row: Sequence[Value], keys: Sequence[str], *, now: datetime) -> Cell:
+    """The values of some columns in one cell, the first large."""
+    known = {column.key: (column, value) for column, value in zip(section.columns, row, strict=True)}
+    first, value = known[keys[0]]
+    texts = [_in_table(first.key, value, first.unit, now=now)]
+    for key in keys[1:]:
+        column, more = known[key]
+        if isinstance(more, bool):
+            texts += [badge(column.label, "good")] if more else []
+        elif more:
+            text = shown(key, more, column.unit, now=now)
+            texts.append(format_html('<span class="delayhub-item delayhub-quiet">{}</span>', text))
+    return Cell(first.label, format_html_join(" ", "{}", ((text,) for text in texts)), _is_number(section, first))
+
+
+def _in_table(key: str, value: Value, unit: Unit, *, now: datetime) -> SafeString:
+    """A value in a cell; of a time only how far away it is, which is what one compares."""
+    if isinstance(value, datetime):
+        exact = timezone.localtime(value).strftime("%Y-%m-%d %H:%M:%S")
+        return format_html(
+            '<time datetime="{}" title="{}">{}</time>', value.isoformat(), exact, time_away(value, now=now)
+        )
+    return shown(key, value, unit, now=now)
+
+
+def _is_number(section: Section, column: Column) -> bool:
     """Whether a column holds numbers, which stand to the right."""
-    kinds = {type(row[at]) for row in section.rows}
-    return section.key != "settings" and bool(kinds) and kinds <= {int, float, type(None)} and kinds != {type(None)}
+    at = section.columns.index(column)
+    kinds = {type(row[at]) for row in section.rows} - {type(None)}
+    is_alone = section.key not in _SHARED or (column.key,) in _SHARED[section.key]
+    return section.key != "settings" and is_alone and bool(kinds) and kinds <= {int, float}

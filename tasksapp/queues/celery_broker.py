@@ -70,7 +70,7 @@ def celery_broker() -> Iterator[CeleryBroker | NoBroker]:
             )
             return
         browser = QueueBrowser(connection, lanes=options().lanes)
-    except (OptionError, ValueError, KeyError) as error:
+    except (OptionError, ValueError, KeyError, ImportError) as error:  # the last: the driver of another broker
         yield NoBroker(_("This process cannot look at Celery's queues: %(why)s.") % {"why": str(error).rstrip(".")})
         return
     try:

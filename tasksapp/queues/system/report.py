@@ -31,13 +31,13 @@ def system_report(*, check: bool = False) -> list[Section]:
     wanted: list[tuple[str, str, bool, Callable[[], Section]]] = [
         ("workers", _("Workers"), True, workers_section),
         ("loader", _("Loader"), True, loader_section),
-        ("lanes", _("Timer lanes"), True, lanes_section),
         ("timers", _("Timers and rows"), check, partial(timers_section, check=check)),
+        ("lanes", _("Timer lanes"), True, lanes_section),
         ("redis", _("Redis"), True, redis_section),
         ("database", _("Database"), False, database_section),
         ("purge", _("Purge"), True, purge_section),
-        ("settings", _("Settings in force"), False, settings_section),
         ("versions", _("Versions"), False, versions_section),
+        ("settings", _("Settings in force"), False, settings_section),
     ]
     found: list[Section] = []
     redis_fault = ""
@@ -53,7 +53,7 @@ def system_report(*, check: bool = False) -> list[Section]:
         except Error as error:
             text = _("The database does not answer (%(error)s).") % {"error": type(error).__name__}
             found.append(Section(key=key, title=title, faults=[text]))
-        except (OptionError, ImproperlyConfigured, ValueError) as error:
+        except (OptionError, ImproperlyConfigured, ValueError, ImportError) as error:
             text = _("The settings do not say: %(why)s") % {"why": error}
             found.append(Section(key=key, title=title, faults=[text]))
     return found

@@ -56,5 +56,5 @@ def _broker() -> str:
         connection = broker()
         scheme = str(connection.transport_cls)
         return f"{scheme}://{timer_address()}" if scheme.startswith("delayhub") else f"{scheme}://"
-    except (OptionError, ValueError):
+    except (OptionError, ValueError, ImportError):  # the last: the driver of another broker
         return _("not known")

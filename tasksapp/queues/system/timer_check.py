@@ -33,7 +33,7 @@ def timers_section(*, check: bool, clock: Clock | None = None) -> Section:
         check: whether to look.
         clock: tells when to stop.
     """
-    notes = [_("The command `manage.py reconcile` looks at all of them, and mends them with --mend.")]
+    notes = [_("The command manage.py reconcile looks at all of them, and mends them with --mend.")]
     if not check:
         return Section(
             key="timers", title=_("Timers and rows"), facts=[Fact("checked", _("Checked"), value=False)], notes=notes

@@ -1,0 +1,39 @@
+"""What the audit keeps of a deed to messages of Celery."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tasksapp.access.actors import Actor
+from tasksapp.models import AuditEntry
+from tasksapp.queues.celery_broker import Outcome, Place, QueueVerb
+from tasksapp.queues.deeds import NAMED_IDS, record_deed
+
+pytestmark = pytest.mark.django_db
+ADA = Actor("ada", "192.0.2.7")
+
+
+def test_a_deed_to_named_messages_keeps_some_of_the_names() -> None:
+    ids = [f"m{number}" for number in range(50)]
+
+    record_deed(
+        QueueVerb.RESCHEDULE, "celery", Outcome(49, 1), by=ADA, place=Place.WAITING, ids=ids,
+        due_at=datetime(2030, 1, 2, tzinfo=UTC), reason="the shop is closed",
+    )  # fmt: skip
+
+    told = AuditEntry.objects.get()
+    assert (told.actor, told.address, told.verb, told.what) == ("ada", "192.0.2.7", "queue.reschedule", "celery")
+    assert told.after == {
+        "place": "waiting", "done": 49, "left": 1, "ids": ids[:NAMED_IDS], "due_at": "2030-01-02T00:00:00+00:00",
+    }  # fmt: skip
+    assert told.reason == "the shop is closed"
+
+
+def test_a_deed_to_a_whole_place_keeps_the_count_and_the_target() -> None:
+    record_deed(QueueVerb.TRANSFER, "q" * 500, Outcome(10_000, 5), by=ADA, place=Place.DEAD, ids=None, target="other")
+
+    told = AuditEntry.objects.get()
+    assert told.after == {"place": "dead", "done": 10_000, "left": 5, "queue": "other"}
+    assert len(told.what) == 200
