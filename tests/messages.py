@@ -73,6 +73,7 @@ def update() -> Catalog:
     catalog.update(found(), no_fuzzy_matching=True)
     # Dates would change the file where no text did.
     catalog.creation_date, catalog.revision_date = created, revised
+    catalog.project, catalog.version = "DelayHub", "1"
     catalog.last_translator = catalog.language_team = catalog.msgid_bugs_address = ""
     with PO.open("wb") as stream:
         write_po(stream, catalog, width=0, sort_output=True, ignore_obsolete=True, include_lineno=False)

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
 
 from delayhub.client_network import client_of
 from delayhub.clock import Clock
@@ -63,7 +64,7 @@ class LimitedLoginForm(AdminAuthenticationForm):
         wait = login_limit.wait_seconds(user, address=address)
         if wait > 0:
             raise ValidationError(
-                "Too many failed logins. Try again in %(minutes)d min.",
+                _("Too many failed logins. Try again in %(minutes)d min."),
                 code="too_many_failures",
                 params={"minutes": int(wait // 60) + 1},
             )

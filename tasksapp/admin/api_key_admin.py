@@ -11,6 +11,7 @@ from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext as _
 
 from tasksapp.access.audit import Deed
 from tasksapp.access.keys import new_key, record_key, set_key
@@ -86,7 +87,7 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
         del post_url_continue
         context = {
             **self.admin_site.each_context(request),
-            "title": "New API key",
+            "title": _("New API key"),
             "opts": self.opts,
             "name": obj.name,
             "key": getattr(request, _NEW_KEY),

@@ -1,0 +1,93 @@
+"""Every text that people see is translated, and what is installed is what was written."""
+
+from __future__ import annotations
+
+import gettext
+import re
+
+from babel.messages.catalog import Message
+
+from tests.messages import MO, found, is_untranslated, sources, texts_of, translated, translations_of
+from tests.repository import ROOT
+
+#: A placeholder as Python's % writes it.
+PLACEHOLDER = re.compile(r"%(?:\((?P<name>\w+)\))?[-+ 0#]*\d*(?:\.\d+)?[sdrfgx]|%%")
+MESSAGES = [message for message in translated() if message.id]
+
+
+def named(message: Message) -> str:
+    return texts_of(message)[0][:60]
+
+
+def test_every_text_of_the_sources_is_in_the_po_file_and_no_other() -> None:
+    held = {(message.context, *texts_of(message)) for message in MESSAGES}
+    wanted = {(message.context, *texts_of(message)) for message in found() if message.id}
+
+    assert wanted - held == set(), "run `make messages` and translate what it lists"
+    assert held - wanted == set(), "run `make messages`: these texts are gone"
+
+
+def test_nothing_is_fuzzy_and_nothing_is_missing() -> None:
+    assert [named(message) for message in MESSAGES if message.fuzzy or is_untranslated(message)] == []
+
+
+def test_a_translation_has_the_placeholders_of_its_text() -> None:
+    others = [
+        text
+        for message in MESSAGES
+        for text in translations_of(message)
+        if placeholders(text) != placeholders(texts_of(message)[-1])
+    ]
+
+    assert others == []
+
+
+def placeholders(text: str) -> set[str]:
+    return {match.group() for match in PLACEHOLDER.finditer(text)}
+
+
+def test_what_is_compiled_is_what_was_written() -> None:
+    with MO.open("rb") as stream:
+        compiled = gettext.GNUTranslations(stream)
+
+    for message in MESSAGES:
+        texts = texts_of(message)
+        if message.context:
+            assert compiled.pgettext(message.context, texts[0]) == translations_of(message)[0]
+        elif len(texts) == 1:
+            assert compiled.gettext(texts[0]) == translations_of(message)[0]
+        else:
+            assert compiled.ngettext(*texts, 2) == translations_of(message)[0]
+
+
+def test_no_template_shows_a_text_that_is_not_translated() -> None:
+    bare: set[str] = set()
+    for name, _ in sources():
+        if name.endswith(".html"):
+            for text in bare_texts((ROOT / name).read_text()):
+                bare.add(f"{name}: {text}")
+
+    assert bare == set()
+
+
+#: Names, and what has no language.
+NO_WORDS = {"DelayHub", "Celery", "Redis", "API", "JSON", "UTC", "p50", "p99", "ms"}
+_SKIPPED = re.compile(
+    r"{%\s*comment.*?{%\s*endcomment\s*%}|{%\s*blocktrans.*?{%\s*endblocktrans\w*\s*%}|{#.*?#}"
+    r"|<(style|script|svg)\b.*?</\1>|<!--.*?-->",
+    re.DOTALL,
+)
+_CODE = re.compile(r"{[{%].*?[%}]}|&\w+;|&#\w+;|<code>.*?</code>|<kbd>.*?</kbd>", re.DOTALL)
+#: What may stand between words: punctuation, and arrows and dashes of several kinds.
+_MARKS = " \t\u2026:.,;/|()[]\u00b7\u2013-\u2192\u203a+"
+
+
+def bare_texts(source: str) -> list[str]:
+    """What a template shows as it stands: words between tags, and in the attributes that people see or hear."""
+    source = _SKIPPED.sub(" ", source)
+    given = re.findall(r'{%\s*include [^%]*?="([^"]* [^"]*)"', source)
+    source = _CODE.sub(" ", source)
+    shown = given + re.findall(r'\b(?:aria-label|title|placeholder|alt|data-label)="([^"]*)"', source)
+    shown += re.sub(r"<[^>]*>", "\n", source).splitlines()
+    stripped = (text.strip(_MARKS) for text in shown)
+    return [text for text in stripped if re.search(r"[A-Za-z]{2}", text) and text not in NO_WORDS]
