@@ -22,7 +22,6 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from delayhub.demo.site import ADMIN_NAME, Site
 from tests.acceptance.site import site_in
-from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
 
@@ -77,9 +76,9 @@ class Answer(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    def log_message(self, format: str, *arguments: Any) -> None:
+    def log_message(self, *arguments: Any) -> None:
         """Nothing: the test asks the receiver."""
-        del format, arguments
+        del arguments
 
 
 @pytest.fixture
