@@ -25,6 +25,8 @@ class Walk:
         over: whether a whole pass changed nothing, so that the walk has ended.
         last_at: when the job that went last is to start, in Unix ms; the pace counts from there.
         feed: jobs a second that may start beside the fresh ones, as learned so far; None: not learned yet.
+        usual_ms: how late its jobs usually begin, as learned so far.
+        was_late: whether they were later than that at any time, so that the feed grows slowly from then on.
         blocked_since: since when only rows that others hold are left, in Unix ms.
     """
 
@@ -34,6 +36,8 @@ class Walk:
     over: bool = False
     last_at: float | None = None
     feed: float | None = None
+    usual_ms: float | None = None
+    was_late: bool = False
     blocked_since: int | None = None
 
 

@@ -17,77 +17,97 @@ from django.db.models import Q, QuerySet
 from delayhub.clock import moment
 from tasksapp.biz_types.breaker import CLOSED, Breaker, read_breakers
 from tasksapp.biz_types.gate import gate_of
-from tasksapp.models import BizType, Job, Operation, Status
+from tasksapp.models import Attempt, BizType, Job, Operation, Status
 from tasksapp.operations.cursor import Walk
 from tasksapp.timers.lanes import patient_lane
 
 #: A turn lets only such jobs go as start so soon; a stop and another pace act that fast.
-LOOK_AHEAD = timedelta(seconds=2)
-#: How much of a rate is used up, fresh jobs included. At the whole of it the fresh ones would stand in line.
-SHARE = 0.85
-#: How much of the slots may be in use for the feed to grow.
-SLOTS_SHARE = 0.7
+LOOK_AHEAD = timedelta(seconds=1.5)
+#: How much of a delivery rate is used up at most, fresh jobs included. At the whole of it jobs stand in line.
+SHARE = 0.9
 #: A job that is due for so long and still waits shows that the receiver or the workers do not keep up.
 BEHIND = timedelta(milliseconds=500)
 #: How many such jobs are taken for nothing: a claim or a flush may be under way.
 TOLERATED = 5
-#: Fresh jobs that ended in the last seconds stand for those that will come without being known before.
-LATELY = timedelta(seconds=5)
+#: Jobs that ended in the last seconds show how late jobs are at this moment, and stand for fresh ones that will come.
+LATELY, SAMPLES = timedelta(seconds=2), 100
 #: Jobs that ended by an attempt; what was called off used no slot and no permit.
 _TRIED = (Status.SUCCEEDED, Status.DEAD)
 #: Rows that a count looks at.
 MOST_COUNTED = 10_000
-#: Where no limit says how much can be done, it begins with so many a second, and grows while nothing is late.
-FIRST, GROWTH, SHRINK, LEAST = 200.0, 1.5, 0.5, 1.0
+#: It begins with so many a second, and grows while jobs are on time: fast until they were late once, then slowly.
+FIRST, FAST, SLOW = 50.0, 1.25, 1.03
+#: It goes no lower than so many a second, and no lower than this share of what a delivery rate leaves free: below that
+#: jobs are late for other reasons, and the operation would only never end.
+LEAST, LEAST_SHARE = 5.0, 0.4
+#: What it is multiplied by where jobs are a little late, clearly late, and far behind.
+EASE, SHRINK, HALVE = 0.95, 0.7, 0.5
+#: Lateness is judged beside what it usually is, which is learned too: it may rise so much from one turn to the next.
+DRIFT = 1.05
+#: What it is taken for until a job has ended.
+USUAL_MS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Demand:
-    """What the biz type has to do at this moment.
+    """What the biz type has to do at this moment, and how well it keeps up.
 
     Args:
         fresh_per_second: jobs that are none of the operation's.
         behind: jobs that should have run by now, and wait.
-        running: jobs that run.
+        late_ms: how late three of four attempts began at most, lately; None where there were none.
     """
 
     fresh_per_second: float
     behind: int
-    running: int
+    late_ms: float | None = None
 
 
 def feed_of(walk: Walk, biz_type: BizType, demand: Demand, *, breaker: Breaker, now: datetime) -> float:
     """Jobs a second that may start now; 0 for none. What was learned is left in the walk.
 
+    A rate says how much is possible at best. How much is possible in fact is seen by the lateness of what runs: it
+    rises as soon as jobs stand in line, whether for permits, for slots or for workers.
+
     Args:
-        walk: with the feed of the turn before.
+        walk: with what the turns before have learned.
         biz_type: with its limits.
         demand: what it has to do beside.
         breaker: that of its receiver.
         now: the time.
     """
     gate = gate_of(biz_type, now=now, breaker=breaker)
-    behind = max(0, demand.behind - TOLERATED)
-    free: float | None = None
-    if gate.rate_per_second is not None:
-        # What is behind is worked off within a second first.
-        free = max(0.0, gate.rate_per_second * SHARE - demand.fresh_per_second - behind)
-    learned = walk.feed
-    if learned is None:
-        learned = FIRST if gate.max_in_flight is None else float(gate.max_in_flight)
-    elif behind or (gate.max_in_flight is not None and demand.running > gate.max_in_flight * SLOTS_SHARE):
-        learned *= SHRINK if behind else 0.8
+    walk.feed = min(max(_learned(walk, demand), LEAST), float(MOST_COUNTED))
+    if gate.rate_per_second is None:
+        return walk.feed
+    free = gate.rate_per_second * SHARE - demand.fresh_per_second
+    walk.feed = min(max(walk.feed, free * LEAST_SHARE), gate.rate_per_second)
+    # What is behind is worked off within a second first.
+    return max(0.0, min(walk.feed, free - max(0, demand.behind - TOLERATED)))
+
+
+def _learned(walk: Walk, demand: Demand) -> float:
+    """The feed of this turn, as the lateness of the last seconds asks for it."""
+    if demand.late_ms is not None:
+        usual = demand.late_ms if walk.usual_ms is None else walk.usual_ms * DRIFT
+        walk.usual_ms = max(1.0, min(usual, demand.late_ms))
+    if walk.feed is None:
+        return FIRST
+    usual, late = walk.usual_ms or USUAL_MS, demand.late_ms or 0.0
+    if demand.behind > TOLERATED:
+        factor = HALVE
+    elif late > usual * 4 + 30:
+        factor = SHRINK
+    elif late > usual * 2 + 10:
+        factor = EASE
     else:
-        learned *= GROWTH
-    if free is not None and gate.max_in_flight is None:
-        # The rate says all; what was learned must not hold it down for longer than the lateness lasts.
-        learned = free
-    walk.feed = max(LEAST, min(learned, float(MOST_COUNTED)))
-    return walk.feed if free is None else min(walk.feed, free)
+        return walk.feed * (SLOW if walk.was_late else FAST)
+    walk.was_late = True
+    return walk.feed * factor
 
 
 def demand_of(operation: Operation, biz_type: BizType, *, now: datetime, using: str) -> Demand:
-    """What the biz type has to do beside the operation, by counts that indexes serve.
+    """What the biz type has to do beside the operation, by queries that indexes serve.
 
     Args:
         operation: the operation, whose own jobs are no fresh ones.
@@ -95,23 +115,28 @@ def demand_of(operation: Operation, biz_type: BizType, *, now: datetime, using: 
         now: the time.
         using: the database.
     """
-    jobs = Job.objects.using(using)
-    pending = jobs.filter(biz_type_id=biz_type.id, status=Status.PENDING)
+    jobs = Job.objects.using(using).filter(biz_type_id=biz_type.id)
+    pending = jobs.filter(status=Status.PENDING)
     behind = pending.filter(next_run_at__lte=now - BEHIND)
     coming = pending.filter(next_run_at__gt=now - BEHIND, next_run_at__lte=now + LOOK_AHEAD)
-    ended = jobs.filter(biz_type_id=biz_type.id, finished_at__gt=now - LATELY, status__in=_TRIED)
+    ended = jobs.filter(finished_at__gt=now - LATELY, status__in=_TRIED)
     fresh = Q(operation_id=None) | ~Q(operation_id=operation.pk)
-    running = 0
-    if biz_type.max_in_flight is not None:
-        running = _bounded(jobs.filter(status=Status.RUNNING, biz_type_id=biz_type.id))
     return Demand(
         fresh_per_second=max(
             _bounded(coming.filter(fresh)) / (LOOK_AHEAD + BEHIND).total_seconds(),
             _bounded(ended.filter(fresh)) / LATELY.total_seconds(),
         ),
         behind=_bounded(behind),
-        running=running,
+        late_ms=_lateness(ended, since=now - LATELY, using=using),
     )
+
+
+def _lateness(ended: QuerySet[Job], *, since: datetime, using: str) -> float | None:
+    """How late, in ms, three of four attempts of these jobs began at most."""
+    ids = list(ended.order_by("-finished_at").values_list("id", flat=True)[:SAMPLES])
+    attempts = Attempt.objects.using(using).filter(job_id__in=ids, started_at__gt=since - LATELY)
+    late = sorted(attempts.values_list("lateness_ms", flat=True))
+    return float(late[len(late) * 3 // 4]) if late else None
 
 
 def hindrance_of(biz_type: BizType, *, breaker: Breaker, now: datetime) -> dict[str, Any]:

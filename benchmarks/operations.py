@@ -1,0 +1,240 @@
+"""Do fresh jobs keep their time while an operation redrives very many dead ones of the same biz type?
+
+Question: lateness of fresh jobs of a biz type with a delivery rate: while they have it to themselves, while an
+    operation redrives dead jobs beside them, and while others are redriven by hand all at once. Half of the fresh jobs
+    are known a few seconds ahead, the other half are due when they are created. And how many the redrive does a second;
+    and with --rows: how long an operation takes for a million jobs in one go.
+Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
+Command: make bench-operations
+Result: a table on stderr, one JSON line on stdout.
+Caveat: PostgreSQL with its own defaults (fsync on); other work on the machine shows. Compare ratios within a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from jobs_bench import Bench
+from jobs_fill import empty, fill
+from jobs_rig import OTHER_CORE, rig
+
+from benchmarks.figures import percentile
+from tests.waiting import wait_until
+
+#: Fresh jobs that are known ahead come so many seconds later.
+AHEAD = (2.0, 6.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--redriven", type=int, default=50_000)
+    parser.add_argument("--rate", type=float, default=500.0, help="the biz type's delivery rate")
+    parser.add_argument("--fresh", type=float, default=50.0, help="fresh jobs a second")
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long fresh jobs have it to themselves")
+    parser.add_argument("--by-hand", type=int, default=5_000, help="redriven all at once, to compare; 0: none")
+    parser.add_argument("--rows", type=int, default=0, help="dropped by one operation, without workers' own work")
+    asked = parser.parse_args()
+    found: dict[str, Any] = {"redriven": asked.redriven, "rate": asked.rate, "fresh/s": asked.fresh}
+    with rig() as made:
+        os.sched_setaffinity(0, {OTHER_CORE})
+        bench = Bench(made, jobs=0, seconds=asked.seconds)
+        if asked.redriven:
+            found |= beside_fresh_jobs(bench, asked)
+        if asked.rows:
+            found |= many_rows(bench, asked.rows)
+    for name, value in found.items():
+        bench.say(f"{name:.<60} {value}")
+    print(json.dumps(found, ensure_ascii=False))
+
+
+def beside_fresh_jobs(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
+    """Lateness of fresh jobs without and with a redrive beside them."""
+    from tasksapp import operations
+
+    code = bench.biz_type("redrive", "ok/redrive", delivery_rate=asked.rate)
+    made_dead(code, asked.redriven)
+    found: dict[str, Any] = {}
+    with bench.rig.worker():
+        fresh = FreshJobs(bench, code, per_second=asked.fresh)
+        fresh.run(asked.seconds)
+        found |= fresh.lateness("alone")
+        operation = planned(code, "redrive")
+        assert operation.planned == asked.redriven, operation.planned
+        operations.start(operation.pk, by=the_code())
+        began = time.monotonic()
+        fresh = FreshJobs(bench, code, per_second=asked.fresh)
+        fresh.run(None, until=lambda: ended(operation, bench) and bench.rig.count_seen() >= asked.redriven)
+        seconds = time.monotonic() - began
+        found |= fresh.lateness("beside an operation")
+        operation.refresh_from_db()
+        found |= {
+            "operation": operation.state,
+            "operation done": operation.done,
+            "operation seconds": round(seconds, 1),
+            "operation jobs/s": round(asked.redriven / seconds, 1),
+        }
+        wait_until(lambda: refreshed(operation).succeeded >= asked.redriven, within_seconds=60)
+        found["operation succeeded"] = operation.succeeded
+        if asked.by_hand:
+            found |= by_hand(bench, code, asked)
+    empty()
+    return found
+
+
+def by_hand(bench: Bench, code: str, asked: argparse.Namespace) -> dict[str, Any]:
+    """The same with a number of jobs that are redriven all at once."""
+    from tasksapp import jobs
+    from tasksapp.models import Job, Status
+
+    made_dead(code, asked.by_hand)
+    ids = list(Job.objects.filter(status=Status.DEAD).values_list("id", flat=True))
+    fresh = FreshJobs(bench, code, per_second=asked.fresh)
+    jobs.apply_many(jobs.Verb.REDRIVE, ids)
+    fresh.run(asked.by_hand / asked.rate)
+    return fresh.lateness("beside a redrive at once")
+
+
+def many_rows(bench: Bench, rows: int) -> dict[str, Any]:
+    """How long one operation takes to plan and to drop so many, and what its turns cost."""
+    from delayhub.clock import SystemClock
+    from tasksapp import operations
+    from tasksapp.maintenance.operation_turns import OperationTurns
+    from tasksapp.models import Job
+
+    code = bench.biz_type("many", "ok/many")
+    made_dead(code, rows)
+    given = OperationTurns(using="default", clock=SystemClock())
+    operation = plan(code, "drop")
+    plan_turns = turns_until(given, lambda: refreshed(operation).state == "planned")
+    assert operation.planned == rows, operation.planned
+    operations.start(operation.pk, by=the_code(), typed_count=rows)
+    drop_turns = turns_until(given, lambda: refreshed(operation).state == "done")
+    assert (operation.done, operation.left) == (rows, 0), (operation.done, operation.left)
+    assert Job.objects.filter(operation_id=operation.pk, status="dropped").count() == rows
+    empty()
+    return {
+        "rows": rows,
+        "rows: seconds of turns to plan": round(sum(plan_turns), 2),
+        "rows: seconds of turns to drop": round(sum(drop_turns), 1),
+        "rows: turns": len(plan_turns) + len(drop_turns),
+        "rows: longest turn, s": round(max(*plan_turns, *drop_turns), 2),
+    }
+
+
+class FreshJobs:
+    """Jobs that callers create while the benchmark runs, in a thread of its own."""
+
+    def __init__(self, bench: Bench, code: str, *, per_second: float) -> None:
+        self._bench, self._code, self._pause = bench, code, 1 / per_second
+        self._ids: set[UUID] = set()
+        self._stop = threading.Event()
+        bench.rig.forget_seen()
+
+    def run(self, seconds: float | None, *, until: Any = lambda: False) -> None:
+        """Creates jobs for so long, or until the fact is true; then waits for their callbacks."""
+        thread = threading.Thread(target=self._create)
+        thread.start()
+        end = time.monotonic() + (seconds or 3_600)
+        while time.monotonic() < end and not until():
+            time.sleep(1.0)
+        self._stop.set()
+        thread.join()
+        wait_until(lambda: len(self._late()) >= len(self._ids), within_seconds=60, look_seconds=0.5)
+
+    def lateness(self, name: str) -> dict[str, Any]:
+        """Percentiles, in ms."""
+        late = self._late()
+        return {
+            f"fresh jobs {name}": len(late),
+            f"p50 ms, {name}": round(percentile(late, 0.5), 1),
+            f"p99 ms, {name}": round(percentile(late, 0.99), 1),
+            f"worst ms, {name}": round(max(late), 1),
+        }
+
+    def _late(self) -> list[float]:
+        mine = {str(job_id) for job_id in self._ids}
+        return [one.lateness_ms for one in self._bench.rig.seen() if one.job_id in mine]
+
+    def _create(self) -> None:
+        from django.db import connection
+
+        from tasksapp import jobs
+
+        draw = random.Random(5)
+        next_at = time.monotonic()
+        while not self._stop.is_set():
+            delay = draw.uniform(*AHEAD) if draw.random() < 0.5 else 0
+            self._ids.add(jobs.create(self._code, delay=timedelta(seconds=delay)).job_id)
+            next_at += draw.expovariate(1) * self._pause
+            time.sleep(max(0.0, next_at - time.monotonic()))
+        connection.close()
+
+
+def made_dead(code: str, count: int) -> None:
+    """So many dead jobs, as if their receiver had been down."""
+    from tasksapp.models import Job, Status
+
+    hour = timezone.now() - timedelta(hours=1)
+    fill(code, count, due=hour, first=Job.objects.count())
+    rows = Job.objects.filter(biz_type__code=code, next_run_at__lte=hour, status=Status.PENDING)
+    rows.update(status=Status.DEAD, attempts=3, last_error="503", finished_at=hour, updated_at=hour)
+
+
+def planned(code: str, verb: str) -> Any:
+    """An operation that the worker has counted the jobs of."""
+    operation = plan(code, verb)
+    wait_until(lambda: refreshed(operation).state == "planned", within_seconds=30)
+    return operation
+
+
+def plan(code: str, verb: str) -> Any:
+    """A new operation for all jobs of a biz type."""
+    from tasksapp import operations
+    from tasksapp.jobs.job_filter import JobFilter
+
+    return operations.plan(verb, JobFilter(biz_type=code), by=the_code())
+
+
+def turns_until(given: Any, fact: Any) -> list[float]:
+    """The seconds that each turn took until the fact was true."""
+    took = []
+    while not fact():
+        began = time.perf_counter()
+        given.run_once()
+        took.append(time.perf_counter() - began)
+    return took
+
+
+def refreshed(operation: Any) -> Any:
+    """The operation as its row is now."""
+    operation.refresh_from_db()
+    return operation
+
+
+def ended(operation: Any, bench: Bench) -> bool:
+    """Whether it has ended; says how it comes along."""
+    walks = refreshed(operation).cursor["walks"]
+    learned = [{name: walk[name] for name in ("feed", "usual_ms", "was_late")} for walk in walks]
+    bench.say(f"  {operation.done} of {operation.planned}, {operation.cursor['per_second']:.0f} a second, {learned}")
+    return operation.finished_at is not None
+
+
+def the_code() -> Any:
+    """The project's own code."""
+    from tasksapp.access.actors import OWN_CODE
+    from tasksapp.operations import Starter
+
+    return Starter(OWN_CODE)
+
+
+if __name__ == "__main__":
+    main()
