@@ -16,9 +16,10 @@ from django.utils.translation import gettext as _
 from tasksapp import operations
 from tasksapp.access.permissions import VERBS, may
 from tasksapp.admin.actors import actor_of
-from tasksapp.admin.filter_words import filter_of, filter_words, query_of
+from tasksapp.admin.filter_words import filter_of, filter_words
 from tasksapp.admin.operation_facts import breadth, hindrances
 from tasksapp.admin.operation_forms import RepaceForm, StartForm, StopForm, plan_form
+from tasksapp.admin.operation_rows import list_address
 from tasksapp.admin.operation_view import OperationView
 from tasksapp.admin.own_page import Crumb, own_page
 from tasksapp.admin.refusals import no_permission, refused_page
@@ -71,7 +72,6 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
             sentence = _("There is no biz type %(code)s.") % {"code": job_filter.biz_type}
             return self._refused(request, sentence, status=400)
         title = title_of(verb, job_filter)
-        jobs_list = reverse("admin:tasksapp_job_changelist", current_app=self.admin_site.name)
         context = {
             "words": VERB_WORDS[verb],
             "conditions": filter_words(job_filter),
@@ -79,7 +79,7 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
             "hindrances": hindrances(request, verb, [biz_type] if biz_type else []),
             "form": form,
             "step": 1,
-            "jobs_url": f"{jobs_list}?{query_of(job_filter)}",
+            "jobs_url": list_address(verb, job_filter, site=self.admin_site.name),
             "zone": timezone.get_current_timezone_name(),
             "opts": self.opts,
             "media": self.media + form.media,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from tasksapp.admin.filter_words import filter_words, stored_filter
+from tasksapp.admin.filter_words import filter_words, query_of, stored_filter
 from tasksapp.admin.fragments import badge, clock_time, number, time_away
 from tasksapp.admin.verb_words import RUNS, title_of
+from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import Operation
+from tasksapp.operations.verbs import job_verb
 
 State = Operation.State
 #: The kind of badge that each state has.
@@ -81,6 +83,12 @@ def _when(at: datetime, *, now: datetime | None) -> SafeString:
 def state_badge(operation: Operation) -> SafeString:
     """The state of an operation as a badge."""
     return badge(operation.get_state_display(), _BADGES.get(State(operation.state), "pending"))
+
+
+def list_address(verb: str, job_filter: JobFilter, *, site: str) -> str:
+    """The list of the jobs that an operation with that verb and filter is for."""
+    query = query_of(replace(job_filter, status=job_verb(verb).source))
+    return f"{reverse('admin:tasksapp_job_changelist', current_app=site)}?{query}"
 
 
 def jobs_address(operation: Operation, *, site: str, status: str = "") -> str:

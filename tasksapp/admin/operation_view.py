@@ -7,17 +7,16 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tasksapp import operations
 from tasksapp.access.permissions import may
-from tasksapp.admin.filter_words import filter_words, query_of, stored_filter
+from tasksapp.admin.filter_words import filter_words, stored_filter
 from tasksapp.admin.fragments import DASH, clock_time, local_time, number, percent, time_away
 from tasksapp.admin.operation_facts import facts, finish_words, hindrances, rate_words, slower_than_the_pace
 from tasksapp.admin.operation_forms import RepaceForm, StartForm, StopForm
-from tasksapp.admin.operation_rows import jobs_address, state_badge
+from tasksapp.admin.operation_rows import jobs_address, list_address, state_badge
 from tasksapp.admin.verb_words import RUNS, VERB_WORDS, title_of, with_count
 from tasksapp.models import BizType, Operation, Status
 from tasksapp.operations import Progress
@@ -59,7 +58,7 @@ class OperationView:
             "started_at": local_time(operation.started_at, now=self._now),
             "finished_at": local_time(operation.finished_at, now=self._now),
             "pace": pace_words(operation),
-            "jobs_url": self._list_address(),
+            "jobs_url": list_address(operation.verb, self.job_filter, site=self._site),
             "zone": timezone.get_current_timezone_name(),
         }
         if state in (State.PLANNING, State.PLANNED):
@@ -131,10 +130,6 @@ class OperationView:
             return [self.operation.biz_type]
         walks = self.operation.cursor.get("walks", [])
         return list(BizType.objects.filter(pk__in=[walk["biz_type"] for walk in walks])) if walks else []
-
-    def _list_address(self) -> str:
-        query = query_of(self.job_filter)
-        return f"{reverse('admin:tasksapp_job_changelist', current_app=self._site)}?{query}"
 
 
 def pace_words(operation: Operation) -> str:

@@ -8,7 +8,8 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.admin.fragments import DASH
-from tasksapp.admin.operation_rows import OperationRow, jobs_address, state_badge
+from tasksapp.admin.operation_rows import OperationRow, jobs_address, list_address, state_badge
+from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import Operation
 
 JOBS = "/admin/tasksapp/job/"
@@ -33,6 +34,13 @@ def test_only_an_operation_that_changed_jobs_leads_to_them() -> None:
     assert row(done=1, started_at=timezone.now()).jobs_url == f"{JOBS}?operation=17"
     assert row().jobs_url == ""
     assert jobs_address(Operation(pk=17), site="admin", status="dead") == f"{JOBS}?operation=17&status=dead"
+
+
+def test_the_list_of_the_jobs_that_are_meant_has_their_status() -> None:
+    given = JobFilter(biz_type="order.close")
+
+    assert list_address("redrive", given, site="admin") == f"{JOBS}?status=dead&biz_type=order.close"
+    assert list_address("cancel", JobFilter(), site="admin") == f"{JOBS}?status=pending"
 
 
 def test_the_filter_stands_in_the_title_and_below_it() -> None:
