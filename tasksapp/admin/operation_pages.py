@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -29,8 +30,8 @@ from tasksapp.models import BizType, Operation
 from tasksapp.operations import Starter
 
 State = Operation.State
-#: How often a page without a part that refreshes itself asks again while the jobs are counted, in seconds.
-COUNTING_SECONDS = 2
+#: How often a page asks again while the jobs are counted, in seconds: at first, and after a minute.
+COUNTING_SECONDS, LONG_COUNTING_SECONDS = 2, 10
 #: The parameter of the plan's address that names the verb.
 VERB = "verb"
 #: The folder of the templates.
@@ -180,7 +181,8 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
             fragment=f"{_PAGES}/progress.html",
         )
         if operation.state == State.PLANNING:
-            answer.headers["Refresh"] = str(COUNTING_SECONDS)
+            is_long = timezone.now() - operation.created_at > timedelta(minutes=1)
+            answer.headers["Refresh"] = str(LONG_COUNTING_SECONDS if is_long else COUNTING_SECONDS)
         elif operation.state != State.RUNNING and "fragment" in request.GET:
             answer.headers["HX-Refresh"] = "true"  # it has ended since: the whole page is another one
         return answer

@@ -80,6 +80,23 @@ def test_a_long_history_is_read_by_the_page(
         assert len(numbers(person)) == 50
 
 
+def test_title_numbers_and_buttons_are_there_in_a_theme_that_has_nothing_but_the_content_block(
+    person: Client, biz_type: BizType, settings: Any
+) -> None:
+    dead_jobs(biz_type, 2)
+    operation = planned(biz_type="order.close")
+    themes = {"admin/base_site.html": "{% block content %}{% endblock %}"}
+    loaders = [("django.template.loaders.locmem.Loader", themes), "django.template.loaders.app_directories.Loader"]
+    (engine,) = settings.TEMPLATES
+    settings.TEMPLATES = [{**engine, "APP_DIRS": False, "OPTIONS": {**engine["OPTIONS"], "loaders": loaders}}]
+
+    page = person.get(reverse("admin:tasksapp_operation_change", args=[operation.pk])).content.decode()
+
+    assert "Redrive dead jobs of order.close</h1>" in page
+    assert "<strong>2</strong>" in page
+    assert ">Redrive 2 jobs</button>" in page
+
+
 @pytest.mark.urls("tests.integration.tasksapp.admin.second_site")
 def test_on_a_second_admin_site_all_links_stay_on_it(person: Client, biz_type: BizType) -> None:
     dead_jobs(biz_type, 2)
