@@ -117,7 +117,12 @@ def forecast(
         return _shut(biz_type, capacity, own, now=now)
     paces = _paces(biz_type, capacity, start=start, now=now)
     (first, *_rest) = busy_times(
-        start=start, waiting=own.due_now, arrivals=arrivals, paces=paces, until=start + HORIZON
+        # Those that run have to end too: a dispatcher takes thousands ahead.
+        start=start,
+        waiting=own.due_now + own.running,
+        arrivals=arrivals,
+        paces=paces,
+        until=start + HORIZON,
     )
     return _drain(first, capacity, measured, own, start=start, is_bounded=counts.bounded)
 
