@@ -115,33 +115,11 @@ def _earliest(times: Iterable[datetime | None]) -> datetime | None:
     return min((at for at in times if at is not None), default=None)
 
 
-class JobCounts(NamedTuple):
-    """The jobs of one biz type, as :func:`count_jobs` counts them."""
-
-    biz_type: BizType
-    pending: int
-    overdue: int
-    running: int
-    dead: int
-    next_due: datetime | None
-
-
 class _BoundedCount(Subquery):
     """Counts the rows of a subquery that ends by itself."""
 
     template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
     output_field = IntegerField()
-
-
-def count_jobs(*, now: datetime) -> list[JobCounts]:
-    """The jobs of every biz type, by code; overdue are those that should have run before ``now``."""
-    pending = Job.objects.filter(biz_type=OuterRef("pk"), status=Status.PENDING)
-    rows: QuerySet[Any] = with_counts(BizType.objects.order_by("code")).annotate(
-        running=_count(Q(status=Status.RUNNING)),
-        overdue=_count(Q(status=Status.PENDING, next_run_at__lt=now)),
-        next_due=Subquery(pending.order_by("next_run_at").values("next_run_at")[:1]),
-    )
-    return [JobCounts(row, row.pending, row.overdue, row.running, row.dead, row.next_due) for row in rows]
 
 
 def with_counts(biz_types: QuerySet[BizType]) -> QuerySet[Any]:

@@ -1,0 +1,62 @@
+"""What lies ahead, by stretches; empty ones are there too."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from tasksapp.models import BizType, Upcoming
+from tasksapp.stats.pulses import floor
+from tasksapp.stats.upcoming import Arrivals, day_begins, read_arrivals, read_upcoming
+from tests.fixture_types import MakeBizType
+
+pytestmark = pytest.mark.django_db
+
+
+def ahead(biz_type: BizType, at: datetime, jobs: int, *, span: int = 300, **times: datetime) -> None:
+    Upcoming.objects.create(biz_type=biz_type, at=at, span_seconds=span, jobs=jobs, counted_at=timezone.now(), **times)
+
+
+def test_stretches_are_read_by_one_query(
+    biz_type: BizType, make_biz_type: MakeBizType, django_assert_num_queries: Any
+) -> None:
+    other = make_biz_type("other")
+    at = floor(timezone.now(), 300) + timedelta(hours=1)
+    ahead(biz_type, at, 200_000)
+    ahead(other, at, 3)
+    ahead(other, at + timedelta(hours=30), 5)
+
+    with django_assert_num_queries(1):
+        buckets = read_upcoming(hours=24)
+
+    assert len(buckets) == 288
+    (busy,) = [bucket for bucket in buckets if bucket.jobs]
+    assert (busy.at, busy.seconds, busy.jobs_by_biz_type) == (at, 300, {biz_type.id: 200_000, other.id: 3})
+    assert sum(bucket.jobs for bucket in read_upcoming(hours=24, biz_type_id=other.id)) == 3
+
+
+def test_days_begin_at_midnight_of_the_project(biz_type: BizType, settings: Any) -> None:
+    settings.TIME_ZONE = "Asia/Shanghai"
+    midnight = day_begins(timezone.now())
+    ahead(biz_type, midnight + timedelta(days=2), 7, span=86_400)
+
+    days = read_upcoming(hours=24 * 7)
+
+    assert midnight.astimezone(UTC).hour == 16
+    assert [day.jobs for day in days] == [0, 0, 7, 0, 0, 0, 0]
+    assert len(read_upcoming(hours=24 * 365)) == 30
+
+
+def test_arrivals_are_in_the_order_of_their_times(biz_type: BizType) -> None:
+    at = floor(timezone.now(), 300) + timedelta(hours=1)
+    ahead(biz_type, at + timedelta(minutes=5), 2)
+    ahead(biz_type, at, 9, first_at=at, last_at=at)
+
+    first, second = read_arrivals()[biz_type.id]
+
+    assert first == Arrivals(9, at, at)
+    # where it is not known they come evenly
+    assert second == Arrivals(2, at + timedelta(minutes=5), at + timedelta(minutes=10))
