@@ -37,7 +37,7 @@ def record_deed(
         by=by,
         biz_type_id=operation.biz_type_id,
         operation_id=operation.pk,
-        what=f"{operation.get_verb_display()}: operation {operation.pk}",
+        what=f"operation {operation.pk}: {operation.verb}",
         before=before,
         after=after,
         reason=reason,
