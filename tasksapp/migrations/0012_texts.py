@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tasksapp', '0010_numbers'),
+        ('tasksapp', '0011_issue_names'),
     ]
 
     operations = [
