@@ -117,8 +117,8 @@ def _store_attempts(job: Job) -> None:
 def _store_deeds(now: datetime, *, job: Job, closing: BizType, paused: BizType) -> None:
     deeds: list[dict[str, Any]] = [
         {"verb": "reschedule", "job_id": job.id, "what": job.biz_id, "after": {"due_at": job.due_at.isoformat()}},
-        {"verb": "pause", "biz_type_id": paused.id, "what": paused.code, "reason": "the mail provider moves"},
-        {"verb": "change", "biz_type_id": closing.id, "what": closing.code, "before": {"delivery_rate": 200},
+        {"verb": "biz_type.pause", "biz_type_id": paused.id, "what": paused.code, "reason": "the mail provider moves"},
+        {"verb": "biz_type.edit", "biz_type_id": closing.id, "what": closing.code, "before": {"delivery_rate": 200},
          "after": {"delivery_rate": 500}},
     ]  # fmt: skip
     for number, deed in enumerate(deeds):
