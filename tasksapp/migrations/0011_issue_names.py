@@ -6,7 +6,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tasksapp', '0011_texts'),
+        ('tasksapp', '0010_numbers'),
     ]
 
     operations = [
