@@ -117,7 +117,12 @@ def start(
         "reason": _reason(reason) or operation.reason,
         "state": State.RUNNING,
         "started_at": timezone.now(),
-        "cursor": {**operation.cursor, "starter": by.kind, "trial": "running" if trial_jobs else None},
+        "cursor": {
+            **operation.cursor,
+            "starter": by.kind,
+            "trial": "running" if trial_jobs else None,
+            "turn_at": None,
+        },
         **_starter_columns(by),
     }
     _check_count(operation, planned=planned, typed=typed_count)

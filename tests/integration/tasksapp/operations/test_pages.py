@@ -1,0 +1,101 @@
+"""Pages of an operation's jobs: all that match come once, and no page looks at too many rows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.models import BizType, Job, Operation, Status
+from tasksapp.operations.cursor import Walk
+from tasksapp.operations.pages import Pages
+from tests.job_rows import job_row
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def rows(biz_type: BizType, make_biz_type: Any) -> list[Job]:
+    """Sixty jobs, pending and dead, of two biz types; some are due at the same moment."""
+    other = make_biz_type("other")
+    due = timezone.now().replace(microsecond=0) + timedelta(hours=1)
+    return Job.objects.bulk_create(
+        [
+            job_row(
+                other if number % 5 == 0 else biz_type,
+                Status.DEAD if number % 2 else Status.PENDING,
+                next_run_at=due + timedelta(seconds=number // 7),
+                error_class="timeout" if number % 3 else "http.503",
+                biz_id=f"order-{number % 4}",
+            )
+            for number in range(60)
+        ]
+    )
+
+
+def operation(verb: str, **wanted: Any) -> Operation:
+    job_filter = JobFilter(**wanted).as_dict()
+    return Operation(verb=verb, job_filter=job_filter, planned_at=timezone.now() + timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("looked", [1, 7, 1_000])
+@pytest.mark.parametrize(
+    ("verb", "wanted"),
+    [
+        ("redrive", {}),
+        ("redrive", {"error_class": "timeout"}),
+        ("cancel", {}),
+        ("cancel", {"biz_id": "order-2"}),
+        ("cancel", {"biz_id": "order-*"}),
+        ("cancel", {"next_from": timezone.now() + timedelta(minutes=1)}),
+    ],
+)
+def test_all_that_match_come_once(
+    rows: list[Job], biz_type: BizType, verb: str, wanted: dict[str, Any], looked: int
+) -> None:
+    source = Status.DEAD if verb == "redrive" else Status.PENDING
+    expected = JobFilter(status=source, biz_type="order.close", **wanted).apply(Job.objects.all())
+    counted, locked = Walk(biz_type=biz_type.id), Walk(biz_type=biz_type.id)
+    pages = Pages(operation(verb, **wanted), biz_type_id=biz_type.id, using="default")
+
+    count, found, steps = 0, [], 0
+    while not counted.over:
+        page = pages.count(counted, rows=looked)
+        count += page.jobs
+        counted.after, counted.over = page.after, page.is_last
+    with transaction.atomic():
+        while not locked.over:
+            taken = pages.lock(locked, most=4, rows=looked)
+            found += [job.id for job in taken.jobs]
+            locked.after, locked.over = taken.after, taken.is_last
+            steps += 1
+
+    assert count == len(found) == expected.count() > 0
+    assert set(found) == set(expected.values_list("id", flat=True))
+    assert steps >= len(found) / 4
+
+
+def test_jobs_that_are_named_come_by_their_ids(rows: list[Job], biz_type: BizType) -> None:
+    ids = tuple(job.id for job in rows[:20])
+    pages = Pages(operation("redrive", ids=ids), biz_type_id=biz_type.id, using="default")
+
+    with transaction.atomic():
+        page = pages.lock(Walk(biz_type=biz_type.id), most=100)
+
+    wanted = [job.id for job in rows[:20] if job.status == Status.DEAD and job.biz_type_id == biz_type.id]
+    assert {job.id for job in page.jobs} == set(wanted)
+    assert page.is_last
+
+
+def test_a_page_of_another_operations_jobs_finds_them_by_its_number(rows: list[Job], biz_type: BizType) -> None:
+    Job.objects.filter(id__in=[job.id for job in rows[:30]]).update(operation_id=17)
+    pages = Pages(operation("drop", operation=17), biz_type_id=biz_type.id, using="default")
+
+    assert (
+        pages.count(Walk(biz_type=biz_type.id)).jobs
+        == Job.objects.filter(operation_id=17, status=Status.DEAD, biz_type=biz_type).count()
+    )
