@@ -16,7 +16,7 @@ TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt messages cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean
+.PHONY: help demo up test check fmt messages cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ bench-jobs: $(VENV)/.dev ## measure jobs from row to callback
 
 bench-million: $(VENV)/.dev ## measure how long each verb holds Redis with a million entries (minutes)
 	@$(BIN)/python -m benchmarks.million
+
+bench-operations: $(VENV)/.dev ## measure fresh jobs beside a redrive of 50 000, and an operation on ROWS=1000000 jobs (minutes)
+	@$(BIN)/python benchmarks/operations.py --rows $(if $(filter command line,$(origin ROWS)),$(ROWS),1000000)
 
 explain-jobs: $(VENV)/.dev ## show the plans of what is run often with ROWS=10000000 jobs (minutes, 12 GB)
 	@$(BIN)/python benchmarks/explain_jobs.py --rows $(ROWS)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.db import OperationalError, connections, transaction
 from django.db.models import Q, QuerySet
 
 from tasksapp.jobs.job_filter import JobFilter
@@ -22,6 +23,10 @@ from tasksapp.operations.verbs import job_verb
 
 #: Rows that one page looks at.
 LOOKED_ROWS = 20_000
+#: All of them are counted by one statement if that takes no longer.
+AT_ONCE_MS = 500
+#: PostgreSQL's code for a statement that took too long.
+QUERY_CANCELED = "57014"
 
 
 class FoundJob(NamedTuple):
@@ -98,6 +103,24 @@ class Pages:
         found = self._between(walk.after, end)
         jobs, ages = count_with_ages(found, status=self._source, now=self._planned_at, max_age=max_age)
         return Counted(jobs, end, end is None, ages)
+
+    def count_at_once(self) -> int | None:
+        """How many jobs match, by one statement; None where that takes longer than ``AT_ONCE_MS`` or has no such limit.
+
+        It may read the table in its own order, which is ten times as fast as pages where that is large.
+        """
+        connection = connections[self._matching.db]
+        if connection.vendor != "postgresql":
+            return None
+        try:
+            with transaction.atomic(using=connection.alias):
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(AT_ONCE_MS)])
+                return self._matching.count()
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) == QUERY_CANCELED:
+                return None
+            raise
 
     def lock(self, walk: Walk, *, most: int, rows: int = LOOKED_ROWS) -> Locked:
         """Locks the matching jobs of the next page; those that others have locked are passed over.

@@ -1,4 +1,7 @@
-"""Planner: counts the jobs of an operation, some pages in each turn, before a person or a caller starts it."""
+"""Planner: counts the jobs of an operation before a person or a caller starts it.
+
+All at once where that is fast, else some pages in each turn.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,9 @@ class Planner:
         )
         for walk in cursor.walks:
             pages = Pages(operation, biz_type_id=walk.biz_type, using=self._using)
+            if walk.after is None and not walk.over and (jobs := pages.count_at_once()) is not None:
+                counted += jobs
+                walk.changed, walk.over = jobs, True
             while not walk.over:
                 with self._size.measured() as rows:
                     page = pages.count(walk, rows=rows, max_age=max_ages.get(walk.biz_type))

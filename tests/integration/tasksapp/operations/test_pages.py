@@ -6,11 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connections, transaction
 from django.utils import timezone
 
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Job, Operation, Status
+from tasksapp.operations import pages
 from tasksapp.operations.cursor import Walk
 from tasksapp.operations.pages import Pages
 from tests.job_rows import job_row
@@ -60,16 +61,16 @@ def test_all_that_match_come_once(
     source = Status.DEAD if verb == "redrive" else Status.PENDING
     expected = JobFilter(status=source, biz_type="order.close", **wanted).apply(Job.objects.all())
     counted, locked = Walk(biz_type=biz_type.id), Walk(biz_type=biz_type.id)
-    pages = Pages(operation(verb, **wanted), biz_type_id=biz_type.id, using="default")
+    tested = Pages(operation(verb, **wanted), biz_type_id=biz_type.id, using="default")
 
     count, found, steps = 0, [], 0
     while not counted.over:
-        page = pages.count(counted, rows=looked)
+        page = tested.count(counted, rows=looked)
         count += page.jobs
         counted.after, counted.over = page.after, page.is_last
     with transaction.atomic():
         while not locked.over:
-            taken = pages.lock(locked, most=4, rows=looked)
+            taken = tested.lock(locked, most=4, rows=looked)
             found += [job.id for job in taken.jobs]
             locked.after, locked.over = taken.after, taken.is_last
             steps += 1
@@ -81,10 +82,10 @@ def test_all_that_match_come_once(
 
 def test_jobs_that_are_named_come_by_their_ids(rows: list[Job], biz_type: BizType) -> None:
     ids = tuple(job.id for job in rows[:20])
-    pages = Pages(operation("redrive", ids=ids), biz_type_id=biz_type.id, using="default")
+    tested = Pages(operation("redrive", ids=ids), biz_type_id=biz_type.id, using="default")
 
     with transaction.atomic():
-        page = pages.lock(Walk(biz_type=biz_type.id), most=100)
+        page = tested.lock(Walk(biz_type=biz_type.id), most=100)
 
     wanted = [job.id for job in rows[:20] if job.status == Status.DEAD and job.biz_type_id == biz_type.id]
     assert {job.id for job in page.jobs} == set(wanted)
@@ -93,9 +94,28 @@ def test_jobs_that_are_named_come_by_their_ids(rows: list[Job], biz_type: BizTyp
 
 def test_a_page_of_another_operations_jobs_finds_them_by_its_number(rows: list[Job], biz_type: BizType) -> None:
     Job.objects.filter(id__in=[job.id for job in rows[:30]]).update(operation_id=17)
-    pages = Pages(operation("drop", operation=17), biz_type_id=biz_type.id, using="default")
+    tested = Pages(operation("drop", operation=17), biz_type_id=biz_type.id, using="default")
 
     assert (
-        pages.count(Walk(biz_type=biz_type.id)).jobs
+        tested.count(Walk(biz_type=biz_type.id)).jobs
         == Job.objects.filter(operation_id=17, status=Status.DEAD, biz_type=biz_type).count()
     )
+
+
+@pytest.mark.postgresql_only
+def test_all_are_counted_at_once_where_that_is_fast(
+    rows: list[Job], biz_type: BizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting = Pages(operation("redrive"), biz_type_id=biz_type.id, using="default")
+    assert counting.count_at_once() == Job.objects.filter(status=Status.DEAD, biz_type=biz_type).count()
+
+    # a statement that waits for a lock is as slow as one that reads too much
+    monkeypatch.setattr(pages, "AT_ONCE_MS", 50)
+    held = connections["default"].copy()
+    try:
+        held.set_autocommit(False)
+        with held.cursor() as cursor:
+            cursor.execute("LOCK TABLE delayhub_job IN ACCESS EXCLUSIVE MODE")
+        assert counting.count_at_once() is None
+    finally:
+        held.close()
