@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
+from django.db.models import Sum
 from django.utils import timezone
 
 from tasksapp.conf import options
@@ -17,8 +18,14 @@ from tasksapp.stats.pulses import MINUTE
 
 #: What was measured so long ago still counts.
 REMEMBERED = timedelta(hours=24)
-#: The newest seconds of draining that are looked at.
-DRAIN_ROWS = 600
+#: How long attempts take, and how many fail, is that of so long.
+RECENT = timedelta(hours=1)
+#: The newest seconds of draining that are looked at, of all biz types together.
+DRAIN_ROWS = 2_000
+#: A drain whose last known second is not older goes on: processes write every ten seconds.
+UNDER_WAY = timedelta(seconds=25)
+#: Seconds without an attempt do not end a drain, if they are few.
+GAP = timedelta(seconds=3)
 #: A measured pace needs so many whole seconds.
 LEAST_SECONDS = 3
 #: Of a long drain, its last minute counts.
@@ -69,7 +76,7 @@ class Measured:
     failed: int = 0
     busy_seconds: float = 0.0
     held_seconds: float = 0.0
-    drains: dict[int, Counter[datetime]] = field(default_factory=lambda: defaultdict(Counter))
+    drains: Mapping[int, Mapping[datetime, int]] = field(default_factory=dict)
 
     @property
     def latency_seconds(self) -> float | None:
@@ -82,25 +89,26 @@ class Measured:
         return self.failed / self.attempts if self.attempts else 0.0
 
 
-def measure(biz_type: BizType, *, minutes: int = 60, using: str | None = None) -> Measured:
-    """What is known of the biz type's attempts, and of the drains of all biz types; two queries."""
+def measure(biz_types: Iterable[BizType], *, using: str | None = None) -> dict[int, Measured]:
+    """What is known of the biz types' attempts, by their ids, each with the drains of all; two queries."""
     now = timezone.now()
-    found = Measured()
-    kinds = [Pulse.Kind.SUCCEEDED, Pulse.Kind.FAILED, Pulse.Kind.BUSY, Pulse.Kind.HELD]
     rows = Pulse.objects.using(using).filter(span_seconds=MINUTE).order_by()
-    recent = rows.filter(biz_type=biz_type, at__gte=now - timedelta(minutes=minutes), kind__in=kinds)
-    for kind, count in recent.values_list("kind", "count"):
-        match kind:
-            case Pulse.Kind.BUSY:
-                found.busy_seconds += count / 1000
-            case Pulse.Kind.HELD:
-                found.held_seconds += count / 1000
-            case _:
-                found.attempts += count
-                found.failed += count if kind == Pulse.Kind.FAILED else 0
+    drains: dict[int, Counter[datetime]] = defaultdict(Counter)
     late = rows.filter(at__gte=now - REMEMBERED, kind=Pulse.Kind.DRAIN).order_by("-at")
     for biz_type_id, at, second, count in late.values_list("biz_type_id", "at", "key", "count")[:DRAIN_ROWS]:
-        found.drains[biz_type_id][at + timedelta(seconds=int(second))] += count
+        drains[biz_type_id][at + timedelta(seconds=int(second))] += count
+    found = {biz_type.id: Measured(drains=drains) for biz_type in biz_types}
+    kinds = [Pulse.Kind.SUCCEEDED, Pulse.Kind.FAILED, Pulse.Kind.BUSY, Pulse.Kind.HELD]
+    recent = rows.filter(biz_type__in=list(found), at__gte=now - RECENT, kind__in=kinds)
+    for biz_type_id, kind, count in recent.values_list("biz_type_id", "kind").annotate(Sum("count")):
+        own = found[biz_type_id]
+        if kind == Pulse.Kind.BUSY:
+            own.busy_seconds += count / 1000
+        elif kind == Pulse.Kind.HELD:
+            own.held_seconds += count / 1000
+        else:
+            own.attempts += count
+            own.failed += count if kind == Pulse.Kind.FAILED else 0
     return found
 
 
@@ -116,7 +124,7 @@ def capacity_of(
         max_in_flight: its limit of attempts under way; None for no limit.
         processes: processes that deliver.
     """
-    own = drained_per_second(measured.drains.get(biz_type.id, Counter()))
+    own = _own_pace(biz_type, measured)
     as_it_is = (delivery_rate, max_in_flight) == (biz_type.delivery_rate, biz_type.max_in_flight)
     workers = _workers_per_second(biz_type, measured, own, processes=processes)
     limits = [workers]
@@ -131,20 +139,48 @@ def capacity_of(
     return least
 
 
-def drained_per_second(seconds: Counter[datetime]) -> float | None:
-    """The pace of the newest run of seconds in which attempts began late; None where there is no run of a few seconds.
+def drained_per_second(seconds: Mapping[datetime, int], *, now: datetime) -> float | None:
+    """The pace of the drain that is under way, or of the fastest one; None where none took a few seconds.
 
-    The first and the last second of a run are left out, since they are not whole.
+    A drain is a run of seconds in which attempts began late. The first and the last second are left out, since they are
+    not whole.
+
+    Args:
+        seconds: how many late attempts each second had.
+        now: the present.
     """
+    paces: list[float] = []
+    for run in _runs(sorted(seconds, reverse=True)):
+        # Of a long drain its last minute counts.
+        newest = [at for at in run[1:] if run[0] - at <= timedelta(seconds=MOST_SECONDS + 1)]
+        if not newest:
+            continue
+        whole = (run[0] - newest[-1]).total_seconds() - 1
+        if whole >= LEAST_SECONDS:
+            paces.append(sum(seconds[at] for at in newest[:-1]) / whole)
+            if now - run[0] <= UNDER_WAY:
+                return paces[-1]
+    return max(paces, default=None)
+
+
+def _runs(newest_first: Iterable[datetime]) -> Iterator[list[datetime]]:
+    """Seconds that follow each other, with no longer gap than a slow drain has."""
     run: list[datetime] = []
-    for at in sorted(seconds, reverse=True):
-        if run and run[-1] - at > timedelta(seconds=1):
-            if len(run) - 2 >= LEAST_SECONDS:
-                break
+    for at in newest_first:
+        if run and run[-1] - at > GAP:
+            yield run
             run = []
         run.append(at)
-    whole = run[1:-1][:MOST_SECONDS]
-    return sum(seconds[at] for at in whole) / len(whole) if len(whole) >= LEAST_SECONDS else None
+    if run:
+        yield run
+
+
+def _own_pace(biz_type: BizType, measured: Measured) -> float | None:
+    """How fast its jobs were drained; where it has limits, since they were set."""
+    seconds: Mapping[datetime, int] = measured.drains.get(biz_type.id, {})
+    if biz_type.delivery_rate is not None or biz_type.max_in_flight is not None:
+        seconds = {at: count for at, count in seconds.items() if at >= biz_type.updated_at}
+    return drained_per_second(seconds, now=timezone.now())
 
 
 def _slots_per_second(biz_type: BizType, measured: Measured, own: float | None, *, max_in_flight: int) -> Capacity:
@@ -153,6 +189,9 @@ def _slots_per_second(biz_type: BizType, measured: Measured, own: float | None, 
     if latency is None:
         return Capacity(max_in_flight / (0.1 + USUAL_GAP_SECONDS), Limit.SLOTS, False)
     turn = latency + USUAL_GAP_SECONDS
+    if biz_type.max_in_flight is not None:
+        # Then no job waits in a dispatcher: what is not the receiver's is the time of the claim and of the outcome.
+        turn = max(turn, measured.held_seconds / measured.attempts)
     if own is not None and biz_type.max_in_flight is not None:
         seen = biz_type.max_in_flight / own
         rate = biz_type.delivery_rate
@@ -163,7 +202,9 @@ def _slots_per_second(biz_type: BizType, measured: Measured, own: float | None, 
 
 def _workers_per_second(biz_type: BizType, measured: Measured, own: float | None, *, processes: int) -> Capacity:
     """What the workers can do: as fast as any drain was, and not more than the dispatchers may have open."""
-    best = max(_paces(measured), default=None)
+    now = timezone.now()
+    paces = (drained_per_second(drain, now=now) for drain in measured.drains.values())
+    best = max((pace for pace in paces if pace is not None), default=None)
     known = options()
     latency = measured.latency_seconds or 0.01
     slots = min(known.dispatcher_concurrency, known.biz_type_concurrency, known.host_concurrency) * processes
@@ -174,7 +215,3 @@ def _workers_per_second(biz_type: BizType, measured: Measured, own: float | None
     if best is None:
         return Capacity(min(USUAL_WORKER_PER_SECOND * processes, caps), Limit.UNKNOWN, False)
     return Capacity(min(max(best, USUAL_WORKER_PER_SECOND * processes), caps), Limit.WORKERS, False)
-
-
-def _paces(measured: Measured) -> Iterable[float]:
-    return (pace for drain in measured.drains.values() if (pace := drained_per_second(drain)) is not None)

@@ -19,7 +19,7 @@ def seconds(*paces: int, begin: int = 0) -> Counter[datetime]:
 
 
 def capacity(measured: Measured, *, rate: float | None = None, slots: int | None = None, **fields: Any) -> Any:
-    biz_type = BizType(id=1, code="order.close", **fields)
+    biz_type = BizType(id=1, code="order.close", updated_at=AT, **fields)
     return capacity_of(biz_type, measured, delivery_rate=rate, max_in_flight=slots)
 
 
@@ -31,15 +31,26 @@ def capacity(measured: Measured, *, rate: float | None = None, slots: int | None
         # too short to say
         (seconds(10, 100, 100, 5), None),
         (Counter(), None),
-        # the newest run that is long enough
+        # the fastest run that is long enough
         (seconds(5, 100, 100, 100, 5) + seconds(9, 200, 200, 200, 9, begin=10), 200),
-        (seconds(5, 100, 100, 100, 5) + seconds(9, 9, begin=10), 100),
+        (seconds(5, 300, 300, 300, 5) + seconds(9, 200, 200, 200, 9, begin=10), 300),
+        (seconds(5, 100, 100, 100, 5) + seconds(9, 900, 9, begin=10), 100),
+        # a slow one has seconds without an attempt
+        (seconds(1, 0, 1, 0, 0, 1, 0, 1, 1), 3 / 7),
         # of a long one the last minute
-        (seconds(*[10] * 100, *[50] * 61), 50),
+        (seconds(*[10] * 100, *[50] * 62), 50),
     ],
 )
 def test_the_pace_of_a_drain_is_that_of_its_whole_seconds(drain: Counter[datetime], pace: float | None) -> None:
-    assert drained_per_second(drain) == (pace if pace is None else pytest.approx(pace))
+    found = drained_per_second(drain, now=AT + timedelta(hours=1))
+
+    assert found == (pace if pace is None else pytest.approx(pace))
+
+
+def test_the_drain_that_is_under_way_counts_more_than_a_faster_one() -> None:
+    both = seconds(5, 300, 300, 300, 5) + seconds(9, 200, 200, 200, 9, begin=10)
+
+    assert drained_per_second(both, now=AT + timedelta(seconds=20)) == 200
 
 
 def test_a_rate_that_is_less_than_what_workers_do_is_the_limit() -> None:
@@ -57,8 +68,7 @@ def test_slots_allow_as_many_as_the_receiver_is_quick() -> None:
 
 
 def test_other_slots_are_reckoned_from_what_the_present_ones_did() -> None:
-    measured = Measured(attempts=100, busy_seconds=20)
-    measured.drains[1] = seconds(9, 160, 160, 160, 9)
+    measured = Measured(attempts=100, busy_seconds=20, drains={1: seconds(9, 160, 160, 160, 9)})
 
     as_it_is = capacity(measured, slots=40, max_in_flight=40)
     twice = capacity(measured, slots=80, max_in_flight=40)
@@ -67,9 +77,14 @@ def test_other_slots_are_reckoned_from_what_the_present_ones_did() -> None:
     assert twice.per_second == pytest.approx(320)
 
 
+def test_what_was_seen_under_limits_that_were_changed_since_does_not_count() -> None:
+    measured = Measured(attempts=100, busy_seconds=20, drains={1: seconds(9, 10, 10, 10, 9, begin=-60)})
+
+    assert capacity(measured, rate=100, delivery_rate=100) == (100, Limit.RATE, True)
+
+
 def test_what_workers_do_without_a_limit_is_what_they_did() -> None:
-    measured = Measured(attempts=100, busy_seconds=1)
-    measured.drains[1] = seconds(9, 2_500, 2_500, 2_500, 9)
+    measured = Measured(attempts=100, busy_seconds=1, drains={1: seconds(9, 2_500, 2_500, 2_500, 9)})
 
     assert capacity(measured) == (2_500, Limit.WORKERS, True)
 
