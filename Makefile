@@ -16,7 +16,7 @@ TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt messages cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations
+.PHONY: help demo up test check fmt messages cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ bench-transport: $(VENV)/.dev ## measure the transport beside kombu's own Redis 
 
 bench-jobs: $(VENV)/.dev ## measure jobs from row to callback
 	@$(BIN)/python benchmarks/jobs.py
+
+bench-forecast: $(VENV)/.dev ## measure how far forecasts of drains are off, with real workers (minutes)
+	@$(BIN)/python benchmarks/forecast.py
 
 bench-million: $(VENV)/.dev ## measure how long each verb holds Redis with a million entries (minutes)
 	@$(BIN)/python -m benchmarks.million

@@ -94,6 +94,8 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     from tasksapp import jobs
     from tasksapp.models import BizType, Job
     from tasksapp.sql.claim_jobs import claim_jobs
+    from tasksapp.sql.count_jobs import count_jobs
+    from tasksapp.sql.count_upcoming import count_upcoming
     from tasksapp.sql.pending_rows import Position, count_pending, pages, timer_work
     from tasksapp.sql.purge_rows import purge_jobs, purge_keys
     from tasksapp.sql.renew_leases import renew_leases
@@ -127,6 +129,10 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
         "renew 100": lambda: renew_leases([(job.id, job.lease_token or 0, now) for job in running], using=using),
         "purge 500 jobs": lambda: purge_jobs(biz_type.id, before=now - timedelta(days=20), using=using),
         "purge 500 keys": lambda: purge_keys(before=now, using=using),
+        "count all jobs": lambda: count_jobs(now=now, using=using, timeout_seconds=600),
+        "count the next day": lambda: count_upcoming(
+            begin=now, end=now + timedelta(days=1), seconds=300, using=using, timeout_seconds=600
+        ),
         "look up by biz id": lambda: jobs.find_live(biz_type.code, some.biz_id, using=using),
         **admin_lists(biz_type.id, some),
     }
