@@ -60,7 +60,7 @@ class ByDeed(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The deeds, in words."""
         del request, model_admin
-        return [(deed.value, str(label)) for deed, label in LABELS.items()]
+        return [(str(deed), str(label)) for deed, label in LABELS.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
         """The entries of that deed."""

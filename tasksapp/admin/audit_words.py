@@ -18,7 +18,8 @@ from tasksapp.access.audit import CHANGED, Deed
 from tasksapp.admin.masking import masked_changes
 from tasksapp.models import UNTIL_RESUMED, AuditEntry, BizType, Job, Status
 
-LABELS = {
+#: By the verb of an entry: each :class:`Deed`, and those of Celery's queues.
+LABELS: dict[str, Any] = {
     Deed.RUN_NOW: gettext_lazy("run now"),
     Deed.RESCHEDULE: gettext_lazy("reschedule"),
     Deed.EDIT: gettext_lazy("edit job"),
@@ -42,6 +43,11 @@ LABELS = {
     Deed.START: gettext_lazy("start operation"),
     Deed.STOP: gettext_lazy("stop operation"),
     Deed.REPACE: gettext_lazy("change pace of operation"),
+    "queue.run_now": gettext_lazy("run Celery messages now"),
+    "queue.reschedule": gettext_lazy("move Celery messages to a time"),
+    "queue.transfer": gettext_lazy("move Celery messages to a queue"),
+    "queue.redrive": gettext_lazy("redrive Celery messages"),
+    "queue.revoke": gettext_lazy("revoke Celery messages"),
 }
 
 
@@ -61,7 +67,7 @@ class Change(NamedTuple):
 
 def deed_label(verb: str) -> str:
     """What people call the verb of an entry."""
-    return str(LABELS[Deed(verb)]) if verb in set(Deed) else verb
+    return str(LABELS.get(verb, verb))
 
 
 def changes_of(request: HttpRequest, entry: AuditEntry) -> list[Change]:

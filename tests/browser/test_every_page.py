@@ -116,7 +116,8 @@ def pages(scene: Scene) -> dict[str, str]:
         "api-keys": admin("tasksapp_apikey_changelist"),
         "api-key-add": admin("tasksapp_apikey_add"),
         "celery-queues": admin("tasksapp_celery_queues"),
-        "celery-queue": admin("tasksapp_celery_queue", query="name=celery"),
+        "celery-queue": admin("tasksapp_celery_queue", query="queue=celery"),
+        "system": admin("tasksapp_system"),
     }
 
 

@@ -19,6 +19,26 @@ MIRRORS = ("tests/unit", "tests/integration")
 
 #: Modules that are tested through others: the test that covers them, and why they need none of their own.
 TESTED_THROUGH = {
+    "tasksapp/admin/celery_deeds.py": (
+        "tests/integration/tasksapp/admin/test_celery_queue_admin.py",
+        "what is done, and what is said of it, shows on the pages",
+    ),
+    "tasksapp/admin/celery_rows.py": (
+        "tests/integration/tasksapp/admin/test_celery_queue_admin.py",
+        "the rows show on the pages",
+    ),
+    "tasksapp/admin/page_entry.py": (
+        "tests/integration/tasksapp/admin/test_celery_queue_admin.py",
+        "who may see a page, and where it is listed, shows on the pages",
+    ),
+    "tasksapp/queues/system/database.py": (
+        "tests/integration/tasksapp/admin/test_system_admin.py",
+        "the page shows its section",
+    ),
+    "tasksapp/queues/system/workers.py": (
+        "tests/integration/tasksapp/admin/test_system_admin.py",
+        "the page shows its section",
+    ),
     "delayhub/transport/broker_pool.py": (
         "tests/integration/tasksapp/timers/test_broker.py",
         "the timers' client is made by it, for each kind of broker",

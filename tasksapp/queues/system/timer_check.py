@@ -35,9 +35,9 @@ def timers_section(*, check: bool, clock: Clock | None = None) -> Section:
     """
     notes = [_("The command manage.py reconcile looks at all of them, and mends them with --mend.")]
     if not check:
-        return Section(
-            key="timers", title=_("Timers and rows"), facts=[Fact("checked", _("Checked"), value=False)], notes=notes
-        )
+        unknown = Fact("checked", _("Checked"), value=False)
+        notes = [_("Not compared yet: that takes up to three seconds, so it is done only if you ask for it."), *notes]
+        return Section(key="timers", title=_("Timers and rows"), facts=[unknown], notes=notes)
     clock = clock or SystemClock()
     end, rows = clock.monotonic() + MOST_SECONDS, list[list[Value]]()
     biz_types = list(BizType.objects.using(router.db_for_write(Job)))

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 import redis
+from celery import Celery
 from django.db import connections
 
+import delayhub
 from delayhub.engine import TimerLane
 from delayhub.local.redis_server import RedisServer
 from tasksapp.biz_types.cache import biz_type_cache
@@ -33,6 +35,14 @@ def _private_redis(settings: Any, redis_server: RedisServer, redis_client: redis
     biz_type_cache.clear()
     yield
     lanes.try_again()
+
+
+@pytest.fixture
+def app(current_celery: Celery, broker: str) -> Celery:
+    """The process' Celery app, on an empty broker."""
+    current_celery.conf.broker_url = broker
+    delayhub.install(current_celery)
+    return current_celery
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The pages of Celery's queues: what they show, to whom, and what can be done on them."""
+"""The pages of Celery's queues: what they show (celery_rows), to whom (page_entry), what is done (celery_deeds)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-import delayhub
 from delayhub.engine import DelayQueue, Entry, TimerLane
+from tasksapp.admin.audit_words import deed_label
 from tasksapp.models import AuditEntry
+from tasksapp.queues.celery_broker import QueueVerb
 from tasksapp.queues.heartbeats import Beat, write_beat
 from tests.redis_time import redis_now_ms
 
@@ -23,14 +24,6 @@ pytestmark = pytest.mark.django_db
 
 OVERVIEW, QUEUE, ACT = "admin:tasksapp_celery_queues", "admin:tasksapp_celery_queue", "admin:tasksapp_celery_act"
 YEAR_2096_MS = 4_000_000_000_000
-
-
-@pytest.fixture
-def app(current_celery: Celery, broker: str) -> Celery:
-    """The process' Celery app, on an empty broker."""
-    current_celery.conf.broker_url = broker
-    delayhub.install(current_celery)
-    return current_celery
 
 
 @pytest.fixture
@@ -389,3 +382,7 @@ def test_the_pages_ask_the_database_for_nothing_but_the_person(
         html_of(admin_client, OVERVIEW)
     with django_assert_max_num_queries(2):
         html_of(admin_client, QUEUE, queue="celery")
+
+
+def test_the_audit_has_words_for_every_verb() -> None:
+    assert [verb for verb in QueueVerb if deed_label(f"queue.{verb}") == f"queue.{verb}"] == []

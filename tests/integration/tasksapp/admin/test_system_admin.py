@@ -1,4 +1,7 @@
-"""The page of the system: what it shows, to whom, and what of it is left when servers are away."""
+"""The page of the system: what it shows, to whom, and what of it is left when servers are away.
+
+So the sections of workers and of the database are tested too: workers_section, database_section.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def test_a_worker_is_shown_with_what_it_runs(admin_client: Client, redis_client:
 
     page, [worker] = words(admin_client), document(admin_client)["workers"]["rows"]
 
-    assert "w@a a:7 1 threads x 4 celery 1 shop.close id-1 12" in page
+    assert "w@a a:7 threads x 4 1 loader celery 1 shop.close id-1 12" in page
     assert (worker["name"], worker["open_callbacks"], worker["is_loader"]) == ("w@a", 12, True)
     assert document(admin_client)["purge"]["purged_jobs"] == 1234
 

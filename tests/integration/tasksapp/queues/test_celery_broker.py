@@ -8,19 +8,10 @@ import pytest
 import redis
 from celery import Celery
 
-import delayhub
 from delayhub.engine import Counts, DelayQueue, Entry
 from tasksapp.queues.celery_broker import CeleryBroker, NoBroker, Place, QueueVerb, celery_broker
 
 YEAR_2096_MS = 4_000_000_000_000
-
-
-@pytest.fixture
-def app(current_celery: Celery, broker: str) -> Celery:
-    """The process' Celery app, on an empty broker."""
-    current_celery.conf.broker_url = broker
-    delayhub.install(current_celery)
-    return current_celery
 
 
 @pytest.fixture
