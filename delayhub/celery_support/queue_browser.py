@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import redis
 from kombu import Connection
+from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.backlog import Backlog, backlogs
 from delayhub.celery_support.queued_task import QueuedTask
@@ -86,12 +88,20 @@ class QueueBrowser:
     def names(self, declared: Iterable[str] = ()) -> list[str]:
         """The queues that settings declare, that were ever used here, or that a binding names; replies left out."""
         known = {text(name) for name in self.client.smembers(directory(self._options.key_prefix))}
-        bound = KombuBroker(self._channel).bound_queues(most_keys=MOST_KEYS)
+        bound: set[str] = set()
+        with suppress(NoPermissionError):  # access rules may hide kombu's keys
+            bound = KombuBroker(self._channel).bound_queues(most_keys=MOST_KEYS)
         return sorted(name for name in {*declared, *known, *bound} if not name.endswith(REPLIES))
 
-    def left_by_kombu(self, names: Sequence[str]) -> int:
-        """How many messages of kombu's own transport are in these queues' lists, where no worker of ours sees them."""
-        return KombuBroker(self._channel).count(names).total
+    def left_by_kombu(self, names: Sequence[str]) -> int | None:
+        """How many messages of kombu's own transport are in these queues' lists, where no worker of ours sees them.
+
+        None where the user may not look at kombu's keys.
+        """
+        try:
+            return KombuBroker(self._channel).count(names).total
+        except NoPermissionError:
+            return None
 
     def summaries(self, names: Sequence[str]) -> list[QueueSummary]:
         """Each queue at a glance; a few round trips, and some more for each timer lane."""

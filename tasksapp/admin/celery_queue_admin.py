@@ -242,9 +242,13 @@ class CeleryQueueAdmin(PageEntry):
         return address("tasksapp_system", site=self.admin_site.name) if request.user.has_perm(VIEW_SYSTEM) else ""
 
     def _away(self, request: HttpRequest, broker: CeleryBroker, error: Exception) -> str:
+        """Why there is nothing to show: to those who may see servers, with the address."""
         if not request.user.has_perm(VIEW_SYSTEM):
             return _("Celery's queues cannot be shown: their Redis does not answer.")
         facts = {"address": broker.address, "error": type(error).__name__}
+        if isinstance(error, redis.ResponseError):
+            facts["error"] = str(error)
+            return _("Celery's queues cannot be shown: Redis at %(address)s refuses to answer (%(error)s).") % facts
         return _("Celery's queues cannot be shown: Redis at %(address)s does not answer (%(error)s).") % facts
 
 

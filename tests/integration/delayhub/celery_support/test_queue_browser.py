@@ -119,3 +119,18 @@ def test_a_search_ends_with_enough(browser: QueueBrowser, queue: DelayQueue) -> 
 def test_another_broker_is_refused_by_name(url: str) -> None:
     with pytest.raises(OptionError, match="is no broker of DelayHub's"):
         QueueBrowser(Connection(url))
+
+
+def test_a_user_who_may_see_our_keys_only_sees_our_queues(broker: str, app: Celery, redis_client: redis.Redis) -> None:
+    app.send_task("shop.close", queue="reports")
+    redis_client.execute_command(
+        "ACL", "SETUSER", "small", "on", ">pw", "resetkeys", "~delayhub:*", "+@all", "-@dangerous"
+    )
+    browser = QueueBrowser(Connection(broker.replace("delayhub://", "delayhub://small:pw@")))
+
+    assert browser.names() == ["reports"]
+    assert browser.left_by_kombu(["reports"]) is None
+    assert browser.summaries(["reports"])[0].backlog.due == 1
+
+    browser.close()
+    redis_client.execute_command("ACL", "DELUSER", "small")
