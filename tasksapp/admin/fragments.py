@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from datetime import datetime, timedelta
 from math import ceil
 
@@ -15,6 +13,7 @@ from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
 from delayhub.clock import due_ms
+from tasksapp.admin.json_text import indented
 from tasksapp.biz_types.breaker import Breaker
 from tasksapp.models import UNTIL_RESUMED, BizType, Status
 from tasksapp.stats import counts
@@ -148,9 +147,7 @@ def biz_type_state(biz_type: BizType) -> SafeString:
 
 def indented_json(text: str) -> SafeString:
     """JSON, indented; any other text unchanged."""
-    with suppress(ValueError):
-        text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    return format_html('<pre class="delayhub-body">{}</pre>', text)
+    return format_html('<pre class="delayhub-body">{}</pre>', indented(text))
 
 
 def job_count(count: int) -> str:
@@ -163,9 +160,7 @@ def jobs_link(biz_type: BizType, status: Status, count: int, *, site: str) -> Sa
     if not count:
         return quiet(0)
     url = reverse("admin:tasksapp_job_changelist", current_app=site)
-    return format_html(
-        '<a href="{}?biz_type__id__exact={}&amp;status__exact={}">{}</a>', url, biz_type.pk, status, job_count(count)
-    )
+    return format_html('<a href="{}?biz_type={}&amp;status={}">{}</a>', url, biz_type.code, status, job_count(count))
 
 
 def address(name: str, *args: object, site: str) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from django.http import HttpRequest
@@ -13,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import VIEW_BODY
+from tasksapp.admin.json_text import indented
 
 
 def may_see_bodies(request: HttpRequest) -> bool:
@@ -24,9 +23,7 @@ def masked_body(request: HttpRequest, text: str) -> SafeString:
     """A body or an answer, indented where it is JSON; its length for a person who may not see it."""
     if not may_see_bodies(request):
         return hidden(text)
-    with suppress(ValueError):
-        text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    return format_html('<pre class="delayhub-body">{}</pre>', text)
+    return format_html('<pre class="delayhub-body">{}</pre>', indented(text))
 
 
 def hidden(text: str) -> SafeString:
