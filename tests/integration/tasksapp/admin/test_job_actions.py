@@ -132,7 +132,7 @@ def test_one_job_is_cancelled_without_a_question(person: Client, biz_type: BizTy
 
 def test_more_than_a_page_of_jobs_is_refused_with_a_sentence(person: Client, biz_type: BizType) -> None:
     Job.objects.bulk_create(job_row(biz_type, Status.DEAD) for _ in range(101))
-    everything = {"action": "redrive", "select_across": "1", "_selected_action": [Job.objects.first().pk]}  # type: ignore[union-attr]  # there are some
+    everything = {"action": "redrive", "_selected_action": [str(job.pk) for job in Job.objects.all()]}
 
     answer = person.post(reverse(JOBS), everything, follow=True)
 

@@ -1,0 +1,103 @@
+"""The form by which a person edits a job that waits."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.errors import InvalidJob
+from tasksapp.jobs.requests import RULES
+from tasksapp.jobs.validation import DUE_AT, due_time
+from tasksapp.jobs.written_json import WrittenJson, read_json
+from tasksapp.models import Job
+
+
+class JobForm(forms.Form):
+    """What may be changed of a job that waits, checked by the rules by which jobs are created."""
+
+    body = forms.CharField(
+        label=gettext_lazy("Body"),
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 16, "class": "delayhub-code", "spellcheck": "false", "dir": "ltr"}),
+        help_text=gettext_lazy("JSON. It is stored, signed and sent exactly as you write it here."),
+    )
+    due_at = forms.DateTimeField(
+        label=gettext_lazy("Due"),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": 1}, format="%Y-%m-%dT%H:%M:%S"),
+        help_text=gettext_lazy("A time that has passed means at once. Left as it is, a retry keeps its own time."),
+    )
+    priority = forms.IntegerField(
+        label=gettext_lazy("Priority"),
+        required=False,
+        min_value=0,
+        max_value=9,
+        help_text=gettext_lazy("0 goes first, 9 last. Empty: as the biz type says."),
+    )
+    max_attempts = forms.IntegerField(
+        label=gettext_lazy("Attempts at most"),
+        required=False,
+        min_value=1,
+        max_value=1_000,
+        help_text=gettext_lazy("Empty: as many as the biz type says."),
+    )
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("Kept in the record of what was done. May be empty."),
+    )
+    version = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=2**31 - 1)
+
+    @classmethod
+    def of(cls, job: Job, *, sees_bodies: bool) -> JobForm:
+        """The form with what the job has; without its body for a person who may not see it."""
+        values = {
+            "body": job.body,
+            "due_at": timezone.localtime(job.due_at).replace(microsecond=0),
+            "priority": job.priority,
+            "max_attempts": job.max_attempts,
+            "version": job.version,
+        }
+        return cls(initial=values, sees_bodies=sees_bodies)
+
+    def __init__(self, *args: Any, sees_bodies: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not sees_bodies:
+            del self.fields["body"]
+
+    def clean_body(self) -> WrittenJson:
+        """The body with its text, which must be one that a job may have."""
+        try:
+            body = read_json(self.cleaned_data["body"].replace("\r\n", "\n"))
+        except ValueError as error:
+            raise ValidationError(_("This is not JSON: %(why)s.") % {"why": error}) from error
+        try:
+            RULES["body"](body)
+        except InvalidJob as error:
+            raise ValidationError(error.message) from error
+        return body
+
+    def clean_due_at(self) -> datetime:
+        """The due time, which must be one that a job may have."""
+        due_at: datetime = self.cleaned_data["due_at"]
+        try:
+            return due_time(due=DUE_AT(due_at), wait=None, now=timezone.now())
+        except InvalidJob as error:
+            raise ValidationError(error.message) from error
+
+    def changes(self, job: Job) -> dict[str, Any]:
+        """What the person changed of the job, as :func:`tasksapp.jobs.edit` takes it."""
+        given = self.cleaned_data
+        found = {name: given[name] for name in ("priority", "max_attempts") if given[name] != getattr(job, name)}
+        if "body" in given and given["body"].text != job.body.replace("\r\n", "\n"):
+            found["body"] = given["body"]
+        # The form has no fractions of a second.
+        if given["due_at"] != job.due_at.replace(microsecond=0):
+            found["due_at"] = given["due_at"]
+        return found
