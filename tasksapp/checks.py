@@ -161,6 +161,21 @@ def check_database(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
     return found
 
 
+@register(Tags.compatibility)
+def check_refresh(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """A warning where the admin's pages stay as they were loaded, since what refreshes them is not installed."""
+    if not apps.is_installed("django.contrib.admin") or apps.is_installed("django_htmx"):
+        return []
+    return [
+        checks.Warning(
+            "DelayHub's pages in the admin do not refresh themselves",
+            hint='Add "django_htmx" to INSTALLED_APPS: it comes with DelayHub and brings the script. It needs no'
+            " middleware. Or add 'delayhub.W011' to SILENCED_SYSTEM_CHECKS.",
+            id="delayhub.W011",
+        )
+    ]
+
+
 def _encryption_keys() -> Sequence[Any]:
     given = getattr(settings, "DELAYHUB", {})
     keys = given.get("ENCRYPTION_KEYS", ()) if isinstance(given, Mapping) else ()

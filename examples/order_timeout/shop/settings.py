@@ -22,7 +22,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "orders",
 ]
-INSTALLED_APPS += ["tasksapp"]
+INSTALLED_APPS += ["django_htmx", "tasksapp"]
 
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -30,7 +30,7 @@
     const seconds = Number(part.dataset.delayhubLive);
     let last = Date.now();
     const refresh = () => {
-      if (document.hidden || paused.has(part)) return;
+      if (document.hidden || paused.has(part) || part.classList.contains("htmx-request")) return;
       last = Date.now();
       part.dispatchEvent(new CustomEvent("delayhub:refresh"));
     };

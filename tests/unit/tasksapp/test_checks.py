@@ -156,3 +156,13 @@ def test_a_project_that_has_our_handlers_or_no_api_is_not_warned_about_pages_for
 
     settings.ROOT_URLCONF = None
     assert checks.check_error_pages(None) == []
+
+
+def test_without_the_app_that_refreshes_pages_there_is_a_warning_where_there_is_an_admin(settings: Any) -> None:
+    assert checks.check_refresh(None) == []
+
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django_htmx"]
+    assert [found.id for found in checks.check_refresh(None)] == ["delayhub.W011"]
+
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.admin"]
+    assert checks.check_refresh(None) == []

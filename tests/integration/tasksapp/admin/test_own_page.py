@@ -38,3 +38,16 @@ def test_a_page_stands_in_a_theme_that_has_nothing_but_four_blocks(person: Clien
 
     assert "Nothing is dead." in page
     assert "tasksapp/admin.css" in page
+
+
+@pytest.mark.urls("tests.integration.tasksapp.admin.unfold_site")
+def test_our_pages_stand_under_unfold(person: Client, settings: Any) -> None:
+    settings.INSTALLED_APPS = ["unfold", *settings.INSTALLED_APPS]
+    settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": []}]
+
+    issues, overview = (person.get(page).content.decode() for page in (PAGE, "/admin/tasksapp/"))
+
+    assert "unfold/css/styles.css" in issues
+    assert "Nothing is dead." in issues
+    assert "What comes" in overview
+    assert "tasksapp/live.js" in overview
