@@ -135,3 +135,50 @@ def dead_jobs(site: Site, shop: Shop) -> None:
 
 def test_an_operators_day(browser: Browser, site: Site, shop: Shop, shots: Path) -> None:
     dead_jobs(site, shop)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(20_000)
+    operator = Operator(page, site)
+
+    def shot(name: str) -> None:
+        page.screenshot(path=shots / f"operators-day-{name}.png", full_page=True)
+
+    # The overview refreshes itself; the loader counts every few seconds.
+    dead = f"{JOBS:,}"
+    issue = page.locator(".delayhub-page tr", has_text="HTTP 503").filter(has_text=dead)
+    expect(issue).to_be_visible(timeout=(30 + JOBS / SLOWEST_PER_SECOND) * 1_000)
+    shot("1-overview")
+
+    operator.click(issue.get_by_role("link", name="Look"))
+    expect(page.locator("body")).to_contain_text("upstream connect error: the database moves")
+    shot("2-job")
+
+    shop.is_down = False  # the shop's people have mended it
+    operator.link("Issues")
+    operator.link("Test")
+    operator.button("Send test")
+    expect(page.locator("body")).to_contain_text("204")
+    assert shop.tests == 1
+    shot("3-test")
+
+    operator.link("Issues")
+    operator.click(page.locator("tr", has_text="HTTP 503").get_by_role("link", name="Redrive …"))
+    page.get_by_label("Reason").fill("the shop's database moved")
+    operator.button("Count the jobs")
+    expect(page.locator(".delayhub-count")).to_contain_text(dead)
+    page.get_by_label("Jobs of the trial").fill("20")
+    operator.click(page.get_by_label("at once"))
+    shot("4-plan")
+    operator.click(page.locator("#delayhub-start button[value=start]"))
+    expect(page.get_by_text("started by", exact=False).first).to_be_visible()
+    shot("5-running")
+
+    # Nothing is clicked any more: the page follows the operation until it is over.
+    expect(page.locator(".delayhub-badge", has_text="done")).to_be_visible(
+        timeout=(60 + JOBS / SLOWEST_PER_SECOND) * 1_000
+    )
+    wait_until(lambda: len(set(shop.took)) == JOBS, within_seconds=60, otherwise=lambda: len(set(shop.took)))
+    page.reload()
+    expect(page.locator(".delayhub-page")).to_contain_text(dead)
+    shot("6-done")
+    assert len(shop.took) == JOBS, "a job was delivered twice"
+    assert operator.clicks <= MOST_CLICKS
