@@ -47,6 +47,38 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/biz_types/test_cache.py",
         "the cache asks it whether a row has changed",
     ),
+    "tasksapp/operations/audit.py": (
+        "tests/integration/tasksapp/operations/test_verbs.py",
+        "each verb's entry is looked at; it is the record_deed of audit",
+    ),
+    "tasksapp/operations/changes.py": (
+        "tests/integration/tasksapp/maintenance/test_operation_turns.py",
+        "whole turns show what it changes in rows and timers",
+    ),
+    "tasksapp/operations/planner.py": (
+        "tests/integration/tasksapp/operation_runs.py",
+        "each test of an operation plans it by this",
+    ),
+    "tasksapp/operations/row.py": (
+        "tests/integration/tasksapp/operations/test_runner.py",
+        "races and breaks show that it is written once or not at all",
+    ),
+    "tasksapp/operations/starter.py": (
+        "tests/integration/tasksapp/operations/test_runner.py",
+        "turns show what a lost right does",
+    ),
+    "tasksapp/operations/trial.py": (
+        "tests/integration/tasksapp/operations/test_runner.py",
+        "turns show how a trial ends",
+    ),
+    "tasksapp/api/operation_requests.py": (
+        "tests/integration/tasksapp/api/test_operation_views.py",
+        "the views show what it refuses",
+    ),
+    "tasksapp/api/representation/operation.py": (
+        "tests/integration/tasksapp/api/test_operation_views.py",
+        "the views show it",
+    ),
     "tasksapp/timers/fitness.py": (
         "tests/integration/tasksapp/workers/test_timer_queues.py",
         "the worker's start shows what it finds",
