@@ -51,6 +51,14 @@ def breadth(job_filter: JobFilter) -> str:
     return "" if narrowing else _("No filter is set: this is for all such jobs of every biz type.")
 
 
+def limits(operation: Operation, rate: float | None, *, now: datetime) -> list[str]:
+    """What may make an operation slower than that pace; a sentence each."""
+    found = [_("Fresh jobs keep their time: where they need the room, it takes longer.")]
+    if sentence := slower_than_the_pace(operation, rate, now=now):
+        found.append(sentence)
+    return found if operation.verb in HAS_TRIAL else found[1:]
+
+
 def slower_than_the_pace(operation: Operation, rate: float | None, *, now: datetime) -> str:
     """When the last job goes out, where the delivery rate of the biz type is below the pace; '' where it is not."""
     biz_type, jobs = operation.biz_type, operation.planned or 0
@@ -71,7 +79,7 @@ def finish_words(operation: Operation, rate: float | None, *, now: datetime) -> 
     begins = max(operation.due_at or now, now)
     if rate is None:
         if operation.due_at is None:
-            return _("Goes as fast as workers take the jobs.")
+            return _("Goes as fast as possible.")
         return _("All of them become due at %(time)s.") % {"time": clock_time(begins)}
     seconds = (operation.planned or 0) / rate
     words = {"rate": rate_words(rate), "time": _later(begins, seconds), "span": duration(seconds=seconds)}

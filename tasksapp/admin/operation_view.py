@@ -14,7 +14,7 @@ from tasksapp import operations
 from tasksapp.access.permissions import may
 from tasksapp.admin.filter_words import filter_words, stored_filter
 from tasksapp.admin.fragments import DASH, clock_time, local_time, number, percent, time_away
-from tasksapp.admin.operation_facts import facts, finish_words, hindrances, rate_words, slower_than_the_pace
+from tasksapp.admin.operation_facts import facts, finish_words, hindrances, limits, rate_words
 from tasksapp.admin.operation_forms import RepaceForm, StartForm, StopForm
 from tasksapp.admin.operation_rows import jobs_address, list_address, state_badge
 from tasksapp.admin.verb_words import RUNS, VERB_WORDS, title_of, with_count
@@ -81,7 +81,7 @@ class OperationView:
                 "start_label": with_count(VERB_WORDS[operation.verb].button, operation.planned or 0),
                 "finish": finish_words(operation, rate, now=self._now),
                 "begins_ms": self._begins_ms(),
-                "limited": slower_than_the_pace(operation, rate, now=self._now),
+                "limits": limits(operation, rate, now=self._now),
             }
         if operation.state in (State.RUNNING, State.PLANNING):
             return {
@@ -136,7 +136,7 @@ def pace_words(operation: Operation) -> str:
     """The pace in words."""
     rate = operation.rate_per_second
     if rate is None:
-        return _("as fast as workers take the jobs")
+        return _("as fast as possible")
     return _("%(rate)s a second") % {"rate": rate_words(rate)}
 
 

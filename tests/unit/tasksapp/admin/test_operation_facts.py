@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasksapp.admin.operation_facts import breadth, facts, finish_words, rate_words, slower_than_the_pace
+from tasksapp.admin.operation_facts import breadth, facts, finish_words, limits, rate_words, slower_than_the_pace
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Operation, Status
 from tasksapp.operations.ages import Ages
@@ -26,7 +26,7 @@ def operation(verb: str = "redrive", planned: int = 44_667, *, ages: Ages | None
     ("rate", "words"),
     [
         (74.445, "74.4 a second: will finish at 2026-07-01 12:10:00, in 10 min."),
-        (None, "Goes as fast as workers take the jobs."),
+        (None, "Goes as fast as possible."),
         (1e-300, "1e-300 a second: will finish at never"),
     ],
 )
@@ -49,6 +49,9 @@ def test_a_biz_type_that_delivers_slower_than_the_pace_is_named() -> None:
     assert slower_than_the_pace(slow, 5.0, now=NOON) == ""
     assert slower_than_the_pace(operation("drop", biz_type=slow.biz_type), None, now=NOON) == ""
     assert slower_than_the_pace(operation(), None, now=NOON) == ""
+    assert len(limits(slow, None, now=NOON)) == 2
+    assert "Fresh jobs keep their time" in limits(operation(), None, now=NOON)[0]
+    assert limits(operation("cancel"), None, now=NOON) == []
 
 
 @pytest.mark.parametrize(
