@@ -15,6 +15,7 @@ from delayhub.engine import TimerLane
 from delayhub.local.redis_server import RedisServer
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.models import BizType
+from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.tasks import deliver
 from tasksapp.timers import lanes
 from tasksapp.workers.delivery_runtime import close_delivery_runtime, delivery_runtime
@@ -33,6 +34,7 @@ def _private_redis(settings: Any, redis_server: RedisServer, redis_client: redis
     }
     lanes.try_again()
     biz_type_cache.clear()
+    pulse_recorder.forget()
     yield
     lanes.try_again()
 

@@ -16,7 +16,7 @@ from delayhub.testing import MovableClock
 from tasksapp.jobs.creation import create
 from tasksapp.maintenance import lost_leases
 from tasksapp.maintenance.loader import Loader, Turn
-from tasksapp.models import BizType, Job, Status
+from tasksapp.models import BizType, Job, Pulse, Status
 from tasksapp.sql.renew_leases import renew_leases
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
@@ -170,3 +170,16 @@ def test_a_redis_that_forgot_everything_makes_a_new_loader_wait_and_no_old_one(
     redis_client.delete(TimerLane(redis_client, "delayhub.timers").keys.database)
     redis_client.flushall()
     assert loader.run_once().returned == 1
+
+
+def test_a_job_that_dies_with_its_worker_is_counted(
+    make_biz_type: MakeBizType, biz_type: BizType, loader: Loader, clock: MovableClock
+) -> None:
+    once = make_biz_type("charge", guarantee=BizType.Guarantee.AT_MOST_ONCE)
+    begin("charge")
+    begin()
+
+    watch(loader, clock)
+
+    pulse = Pulse.objects.get()
+    assert (pulse.biz_type, pulse.kind, pulse.key, pulse.count) == (once, "dead", "outcome_unknown", 1)

@@ -17,6 +17,7 @@ from delayhub.engine import TimerLane
 from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
 from tasksapp.sql.claim_answer import ClaimAnswer
+from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.claimer import LOCKED_WAIT, SHUT_WAIT, Claimer
 from tests.fixture_types import MakeBizType
@@ -164,3 +165,16 @@ def test_a_message_that_came_twice_takes_no_slot_from_the_job_that_runs(
     assert claimer.claim_forwarded(job_id, now_ms=0).gone == [job_id]
 
     assert slots(lane) == 1
+
+
+def test_a_job_that_the_claim_declared_dead_is_counted(make_biz_type: MakeBizType, claimer: Claimer) -> None:
+    kinds = {
+        make_biz_type(code, max_lateness=timedelta(seconds=1), when_late=when_late).id: when_late
+        for code, when_late in (("dead", "dead"), ("skip", "skip"))
+    }
+    ids = [create(code, due_at=timezone.now() - timedelta(minutes=1)).job_id for code in ("dead", "skip")]
+
+    claimer.claim_due(ids, now_ms=0)
+
+    (key,) = pulse_recorder.counts.take()
+    assert (kinds[key.biz_type_id], key.kind, key.key) == ("dead", "dead", "too_late")

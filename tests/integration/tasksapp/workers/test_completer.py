@@ -18,6 +18,7 @@ from tasksapp.jobs import completion
 from tasksapp.jobs.creation import create
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.claimer import Claimer
 from tasksapp.workers.completer import Completer, Completion
@@ -163,3 +164,36 @@ def test_a_task_whose_lease_was_lost_counts_as_not_run(shop_task: BizType, runne
 
     assert isinstance(runner.run(due("shop.task"), lose, now_ms=0), NotRun)
     assert isinstance(runner.run(UUID(int=1), lose, now_ms=0), NotRun)
+
+
+def test_attempts_are_counted_by_what_came_of_them_and_lost_ones_are_not(
+    make_biz_type: MakeBizType,
+    run_callback: Callable[[str, Any], None],
+    claimer: Claimer,
+    completer: Completer,
+) -> None:
+    kind = make_biz_type("counted", max_attempts=1)
+    lost = claimer.running_jobs(claimer.claim_due([due("counted")], now_ms=0))
+    Job.objects.update(lease_token=None)
+
+    run_callback("counted", Delivered())
+    run_callback("counted", Retry("status 503", kind="http.503"))
+    completer.complete([Completion(job, completion.given_back(job, reason="full")) for job in lost])
+
+    counts = {(key.kind, key.key): count for key, count in pulse_recorder.counts.take().items()}
+    assert {key.biz_type_id for key in pulse_recorder.counts.take()} <= {kind.id}
+    assert (counts["succeeded", ""], counts["failed", "http.503"], counts["dead", "http.503"]) == (1, 1, 1)
+    assert counts["busy", ""] == 10
+    assert counts["held", ""] >= 10
+
+
+def test_a_job_that_dies_without_an_attempt_is_counted_as_dead(
+    biz_type: BizType, claimer: Claimer, completer: Completer, settings: Any
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "MAX_SYSTEM_ERRORS": 1}
+    job = claimed(claimer)
+
+    completer.complete([Completion(job, completion.given_back(job, reason="no memory", system_error=True))])
+
+    counts = {(key.kind, key.key): count for key, count in pulse_recorder.counts.take().items()}
+    assert counts == {("dead", "system"): 1}

@@ -12,10 +12,13 @@ from celery.concurrency import get_implementation
 from celery.exceptions import WorkerShutdown
 
 from delayhub.engine import TimerLane
+from tasksapp.models import BizType, Pulse
+from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.workers import delivery_runtime, signals
 from tasksapp.workers.signals import (
     finish_deliveries,
     start_maintenance,
+    start_numbers,
     stop_maintenance,
     warm_up_child,
     warm_up_worker,
@@ -83,11 +86,21 @@ class Thread:
         self.stopped.set()
 
 
+class Counting(Thread):
+    """A counting thread that does nothing."""
+
+    def __init__(self, counter: Any, *, holds_seat: Any, using: str) -> None:
+        super().__init__(counter)
+        assert holds_seat() is False
+
+
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
     """The maintenance threads that were started."""
     monkeypatch.setattr(signals, "MaintenanceThread", Thread)
+    monkeypatch.setattr(signals, "CountingThread", Counting)
     monkeypatch.setattr(signals._Running, "thread", None)
+    monkeypatch.setattr(signals._Running, "counting", None)
     monkeypatch.setattr(Thread, "started", [])
     return Thread.started
 
@@ -99,7 +112,7 @@ def test_a_worker_that_serves_timers_keeps_the_tables_in_order_once(lane: TimerL
     start_maintenance(sender=consumer("prefork", lane.name))
     start_maintenance(sender=consumer("prefork", lane.name))
 
-    assert len(threads) == 1
+    assert [type(thread) for thread in threads] == [Thread, Counting]
 
 
 def test_a_worker_that_shuts_down_leaves_the_tables_to_another_without_waiting(
@@ -110,7 +123,7 @@ def test_a_worker_that_shuts_down_leaves_the_tables_to_another_without_waiting(
     stop_maintenance()
     stop_maintenance()
 
-    assert threads[0].stopped.wait(20)
+    assert all(thread.stopped.wait(20) for thread in threads)
 
 
 @pytest.mark.parametrize(("queues", "opens"), [(["delayhub.timers"], True), (["celery"], False)])
@@ -122,6 +135,15 @@ def test_a_child_opens_its_own_right_after_the_fork(
     warm_up_child()
 
     assert is_open() is opens
+
+
+def test_the_numbers_of_a_process_are_written_until_it_ends(biz_type: BizType) -> None:
+    start_numbers()
+    pulse_recorder.counts.add_deaths([(biz_type.id, "too_late")], now_ms=0)
+
+    finish_deliveries()
+
+    assert Pulse.objects.get().key == "too_late"
 
 
 def test_before_a_process_ends_its_callbacks_are_finished(lane: TimerLane) -> None:
