@@ -32,16 +32,6 @@ def titles(person: Client, **query: Any) -> list[str]:
     return [row.title for row in context(person, **query)["rows"]]
 
 
-@pytest.fixture
-def viewer(client: Client, django_user_model: Any, settings: Any) -> Client:
-    """Somebody who may look at jobs, and not into them."""
-    settings.DELAYHUB = {"REDIS_URL": "redis://127.0.0.1:1/0"}  # the database decides
-    user = django_user_model.objects.create_user("viewer", password="x", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_job"))
-    client.force_login(user)
-    return client
-
-
 def test_each_tab_shows_its_jobs(person: Client, biz_type: BizType) -> None:
     for status in Status:
         store_job(biz_type, status, due_in=AGO if status != Status.PENDING else -AGO, biz_id=status)

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -30,16 +29,6 @@ def add_attempts(job: Job, count: int, **fields: Any) -> None:
         Attempt(job=job, number=number, started_at=job.due_at + timedelta(seconds=number), **values)
         for number in range(1, count + 1)
     )
-
-
-@pytest.fixture
-def viewer(client: Client, django_user_model: Any, settings: Any) -> Client:
-    """Somebody who may look at jobs, and not into them."""
-    settings.DELAYHUB = {"REDIS_URL": "redis://127.0.0.1:1/0"}  # the database decides
-    user = django_user_model.objects.create_user("viewer", password="x", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_job"))
-    client.force_login(user)
-    return client
 
 
 def test_the_head_says_how_the_job_stands_and_what_may_be_done(person: Client, biz_type: BizType) -> None:
