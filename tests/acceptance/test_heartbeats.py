@@ -60,6 +60,17 @@ def test_a_worker_that_is_stopped_is_gone_at_once(patience: dict[str, str], tmp_
         assert read_workers() == []
 
 
+def test_a_worker_of_greenlets_without_timers_is_seen_too(patience: dict[str, str], tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", MIGRATE], env=patience, check=True, capture_output=True, timeout=60)
+    options = ("-P", "gevent", "-Q", "patience.tasks", "-c", "7")
+    with worker_service("patience", patience, *options, folder=tmp_path) as worker:
+        wait_until(read_workers, within_seconds=BEAT_SECONDS, otherwise=worker.log.read_text)
+
+        found = the_worker()
+
+        assert (found.pool, found.concurrency, found.lanes, found.pid) == ("gevent", 7, (), worker.pid)
+
+
 def the_worker() -> WorkerBeat:
     [found] = read_workers()
     return found
