@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from delayhub.demo.site import ADMIN_NAME, Site
 from tests.acceptance.site import site_in
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
 
