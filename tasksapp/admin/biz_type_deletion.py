@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.utils.translation import ngettext
+
 from tasksapp.admin.fragments import job_count
 from tasksapp.models import LIVE, BizType, Job
 from tasksapp.stats.counts import bounded_count
@@ -16,13 +18,21 @@ def why_kept(biz_types: Iterable[BizType]) -> list[str]:
 
 def _reason(biz_type: BizType) -> str:
     jobs = Job.objects.filter(biz_type=biz_type)
-    live = bounded_count(jobs.filter(status__in=LIVE))
-    first = f"Cancel the {job_count(live)} that are pending or running" if live else "None of them will fire"
-    return (
-        f"{biz_type.code} has {_in_words(bounded_count(jobs))}. {first}; then set its retention to 0 and run"
-        f" manage.py purge_jobs --biz-type {biz_type.code}. Or disable it: it then takes no jobs, and none fire."
-    )
-
-
-def _in_words(count: int) -> str:
-    return "1 job" if count == 1 else f"{job_count(count)} jobs"
+    live, count = bounded_count(jobs.filter(status__in=LIVE)), bounded_count(jobs)
+    if live:
+        sentence = ngettext(
+            "%(code)s has %(jobs)s job. Cancel the %(live)s that are pending or running; then set its retention to 0"
+            " and run manage.py purge_jobs --biz-type %(code)s. Or disable it: it then takes no jobs, and none fire.",
+            "%(code)s has %(jobs)s jobs. Cancel the %(live)s that are pending or running; then set its retention to 0"
+            " and run manage.py purge_jobs --biz-type %(code)s. Or disable it: it then takes no jobs, and none fire.",
+            count,
+        )
+    else:
+        sentence = ngettext(
+            "%(code)s has %(jobs)s job. None of them will fire; then set its retention to 0 and run manage.py"
+            " purge_jobs --biz-type %(code)s. Or disable it: it then takes no jobs, and none fire.",
+            "%(code)s has %(jobs)s jobs. None of them will fire; then set its retention to 0 and run manage.py"
+            " purge_jobs --biz-type %(code)s. Or disable it: it then takes no jobs, and none fire.",
+            count,
+        )
+    return sentence % {"code": biz_type.code, "jobs": job_count(count), "live": job_count(live)}

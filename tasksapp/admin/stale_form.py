@@ -7,8 +7,12 @@ from typing import Any
 
 from django import forms
 from django.forms.boundfield import BoundField
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-STALE = "Somebody changed this while the form was open. Nothing is stored yet: see the marked fields, then save again."
+STALE = gettext_lazy(
+    "Somebody changed this while the form was open. Nothing is stored yet: see the marked fields, then save again."
+)
 
 
 class StaleForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argument at run time
@@ -51,9 +55,11 @@ class StaleForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argum
                 continue
             now = submitted(bound.field, bound.html_name, bound.initial)
             data.update(submitted(bound.field, bound.html_initial_name, bound.initial))
-            message = f"Somebody else changed this: it is {' '.join(now.values()).strip() or 'empty'} now."
+            value = {"value": " ".join(now.values()).strip() or _("empty")}
+            message = _("Somebody else changed this: it is %(value)s now.") % value
             if bound.name in touched:
-                yield bound.name, f"{message} Saving again stores what you typed."
+                typed = _("Somebody else changed this: it is %(value)s now. Saving again stores what you typed.")
+                yield bound.name, typed % value
             else:
                 data.update(now)
                 yield bound.name, message

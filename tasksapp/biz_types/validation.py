@@ -6,6 +6,8 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from delayhub.webhooks.signature import key_of
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
@@ -53,18 +55,20 @@ def complaints(biz_type: BizType) -> dict[str, str]:
     for name in ("insert_rate", "delivery_rate"):
         rate = getattr(biz_type, name)
         if rate is not None and not 0 < rate <= HIGHEST_RATE:
-            found[name] = f"This must be a number of jobs a second, at most {HIGHEST_RATE:_}."
+            found[name] = _("This must be a number of jobs a second, at most %(most)s.") % {"most": f"{HIGHEST_RATE:_}"}
     if biz_type.backoff_max_seconds < biz_type.backoff_min_seconds:
-        found["backoff_max_seconds"] = "This may not be less than the shortest backoff."
+        found["backoff_max_seconds"] = _("This may not be less than the shortest backoff.")
     elif biz_type.backoff_max_seconds > LONGEST_BACKOFF_SECONDS:
-        found["backoff_max_seconds"] = f"This may be at most a year, {LONGEST_BACKOFF_SECONDS} seconds."
+        found["backoff_max_seconds"] = _("This may be at most a year, %(seconds)s seconds.") % {
+            "seconds": LONGEST_BACKOFF_SECONDS
+        }
     for name in ("max_age", "max_lateness", "retention"):
         value = getattr(biz_type, name)
         if value is not None and not timedelta(0) <= value <= LONGEST_AGE:
-            found[name] = f"This must be from 0 to {LONGEST_AGE.days} days."
+            found[name] = _("This must be from 0 to %(days)s days.") % {"days": LONGEST_AGE.days}
     if biz_type.lane not in options().lanes:
         lanes = ", ".join(options().lanes)
-        found["lane"] = f"No worker serves this lane; DELAYHUB['LANES'] has {lanes}."
+        found["lane"] = _("No worker serves this lane; DELAYHUB['LANES'] has %(lanes)s.") % {"lanes": lanes}
     return found
 
 
@@ -87,15 +91,14 @@ def auth_complaint(auth: str, secret: str) -> str | None:
     if auth == BizType.Auth.NONE:
         return None
     if not secret:
-        return "Type the credentials, or choose 'none'."
+        return _("Type the credentials, or choose 'none'.")
     if len(secret) > LONGEST_SECRET:
-        return (
-            f"The credentials may have {LONGEST_SECRET} characters, these have {len(secret)}: few receivers take more."
-        )
+        too_long = _("The credentials may have %(most)s characters, these have %(number)s: few receivers take more.")
+        return too_long % {"most": LONGEST_SECRET, "number": len(secret)}
     if auth == BizType.Auth.BEARER and not _TOKEN.match(secret):
-        return "The token may hold letters, digits and other signs of ASCII, and no blanks."
+        return _("The token may hold letters, digits and other signs of ASCII, and no blanks.")
     if auth == BizType.Auth.BASIC and (":" not in secret or _CONTROL.search(secret)):
-        return "Write user:password, in one line."
+        return _("Write user:password, in one line.")
     return None
 
 
@@ -105,9 +108,9 @@ def must_type_credentials(before: BizType, after: BizType) -> str | None:
     Who may edit a biz type could otherwise send them to a server of their own.
     """
     if origin_of(before.url) != origin_of(after.url):
-        return "The address leads to another host, port or scheme: type the credentials for it."
+        return _("The address leads to another host, port or scheme: type the credentials for it.")
     if before.auth != after.auth:
-        return "The credentials were for another kind of authorization: type those for this one."
+        return _("The credentials were for another kind of authorization: type those for this one.")
     return None
 
 
@@ -121,32 +124,37 @@ def origin_of(url: str) -> str:
 
 def _about_address(biz_type: BizType) -> dict[str, str]:
     if not biz_type.url:
-        return {"url": "Give the address that callbacks go to."}
+        return {"url": _("Give the address that callbacks go to.")}
     message = AddressGuard(options().allowed_networks).complaint(biz_type.url)
     return {"url": message} if message else {}
 
 
 def _about_headers(headers: Any) -> str | None:
     if not isinstance(headers, dict):
-        return 'This must be a JSON object, such as {"X-Team": "orders"}.'
+        return _('This must be a JSON object, such as {"X-Team": "orders"}.')
     for name, value in headers.items():
         if message := _about_header(name, value):
             return message
     size = sum(len(name) + len(value) + 4 for name, value in headers.items())
     if size > LONGEST_HEADERS:
-        return f"The headers may have {LONGEST_HEADERS} bytes in all, these have {size}: few receivers take more."
+        return _("The headers may have %(most)s bytes in all, these have %(number)s: few receivers take more.") % {
+            "most": LONGEST_HEADERS,
+            "number": size,
+        }
     return None
 
 
 def _about_header(name: str, value: Any) -> str | None:
     if not _HEADER_NAME.match(name):
-        return f"{name!r} cannot be a header's name."
+        return _("%(name)r cannot be a header's name.") % {"name": name}
     if name.lower() in CREDENTIAL_HEADERS:
-        return f"{name} would be stored and shown as it is: choose Basic or Bearer, and use the auth secret."
+        return _("%(name)s would be stored and shown as it is: choose Basic or Bearer, and use the auth secret.") % {
+            "name": name
+        }
     if name.lower() in RESERVED_HEADERS or name.lower().startswith(RESERVED_PREFIXES):
-        return f"{name} is set by the delivery itself."
+        return _("%(name)s is set by the delivery itself.") % {"name": name}
     if not isinstance(value, str) or re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value) or not value.isascii():
-        return f"The value of {name} must be one line of ASCII text."
+        return _("The value of %(name)s must be one line of ASCII text.") % {"name": name}
     return None
 
 
@@ -157,9 +165,9 @@ def _about_backoff_list(biz_type: BizType) -> str | None:
         for entry in seconds
     )
     if not fits:
-        return "This must be a list of seconds, such as [10, 60, 600]."
+        return _("This must be a list of seconds, such as [10, 60, 600].")
     if biz_type.backoff == BizType.Backoff.LIST and not seconds:
-        return "Give at least one wait, such as [60]."
+        return _("Give at least one wait, such as [60].")
     return None
 
 

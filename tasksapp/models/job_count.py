@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
 
@@ -38,7 +39,8 @@ class DeadCount(models.Model):
 
     class Meta:
         db_table = "delayhub_dead_count"
-        verbose_name = "issue"
+        verbose_name = _("issue")
+        verbose_name_plural = _("issues")
         constraints = [models.UniqueConstraint(fields=["biz_type", "error_class"], name="delayhub_dead_count_once")]
 
     def __str__(self) -> str:

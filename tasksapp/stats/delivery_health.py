@@ -17,6 +17,7 @@ from django.db import DatabaseError, router
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from delayhub.clock import moment
 from tasksapp.conf import options
@@ -80,20 +81,20 @@ def delivery_health() -> DeliveryHealth:
     except DatabaseError as error:
         return DeliveryHealth(
             state=DeliveryState.DATABASE_AWAY,
-            sentence="no job is delivered: the database does not answer",
+            sentence=_("no job is delivered: the database does not answer"),
             detail=type(error).__name__,
         )
     if settings_faults():
         return DeliveryHealth(
             state=DeliveryState.SETTINGS,
-            sentence="no job is delivered: the settings name no Redis for them, and `manage.py check` says why",
+            sentence=_("no job is delivered: the settings name no Redis for them, and `manage.py check` says why"),
         )
     try:
         found = _look()
     except (redis.RedisError, OSError) as error:
         return DeliveryHealth(
             state=DeliveryState.REDIS_AWAY,
-            sentence="no job is delivered: Redis does not answer; start it, or correct the broker's address",
+            sentence=_("no job is delivered: Redis does not answer; start it, or correct the broker's address"),
             detail=f"{timer_address()}: {type(error).__name__}",
         )
     return _judged(found, reports)
@@ -163,27 +164,48 @@ def _judged(found: _Timers, reports: Sequence[_Report]) -> DeliveryHealth:
 
 
 def _nobody_claims(found: _Timers, silent: dict[str, datetime | None], reports: Sequence[_Report]) -> DeliveryHealth:
-    lanes, since = ", ".join(silent), _since(list(silent.values()))
+    words = {"lanes": ", ".join(silent), "since": _since(list(silent.values()))}
     at_work = [report for report in reports if report.age <= SILENCE]
     if any(report.epoch == found.epoch for report in at_work):
         return DeliveryHealth(
             state=DeliveryState.WORKERS_FULL,
-            sentence=f"no job is delivered: workers run, but none has taken the timers of {lanes}{since}. Their slots"
-            " are full of long tasks (start more workers, or give such tasks a queue and workers of their own), or"
-            f" their -Q leaves {lanes} out",
+            sentence=_(
+                "no job is delivered: workers run, but none has taken the timers of %(lanes)s since %(since)s. Their"
+                " slots are full of long tasks (start more workers, or give such tasks a queue and workers of their"
+                " own), or their -Q leaves %(lanes)s out"
+            )
+            % words
+            if words["since"]
+            else _(
+                "no job is delivered: workers run, but none has taken the timers of %(lanes)s. Their slots are full of"
+                " long tasks (start more workers, or give such tasks a queue and workers of their own), or their -Q"
+                " leaves %(lanes)s out"
+            )
+            % words,
         )
     if at_work and len(silent) == len(found.claimed):
         elsewhere = "; ".join(f"worker {report.worker}: {report.redis}" for report in at_work)
         return DeliveryHealth(
             state=DeliveryState.OTHER_REDIS,
-            sentence="jobs are delivered seconds late, when the loader finds them overdue: the workers keep the timers"
-            " in another Redis than this process; give both the same broker URL",
+            sentence=_(
+                "jobs are delivered seconds late, when the loader finds them overdue: the workers keep the timers in"
+                " another Redis than this process; give both the same broker URL"
+            ),
             detail=f"this process: {timer_address()}; {elsewhere}",
         )
     return DeliveryHealth(
         state=DeliveryState.NO_WORKER,
-        sentence=f"no job is delivered: no worker takes the timers of {lanes}{since}; start one with"
-        f" `celery -A … worker`, without -Q or with {lanes} in its -Q",
+        sentence=_(
+            "no job is delivered: no worker takes the timers of %(lanes)s since %(since)s; start one with"
+            " `celery -A … worker`, without -Q or with %(lanes)s in its -Q"
+        )
+        % words
+        if words["since"]
+        else _(
+            "no job is delivered: no worker takes the timers of %(lanes)s; start one with `celery -A … worker`,"
+            " without -Q or with %(lanes)s in its -Q"
+        )
+        % words,
     )
 
 
@@ -191,14 +213,17 @@ def _loader_health(found: _Timers, reports: Sequence[_Report]) -> DeliveryHealth
     if not found.has_loader and not any(report.age <= HANDOVER for report in reports):
         return DeliveryHealth(
             state=DeliveryState.NO_LOADER,
-            sentence="jobs may wait without a timer: workers run, but none has the loader; restart them",
+            sentence=_("jobs may wait without a timer: workers run, but none has the loader; restart them"),
         )
     if reports and reports[0].age > FAILING:
         since = timezone.localtime(timezone.now() - reports[0].age)
         return DeliveryHealth(
             state=DeliveryState.LOADER_FAILS,
-            sentence="jobs may wait without a timer: the loader's turns have failed since"
-            f" {since:%Y-%m-%d %H:%M:%S %Z}; the log of its worker says why",
+            sentence=_(
+                "jobs may wait without a timer: the loader's turns have failed since %(since)s; the log of its worker"
+                " says why"
+            )
+            % {"since": f"{since:%Y-%m-%d %H:%M:%S %Z}"},
             detail=f"worker {reports[0].worker}",
         )
     return DeliveryHealth(state=DeliveryState.OK)
@@ -207,4 +232,4 @@ def _loader_health(found: _Timers, reports: Sequence[_Report]) -> DeliveryHealth
 def _since(claimed: Sequence[datetime | None]) -> str:
     """Since when none was claimed; the earliest where lanes differ, and nothing where no worker ever came."""
     known = [at for at in claimed if at is not None]
-    return f" since {timezone.localtime(min(known)):%Y-%m-%d %H:%M:%S %Z}" if known else ""
+    return f"{timezone.localtime(min(known)):%Y-%m-%d %H:%M:%S %Z}" if known else ""
