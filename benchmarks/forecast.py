@@ -78,10 +78,10 @@ def drained(bench: Bench, name: str, *, path: str, before: int, fields: dict[str
     time.sleep(max(0.0, (due - timezone.now()).total_seconds()) + 1.0)
     counter.count()
     begun = drain.forecast(biz_type)
-    wait_until(lambda: ended(biz_type) >= before + bench.jobs // 2, within_seconds=600, look_seconds=0.2)
+    wait_until(lambda: ended(biz_type) >= before + bench.jobs // 2, within_seconds=600, look_seconds=1.0)
     counter.count()
     middle = drain.forecast(biz_type)
-    wait_until(lambda: ended(biz_type) >= before + bench.jobs, within_seconds=600, look_seconds=0.2)
+    wait_until(lambda: ended(biz_type) >= before + bench.jobs, within_seconds=600, look_seconds=1.0)
     last = last_end(biz_type)
     measured = capacity.measure([biz_type])[biz_type.id]
 
@@ -113,7 +113,7 @@ def burst(code: str, count: int) -> None:
 
     biz_type = BizType.objects.get(code=code)
     burst_due(code, count)
-    wait_until(lambda: ended(biz_type) >= count, within_seconds=600, look_seconds=0.2)
+    wait_until(lambda: ended(biz_type) >= count, within_seconds=600, look_seconds=1.0)
 
 
 def burst_due(code: str, count: int) -> datetime:
