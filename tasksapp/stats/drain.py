@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.stats.backlog import Busy, Pace, busy_times
 from tasksapp.stats.capacity import Capacity, Limit, Measured, capacity_of, measure
-from tasksapp.stats.counts import BizTypeCounts, read_counts
-from tasksapp.stats.upcoming import read_arrivals
+from tasksapp.stats.counts import BizTypeCounts, Counts, read_counts
+from tasksapp.stats.upcoming import Arrivals, read_arrivals
 from tasksapp.timers.ramp import ramp_paces
 
 #: A forecast looks no further: what comes later is not counted.
@@ -78,6 +78,29 @@ class Peak(NamedTuple):
     sentence: str
 
 
+class Known(NamedTuple):
+    """What forecasts of one biz type are made from, read once for several of them.
+
+    Args:
+        counts: the jobs of all biz types.
+        measured: what its pulses say.
+        arrivals: its jobs of the next day.
+    """
+
+    counts: Counts
+    measured: Measured
+    arrivals: list[Arrivals]
+
+
+def read_known(biz_type: BizType, *, using: str | None = None) -> Known:
+    """What is known of the biz type at this moment; four queries."""
+    return Known(
+        read_counts(using=using),
+        measure([biz_type], using=using)[biz_type.id],
+        read_arrivals(biz_type_id=biz_type.id, using=using).get(biz_type.id, []),
+    )
+
+
 def forecast(
     biz_type: BizType,
     *,
@@ -85,9 +108,10 @@ def forecast(
     delivery_rate: float | _AsItIs | None = AS_IT_IS,
     max_in_flight: int | _AsItIs | None = AS_IT_IS,
     processes: int = 1,
+    known: Known | None = None,
     using: str | None = None,
 ) -> Drain:
-    """When the jobs of the biz type that wait will be done; four queries.
+    """When the jobs of the biz type that wait will be done.
 
     Args:
         biz_type: the biz type.
@@ -95,11 +119,11 @@ def forecast(
         delivery_rate: another limit of attempts a second, to see what it would do; None for no limit.
         max_in_flight: another limit of attempts under way.
         processes: processes that deliver, as far as that is known.
+        known: what :func:`read_known` has read; None to read it now.
         using: the database.
     """
     now = now or timezone.now()
-    counts = read_counts(using=using)
-    measured = measure([biz_type], using=using)[biz_type.id]
+    counts, measured, arrivals = known or read_known(biz_type, using=using)
     capacity = capacity_of(
         biz_type,
         measured,
@@ -107,7 +131,6 @@ def forecast(
         max_in_flight=biz_type.max_in_flight if max_in_flight is AS_IT_IS else max_in_flight,
         processes=processes,
     )
-    arrivals = read_arrivals(biz_type_id=biz_type.id, using=using).get(biz_type.id, [])
     start = min(now, counts.as_of or now)
     own = counts.of(biz_type.id)
     if own.due_now == 0:
@@ -163,6 +186,42 @@ def ahead(
         )
         found += [_peak(biz_type, busy, capacity) for busy in busy_ones if busy.wait_seconds >= LEAST_WAIT_SECONDS]
     return sorted(found, key=lambda peak: peak.at)
+
+
+def peaks_with(
+    biz_type: BizType,
+    *,
+    known: Known,
+    now: datetime,
+    delivery_rate: float | None,
+    max_in_flight: int | None,
+    processes: int = 1,
+) -> list[Peak]:
+    """The peaks of the next day of one biz type, as they would be with those limits; what waits now is among them.
+
+    Args:
+        biz_type: the biz type.
+        known: what was read of it.
+        now: the present.
+        delivery_rate: the limit of attempts a second; None for no limit.
+        max_in_flight: the limit of attempts under way.
+        processes: processes that deliver, as far as that is known.
+    """
+    shut_until = biz_type.shut_until(now)
+    if shut_until is not None and shut_until >= UNTIL_RESUMED:
+        return []
+    capacity = capacity_of(
+        biz_type, known.measured, delivery_rate=delivery_rate, max_in_flight=max_in_flight, processes=processes
+    )
+    own = known.counts.of(biz_type.id)
+    busy_ones = busy_times(
+        start=now,
+        waiting=own.due_now + own.running,
+        arrivals=known.arrivals,
+        paces=_paces(biz_type, capacity, start=now, now=now),
+        until=now + HORIZON,
+    )
+    return [_peak(biz_type, busy, capacity) for busy in busy_ones if busy.wait_seconds >= LEAST_WAIT_SECONDS]
 
 
 def _paces(biz_type: BizType, capacity: Capacity, *, start: datetime, now: datetime) -> list[Pace]:

@@ -36,7 +36,7 @@ def test_a_copy_takes_all_but_the_code_the_pause_and_the_secrets(person: Client,
     assert f'href="{url}"' in page
     form = person.get(url).content.decode()
     assert "A copy of order.close" in form
-    assert "type the auth secret again" in form
+    assert "type the credentials again" in form
     fields = form_fields(form, "biztype_form")
 
     answer = person.post(url, {**fields, "code": "order.remind", "auth_secret": "eve:other"})

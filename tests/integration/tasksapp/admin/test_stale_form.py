@@ -13,9 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tasksapp.biz_types import verbs
-from tasksapp.biz_types.gate import gate_of
 from tasksapp.models import UNTIL_RESUMED, BizType
-from tasksapp.timers.ramp import RAMP_FIRST_PER_SECOND
 from tests.html_form import form_fields
 from tests.waiting import wait_until
 
@@ -32,7 +30,7 @@ def fields_of(page: Any) -> dict[str, Any]:
 
 
 def address(biz_type: BizType) -> str:
-    return reverse("admin:tasksapp_biztype_change", args=[biz_type.pk])
+    return reverse("admin:tasksapp_biztype_change", args=[biz_type.pk]) + "?tab=all"
 
 
 def test_a_form_that_is_opened_and_saved_changes_nothing(person: Client, biz_type: BizType) -> None:
@@ -51,19 +49,29 @@ def test_a_pause_that_came_while_the_form_was_open_stays(person: Client, biz_typ
     form = opened(person, biz_type)
     verbs.pause(BizType.objects.get())
 
-    refused = person.post(address(biz_type), {**form, "description": "Close orders", "name": "Orders"})
+    assert person.post(address(biz_type), {**form, "name": "Orders"}).status_code == 302
+
+    stored = BizType.objects.get()
+    assert (stored.name, stored.paused_until) == ("Orders", UNTIL_RESUMED)
+
+
+def test_what_somebody_else_stored_is_shown_before_anything_is_saved(person: Client, biz_type: BizType) -> None:
+    form = opened(person, biz_type)
+    BizType.objects.update(max_attempts=3)
+
+    refused = person.post(address(biz_type), {**form, "description": "Close orders"})
 
     assert refused.status_code == 200
     assert "while the form was open" in refused.content.decode()
-    assert set(refused.context["adminform"].form.errors) == {"__all__", "paused_until"}
+    assert set(refused.context["adminform"].form.errors) == {"__all__", "max_attempts"}
     assert BizType.objects.get().description == ""
     shown = fields_of(refused)
-    assert (shown["description"], shown["name"], shown["paused_until_0"]) == ("Close orders", "Orders", "9999-12-31")
+    assert (shown["description"], shown["max_attempts"]) == ("Close orders", "3")
 
     assert person.post(address(biz_type), shown).status_code == 302
 
     stored = BizType.objects.get()
-    assert (stored.description, stored.name, stored.paused_until) == ("Close orders", "Orders", UNTIL_RESUMED)
+    assert (stored.description, stored.max_attempts) == ("Close orders", 3)
 
 
 def test_two_people_who_type_into_the_same_field_see_each_other(person: Client, biz_type: BizType) -> None:
@@ -123,26 +131,9 @@ def test_a_form_without_what_it_was_opened_with_is_taken(person: Client, biz_typ
     assert BizType.objects.get().name == "Orders"
 
 
-def test_an_emptied_pause_resumes_slowly(person: Client, biz_type: BizType) -> None:
-    verbs.pause(biz_type)
-    form = opened(person, biz_type)
-
-    assert person.post(address(biz_type), {**form, "paused_until_0": "", "paused_until_1": ""}).status_code == 302
-
-    stored = BizType.objects.get()
-    assert stored.paused_until is None
-    assert gate_of(stored, now=timezone.now()).rate_per_second == RAMP_FIRST_PER_SECOND
-
-
-def test_a_pause_is_set_in_the_form(person: Client, biz_type: BizType) -> None:
-    form = opened(person, biz_type)
-
-    person.post(address(biz_type), {**form, "paused_until_0": "2999-01-01", "paused_until_1": "12:00:00"})
-
-    assert BizType.objects.get().is_paused
-
-
 def test_a_secret_that_was_typed_is_asked_for_again(person: Client, biz_type: BizType) -> None:
+    biz_type.auth, biz_type.auth_secret = BizType.Auth.BASIC, "ada:countess"
+    biz_type.save()
     form = opened(person, biz_type)
 
     refused = person.post(address(biz_type), {**form, "max_attempts": "0", "auth_secret": "ada:analytical"})
