@@ -34,7 +34,7 @@ SLOWEST_PER_SECOND = 20
 #: Makes the biz type, as a person would in the admin.
 MAKE_BIZ_TYPE = """
 from tasksapp.models import BizType
-BizType.objects.create(code="order.close", url={url!r}, max_attempts=1, timeout_seconds=5)
+BizType.objects.create(code="order.cancel", url={url!r}, max_attempts=1, timeout_seconds=5)
 """
 
 
@@ -130,7 +130,7 @@ def dead_jobs(site: Site, shop: Shop) -> None:
         api.headers["Authorization"] = f"Bearer {site.api_key}"
         for start in range(0, JOBS, 1_000):
             wanted = range(start, min(start + 1_000, JOBS))
-            bulk = {"jobs": [{"biz_type": "order.close", "biz_id": f"order-{n}", "body": {"order": n}} for n in wanted]}
+            bulk = {"jobs": [{"biz_type": "order.cancel", "biz_id": f"order-{n}", "body": {"order": n}} for n in wanted]}
             api.post(f"{site.url}/api/v1/jobs/bulk", json=bulk, timeout=60).raise_for_status()
 
 
