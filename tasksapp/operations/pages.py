@@ -100,11 +100,9 @@ class Pages:
             max_age: that of the biz type.
         """
         end = self._end(walk.after, rows=rows)
-        found = self._between(walk.after, end)
-        jobs, ages = count_with_ages(found, status=self._source, now=self._planned_at, max_age=max_age)
-        return Counted(jobs, end, end is None, ages)
+        return self._counted(self._between(walk.after, end), end, max_age=max_age)
 
-    def count_at_once(self) -> int | None:
+    def count_at_once(self, *, max_age: timedelta | None = None) -> Counted | None:
         """How many jobs match, by one statement; None where that takes longer than ``AT_ONCE_MS`` or has no such limit.
 
         It may read the table in its own order, which is ten times as fast as pages where that is large.
@@ -116,7 +114,7 @@ class Pages:
             with transaction.atomic(using=connection.alias):
                 with connection.cursor() as cursor:
                     cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(AT_ONCE_MS)])
-                return self._matching.count()
+                return self._counted(self._matching, None, max_age=max_age)
         except OperationalError as error:
             if getattr(error.__cause__, "sqlstate", None) == QUERY_CANCELED:
                 return None
@@ -146,6 +144,10 @@ class Pages:
     def left(self, *, most: int) -> list[UUID]:
         """Matching jobs that are still there, ``most`` at most; after a whole pass: those that others have locked."""
         return list(self._matching.order_by(*self._order).values_list("id", flat=True)[:most])
+
+    def _counted(self, found: QuerySet[Job], end: Place, *, max_age: timedelta | None) -> Counted:
+        jobs, ages = count_with_ages(found, status=self._source, now=self._planned_at, max_age=max_age)
+        return Counted(jobs, end, end is None, ages)
 
     def _end(self, after: Place, *, rows: int) -> Place:
         """The place of the last row that a page looks at; None where it comes to the end."""

@@ -49,12 +49,13 @@ class Planner:
         )
         for walk in cursor.walks:
             pages = Pages(operation, biz_type_id=walk.biz_type, using=self._using)
-            if walk.after is None and not walk.over and (jobs := pages.count_at_once()) is not None:
-                counted += jobs
-                walk.changed, walk.over = jobs, True
+            max_age = max_ages.get(walk.biz_type)
+            at_once = pages.count_at_once(max_age=max_age) if walk.after is None and not walk.over else None
             while not walk.over:
-                with self._size.measured() as rows:
-                    page = pages.count(walk, rows=rows, max_age=max_ages.get(walk.biz_type))
+                page = at_once
+                if page is None:
+                    with self._size.measured() as rows:
+                        page = pages.count(walk, rows=rows, max_age=max_age)
                 counted += page.jobs
                 cursor.ages = cursor.ages.plus(page.ages)
                 walk.changed += page.jobs
