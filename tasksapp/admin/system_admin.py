@@ -37,7 +37,8 @@ _SHARED = {
         ("last_claim_at",),
         ("started_at",),
         ("seen_at",),
-    )
+    ),
+    "loader": (("worker", "is_this_redis"), ("redis",), ("age_seconds",)),
 }
 
 
@@ -159,13 +160,15 @@ def _cell(section: Section, row: Sequence[Value], keys: Sequence[str], *, now: d
     known = {column.key: (column, value) for column, value in zip(section.columns, row, strict=True)}
     first, value = known[keys[0]]
     texts = [_in_table(first.key, value, first.unit, now=now)]
-    for key in keys[1:]:
-        column, more = known[key]
+    below: list[SafeString] = []
+    for column, more in (known[key] for key in keys[1:]):
         if isinstance(more, bool):
             texts += [badge(column.label, "good")] if more else []
         elif more:
-            text = shown(key, more, column.unit, now=now)
-            texts.append(format_html('<span class="delayhub-item delayhub-quiet">{}</span>', text))
+            below.append(shown(column.key, more, column.unit, now=now))
+    if below:
+        small = format_html_join(" · ", "{}", ((text,) for text in below))
+        texts.append(format_html('<span class="delayhub-item delayhub-quiet">{}</span>', small))
     return Cell(first.label, format_html_join(" ", "{}", ((text,) for text in texts)), _is_number(section, first))
 
 

@@ -46,7 +46,7 @@ def loader_section() -> Section:
             Column("worker", _("Worker")),
             Column("redis", _("Its Redis")),
             Column("age_seconds", _("Last report"), Unit.SECONDS),
-            Column("is_this_redis", _("This Redis")),
+            Column("is_this_redis", _("this Redis")),
         ],
         rows=rows,
         empty=_("No loader has ever reported to this database: no worker took a timer lane."),

@@ -59,7 +59,7 @@ def test_a_worker_is_shown_with_what_it_runs(admin_client: Client, redis_client:
 
     page, [worker] = words(admin_client), document(admin_client)["workers"]["rows"]
 
-    assert "w@a a:7 threads x 4 1 loader celery 1 shop.close id-1 12" in page
+    assert "w@a loader a:7 · threads x 4 · 1 celery 1 shop.close id-1 12" in page
     assert (worker["name"], worker["open_callbacks"], worker["is_loader"]) == ("w@a", 12, True)
     assert document(admin_client)["purge"]["purged_jobs"] == 1234
 
