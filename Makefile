@@ -16,7 +16,7 @@ TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt messages cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast
+.PHONY: help demo up test check fmt screenshots bench-admin messages cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ messages: $(VENV)/.dev ## bring the translations up to date with the texts, and 
 cover: $(VENV)/.dev ## run all tests on SQLite and show the lines and branches they miss
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing:skip-covered $(TESTS)
 
+screenshots: $(VENV)/.dev ## every page of the admin, light and dark, wide and narrow, in each language: var/screenshots
+	DELAYHUB_SCREENSHOTS=$(CURDIR)/var/screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
+	@echo "the pictures are in var/screenshots"
+
 celery-suite: $(VENV)/.dev ## run Celery's own integration tests on delayhub:// beside redis:// (half an hour)
 	@$(BIN)/python -m benchmarks.celery_suite
 
@@ -70,6 +74,9 @@ bench-jobs: $(VENV)/.dev ## measure jobs from row to callback
 
 bench-forecast: $(VENV)/.dev ## measure how far forecasts of drains are off, with real workers (minutes)
 	@$(BIN)/python benchmarks/forecast.py
+
+bench-admin: $(VENV)/.dev ## measure each page of the admin with ROWS=10000000 jobs (minutes, 12 GB)
+	@$(BIN)/python benchmarks/admin.py --rows $(ROWS)
 
 bench-million: $(VENV)/.dev ## measure how long each verb holds Redis with a million entries (minutes)
 	@$(BIN)/python -m benchmarks.million

@@ -98,20 +98,46 @@ def main() -> int:
 
 
 def addresses() -> dict[str, str]:
-    """The pages, by name."""
+    """The pages, by name: each of them, and the lists with each tab, filter and order."""
     from django.urls import reverse
 
     from tasksapp.models import BizType, Job
 
+    def admin(name: str, *args: object, query: str = "") -> str:
+        return reverse(f"admin:{name}", args=args) + (f"?{query}" if query else "")
+
     biz_type = BizType.objects.order_by("id")[0]
-    jobs, dead = reverse("admin:tasksapp_job_changelist"), Job.objects.filter(status="dead").order_by("id")[0]
-    return {
-        "overview": reverse("admin:index"),
-        "jobs": jobs,
-        "job": reverse("admin:tasksapp_job_change", args=[dead.id]),
-        "biz types": reverse("admin:tasksapp_biztype_changelist"),
-        "biz type": reverse("admin:tasksapp_biztype_change", args=[biz_type.id]),
+    dead = Job.objects.filter(status="dead", biz_type=biz_type).order_by("id")[0]
+    pending = Job.objects.filter(status="pending", biz_type=biz_type).order_by("-id")[0]
+    jobs, code = "tasksapp_job_changelist", f"biz_type={biz_type.code}"
+    found = {"overview": reverse("admin:index"), "jobs": admin(jobs)}
+    for tab in ("pending", "due", "running", "dead", "done", "off"):
+        found[f"jobs: {tab}"] = admin(jobs, query=f"tab={tab}")
+        found[f"jobs: {tab}, a biz type"] = admin(jobs, query=f"tab={tab}&{code}")
+    found |= {
+        "jobs: dead, an error": admin(jobs, query=f"tab=dead&{code}&error_class=timeout"),
+        "jobs: an id": admin(jobs, query=f"q={dead.id}"),
+        "jobs: a biz id": admin(jobs, query=f"q={dead.biz_id}"),
+        "jobs: a prefix": admin(jobs, query=f"q={dead.biz_id[:8]}*"),
+        "a dead job": admin("tasksapp_job_change", dead.id),
+        "a pending job": admin("tasksapp_job_change", pending.id),
+        "to edit a job": admin("tasksapp_job_edit", pending.id),
+        "history of a job": admin("tasksapp_job_history", dead.id),
+        "issues": admin("tasksapp_deadcount_changelist"),
+        "biz types": admin("tasksapp_biztype_changelist"),
+        "a biz type": admin("tasksapp_biztype_change", biz_type.id),
+        "what if": admin("tasksapp_biztype_whatif", biz_type.id),
+        "to pause": admin("tasksapp_biztype_pause", biz_type.id),
+        "secrets": admin("tasksapp_biztype_secrets", biz_type.id),
+        "to test": admin("tasksapp_biztype_test", biz_type.id),
+        "operations": admin("tasksapp_operation_changelist"),
+        "to plan": admin("tasksapp_operation_plan", query=f"verb=redrive&status=dead&{code}"),
+        "audit": admin("tasksapp_auditentry_changelist"),
+        "API keys": admin("tasksapp_apikey_changelist"),
+        "Celery queues": admin("tasksapp_celery_queues"),
+        "system": admin("tasksapp_system"),
     }
+    return found
 
 
 def signed_in() -> Any:

@@ -16,9 +16,11 @@ from tasksapp.models import (
     Job,
     JobCount,
     Operation,
+    Pulse,
     Status,
     Upcoming,
 )
+from tasksapp.stats.histogram import bucket_of
 from tests.job_rows import store_job
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
@@ -139,6 +141,7 @@ def _store_numbers(now: datetime, *, closing: BizType, paused: BizType, task: Bi
         DeadCount.objects.create(
             biz_type=closing, error_class=kind, dead=count, first_at=now - HOUR, last_at=now - MINUTE, counted_at=now
         )
+    _store_pulses(now, closing=closing)
     begin = now.replace(second=0, microsecond=0)
     Upcoming.objects.bulk_create(
         Upcoming(
@@ -154,6 +157,36 @@ def _store_numbers(now: datetime, *, closing: BizType, paused: BizType, task: Bi
         )
         for number in range(30)
     )  # fmt: skip
+
+
+def _store_pulses(now: datetime, *, closing: BizType) -> None:
+    begin = now.replace(minute=now.minute // 10 * 10, second=0, microsecond=0)
+    found: list[Pulse] = []
+    for number in range(144):
+        was_down = 6 <= number < 12
+        late_ms = 41_000 if was_down else 8 + number % 5
+        counts = {
+            ("succeeded", ""): 0 if was_down else 17_000 + 900 * (number % 7),
+            ("failed", "http.503"): 7_000 if was_down else 120,
+            ("lateness", str(bucket_of(late_ms))): 7_000,
+            ("duration", str(bucket_of(28))): 7_000,
+        }
+        at = begin - number * 10 * MINUTE
+        found += [_pulse(closing, at, 600, kind, key, count) for (kind, key), count in counts.items()]
+    minute = now.replace(second=0, microsecond=0)
+    for number in range(1, 15):
+        at = minute - number * MINUTE
+        found += [
+            _pulse(closing, at, 60, "succeeded", "", 29_000 + number),
+            _pulse(closing, at, 60, "failed", "http.503", 900),
+            _pulse(closing, at, 60, "lateness", str(bucket_of(8)), 29_500),
+            _pulse(closing, at, 60, "lateness", str(bucket_of(41_000)), 400),
+        ]
+    Pulse.objects.bulk_create(found)
+
+
+def _pulse(biz_type: BizType, at: datetime, span_seconds: int, kind: str, key: str, count: int) -> Pulse:
+    return Pulse(biz_type=biz_type, at=at, span_seconds=span_seconds, kind=kind, key=key, count=count)
 
 
 def _operations(now: datetime, closing: BizType) -> tuple[Operation, Operation, Operation]:

@@ -98,6 +98,7 @@ def pages(scene: Scene) -> dict[str, str]:
         "job-waiting": admin("tasksapp_job_change", scene.waiting.id),
         "job-dead": admin("tasksapp_job_change", scene.dead.id),
         "job-done": admin("tasksapp_job_change", scene.done.id),
+        "job-edit": admin("tasksapp_job_edit", scene.waiting.id),
         "job-history": admin("tasksapp_job_history", scene.waiting.id),
         "job-reschedule": admin("tasksapp_job_reschedule", query=f"id={scene.waiting.id}"),
         "biz-types": admin("tasksapp_biztype_changelist"),
@@ -105,8 +106,16 @@ def pages(scene: Scene) -> dict[str, str]:
         "biz-type": admin("tasksapp_biztype_change", scene.closing.pk),
         "biz-type-paused": admin("tasksapp_biztype_change", scene.paused.pk),
         "biz-type-task": admin("tasksapp_biztype_change", scene.task.pk),
+        "biz-type-pause": admin("tasksapp_biztype_pause", scene.closing.pk),
+        "biz-type-resume": admin("tasksapp_biztype_resume", scene.paused.pk),
+        "biz-type-secrets": admin("tasksapp_biztype_secrets", scene.closing.pk),
+        "biz-type-test": admin("tasksapp_biztype_test", scene.closing.pk),
+        "biz-type-test-task": admin("tasksapp_biztype_test", scene.task.pk),
+        "biz-type-what-if": admin("tasksapp_biztype_whatif", scene.closing.pk),
         "biz-type-history": admin("tasksapp_biztype_history", scene.closing.pk),
         "biz-type-delete": admin("tasksapp_biztype_delete", scene.closing.pk),
+        "issues": admin("tasksapp_deadcount_changelist"),
+        "system": admin("tasksapp_system"),
         "operations": admin("tasksapp_operation_changelist"),
         "operation-new": admin("tasksapp_operation_plan", query=f"verb=redrive&{plan}"),
         "operation-planned": admin("tasksapp_operation_change", scene.planned_operation.pk),
@@ -117,7 +126,6 @@ def pages(scene: Scene) -> dict[str, str]:
         "api-key-add": admin("tasksapp_apikey_add"),
         "celery-queues": admin("tasksapp_celery_queues"),
         "celery-queue": admin("tasksapp_celery_queue", query="queue=celery"),
-        "system": admin("tasksapp_system"),
     }
 
 

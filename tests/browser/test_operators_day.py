@@ -130,7 +130,9 @@ def dead_jobs(site: Site, shop: Shop) -> None:
         api.headers["Authorization"] = f"Bearer {site.api_key}"
         for start in range(0, JOBS, 1_000):
             wanted = range(start, min(start + 1_000, JOBS))
-            bulk = {"jobs": [{"biz_type": "order.cancel", "biz_id": f"order-{n}", "body": {"order": n}} for n in wanted]}
+            bulk = {
+                "jobs": [{"biz_type": "order.cancel", "biz_id": f"order-{n}", "body": {"order": n}} for n in wanted]
+            }
             api.post(f"{site.url}/api/v1/jobs/bulk", json=bulk, timeout=60).raise_for_status()
 
 
