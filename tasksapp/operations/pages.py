@@ -106,6 +106,9 @@ class Pages:
         """How many jobs match, by one statement; None where that takes longer than ``AT_ONCE_MS`` or has no such limit.
 
         It may read the table in its own order, which is ten times as fast as pages where that is large.
+
+        Args:
+            max_age: that of the biz type.
         """
         connection = connections[self._matching.db]
         if connection.vendor != "postgresql":

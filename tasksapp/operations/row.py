@@ -67,6 +67,11 @@ class PageSize:
         self._clock = clock
         self._rows = LOOKED_ROWS
 
+    @property
+    def batch(self) -> int:
+        """How many jobs one transaction changes: a tenth, since to write a row takes longer than to look at it."""
+        return self._rows // 10
+
     @contextmanager
     def measured(self) -> Iterator[int]:
         """Gives the number of rows, and judges by the time that the block takes."""

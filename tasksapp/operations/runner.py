@@ -115,7 +115,7 @@ class Runner:
             cursor.waits = cursor.waits or allowed.waits
         pages = Pages(operation, biz_type_id=walk.biz_type, using=self._using)
         while allowed.jobs > 0 and not walk.over:
-            most = min(allowed.jobs, SPACED_ROWS if allowed.step_ms else ALIKE_ROWS)
+            most = min(allowed.jobs, SPACED_ROWS if allowed.step_ms else ALIKE_ROWS, self._size.batch)
             if cursor.trial == "running":
                 most = min(most, operation.trial_jobs - operation.done)
             if most <= 0:

@@ -162,9 +162,9 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
             written.update(held)
         for operation_id, kinds in counts.items():
             Operation.objects.using(using).filter(id=operation_id).update(
-                succeeded=F("succeeded") + sum(n for kind, n in kinds.items() if kind.status == _SUCCEEDED),
+                succeeded=F(_SUCCEEDED.value) + sum(n for kind, n in kinds.items() if kind.status == _SUCCEEDED),
                 failed=F("failed") + sum(n for kind, n in kinds.items() if kind.has_failed),
-                dead=F("dead") + sum(n for kind, n in kinds.items() if kind.status == _DEAD),
+                dead=F(_DEAD.value) + sum(n for kind, n in kinds.items() if kind.status == _DEAD),
             )
         Attempt.objects.using(using).bulk_create(
             [

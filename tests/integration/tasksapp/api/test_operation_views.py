@@ -1,4 +1,4 @@
-"""Operations over REST."""
+"""Operations over REST: what operation_requests lets pass, and what the answers have."""
 
 from __future__ import annotations
 

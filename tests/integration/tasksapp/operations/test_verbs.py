@@ -1,4 +1,4 @@
-"""What people and callers do to operations, before any job is changed."""
+"""What people and callers do to operations, before any job is changed, and what the audit has of it."""
 
 from __future__ import annotations
 
