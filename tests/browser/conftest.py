@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -53,3 +54,11 @@ def shots(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     folder = Path(os.environ.get("DELAYHUB_SCREENSHOTS", tmp_path))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@pytest.fixture
+def site(live_server: Any, django_user_model: Any, settings: Any) -> str:
+    """The address of a site without Redis, where ada may do everything."""
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}  # the database decides
+    django_user_model.objects.create_superuser("ada", password="analytical")
+    return str(live_server.url)

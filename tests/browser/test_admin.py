@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from tasksapp.models import Attempt, BizType, Job, Status
+from tests.admin_login import log_in
 from tests.job_rows import store_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HALF_AN_HOUR = timedelta(minutes=30)
-
-
-@pytest.fixture
-def site(live_server: Any, django_user_model: Any, settings: Any) -> str:
-    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}  # the database decides
-    django_user_model.objects.create_superuser("ada", password="analytical")
-    return str(live_server.url)
-
-
-def log_in(page: Page, site: str) -> None:
-    page.goto(f"{site}/admin/")
-    page.fill("#id_username", "ada")
-    page.fill("#id_password", "analytical")
-    page.click("input[type=submit]")
 
 
 def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str, shots: Path) -> None:

@@ -14,20 +14,13 @@ from playwright.sync_api import Page, expect
 
 from delayhub.testing import MovableClock
 from tasksapp.models import Attempt, BizType, Job, Operation, Status
-from tests.browser.test_admin import log_in
+from tests.admin_login import log_in
 from tests.integration.tasksapp.operation_runs import dead_jobs, pending_jobs, turns
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 #: The page refreshes itself every 5 s.
 REFRESHED = 15_000
-
-
-@pytest.fixture
-def site(live_server: Any, django_user_model: Any, settings: Any) -> str:
-    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}  # the database decides
-    django_user_model.objects.create_superuser("ada", password="analytical")
-    return str(live_server.url)
 
 
 class Site:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from django.urls import reverse
 
 from tasksapp.models import BizType, Operation
 from tests.fixture_types import MakeBizType
-from tests.integration.tasksapp.operation_runs import dead_jobs, planned, started, worked_off
+from tests.integration.tasksapp.operation_runs import dead_jobs, pending_jobs, planned, started, worked_off
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -121,3 +123,18 @@ def test_on_a_second_admin_site_all_links_stay_on_it(person: Client, biz_type: B
     for page in pages:
         assert not re.findall(r'(?:href|action)="/admin/[^"]*"', page)
     assert answer.headers["Location"].startswith(site)
+
+
+@pytest.mark.parametrize(
+    "query", ["tab=dead", "tab=dead&biz_type=order.close&error_class=http.503", "tab=pending", "tab=due"]
+)
+def test_all_that_the_list_of_jobs_shows_can_be_planned_for(person: Client, biz_type: BizType, query: str) -> None:
+    dead_jobs(biz_type, 2, error_class="http.503")
+    pending_jobs(biz_type, 2, due_in=-timedelta(hours=1))
+    page = person.get(f"{reverse('admin:tasksapp_job_changelist')}?{query}").content.decode()
+    links = re.findall(r'href="([^"]*/operation/plan/[^"]*)"', page)
+
+    answers = [person.get(html.unescape(link)) for link in links]
+
+    assert len(links) >= 2
+    assert [answer.status_code for answer in answers] == [200] * len(links)
