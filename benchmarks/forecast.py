@@ -47,7 +47,7 @@ def main() -> None:
         "none": (asked.jobs, "ok", {}),
     }
     found: dict[str, Any] = {"jobs": asked.jobs}
-    with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600") as made:
+    with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600", DJANGO_SETTINGS_MODULE="forecast_settings") as made:
         os.sched_setaffinity(0, {OTHER_CORE})
         bench = Bench(made, jobs=asked.jobs, seconds=0)
         with made.worker():

@@ -134,7 +134,8 @@ def capacity_of(
         limits.append(_slots_per_second(biz_type, measured, own, max_in_flight=max_in_flight))
     least = min(limits, key=lambda each: each.per_second)
     if as_it_is and own is not None and own < least.per_second * 1.2:
-        # What was seen under the same limits is better than what follows from them.
+        # What was seen under the same limits is better than what follows from them; but a rate is never exceeded.
+        own = min(own, least.per_second) if least.limited_by == Limit.RATE else own
         return Capacity(own, least.limited_by, True)
     return least
 

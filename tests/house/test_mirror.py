@@ -93,6 +93,18 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/maintenance/test_loader_reporter.py",
         "it does no more than name its row",
     ),
+    "tasksapp/models/job_count.py": (
+        "tests/integration/tasksapp/maintenance/test_counter.py",
+        "they do no more than name their rows",
+    ),
+    "tasksapp/models/pulse.py": (
+        "tests/integration/tasksapp/stats/test_pulse_recorder.py",
+        "it does no more than name its row",
+    ),
+    "tasksapp/models/upcoming.py": (
+        "tests/integration/tasksapp/stats/test_upcoming.py",
+        "it does no more than name its row",
+    ),
     "tasksapp/templatetags/delayhub.py": (
         "tests/integration/tasksapp/admin/test_overview.py",
         "the tags hand on what other modules make, and the first page shows whether they do",
