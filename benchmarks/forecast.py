@@ -43,7 +43,7 @@ def main() -> None:
     asked = parser.parse_args()
     limits: dict[str, tuple[int, str, dict[str, Any]]] = {
         "rate": (asked.before, "wait20", {"delivery_rate": asked.rate, "delivery_burst": int(asked.rate)}),
-        "in flight": (asked.before, "wait200", {"max_in_flight": asked.in_flight}),
+        "in flight": (asked.before, f"wait{asked.wait_ms}", {"max_in_flight": asked.in_flight}),
         "none": (asked.jobs, "ok", {}),
     }
     found: dict[str, Any] = {"jobs": asked.jobs}
