@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import gettext
 import re
+from collections.abc import Iterator
 
 from babel.messages.catalog import Message
 
 from tests.messages import MO, found, is_untranslated, sources, texts_of, translated, translations_of
-from tests.repository import ROOT
+from tests.repository import ROOT, python_files
 
 #: A placeholder as Python's % writes it.
 PLACEHOLDER = re.compile(r"%(?:\((?P<name>\w+)\))?[-+ 0#]*\d*(?:\.\d+)?[sdrfgx]|%%")
@@ -68,6 +70,55 @@ def test_no_template_shows_a_text_that_is_not_translated() -> None:
                 bare.add(f"{name}: {text}")
 
     assert bare == set()
+
+
+def test_no_page_in_python_shows_a_text_that_is_not_translated() -> None:
+    bare = {
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in python_files("tasksapp/admin")
+        for line, text in bare_strings(ast.parse(path.read_text()))
+    }
+
+    assert bare == set()
+
+
+#: Arguments, attributes and entries of contexts that people read.
+SHOWN = {
+    "description", "label", "help_text", "verbose_name", "verbose_name_plural", "title", "search_help_text",
+    "empty_label",
+}  # fmt: skip
+#: Functions whose argument, the first or that after the request, people read.
+SHOWING = {"badge": 0, "ValidationError": 0, "Crumb": 0, "message_user": 1, "add_error": 1, "error": 1, "success": 1}
+
+
+def bare_strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The texts in a module that people read and that do not go through gettext, with their lines."""
+    for node in ast.walk(tree):
+        shown: list[ast.expr] = []
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args, keywords=keywords):
+                shown += [keyword.value for keyword in keywords if keyword.arg in SHOWN]
+                if name in SHOWING and len(args) > SHOWING[name]:
+                    shown.append(args[SHOWING[name]])
+            case ast.Dict(keys=keys, values=values):
+                shown += [
+                    value
+                    for key, value in zip(keys, values, strict=True)
+                    if isinstance(key, ast.Constant) and key.value in SHOWN
+                ]
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in SHOWN:
+                shown.append(value)
+            case ast.Tuple(elts=[first, ast.Dict(keys=keys)]):
+                if any(isinstance(key, ast.Constant) and key.value == "fields" for key in keys):
+                    shown.append(first)  # the title of a set of fields
+        for value in shown:
+            words = " ".join(part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and is_text(part))
+            if isinstance(value, ast.Constant | ast.JoinedStr) and words:
+                yield value.lineno, words
+
+
+def is_text(part: ast.Constant) -> bool:
+    return isinstance(part.value, str) and re.search(r"[A-Za-z]{2}", part.value) is not None
 
 
 #: Names, and what has no language.
