@@ -81,17 +81,18 @@ def biz_type_rows(
     *,
     counts: Counts,
     summaries: Mapping[int, PulseSummary],
-    breakers: Mapping[str, Breaker],
+    breakers: Mapping[str, Breaker] | None,
     site: str,
     now: datetime,
 ) -> list[BizTypeRow]:
-    """A row for each, the most urgent first, then by code."""
+    """A row for each, the most urgent first, then by code; breakers are None where Redis does not answer."""
     rows = [
         _row(
             biz_type,
             counts=counts,
             summary=summaries.get(biz_type.pk, PulseSummary()),
-            breaker=breakers.get(biz_type.code),
+            breaker=(breakers or {}).get(biz_type.code),
+            has_redis=breakers is not None,
             site=site,
             now=now,
         )
@@ -101,7 +102,14 @@ def biz_type_rows(
 
 
 def _row(
-    biz_type: BizType, *, counts: Counts, summary: PulseSummary, breaker: Breaker | None, site: str, now: datetime
+    biz_type: BizType,
+    *,
+    counts: Counts,
+    summary: PulseSummary,
+    breaker: Breaker | None,
+    has_redis: bool,
+    site: str,
+    now: datetime,
 ) -> BizTypeRow:
     found = counts.of(biz_type.pk)
     is_late = found.due_now > 0 and found.oldest_due_at is not None and now - found.oldest_due_at > LATE
@@ -128,7 +136,7 @@ def _row(
         urgency=urgency,
         code=biz_type.code,
         url=address("tasksapp_biztype_change", biz_type.pk, site=site),
-        flow=flow_state(biz_type, breaker, now=now),
+        flow=flow_state(biz_type, breaker, has_redis=has_redis, now=now),
         reason=biz_type.pause_reason if is_held else "",
         unsigned=biz_type.is_unsigned,
         due_now=count(found.due_now),

@@ -118,12 +118,15 @@ def time_away(value: datetime, *, now: datetime | None = None) -> str:
     return (_("in %(span)s") if value > now else _("%(span)s ago")) % {"span": span}
 
 
-def flow_state(biz_type: BizType, breaker: Breaker | None = None, *, now: datetime | None = None) -> SafeString:
+def flow_state(
+    biz_type: BizType, breaker: Breaker | None = None, *, has_redis: bool = True, now: datetime | None = None
+) -> SafeString:
     """A badge that says whether jobs of the biz type go out, and if not, why and for how long.
 
     Args:
         biz_type: the biz type.
         breaker: the breaker of its receiver, where Redis has one.
+        has_redis: whether Redis answered; while it does not, nothing flows.
         now: the present.
     """
     now = now or timezone.now()
@@ -131,6 +134,8 @@ def flow_state(biz_type: BizType, breaker: Breaker | None = None, *, now: dateti
         return badge(_("disabled"), "disabled")
     if biz_type.is_shut(now=now):
         return badge(_paused(biz_type), "paused")
+    if not has_redis:
+        return badge(_("Redis does not answer"), "down")
     if breaker is None or breaker.open_until_ms is None:
         return badge(_("flowing"), "flowing")
     wait = ceil((breaker.open_until_ms - due_ms(now)) / 1000)

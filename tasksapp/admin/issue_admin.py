@@ -98,7 +98,7 @@ class IssueAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no arg
         page = Paginator(found, SHOWN).get_page(request.GET.get("page"))
         issues: Sequence[Issue] = list(page)
         biz_types = {issue.biz_type.code: issue.biz_type for issue in issues}
-        breakers = (open_breakers(biz_types.values()) if has_redis(health_of(request)) else None) or {}
+        breakers = open_breakers(biz_types.values()) if has_redis(health_of(request)) else None
         shown = samples([issue.sample_job_id for issue in issues if issue.sample_job_id], request=request)
         rows = issue_rows(issues, request=request, site=self.admin_site.name, breakers=breakers, samples=shown, now=now)
         return {

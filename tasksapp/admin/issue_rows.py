@@ -67,11 +67,11 @@ def issue_rows(
     *,
     request: HttpRequest,
     site: str,
-    breakers: Mapping[str, Breaker],
+    breakers: Mapping[str, Breaker] | None,
     now: datetime,
     samples: Mapping[str, Sample] | None = None,
 ) -> list[IssueRow]:
-    """A row for each issue, with the buttons that the person may press."""
+    """A row for each issue, with the buttons that the person may press; breakers are None where Redis is away."""
     user = request.user
     may_test, may_redrive, may_drop = user.has_perm(TEST_CALL), may(user, "redrive"), may(user, "drop")
     may_see_biz_types = user.has_perm("tasksapp.view_biztype")
@@ -96,7 +96,7 @@ def issue_rows(
                 last_away="" if issue.last_at is None else time_away(issue.last_at, now=now),
                 today=_("+%(number)s today") % {"number": number(issue.today)} if issue.today else "",
                 share=percent(issue.failing_share),
-                flow=flow_state(biz_type, breakers.get(biz_type.code), now=now),
+                flow=flow_state(biz_type, (breakers or {}).get(biz_type.code), has_redis=breakers is not None, now=now),
                 jobs_url=jobs_address(site=site, tab="dead", **chosen),
                 sample_url=address("tasksapp_job_change", issue.sample_job_id, site=site)
                 if issue.sample_job_id

@@ -56,7 +56,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     counts = read_counts()
     total, by_biz_type = total_and_summaries()
     biz_types = {biz_type.pk: biz_type for biz_type in BizType.objects.order_by("code")}
-    breakers = (open_breakers(biz_types.values()) if has_redis(health) else None) or {}
+    breakers = open_breakers(biz_types.values()) if has_redis(health) else None
     issues = open_issues()
     rows = biz_type_rows(
         biz_types.values(), counts=counts, summaries=by_biz_type, breakers=breakers, site=site, now=now

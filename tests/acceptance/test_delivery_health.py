@@ -53,7 +53,7 @@ class Places:
         assert answer.status_code == 200  # jobs can be created all the same
         return str(answer.json()["delivery"])
 
-    def dashboard(self) -> str:
+    def overview(self) -> str:
         return self._page("/admin/")
 
     def jobs(self) -> str:
@@ -71,12 +71,12 @@ class Places:
     def wait_until_told(self, sentence: str) -> None:
         """Waits until the health page says it, no longer than it may take, and then finds it everywhere else."""
         wait_until(lambda: sentence in self.readyz(), within_seconds=TOLD_WITHIN_SECONDS, otherwise=self.readyz)
-        for place in (self.dashboard, self.jobs, self.check):
+        for place in (self.overview, self.jobs, self.check):
             assert sentence in place(), place.__name__
 
     def wait_until_well(self) -> None:
         wait_until(lambda: self.readyz() == "ok", within_seconds=30, otherwise=self.readyz)
-        for place in (self.dashboard, self.jobs, self.check):
+        for place in (self.overview, self.jobs, self.check):
             assert "o job is delivered" not in place(), place.__name__
 
     def _page(self, address: str) -> str:
@@ -120,7 +120,7 @@ def test_without_redis_all_places_say_so_within_ten_seconds(site: Site, places: 
     site.redis.kill()
     try:
         wait_until(lambda: "Redis does not answer" in places.readyz(), within_seconds=TOLD_WITHIN_SECONDS)
-        assert "o job is delivered: Redis does not answer" in places.dashboard()
+        assert "o job is delivered: Redis does not answer" in places.overview()
         assert "o job is delivered: Redis does not answer" in places.jobs()
         assert "no task runs and no job is delivered: Redis does not answer" in places.check()
     finally:

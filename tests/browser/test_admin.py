@@ -56,9 +56,9 @@ def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str,
         )  # fmt: skip
 
     page.goto(f"{site}/admin/")
-    expect(page.locator(".delayhub-dashboard")).to_contain_text("order.close")
-    expect(page.locator(".errornote")).to_contain_text("No job is delivered: Redis does not answer")
-    shot("dashboard")
+    expect(page.locator(".delayhub-overview")).to_contain_text("order.close")
+    expect(page.locator(".delayhub-overview")).to_contain_text("No job is delivered: Redis does not answer")
+    shot("overview")
     page.goto(f"{site}/admin/tasksapp/biztype/")
     shot("biz-types")
     page.goto(f"{site}/admin/tasksapp/job/?tab=all")

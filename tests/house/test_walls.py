@@ -97,7 +97,7 @@ FORBIDDEN = {
         ("tasksapp/api/creation.py", "import tasksapp.sql.driver.health_check"),
         ("tasksapp/admin/job_admin.py", "import tasksapp.delivery.sender"),
         ("tasksapp/api/job_views.py", "import tasksapp.workers.delivery_runtime"),
-        ("tasksapp/admin/dashboard.py", "import tasksapp.maintenance.loader"),
+        ("tasksapp/admin/overview.py", "import tasksapp.maintenance.loader"),
         ("tasksapp/api/job_views.py", "import delayhub.engine"),
     ],
     "The API and the admin do not know each other": [

@@ -104,6 +104,8 @@ def test_a_redis_that_is_away_is_said_in_words(person: Client, biz_type: BizType
 
     assert "No job is delivered: Redis does not answer" in page
     assert "Database answers" in page
+    assert re.search(r"order\.close\s+Redis does not answer", page)
+    assert "flowing" not in page
 
 
 def test_a_peak_that_a_limit_makes_late_is_said_with_its_end(person: Client, make_biz_type: MakeBizType) -> None:
@@ -230,11 +232,12 @@ def test_scripts_and_styles_of_the_page_are_small(person: Client, biz_type: BizT
 
 
 def test_dead_jobs_of_a_status_lead_to_their_list(person: Client, biz_type: BizType) -> None:
-    store_job(biz_type, Status.DEAD)
+    store_job(biz_type, Status.DEAD, biz_id="order-42")
 
     page = person.get(PART).content.decode()
 
     assert 'href="/admin/tasksapp/job/?tab=dead&amp;biz_type=order.close"' in page
+    assert "order-42" in read(person, "/admin/tasksapp/job/?tab=dead&biz_type=order.close")
 
 
 def test_the_overview_stands_once_on_the_apps_page_also_where_the_first_page_has_it(
