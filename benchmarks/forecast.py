@@ -34,12 +34,11 @@ LIMITS = ["rate", "in flight", "none"]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=20_000, help="due at one moment")
-    parser.add_argument("--before", type=int, default=4_000, help="of the burst before, where there is a limit")
+    parser.add_argument("--before", type=int, default=2_000, help="of the burst before, where there is a limit")
     parser.add_argument("--rate", type=float, default=200.0, help="the limit of the rate")
-    parser.add_argument("--in-flight", type=int, default=40, help="the limit of jobs in flight")
-    parser.add_argument(
-        "--only", nargs="*", choices=["rate", "in flight", "none"], default=["rate", "in flight", "none"]
-    )
+    parser.add_argument("--in-flight", type=int, default=100, help="the limit of jobs in flight")
+    parser.add_argument("--wait-ms", type=int, default=1_000, help="the receiver's time, where those are limited")
+    parser.add_argument("--only", nargs="*", choices=LIMITS, default=LIMITS)
     asked = parser.parse_args()
     limits: dict[str, tuple[int, str, dict[str, Any]]] = {
         "rate": (asked.before, "wait20", {"delivery_rate": asked.rate, "delivery_burst": int(asked.rate)}),
