@@ -13,7 +13,6 @@ from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
 from delayhub.clock import due_ms
-from tasksapp.admin.json_text import indented
 from tasksapp.biz_types.breaker import Breaker
 from tasksapp.models import UNTIL_RESUMED, BizType, Status
 from tasksapp.stats import counts
@@ -148,11 +147,6 @@ def biz_type_state(biz_type: BizType) -> SafeString:
     """Badges: whether its jobs go out, and whether its callbacks are not signed. Breakers are not asked."""
     state = flow_state(biz_type)
     return format_html("{} {}", state, badge(_("unsigned"), "unsigned")) if biz_type.is_unsigned else state
-
-
-def indented_json(text: str) -> SafeString:
-    """JSON, indented; any other text unchanged."""
-    return format_html('<pre class="delayhub-body">{}</pre>', indented(text))
 
 
 def job_count(count: int) -> str:

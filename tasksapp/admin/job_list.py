@@ -62,7 +62,7 @@ class _Found(NamedTuple):
 def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
     """What the page shows. ``problem`` says why it has no jobs, ``is_bad`` whether the address is the cause."""
     now = timezone.now()
-    biz_types = list(BizType.objects.only(*_FIELDS))
+    biz_types = list(BizType.objects.defer(*_UNREAD))
     problem = ""
     try:
         search = JobSearch.parse(request.GET)
@@ -107,11 +107,8 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
     }
 
 
-#: What the list and the reasons for waiting need of a biz type: neither secrets nor descriptions.
-_FIELDS = (
-    "id", "code", "enabled", "paused_until", "paused_by", "lane", "url", "target", "max_attempts", "max_in_flight",
-    "delivery_rate",
-)  # fmt: skip
+#: What neither the list nor the reasons for waiting need of a biz type: long texts and secrets.
+_UNREAD = ("description", "headers", "auth_secret_sealed", "signing_secret_sealed", "previous_signing_secret_sealed")
 
 
 def _check(request: HttpRequest, search: JobSearch, biz_types: list[BizType]) -> None:
