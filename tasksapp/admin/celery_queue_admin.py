@@ -26,7 +26,7 @@ from tasksapp.queues.celery_broker import CeleryBroker, NoBroker, Place, QueueVe
 from tasksapp.queues.heartbeats import WorkerBeat, read_workers
 
 #: Queues of one page, and messages of one.
-QUEUES_PAGE, MESSAGES_PAGE = 100, 50
+QUEUES_PAGE, MESSAGES_PAGE = 50, 50
 #: No page begins further back: the engine walks there, and nobody pages so far.
 FARTHEST_MESSAGE = 1_000_000
 

@@ -167,9 +167,9 @@ class CeleryBroker:
 
 
 def _task_ids(messages: DelayQueue, ids: Sequence[str]) -> list[str]:
-    """Celery's ids of messages: a copy is stored under a name of its own."""
+    """Celery's ids of messages: a copy is stored under a name of its own, and so is one whose id is too long."""
     found: dict[str, None] = {}
     for entry_id, payload in messages.stored(ids).items():
-        task = QueuedTask.of(Listed(entry_id, 0, 0, 0, None, payload), Place.WAITING)
-        found[task.task_id or entry_id] = None
+        task_id = QueuedTask.of(Listed(entry_id, 0, 0, 0, None, payload), Place.WAITING).task_id
+        found[task_id if task_id and entry_id.partition("#")[0] == task_id.partition("#")[0] else entry_id] = None
     return list(found)

@@ -43,6 +43,15 @@ def test_a_copy_is_revoked_by_the_id_of_its_task(app: Celery, queue: DelayQueue)
     assert queue.count() == Counts(0, 0, 0, 0)
 
 
+def test_a_message_that_is_not_named_by_its_tasks_id_is_revoked_too(app: Celery, queue: DelayQueue) -> None:
+    app.send_task("shop.close", countdown=1000, task_id="x" * 300)
+    [stored] = queue.list("waiting")
+
+    assert apply(QueueVerb.REVOKE, Place.WAITING, [stored.id]) == (1, 0)
+
+    assert queue.count() == Counts(0, 0, 0, 0)
+
+
 def test_what_a_worker_holds_stays_when_it_is_revoked_and_its_id_is_marked(app: Celery, queue: DelayQueue) -> None:
     queue.schedule([Entry("a")])
     queue.claim()
