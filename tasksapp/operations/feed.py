@@ -39,7 +39,7 @@ MOST_COUNTED = 10_000
 FIRST, FAST, SLOW = 50.0, 1.25, 1.03
 #: It goes no lower than so many a second, and no lower than this share of what a delivery rate leaves free: below that
 #: jobs are late for other reasons, and the operation would only never end.
-LEAST, LEAST_SHARE = 5.0, 0.4
+LEAST, LEAST_SHARE = 5.0, 0.2
 #: What it is multiplied by where jobs are a little late, clearly late, and far behind.
 EASE, SHRINK, HALVE = 0.95, 0.7, 0.5
 #: Lateness is judged beside what it usually is, which is learned too: it may rise so much from one turn to the next.
@@ -77,6 +77,8 @@ def feed_of(walk: Walk, biz_type: BizType, demand: Demand, *, breaker: Breaker, 
         now: the time.
     """
     gate = gate_of(biz_type, now=now, breaker=breaker)
+    if walk.feed is None and gate.rate_per_second is not None:
+        walk.feed = min(FIRST, gate.rate_per_second * LEAST_SHARE)
     walk.feed = min(max(_learned(walk, demand), LEAST), float(MOST_COUNTED))
     if gate.rate_per_second is None:
         return walk.feed
