@@ -33,6 +33,10 @@ MOST_SECONDS = 60
 #: Between the end of one callback and the beginning of the next in its slot: outcomes are written together, the slot is
 #: freed, and the next timer and its row are claimed. Where it was not measured.
 USUAL_GAP_SECONDS = 0.03
+#: A slot's turn is steady where it is at most so many times what the receiver takes.
+MOST_TURNS = 1.3
+#: A rate is kept to on a busy machine too, if its burst is so many seconds' worth.
+LEAST_BURST_SECONDS = 0.25
 #: Where nothing was measured yet: what a worker on one core does.
 USUAL_WORKER_PER_SECOND = 1_500.0
 
@@ -52,7 +56,7 @@ class Capacity(NamedTuple):
     Args:
         per_second: how many.
         limited_by: what keeps it from being more.
-        is_known: whether that was measured or is a limit that a person set; else it is a guess.
+        is_known: whether that follows from a limit or was measured, and is steady; else it is a guess.
     """
 
     per_second: float
@@ -129,14 +133,16 @@ def capacity_of(
     workers = _workers_per_second(biz_type, measured, own, processes=processes)
     limits = [workers]
     if delivery_rate is not None:
-        limits.append(Capacity(delivery_rate, Limit.RATE, True))
+        # With a small burst, what a busy machine does not claim in time is lost.
+        is_reached = biz_type.delivery_burst >= delivery_rate * LEAST_BURST_SECONDS
+        limits.append(Capacity(delivery_rate, Limit.RATE, is_reached))
     if max_in_flight is not None:
         limits.append(_slots_per_second(biz_type, measured, own, max_in_flight=max_in_flight))
     least = min(limits, key=lambda each: each.per_second)
     if as_it_is and own is not None and own < least.per_second * 1.2:
         # What was seen under the same limits is better than what follows from them; but a rate is never exceeded.
         own = min(own, least.per_second) if least.limited_by == Limit.RATE else own
-        return Capacity(own, least.limited_by, True)
+        return Capacity(own, least.limited_by, least.is_known)
     return least
 
 
@@ -198,7 +204,8 @@ def _slots_per_second(biz_type: BizType, measured: Measured, own: float | None, 
         rate = biz_type.delivery_rate
         if latency <= seen <= 2 * turn and (rate is None or own < 0.9 * rate):
             turn = seen
-    return Capacity(max_in_flight / turn, Limit.SLOTS, True)
+    # The receiver's part is steady; the rest is the machine's, and varies with its other work.
+    return Capacity(max_in_flight / turn, Limit.SLOTS, turn <= latency * MOST_TURNS)
 
 
 def _workers_per_second(biz_type: BizType, measured: Measured, own: float | None, *, processes: int) -> Capacity:

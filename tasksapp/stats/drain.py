@@ -252,7 +252,9 @@ def _drain(
         }
         return Drain(None, None, None, peak, capacity.per_second, capacity.limited_by, sentence)
     took = busy.ends - start
-    is_sure = capacity.is_known and measured.failing_share < FEW_FAIL and not is_bounded
+    # What workers can do changes with all else that their machines do: 9 % and more from one burst to the next.
+    is_steady = capacity.is_known and capacity.limited_by != Limit.WORKERS
+    is_sure = is_steady and measured.failing_share < FEW_FAIL and not is_bounded
     if is_sure:
         earliest, latest = start + took * (1 - PROMISED), start + took * (1 + PROMISED)
     else:

@@ -25,7 +25,7 @@ def _stand_still(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def limited(make_biz_type: MakeBizType) -> BizType:
-    return make_biz_type("order.remind", delivery_rate=500.0)
+    return make_biz_type("order.remind", delivery_rate=500.0, delivery_burst=500)
 
 
 def waiting(biz_type: BizType, due_now: int, *, running: int = 0, oldest: timedelta = timedelta()) -> None:
@@ -79,6 +79,24 @@ def test_where_attempts_fail_only_an_interval_is_said(limited: BizType) -> None:
     assert drain.latest is not None
     assert drain.earliest < after(40) < after(50) <= drain.latest
     assert "done between" in drain.sentence
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        # a burst that a busy machine does not use up in time
+        {"delivery_burst": 1},
+        # what only the workers limit
+        {"delivery_rate": None},
+    ],
+)
+def test_where_the_pace_is_not_steady_only_an_interval_is_said(limited: BizType, fields: Any) -> None:
+    waiting(limited, 20_000)
+    attempts(limited, succeeded=1_000)
+    BizType.objects.update(**fields)
+    limited.refresh_from_db()
+
+    assert "done between" in forecast(limited).sentence
 
 
 def test_jobs_that_come_meanwhile_count(limited: BizType) -> None:

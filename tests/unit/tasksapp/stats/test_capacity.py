@@ -54,7 +54,7 @@ def test_the_drain_that_is_under_way_counts_more_than_a_faster_one() -> None:
 
 
 def test_a_rate_that_is_less_than_what_workers_do_is_the_limit() -> None:
-    found = capacity(Measured(), rate=500)
+    found = capacity(Measured(), rate=500, delivery_burst=125)
 
     assert found == (500, Limit.RATE, True)
 
@@ -77,10 +77,15 @@ def test_other_slots_are_reckoned_from_what_the_present_ones_did() -> None:
     assert twice.per_second == pytest.approx(320)
 
 
+def test_slots_whose_turn_is_mostly_the_machines_are_not_steady() -> None:
+    assert not capacity(Measured(attempts=100, busy_seconds=1), slots=4).is_known
+    assert not capacity(Measured(), slots=4).is_known
+
+
 def test_what_was_seen_under_limits_that_were_changed_since_does_not_count() -> None:
     measured = Measured(attempts=100, busy_seconds=20, drains={1: seconds(9, 10, 10, 10, 9, begin=-60)})
 
-    assert capacity(measured, rate=100, delivery_rate=100) == (100, Limit.RATE, True)
+    assert capacity(measured, rate=100, delivery_rate=100, delivery_burst=100) == (100, Limit.RATE, True)
 
 
 def test_what_workers_do_without_a_limit_is_what_they_did() -> None:
