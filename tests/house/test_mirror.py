@@ -83,6 +83,22 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/workers/test_timer_queues.py",
         "the worker's start shows what it finds",
     ),
+    "tasksapp/access/permissions.py": (
+        "tests/integration/tasksapp/access/test_access_groups.py",
+        "groups have the permissions that it names, and it is asked what people may do",
+    ),
+    "tasksapp/access/actors.py": (
+        "tests/integration/tasksapp/access/test_audit.py",
+        "entries of the audit name each kind of actor",
+    ),
+    "tasksapp/models/audit_entry.py": (
+        "tests/integration/tasksapp/access/test_audit.py",
+        "it does no more than name its row",
+    ),
+    "tasksapp/models/operation.py": (
+        "tests/integration/tasksapp/operations/test_verbs.py",
+        "it does no more than name its row",
+    ),
     "tasksapp/models/api_key.py": ("tests/unit/tasksapp/models/test_job.py", "it does no more than name its row"),
     "tasksapp/models/attempt.py": ("tests/unit/tasksapp/models/test_job.py", "it does no more than name its row"),
     "tasksapp/models/operation.py": (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -77,7 +78,11 @@ def _pages(patterns: list[Any], prefix: str, scene: Scene) -> Iterator[Page]:
             yield Page("app_list", f"{prefix}tasksapp/")
         elif isinstance(pattern, URLPattern) and pattern.name:
             values = {name: str(_argument(name, prefix + route, scene)) for name in pattern.pattern.converters}
-            yield Page(pattern.name, prefix + _ARGUMENT.sub(lambda match: values[match["name"]], route))  # noqa: B023
+            yield Page(pattern.name, prefix + _ARGUMENT.sub(partial(_value, values), route))
+
+
+def _value(values: dict[str, str], match: re.Match[str]) -> str:
+    return values[match["name"]]
 
 
 _ARGUMENT = re.compile(r"<(?:\w+:)?(?P<name>\w+)>")
