@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tasksapp.admin.api_key_admin import ApiKeyAdmin
-from tasksapp.admin.audit_entry_admin import AuditEntryAdmin
-from tasksapp.admin.biz_type_admin import BizTypeAdmin
-from tasksapp.admin.celery_queue_admin import CeleryQueueAdmin
-from tasksapp.admin.issue_admin import IssueAdmin
-from tasksapp.admin.job_admin import JobAdmin
-from tasksapp.admin.operation_admin import OperationAdmin
+from tasksapp.admin.audit.audit_entry_admin import AuditEntryAdmin
+from tasksapp.admin.biz_types.biz_type_admin import BizTypeAdmin
+from tasksapp.admin.celery_queues.celery_queue_admin import CeleryQueueAdmin
+from tasksapp.admin.issues.issue_admin import IssueAdmin
+from tasksapp.admin.jobs.job_admin import JobAdmin
+from tasksapp.admin.operations.operation_admin import OperationAdmin
 from tasksapp.admin.system_admin import SystemAdmin
 
 __all__ = [

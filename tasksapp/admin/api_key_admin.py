@@ -15,10 +15,10 @@ from django.utils.translation import gettext as _
 
 from tasksapp.access.audit import Deed
 from tasksapp.access.keys import new_key, record_key, set_key
-from tasksapp.admin.actors import actor_of
-from tasksapp.admin.audit_history import AuditHistory
-from tasksapp.admin.lookups import OnlyNamedLookups
-from tasksapp.admin.possible_rows import PossibleRows
+from tasksapp.admin.audit.history import AuditHistory
+from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.lookups import OnlyNamedLookups
+from tasksapp.admin.frame.possible_rows import PossibleRows
 from tasksapp.models import ApiKey
 
 #: The attribute of a request that holds the key which it made.

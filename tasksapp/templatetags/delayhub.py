@@ -53,7 +53,7 @@ def delayhub_live(context: Context, content: str, url: str = "", seconds: int = 
         url: where the part is had later; this page's own address with ``fragment`` if empty.
         seconds: how often.
     """
-    from tasksapp.admin.fragments import clock_time  # noqa: PLC0415  Django loads this module also where no admin is
+    from tasksapp.admin.frame.fragments import clock_time  # noqa: PLC0415  Django loads this module also where no admin is
 
     if not url:
         query = context["request"].GET.copy()
@@ -81,7 +81,7 @@ def delayhub_overview(context: Context) -> dict[str, Any]:
 
     A project's first page may have it, and the app's own page extends that.
     """
-    from tasksapp.admin.overview import overview  # noqa: PLC0415  Django loads this module also where no admin is
+    from tasksapp.admin.overview.overview import overview  # noqa: PLC0415  Django loads this module also where no admin is
 
     request: Any = context["request"]
     if hasattr(request, SHOWN) or not request.user.has_perm("tasksapp.view_job"):
@@ -93,7 +93,7 @@ def delayhub_overview(context: Context) -> dict[str, Any]:
 @register.simple_tag(takes_context=True)
 def delayhub_mark(context: Context) -> SafeString:
     """A link to the overview that says whether jobs are delivered, for the frame of each page."""
-    from tasksapp.admin.health_marks import mark_of  # noqa: PLC0415  Django loads this module also where no admin is
+    from tasksapp.admin.overview.health_marks import mark_of  # noqa: PLC0415  Django loads this module also where no admin is
 
     request: Any = context["request"]
     mark = mark_of(request)
@@ -108,6 +108,6 @@ def delayhub_mark(context: Context) -> SafeString:
 @register.inclusion_tag("tasksapp/admin/nav.html", takes_context=True)
 def delayhub_nav(context: Context) -> dict[str, Any]:
     """The menu of the app's pages that the person may see, on the admin site that shows it."""
-    from tasksapp.admin.menu import menu  # noqa: PLC0415  Django loads this module also where no admin is
+    from tasksapp.admin.frame.menu import menu  # noqa: PLC0415  Django loads this module also where no admin is
 
     return {"entries": menu(context["request"])}

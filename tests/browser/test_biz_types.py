@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tasksapp.admin.biz_type_test_call import forget_tests
+from tasksapp.admin.biz_types.test_call import forget_tests
 from tasksapp.models import BizType
 from tests.integration.tasksapp.receiver import Receiver
 

@@ -101,10 +101,6 @@ TESTED_THROUGH = {
     ),
     "tasksapp/models/api_key.py": ("tests/unit/tasksapp/models/test_job.py", "it does no more than name its row"),
     "tasksapp/models/attempt.py": ("tests/unit/tasksapp/models/test_job.py", "it does no more than name its row"),
-    "tasksapp/models/operation.py": (
-        "tests/integration/tasksapp/operations/test_verbs.py",
-        "it does no more than name its row",
-    ),
     "tasksapp/models/idempotency_key.py": (
         "tests/unit/tasksapp/models/test_job.py",
         "it does no more than name its row",

@@ -102,7 +102,7 @@ FORBIDDEN = {
     ],
     "The API and the admin do not know each other": [
         ("tasksapp/admin/job_admin.py", "import tasksapp.api.urls"),
-        ("tasksapp/api/job_views.py", "import tasksapp.admin.fragments"),
+        ("tasksapp/api/job_views.py", "import tasksapp.admin.frame.fragments"),
     ],
 }
 

@@ -1,0 +1,124 @@
+"""The words in which pages say what entries of the audit are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.core.exceptions import FieldDoesNotExist
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.access.audit import CHANGED, Deed
+from tasksapp.admin.frame.masking import masked_changes
+from tasksapp.models import UNTIL_RESUMED, AuditEntry, BizType, Job, Status
+
+#: By the verb of an entry: each :class:`Deed`, and those of Celery's queues.
+LABELS: dict[str, Any] = {
+    Deed.RUN_NOW: gettext_lazy("run now"),
+    Deed.RESCHEDULE: gettext_lazy("reschedule"),
+    Deed.EDIT: gettext_lazy("edit job"),
+    Deed.REDRIVE: gettext_lazy("redrive"),
+    Deed.CANCEL: gettext_lazy("cancel"),
+    Deed.DROP: gettext_lazy("drop"),
+    Deed.ADD_BIZ_TYPE: gettext_lazy("add biz type"),
+    Deed.EDIT_BIZ_TYPE: gettext_lazy("edit biz type"),
+    Deed.PAUSE: gettext_lazy("pause"),
+    Deed.RESUME: gettext_lazy("resume"),
+    Deed.NEW_SIGNING_SECRET: gettext_lazy("new signing secret"),
+    Deed.END_SIGNING_SECRET: gettext_lazy("end previous signing secret"),
+    Deed.TEST: gettext_lazy("send test callback"),
+    Deed.DELETE_BIZ_TYPE: gettext_lazy("delete biz type"),
+    Deed.ISSUE_KEY: gettext_lazy("issue API key"),
+    Deed.EDIT_KEY: gettext_lazy("rename API key"),
+    Deed.ENABLE_KEY: gettext_lazy("enable API key"),
+    Deed.DISABLE_KEY: gettext_lazy("disable API key"),
+    Deed.DELETE_KEY: gettext_lazy("delete API key"),
+    Deed.PLAN: gettext_lazy("plan operation"),
+    Deed.START: gettext_lazy("start operation"),
+    Deed.STOP: gettext_lazy("stop operation"),
+    Deed.REPACE: gettext_lazy("change pace of operation"),
+    "queue.run_now": gettext_lazy("run Celery messages now"),
+    "queue.reschedule": gettext_lazy("move Celery messages to a time"),
+    "queue.transfer": gettext_lazy("move Celery messages to a queue"),
+    "queue.redrive": gettext_lazy("redrive Celery messages"),
+    "queue.revoke": gettext_lazy("revoke Celery messages"),
+}
+
+
+class Change(NamedTuple):
+    """One column that a deed changed, in words.
+
+    Args:
+        label: what people call the column.
+        before: what it was; '' where that is not known.
+        after: what it is.
+    """
+
+    label: str
+    before: str
+    after: str
+
+
+def deed_label(verb: str) -> str:
+    """What people call the verb of an entry."""
+    return str(LABELS.get(verb, verb))
+
+
+def changes_of(request: HttpRequest, entry: AuditEntry) -> list[Change]:
+    """What the entry says was changed, without what the person may not see."""
+    return list(_changes(masked_changes(request, entry.before), masked_changes(request, entry.after)))
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Change]:
+    for name in dict.fromkeys((*before, *after)):
+        old = _in_words(name, before[name]) if name in before else ""
+        yield Change(_label(name), old, _in_words(name, after.get(name)))
+
+
+def _label(name: str) -> str:
+    for model in (Job, BizType):
+        try:
+            return capfirst(str(getattr(model._meta.get_field(name), "verbose_name", name)))
+        except FieldDoesNotExist:
+            continue
+    return capfirst(name.replace("_", " "))
+
+
+def _in_words(name: str, value: Any) -> str:
+    if value is None or value == "":
+        return _("empty")
+    if value == CHANGED:
+        return _("changed")
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if name == "status" and value in Status.values:
+        return str(Status(value).label)
+    if name == "body" and isinstance(value, dict):
+        return _body(value)
+    time = _time(value) if name.endswith(("_at", "_until")) else None
+    return str(value) if time is None else _shown_time(time)
+
+
+def _body(mark: dict[str, Any]) -> str:
+    size = f"{mark.get('bytes', 0):,}"
+    return str(mark.get("text") or _("%(size)s bytes") % {"size": size})
+
+
+def _shown_time(time: datetime) -> str:
+    if time >= UNTIL_RESUMED:
+        return _("until somebody resumes it")
+    return timezone.localtime(time).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _time(value: Any) -> datetime | None:
+    try:
+        time = parse_datetime(str(value))
+    except ValueError:
+        return None
+    return time if time is not None and timezone.is_aware(time) else None

@@ -1,0 +1,1 @@
+"""Biz types in the admin: their list, their form, and the pages of one."""

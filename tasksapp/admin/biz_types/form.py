@@ -1,0 +1,141 @@
+"""The form of a biz type: for a new one, and for each tab of one that is there. Secrets and pauses have own pages."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
+from tasksapp.admin.frame.stale_form import StaleForm
+from tasksapp.admin.frame.unit_input import UnitInput
+from tasksapp.biz_types.validation import auth_complaint, complaints, must_type_credentials
+from tasksapp.jobs.retry_policy import RetryPolicy
+from tasksapp.jobs.retry_schedule import RetrySchedule, schedule_of
+from tasksapp.models import BizType
+
+#: The button that shows the retry schedule of what was typed, and stores nothing.
+PREVIEW = "_show_schedule"
+#: The fields that a retry schedule follows from.
+SCHEDULE_FIELDS = frozenset(
+    {
+        "max_attempts", "max_age", "backoff", "backoff_min_seconds", "backoff_max_seconds", "backoff_factor",
+        "backoff_max_doublings", "backoff_list", "jitter",
+    }
+)  # fmt: skip
+
+_WIDE = {"class": "vLargeTextField"}
+
+
+class BizTypeForm(StaleForm):
+    """Some fields of a biz type: all of a new one, or those of a tab. The rest stay as they are."""
+
+    auth_secret = forms.CharField(
+        label=gettext_lazy("Credentials"),
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "class": "vTextField"}),
+        help_text=gettext_lazy("user:password, or the token. They are stored encrypted, and no page shows them."),
+    )
+
+    #: Whether the person may change secrets; the admin sets it.
+    may_change_secrets: ClassVar[bool] = True
+    #: Whether the person only wants to see the schedule of what they typed.
+    is_preview: ClassVar[bool] = False
+    #: Whether the stored credentials may not be sent any more, to where the biz type leads now.
+    forgets_credentials = False
+
+    class Meta:
+        model = BizType
+        fields = "__all__"
+        labels = LABELS
+        help_texts = HELP
+        widgets = {
+            "description": forms.Textarea(attrs={"rows": 3, **_WIDE}),
+            "url": forms.TextInput(attrs=_WIDE),
+            "headers": forms.Textarea(attrs={"rows": 3, **_WIDE}),
+            "backoff_list": forms.Textarea(attrs={"rows": 1, **_WIDE}),
+            "permanent_status_codes": forms.Textarea(attrs={"rows": 1, **_WIDE}),
+            **{name: UnitInput(unit=unit, step=step) for name, (unit, step) in UNITS.items()},
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.may_change_secrets or not ("auth" in self.fields or self._leads_elsewhere_with_credentials()):
+            self.fields.pop("auth_secret", None)
+        elif "auth" not in self.fields:
+            shown = self["auth_secret"]
+            shown.label = _("Credentials for another host")
+            shown.help_text = _(
+                "Only where the address leads to another host, port or scheme: the stored credentials are not sent"
+                " there. Otherwise leave it empty."
+            )
+
+    def full_clean(self) -> None:
+        """Validates the fields; typed credentials are asked for again where the form is shown again."""
+        super().full_clean()
+        name = "auth_secret"
+        if self.errors and self.data.get(name) and name in self.fields and name not in self.errors:
+            self.add_error(name, _("Type it again: a page never repeats a secret."))
+
+    def is_valid(self) -> bool:
+        """Whether the biz type can be stored; not where the person only wants to see the schedule."""
+        return super().is_valid() and not self.is_preview
+
+    def clean(self) -> dict[str, Any]:
+        """The fields; the biz type must be valid as a whole."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if not self.errors:
+            candidate = self.candidate(cleaned)
+            for field, message in complaints(candidate).items():
+                if field in self.fields:  # of another tab: it says so itself, and this one can be saved meanwhile
+                    self.add_error(field, message)
+            self._clean_credentials(candidate, typed=cleaned.get("auth_secret", ""))
+        return cleaned
+
+    def candidate(self, cleaned: dict[str, Any]) -> BizType:
+        """The biz type as it would be stored, in a row of its own."""
+        stored: BizType = self.instance
+        columns = {field.attname: getattr(stored, field.attname) for field in BizType._meta.concrete_fields}
+        return BizType(**{**columns, **{name: cleaned[name] for name in cleaned if name in columns}})
+
+    def schedule(self) -> RetrySchedule | None:
+        """When attempts begin by what was typed, or is stored; None where what was typed cannot be."""
+        if not self.is_bound:
+            initial = {name: self.get_initial_for_field(self.fields[name], name) for name in self._policy_fields()}
+            return schedule_of(RetryPolicy.of(self.candidate(initial)))
+        if SCHEDULE_FIELDS & self.errors.keys():
+            return None
+        return schedule_of(RetryPolicy.of(self.candidate(self.cleaned_data)))
+
+    def save(self, commit: bool = True) -> BizType:
+        """The biz type with the new credentials, if any were given."""
+        if secret := self.cleaned_data.get("auth_secret", ""):
+            self.instance.auth_secret = secret
+        elif self.forgets_credentials:
+            self.instance.auth_secret = ""
+        saved: BizType = super().save(commit)
+        return saved
+
+    def _policy_fields(self) -> frozenset[str]:
+        return SCHEDULE_FIELDS & self.fields.keys()
+
+    def _leads_elsewhere_with_credentials(self) -> bool:
+        return "url" in self.fields and bool(self.instance.auth_secret_sealed)
+
+    def _clean_credentials(self, candidate: BizType, *, typed: str) -> None:
+        before: BizType = self.instance
+        elsewhere = must_type_credentials(before, candidate)
+        self.forgets_credentials = elsewhere is not None
+        if typed or not before.auth_secret_sealed:
+            complaint = auth_complaint(candidate.auth, typed) if "auth_secret" in self.fields else None
+        else:
+            complaint = None if candidate.auth == BizType.Auth.NONE else elsewhere
+        if complaint is None:
+            return
+        if "auth_secret" in self.fields:
+            self.add_error("auth_secret", complaint)
+        else:
+            message = _("%(reason)s Only a person who may change secrets can do that.") % {"reason": complaint}
+            self.add_error("url" if "url" in self.fields else None, message)

@@ -1,0 +1,184 @@
+"""The first page of a biz type: whether its jobs go out, how many wait, what it does, and who changed it lately."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from tasksapp.admin.audit.words import deed_label
+from tasksapp.admin.biz_types.charts import next_chart, past_chart
+from tasksapp.admin.biz_types.copying import COPY_OF
+from tasksapp.admin.biz_types.listing import jobs_address
+from tasksapp.admin.biz_types.pages import BizTypePages
+from tasksapp.admin.biz_types.retry_drawing import schedule_sentence
+from tasksapp.admin.frame.fragments import address, badge, duration, flow_state, number, percent, time_away
+from tasksapp.biz_types.breaker import Breaker, callback_host
+from tasksapp.biz_types.holds import open_breakers
+from tasksapp.jobs.retry_policy import RetryPolicy
+from tasksapp.jobs.retry_schedule import schedule_of
+from tasksapp.models import AuditEntry, BizType
+from tasksapp.stats.drain import forecast, read_known
+from tasksapp.stats.pulses import read_summary
+
+#: Entries of the audit that the page shows.
+DEEDS = 5
+
+
+class Tile(NamedTuple):
+    """A number: its name, the number, what belongs to it, and the list of what it counts; '' for none."""
+
+    label: str
+    value: str
+    note: str = ""
+    url: str = ""
+
+
+class Fact(NamedTuple):
+    """A name and what it is."""
+
+    label: str
+    value: str
+
+
+class Now(BizTypePages):
+    """The part of the biz type admin that is its first page."""
+
+    def now_page(self, request: HttpRequest, biz_type: BizType) -> HttpResponse:
+        """The page, or the part of it that refreshes itself."""
+        now = timezone.now()
+        known = read_known(biz_type)
+        waits = known.counts.of(biz_type.pk).due_now > 0
+        breakers = open_breakers([biz_type])
+        context: dict[str, Any] = {
+            "flow": self._flow(biz_type, breakers, now=now),
+            "forecast": forecast(biz_type, now=now, known=known).sentence if waits and breakers is not None else "",
+            "tiles": self._tiles(biz_type, known),
+            "next_chart": next_chart(known.arrivals, now=now),
+            "past_chart": past_chart(biz_type, now=now),
+            "facts": list(_facts(biz_type)),
+            "deeds": self._deeds(request, biz_type),
+            "history_url": self.address("history", biz_type),
+            "audit_url": address("tasksapp_auditentry_changelist", site=self.admin_site.name),
+            **self._buttons(request, biz_type),
+        }
+        return self.biz_type_page(
+            request,
+            biz_type,
+            template="tasksapp/admin/biz_type_now.html",
+            title=biz_type.code,
+            context=context,
+            tab="now",
+            fragment="tasksapp/admin/biz_type_now_part.html",
+        )
+
+    def _flow(self, biz_type: BizType, breakers: dict[str, Breaker] | None, *, now: datetime) -> SafeString:
+        if breakers is None and not biz_type.is_shut(now=now):
+            return badge(_("Redis does not answer: no job goes out"), "down")
+        return flow_state(biz_type, (breakers or {}).get(biz_type.code), now=now)
+
+    def _tiles(self, biz_type: BizType, known: Any) -> list[Tile]:
+        found, lately = known.counts.of(biz_type.pk), read_summary(biz_type_id=biz_type.pk)
+        site, now = self.admin_site.name, timezone.now()
+
+        def count(value: int) -> str:
+            return number(value, bounded=known.counts.bounded)
+
+        def jobs(tab: str, value: int) -> str:
+            return jobs_address(biz_type, tab, site=site) if value else ""
+
+        def away(value: Any, words: str) -> str:
+            return words % {"time": time_away(value, now=now)} if value else ""
+
+        oldest = found.oldest_due_at if found.due_now else None
+        half = failing = ""
+        if lately.failing_share is not None:
+            failing = _("%(share)s of the attempts fail") % {"share": percent(lately.failing_share)}
+        if lately.lateness_p50_ms is not None:
+            half = _("half within %(time)s") % {"time": duration(ms=lately.lateness_p50_ms)}
+        return [
+            Tile(_("Due now"), count(found.due_now), away(oldest, _("oldest: %(time)s")), jobs("due", found.due_now)),
+            Tile(
+                _("Pending"),
+                count(found.pending),
+                away(found.next_due_at, _("next: %(time)s")),
+                jobs("pending", found.pending),
+            ),
+            Tile(_("Running"), count(found.running), "", jobs("running", found.running)),
+            Tile(_("Dead"), count(found.dead), "", jobs("dead", found.dead)),
+            Tile(_("Done per minute"), number(round(lately.done_per_minute)), failing),
+            Tile(
+                _("Late, 99 in 100 within"),
+                duration(ms=lately.lateness_p99_ms),
+                half,
+            ),
+        ]
+
+    def _deeds(self, request: HttpRequest, biz_type: BizType) -> list[dict[str, Any]]:
+        entries = AuditEntry.objects.filter(biz_type_id=biz_type.pk, job_id__isnull=True).order_by("-id")[:DEEDS]
+        return [
+            {
+                "at": entry.at,
+                "away": time_away(entry.at),
+                "actor": entry.actor,
+                "deed": deed_label(entry.verb),
+                "reason": entry.reason,
+            }
+            for entry in entries
+        ]
+
+    def _buttons(self, request: HttpRequest, biz_type: BizType) -> dict[str, str]:
+        """The addresses of what the person may do; '' for what they may not."""
+        is_paused, may_pause = biz_type.is_paused, self.has_pause_permission(request)
+        may_copy = self.has_add_permission(request) and self.has_change_permission(request, biz_type)
+        return {
+            "pause_url": self.address("pause", biz_type) if may_pause else "",
+            "resume_url": self.address("resume", biz_type) if may_pause and is_paused else "",
+            "test_url": self.address("test", biz_type) if self.has_test_permission(request) else "",
+            "what_if_url": self.address("whatif", biz_type),
+            "copy_url": f"{self.address('add')}?{COPY_OF}={biz_type.pk}" if may_copy else "",
+            "secrets_url": self.address("secrets", biz_type) if self.has_secrets_permission(request) else "",
+            "delete_url": self.address("delete", biz_type) if self.has_delete_permission(request, biz_type) else "",
+            "jobs_url": jobs_address(biz_type, "pending", site=self.admin_site.name),
+        }
+
+
+def _facts(biz_type: BizType) -> Iterator[Fact]:
+    if biz_type.description:
+        yield Fact(_("Description"), biz_type.description)
+    if biz_type.target == BizType.Target.CELERY:
+        yield Fact(_("Runs the task"), biz_type.task_name)
+        yield Fact(_("Queue"), biz_type.task_queue or _("the task's own"))
+    else:
+        yield Fact(_("Receiver"), callback_host(biz_type))
+        yield Fact(_("Request"), f"{biz_type.method} {biz_type.url}")
+        yield Fact(
+            _("Signature"),
+            _("none: the receiver cannot know who sent a callback") if biz_type.is_unsigned else _("signed"),
+        )
+        if biz_type.auth != BizType.Auth.NONE:
+            yield Fact(_("Authorization"), str(biz_type.get_auth_display()))
+        yield Fact(_("Timeout"), duration(seconds=biz_type.timeout_seconds))
+    yield Fact(_("If a job keeps failing"), schedule_sentence(schedule_of(RetryPolicy.of(biz_type))))
+    yield Fact(_("Limits"), _limits(biz_type))
+    yield Fact(_("Lane"), biz_type.lane)
+    retention = biz_type.retention
+    kept = _("always") if retention is None else duration(seconds=retention.total_seconds())
+    yield Fact(_("Finished jobs are kept"), kept)
+
+
+def _limits(biz_type: BizType) -> str:
+    rate, slots = biz_type.delivery_rate, biz_type.max_in_flight
+    words = {"rate": f"{rate:,.10g}" if rate is not None else "", "slots": number(slots)}
+    if rate is not None and slots is not None:
+        return _("%(rate)s jobs per second, %(slots)s callbacks at the same time") % words
+    if rate is not None:
+        return _("%(rate)s jobs per second") % words
+    if slots is not None:
+        return _("%(slots)s callbacks at the same time") % words
+    return _("none: as fast as the workers can")

@@ -1,0 +1,207 @@
+"""Pausing and resuming biz types: pages of their own, which ask why and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from tasksapp.access.audit import REASON_LENGTH
+from tasksapp.admin.biz_types.copying import LONGEST_KEY
+from tasksapp.admin.biz_types.pages import BizTypePages
+from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.biz_types import verbs
+from tasksapp.models import UNTIL_RESUMED, BizType
+
+#: The parameter that names the biz types of one page, and how many there may be.
+IDS, MOST = "ids", 200
+#: The choices of an end that are no length of time.
+RESUMED, AT = "resumed", "at"
+
+
+class PauseForm(forms.Form):
+    """Until when, and why."""
+
+    length = forms.ChoiceField(
+        label=gettext_lazy("For how long"),
+        choices=[
+            (RESUMED, gettext_lazy("until somebody resumes it")),
+            ("900", gettext_lazy("15 minutes")),
+            ("3600", gettext_lazy("1 hour")),
+            ("14400", gettext_lazy("4 hours")),
+            ("86400", gettext_lazy("1 day")),
+            (AT, gettext_lazy("until the time below")),
+        ],
+    )
+    until = forms.DateTimeField(
+        label=gettext_lazy("Until"),
+        required=False,
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+    reason = forms.CharField(
+        label=gettext_lazy("Why"),
+        max_length=REASON_LENGTH,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("Everybody reads it who asks why jobs wait, such as: db move."),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """The fields; an end must lie ahead."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if cleaned.get("length") == AT and "until" not in self.errors:
+            until = cleaned.get("until")
+            if until is None:
+                self.add_error("until", _("Give the time, or choose another length."))
+            elif not timezone.now() < until < UNTIL_RESUMED:
+                self.add_error("until", _("This must be a time that is still to come."))
+        return cleaned
+
+    @property
+    def ends(self) -> datetime:
+        """When the pause ends."""
+        match self.cleaned_data["length"]:
+            case "resumed":
+                return UNTIL_RESUMED
+            case "at":
+                until: datetime = self.cleaned_data["until"]
+                return until
+            case seconds:
+                return timezone.now() + timedelta(seconds=int(seconds))
+
+
+class Pausing(BizTypePages):
+    """The part of the biz type admin that pauses and resumes."""
+
+    actions = ["pause", "resume"]
+
+    def get_urls(self) -> list[URLPattern]:
+        """The admin's addresses, and those of these pages."""
+        view, of_one = self.admin_site.admin_view, "<int:biz_type_id>"
+        return [
+            path(f"{of_one}/pause/", view(self.pause_view), name="tasksapp_biztype_pause"),
+            path(f"{of_one}/resume/", view(self.resume_view), name="tasksapp_biztype_resume"),
+            path("pause/", view(self.pause_several_view), name="tasksapp_biztype_pause_several"),
+            *super().get_urls(),
+        ]
+
+    def pause_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
+        """Asks why and until when; pauses the biz type.
+
+        Raises PermissionDenied without the permission to pause, Http404 where there is no such biz type.
+        """
+        biz_type = self.found(biz_type_id, allowed=self.has_pause_permission(request))
+        form = PauseForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            self._pause([biz_type.pk], form, request)
+            return HttpResponseRedirect(self.address("change", biz_type))
+        return self.biz_type_page(
+            request,
+            biz_type,
+            template="tasksapp/admin/biz_type_pause.html",
+            title=_("Pause %(biz_type)s") % {"biz_type": biz_type.code},
+            context={"form": form, "paused": [biz_type], "zone": timezone.get_current_timezone_name()},
+        )
+
+    def pause_several_view(self, request: HttpRequest) -> HttpResponse:
+        """Asks once for all biz types that the address names.
+
+        Raises PermissionDenied without the permission to pause.
+        """
+        if not self.has_pause_permission(request):
+            raise PermissionDenied
+        given = request.POST if request.method == "POST" else request.GET
+        ids = [text for text in given.getlist(IDS)[:MOST] if text.isascii() and text.isdecimal()]
+        found = list(BizType.objects.filter(pk__in=[int(text) for text in ids if len(text) < LONGEST_KEY]))
+        if not found:
+            return HttpResponseRedirect(self.address("changelist"))
+        form = PauseForm(request.POST if request.method == "POST" else None)
+        if request.method == "POST" and form.is_valid():
+            self._pause([biz_type.pk for biz_type in found], form, request)
+            return HttpResponseRedirect(self.address("changelist"))
+        title = ngettext("Pause %(count)s biz type", "Pause %(count)s biz types", len(found)) % {"count": len(found)}
+        return own_page(
+            request,
+            site=self.admin_site,
+            template="tasksapp/admin/biz_type_pause.html",
+            title=title,
+            crumbs=[Crumb(str(capfirst(self.opts.verbose_name_plural)), self.address("changelist"))],
+            context={
+                "form": form,
+                "paused": found,
+                "several": True,
+                "zone": timezone.get_current_timezone_name(),
+                "back": self.address("changelist"),
+                "opts": self.opts,
+                "media": self.media,
+            },
+        )
+
+    def resume_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
+        """Says what resuming does; resumes the biz type.
+
+        Raises PermissionDenied without the permission to pause, Http404 where there is no such biz type.
+        """
+        biz_type = self.found(biz_type_id, allowed=self.has_pause_permission(request))
+        if request.method == "POST":
+            with transaction.atomic():
+                biz_type = self.found(biz_type_id, allowed=True, lock=True)
+                resumed = verbs.resume(biz_type, by=actor_of(request))
+            self._say_resumed(request, int(resumed))
+            return HttpResponseRedirect(self.address("change", biz_type))
+        return self.biz_type_page(
+            request,
+            biz_type,
+            template="tasksapp/admin/biz_type_resume.html",
+            title=_("Resume %(biz_type)s") % {"biz_type": biz_type.code},
+            context={},
+        )
+
+    @admin.action(description=gettext_lazy("Pause …"), permissions=["pause"])
+    def pause(self, request: HttpRequest, queryset: QuerySet[BizType]) -> HttpResponse:
+        """Leads to the page that asks why and until when, for all chosen biz types at once."""
+        chosen = list(queryset.values_list("pk", flat=True)[:MOST])
+        query = urlencode([(IDS, key) for key in chosen])
+        return HttpResponseRedirect(f"{self.address('pause_several')}?{query}")
+
+    @admin.action(description=gettext_lazy("Resume"), permissions=["pause"])
+    def resume(self, request: HttpRequest, queryset: QuerySet[BizType]) -> None:
+        """Lets the jobs of the chosen biz types run again, slowly at first."""
+        resumed = sum(verbs.resume(biz_type, by=actor_of(request)) for biz_type in queryset)
+        self._say_resumed(request, resumed)
+
+    def _pause(self, ids: Sequence[int], form: PauseForm, request: HttpRequest) -> None:
+        with transaction.atomic():
+            rows = list(BizType.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"))
+            for biz_type in rows:
+                verbs.pause(biz_type, until=form.ends, by=actor_of(request), reason=form.cleaned_data["reason"])
+        said = ngettext(
+            "%(count)s biz type is paused. New jobs are still taken; they wait.",
+            "%(count)s biz types are paused. New jobs are still taken; they wait.",
+            len(rows),
+        )
+        self.message_user(request, said % {"count": len(rows)}, messages.SUCCESS)
+
+    def _say_resumed(self, request: HttpRequest, count: int) -> None:
+        if not count:
+            self.message_user(request, _("None of them was paused."), messages.WARNING)
+            return
+        said = ngettext(
+            "%(count)s biz type is resumed. What waits goes out slowly first, and faster every 2 seconds.",
+            "%(count)s biz types are resumed. What waits goes out slowly first, and faster every 2 seconds.",
+            count,
+        )
+        self.message_user(request, said % {"count": count}, messages.SUCCESS)

@@ -1,0 +1,201 @@
+"""The secrets of a biz type in the admin: they can be made, set and ended, and are never shown again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.admin.biz_types.pages import BizTypePages
+from tasksapp.admin.frame.actors import actor_of
+from tasksapp.biz_types import verbs
+from tasksapp.biz_types.validation import auth_complaint, secret_complaint
+from tasksapp.models import BizType
+
+#: The button that was pressed.
+DEED = "deed"
+
+_PASSWORD = {"autocomplete": "new-password"}
+
+
+class OverlapForm(forms.Form):
+    """How long the present secret goes on signing beside a new one, and the new one where the person brings it."""
+
+    overlap = forms.TypedChoiceField(
+        label=gettext_lazy("The present secret goes on signing for"),
+        coerce=int,
+        initial=86_400,
+        choices=[
+            (0, gettext_lazy("no time: it ends at once")),
+            (3_600, gettext_lazy("1 hour")),
+            (86_400, gettext_lazy("1 day")),
+            (604_800, gettext_lazy("7 days")),
+            (2_592_000, gettext_lazy("30 days")),
+        ],
+        help_text=gettext_lazy("Callbacks then have both signatures, so that the receiver can change over."),
+    )
+    secret = forms.CharField(
+        label=gettext_lazy("A secret of your own"),
+        required=False,
+        widget=forms.PasswordInput(attrs=_PASSWORD),
+        help_text=gettext_lazy("whsec_ and base64 of 24 to 64 bytes. Empty: one is made and shown once."),
+    )
+
+    def __init__(self, *args: Any, is_first: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if is_first:
+            del self.fields["overlap"]
+
+    def clean_secret(self) -> str:
+        """The secret; callbacks must be able to be signed with it."""
+        secret: str = self.cleaned_data["secret"].strip()
+        if secret and (complaint := secret_complaint(secret)):
+            raise forms.ValidationError(complaint)
+        return secret
+
+
+class CredentialsForm(forms.Form):
+    """How callbacks are authorized, and with what."""
+
+    auth = forms.ChoiceField(
+        label=gettext_lazy("Authorization"),
+        choices=[choice for choice in BizType.Auth.choices if choice[0] != BizType.Auth.NONE],
+    )
+    auth_secret = forms.CharField(
+        label=gettext_lazy("Credentials"),
+        widget=forms.PasswordInput(attrs=_PASSWORD),
+        help_text=gettext_lazy("user:password for Basic, the token for Bearer. Each callback carries them."),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """The fields; the credentials must fit their kind."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if not self.errors and (complaint := auth_complaint(cleaned["auth"], cleaned["auth_secret"])):
+            self.add_error("auth_secret", complaint)
+        return cleaned
+
+
+class Secrets(BizTypePages):
+    """The part of the biz type admin that changes secrets."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """The admin's addresses, and that of the secrets."""
+        view = self.admin_site.admin_view(self.secrets_view)
+        return [path("<int:biz_type_id>/secrets/", view, name="tasksapp_biztype_secrets"), *super().get_urls()]
+
+    def sign_if_new(self, request: HttpRequest, biz_type: BizType) -> None:
+        """Makes a signing secret for a biz type that was just added without one, if it has callbacks to sign."""
+        if biz_type.is_unsigned:
+            secret = verbs.make_signing_secret(biz_type, by=actor_of(request))
+            biz_type.fresh_secret = secret  # type: ignore[attr-defined]  # for the answer to this request
+
+    def response_add(self, request: HttpRequest, obj: BizType, post_url_continue: str | None = None) -> HttpResponse:
+        """The page with the secret that was made, if one was; it leads to where the button that was pressed leads."""
+        answer = super().response_add(request, obj, post_url_continue)
+        secret: str | None = getattr(obj, "fresh_secret", None)
+        if secret is None:
+            return answer
+        onward = answer.url if isinstance(answer, HttpResponseRedirect) else self.address("change", obj)
+        return self._shown_once(request, obj, secret=secret, onward=onward)
+
+    def secrets_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
+        """Which secrets there are; changes them.
+
+        Raises PermissionDenied without the permission to change secrets, Http404 where there is no such biz type.
+        """
+        allowed = self.has_secrets_permission(request)
+        if request.method == "POST":
+            with transaction.atomic():
+                biz_type = self.found(biz_type_id, allowed=allowed, lock=True)
+                return self._changed(request, biz_type)
+        return self._secrets_page(request, self.found(biz_type_id, allowed=allowed))
+
+    def _changed(self, request: HttpRequest, biz_type: BizType) -> HttpResponse:
+        by = actor_of(request)
+        forms_shown: dict[str, forms.Form] = {}
+        match request.POST.get(DEED):
+            case "sign":
+                signing = OverlapForm(request.POST, is_first=not biz_type.signing_secret_sealed)
+                if signing.is_valid():
+                    return self._sign(request, biz_type, signing)
+                forms_shown["signing"] = signing
+            case "end_previous":
+                ended = verbs.end_previous_secret(biz_type, by=by)
+                return self._said(request, biz_type, _("The old secret has ended.") if ended else "")
+            case "unsign":
+                removed = verbs.remove_signing_secret(biz_type, by=by)
+                return self._said(request, biz_type, _("Callbacks are not signed any more.") if removed else "")
+            case "authorize":
+                credentials = CredentialsForm(request.POST)
+                if credentials.is_valid():
+                    biz_type.auth = credentials.cleaned_data["auth"]
+                    biz_type.auth_secret = credentials.cleaned_data["auth_secret"]
+                    verbs.edit(biz_type, {"auth", "auth_secret"}, by=by)
+                    return self._said(request, biz_type, _("Callbacks carry the new credentials."))
+                forms_shown["credentials"] = credentials
+            case "unauthorize":
+                biz_type.auth, biz_type.auth_secret = BizType.Auth.NONE, ""
+                verbs.edit(biz_type, {"auth", "auth_secret"}, by=by)
+                return self._said(request, biz_type, _("Callbacks carry no credentials any more."))
+        return self._secrets_page(request, biz_type, **forms_shown)
+
+    def _sign(self, request: HttpRequest, biz_type: BizType, form: OverlapForm) -> HttpResponse:
+        overlap = timedelta(seconds=form.cleaned_data.get("overlap", 0))
+        secret: str = form.cleaned_data["secret"]
+        if secret:
+            verbs.rotate_signing_secret(biz_type, secret, overlap=overlap, by=actor_of(request))
+            return self._said(request, biz_type, _("Callbacks are signed with the new secret."))
+        secret = verbs.make_signing_secret(biz_type, overlap=overlap, by=actor_of(request))
+        return self._shown_once(request, biz_type, secret=secret, onward=self.address("secrets", biz_type))
+
+    def _said(self, request: HttpRequest, biz_type: BizType, message: str) -> HttpResponse:
+        if message:
+            self.message_user(request, message, messages.SUCCESS)
+        else:
+            self.message_user(request, _("There was none; nothing has changed."), messages.WARNING)
+        return HttpResponseRedirect(self.address("secrets", biz_type))
+
+    def _secrets_page(self, request: HttpRequest, biz_type: BizType, **shown: forms.Form) -> HttpResponse:
+        is_signed = bool(biz_type.signing_secret_sealed)
+        context = {
+            "is_http": biz_type.target == BizType.Target.HTTP,
+            "is_signed": is_signed,
+            "signing": shown.get("signing") or OverlapForm(is_first=not is_signed),
+            "credentials": shown.get("credentials") or CredentialsForm(initial={"auth": biz_type.auth}),
+            "is_authorized": biz_type.auth != BizType.Auth.NONE,
+            "old_signs_until": _signs_until(biz_type),
+        }
+        title = _("Secrets of %(biz_type)s") % {"biz_type": biz_type.code}
+        return self.biz_type_page(
+            request,
+            biz_type,
+            template="tasksapp/admin/biz_type_secrets.html",
+            title=title,
+            context=context,
+            tab="secrets",
+        )
+
+    def _shown_once(self, request: HttpRequest, biz_type: BizType, *, secret: str, onward: str) -> HttpResponse:
+        return self.biz_type_page(
+            request,
+            biz_type,
+            template="tasksapp/admin/signing_secret.html",
+            title=_("Signing secret of %(biz_type)s") % {"biz_type": biz_type.code},
+            context={"secret": secret, "onward": onward, "old_signs_until": _signs_until(biz_type)},
+        )
+
+
+def _signs_until(biz_type: BizType) -> str:
+    """Until when the old secret signs beside the present one; '' where it does not."""
+    ends = biz_type.previous_secret_until
+    if not biz_type.previous_signing_secret_sealed or ends is None or ends <= timezone.now():
+        return ""
+    return f"{timezone.localtime(ends):%Y-%m-%d %H:%M %Z}"

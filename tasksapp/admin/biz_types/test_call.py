@@ -1,0 +1,168 @@
+"""The page that sends one test callback to a biz type's receiver, and shows what became of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.db import router
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from delayhub.failure_limit import FailureLimit
+from tasksapp.access import audit
+from tasksapp.access.audit import Deed
+from tasksapp.admin.biz_types.pages import BizTypePages
+from tasksapp.admin.biz_types.task_workers import ask_workers
+from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.json_field import JsonField
+from tasksapp.biz_types.sample_call import LONGEST_SECONDS, Busy, SampleAnswer, Verdict, send_sample
+from tasksapp.conf import options
+from tasksapp.models import AuditEntry, BizType
+from tasksapp.models.encrypted_text import SecretUnreadable
+
+#: Test calls of one person in a minute, in one process: enough to try a receiver, too few to search a network with.
+MOST, WINDOW_SECONDS = 10, 60.0
+
+_sent = FailureLimit(most=MOST, window_seconds=WINDOW_SECONDS)
+
+
+class SampleForm(forms.Form):
+    """What is sent."""
+
+    body = JsonField(
+        label=gettext_lazy("Body"),
+        required=False,  # to Django, {} would be nothing
+        widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "delayhub-code"}),
+        help_text=gettext_lazy("JSON. It is signed and sent exactly as it stands here."),
+    )
+
+    @property
+    def text(self) -> str:
+        """The body as it was typed."""
+        return str(self.data.get("body", "")).strip()
+
+    def clean_body(self) -> Any:
+        """The value; it may be no larger than a job's body."""
+        if not self.text:
+            raise forms.ValidationError(_("Type a body, such as {}."))
+        size = len(self.text.encode())
+        if size > options().body_bytes:
+            raise forms.ValidationError(
+                _("The body may have %(most)s bytes, this one has %(size)s.")
+                % {"most": f"{options().body_bytes:,}", "size": f"{size:,}"}
+            )
+        return self.cleaned_data["body"]
+
+
+class SampleCalls(BizTypePages):
+    """The part of the biz type admin that sends test callbacks."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """The admin's addresses, and that of the test."""
+        view = self.admin_site.admin_view(self.test_view)
+        return [path("<int:biz_type_id>/test/", view, name="tasksapp_biztype_test"), *super().get_urls()]
+
+    def test_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
+        """Asks for a body; sends it and shows the answer. For a Celery task, asks the workers whether they know it.
+
+        Raises PermissionDenied without the permission to send tests, Http404 where there is no such biz type.
+        """
+        biz_type = self.found(biz_type_id, allowed=self.has_test_permission(request))
+        context: dict[str, Any] = {
+            "longest": f"{LONGEST_SECONDS:g}",
+            "is_cut": biz_type.timeout_seconds > LONGEST_SECONDS,
+        }
+        if biz_type.target == BizType.Target.CELERY:
+            context["is_task"] = True
+            if request.method == "POST":
+                context["asked"] = ask_workers(biz_type)
+        elif request.method == "POST":
+            form = SampleForm(request.POST)
+            if form.is_valid():
+                context |= self._send(request, biz_type, form.text)
+            context["form"] = form
+        else:
+            context["form"] = SampleForm(initial={"body": {"test": True, "biz_type": biz_type.code}})
+        return self.biz_type_page(
+            request,
+            biz_type,
+            template="tasksapp/admin/biz_type_test.html",
+            title=_("Test %(biz_type)s") % {"biz_type": biz_type.code},
+            context=context,
+        )
+
+    def _send(self, request: HttpRequest, biz_type: BizType, body: str) -> dict[str, Any]:
+        """What the page shows: the answer, or why nothing was sent."""
+        person = request.user.pk
+        if wait := _sent.wait_seconds(person):
+            said = _("That were %(most)s tests within a minute. Wait %(seconds)s seconds and send it again.")
+            return {"refused": said % {"most": MOST, "seconds": int(wait) + 1}}
+        _sent.failed(person)
+        try:
+            answer = send_sample(biz_type, body=body)
+        except Busy:
+            return {"refused": _("Other tests are waiting for their answers. Send it again in a moment.")}
+        except SecretUnreadable:
+            return {"refused": _("The stored secrets cannot be decrypted: bring the old key back, or set them again.")}
+        self._record(request, biz_type, answer)
+        return {
+            "answer": answer,
+            "verdict": _in_words(answer),
+            "request_headers": _shown_headers(
+                answer, biz_type, shows_values=self.has_change_permission(request, biz_type)
+            ),
+            "response_body": _indented(answer.response_body),
+        }
+
+    def _record(self, request: HttpRequest, biz_type: BizType, answer: SampleAnswer) -> None:
+        after = {"verdict": answer.verdict.value, "status_code": answer.status_code, "ms": answer.duration_ms}
+        entry = audit.entry(Deed.TEST, by=actor_of(request), biz_type_id=biz_type.pk, what=biz_type.code, after=after)
+        audit.record([entry], using=router.db_for_write(AuditEntry))
+
+
+def forget_tests() -> None:
+    """Forgets how many tests people have sent."""
+    _sent.forget()
+
+
+def _in_words(answer: SampleAnswer) -> dict[str, str]:
+    """What the answer would mean for a job: a heading, a sentence, and the kind of the badge."""
+    match answer.verdict:
+        case Verdict.SUCCEEDS:
+            said = _("The receiver accepted it. A job with this answer is done.")
+            if answer.cancels_others:
+                said = _(
+                    "The receiver accepted it, and asks to cancel the other pending jobs of the same business key."
+                )
+            return {"kind": "good", "label": _("accepted"), "sentence": said}
+        case Verdict.TRIED_AGAIN:
+            said = _("A job with this answer is tried again, as the retry schedule says.")
+            return {"kind": "warning", "label": _("failed, would be tried again"), "sentence": said}
+        case Verdict.DEAD:
+            said = _("A job with this answer is dead at once: another attempt would fail as well.")
+            return {"kind": "bad", "label": _("failed, would be dead"), "sentence": said}
+    said = _("Nothing was sent, for a reason on this side. A job would wait for a minute.")
+    return {"kind": "bad", "label": _("not sent"), "sentence": said}
+
+
+def _shown_headers(answer: SampleAnswer, biz_type: BizType, *, shows_values: bool) -> list[tuple[str, str]]:
+    """The headers of the request. The values of those that the biz type adds are for people who may change it."""
+    if answer.request is None:
+        return []
+    own = {name.lower() for name in biz_type.headers}
+    hidden = _("(hidden)")
+    return [
+        (name, value if shows_values or name.lower() not in own else hidden)
+        for name, value in dict(answer.request.headers).items()
+    ]
+
+
+def _indented(text: str) -> str:
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,177 @@
+"""What the tables of Celery's queues show, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tasksapp.admin.frame.fragments import DASH, address, badge, duration, local_time, number, quiet, time_away
+from tasksapp.admin.frame.masking import hidden, may_see_bodies
+from tasksapp.queues.celery_broker import Place, QueuedTask, QueueSummary
+from tasksapp.queues.heartbeats import WorkerBeat
+
+
+class Holder(NamedTuple):
+    """The worker that has a message, and since when it runs it; None while it waits there."""
+
+    worker: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueueRow:
+    """One queue of the overview."""
+
+    name: str
+    url: str
+    badges: SafeString
+    waiting: SafeString
+    due: SafeString
+    held: SafeString
+    dead: SafeString
+    oldest: SafeString
+    next_due: SafeString
+    workers: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskRow:
+    """One message of a queue."""
+
+    id: str
+    task: SafeString
+    arguments: SafeString
+    at: SafeString
+    holder: SafeString
+    reason: str
+    about: str
+    priority: int
+
+
+def queue_url(name: str, *, site: str, **query: str | int) -> str:
+    """The address of a queue's page."""
+    return f"{address('tasksapp_celery_queue', site=site)}?{urlencode({'queue': name, **query})}"
+
+
+def queue_rows(
+    found: Sequence[QueueSummary], *, workers: Sequence[WorkerBeat] | None, now: datetime, site: str
+) -> list[QueueRow]:
+    """The rows of the overview.
+
+    Args:
+        found: the queues.
+        workers: those with a heartbeat; None where they are not known.
+        now: the present.
+        site: the admin site that links lead to.
+    """
+    return [_queue_row(one, workers=workers, now=now, site=site) for one in found]
+
+
+def holders(workers: Sequence[WorkerBeat]) -> dict[str, Holder]:
+    """By Celery's task id, who has it, as far as heartbeats name it."""
+    found = {task_id: Holder(worker.name, None) for worker in workers for task_id in worker.held}
+    return found | {task.id: Holder(worker.name, task.since) for worker in workers for task in worker.running}
+
+
+def task_rows(
+    request: HttpRequest, tasks: Sequence[QueuedTask], *, held_by: Mapping[str, Holder], now: datetime
+) -> list[TaskRow]:
+    """The rows of a queue's page; arguments only for those who may see what jobs carry."""
+    shows_arguments = may_see_bodies(request)
+    return [_task_row(task, shows_arguments=shows_arguments, held_by=held_by, now=now) for task in tasks]
+
+
+def _queue_row(found: QueueSummary, *, workers: Sequence[WorkerBeat] | None, now: datetime, site: str) -> QueueRow:
+    backlog = found.backlog
+    taking = [worker for worker in workers or () if found.name in worker.queues]
+    badges = [badge(_("timers of jobs"), "planned")] if found.is_lane else []
+    if backlog.due and workers is not None and not taking:
+        badges.append(badge(_("no worker seen"), "warning"))
+    if workers is None:
+        taken_by = DASH
+    else:
+        taken_by = ngettext("%(count)d worker", "%(count)d workers", len(taking)) % {"count": len(taking)}
+
+    def count(value: int, tab: Place) -> SafeString:
+        if found.is_lane or not value:
+            return format_html("{}", number(value)) if value else quiet(0)
+        return format_html('<a href="{}">{}</a>', queue_url(found.name, site=site, tab=tab.value), number(value))
+
+    return QueueRow(
+        name=found.name,
+        url=queue_url(found.name, site=site),
+        badges=format_html_join(" ", "{}", ((one,) for one in badges)),
+        waiting=count(backlog.waiting, Place.WAITING),
+        due=count(backlog.due, Place.READY),
+        held=count(backlog.leased, Place.LEASED),
+        dead=count(backlog.dead, Place.DEAD),
+        oldest=_away(found.oldest_at, now=now),
+        next_due=_away(found.next_at, now=now),
+        workers=taken_by,
+    )
+
+
+def _away(at: datetime | None, *, now: datetime) -> SafeString:
+    if at is None:
+        return quiet(DASH)
+    return format_html('<time datetime="{}">{}</time>', at.isoformat(), time_away(at, now=now))
+
+
+def _task_row(task: QueuedTask, *, shows_arguments: bool, held_by: Mapping[str, Holder], now: datetime) -> TaskRow:
+    arguments = ", ".join(part for part in (_positional(task.args), _named(task.kwargs)) if part)
+    known = held_by.get(task.task_id or task.id)
+    about = [_("strikes: %(count)d") % {"count": task.strikes}] if task.strikes else []
+    if task.retries:
+        about.append(_("retries: %(count)d") % {"count": task.retries})
+    if task.redelivered and not task.strikes:
+        about.append(_("delivered before"))
+    if task.expires:
+        about.append(_("expires %(time)s") % {"time": task.expires})
+    if task.origin:
+        about.append(_("sent by %(process)s") % {"process": task.origin})
+    return TaskRow(
+        id=task.id,
+        task=format_html("{}", task.task) if task.task else quiet(_("no task that can be read")),
+        arguments=(format_html("{}", arguments) if shows_arguments else hidden(arguments))
+        if arguments
+        else quiet(DASH),
+        at=local_time(task.at, now=now),
+        holder=_holder(known, now=now) if task.place is Place.LEASED else quiet(DASH),
+        reason=task.reason,
+        about=" · ".join(about),
+        priority=task.step,
+    )
+
+
+def _arguments(text: str, *, shown: bool) -> SafeString:
+    if not text:
+        return quiet(DASH)
+    return format_html("{}", text) if shown else hidden(text)
+
+
+def _holder(known: Holder | None, *, now: datetime) -> SafeString:
+    if known is None:
+        return quiet(_("a worker that does not name it"))
+    if known.since is None:
+        return format_html("{} {}", known.worker, quiet(_("not begun")))
+    span = duration(seconds=max(0.0, (now - known.since).total_seconds()))
+    since = _("running for %(span)s") % {"span": span}
+    return format_html("{} {}", known.worker, quiet(since))
+
+
+def _positional(args: str) -> str:
+    """``('a', 1)`` or ``['a', 1]`` as ``'a', 1``."""
+    return args.strip()[1:-1].rstrip(", ") if args[:1] in {"(", "["} else args
+
+
+def _named(kwargs: str) -> str:
+    return "" if kwargs in {"{}", ""} else kwargs

@@ -1,0 +1,1 @@
+"""Issues in the admin: dead jobs that failed alike."""

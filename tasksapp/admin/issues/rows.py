@@ -1,0 +1,114 @@
+"""Issues as people see them: what failed alike, how often, since when, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from tasksapp.access.permissions import TEST_CALL, may
+from tasksapp.admin.frame.fragments import address, clock_time, flow_state, number, percent, time_away
+from tasksapp.admin.frame.links import jobs_address, plan_address
+from tasksapp.admin.issues.samples import Sample
+from tasksapp.biz_types.breaker import Breaker
+from tasksapp.models.error_class import error_class_label
+from tasksapp.stats.issues import Issue
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IssueRow:
+    """One issue in a table; an address is '' where the person may not go there, or a site has no such page.
+
+    Args:
+        key: what names it on the page.
+        code: the biz type.
+        biz_type_url: its page.
+        error: the kind of the error, in words.
+        dead: how many jobs.
+        first: when the first of them died.
+        last: when the last of them died, and how long that is ago.
+        last_away: how long that is ago.
+        today: how many died today.
+        share: which share of the recent attempts fails so.
+        flow: whether jobs of the biz type go out.
+        jobs_url: the list of these jobs.
+        sample_url: the job that died last.
+        sample: the last request of that job and what came back; None where it is not shown.
+        test_url: sends a test callback.
+        redrive_url: plans to try them again.
+        drop_url: plans to drop them.
+    """
+
+    key: str
+    code: str
+    biz_type_url: str
+    error: str
+    dead: str
+    first: str
+    last: str
+    last_away: str
+    today: str
+    share: str
+    flow: SafeString
+    jobs_url: str
+    sample_url: str
+    sample: Sample | None
+    test_url: str
+    redrive_url: str
+    drop_url: str
+
+
+def issue_rows(
+    issues: Iterable[Issue],
+    *,
+    request: HttpRequest,
+    site: str,
+    breakers: Mapping[str, Breaker] | None,
+    now: datetime,
+    samples: Mapping[str, Sample] | None = None,
+) -> list[IssueRow]:
+    """A row for each issue, with the buttons that the person may press; breakers are None where Redis is away."""
+    user = request.user
+    may_test, may_redrive, may_drop = user.has_perm(TEST_CALL), may(user, "redrive"), may(user, "drop")
+    may_see_biz_types = user.has_perm("tasksapp.view_biztype")
+    rows = []
+    for issue in issues:
+        biz_type = issue.biz_type
+        chosen = {"biz_type": biz_type.code, "error_class": issue.error_class}
+        dead = {"status": "dead", **chosen}
+        # A filter without a class means all of them: an operation would be for more jobs than the row has.
+        is_exact = bool(issue.error_class)
+        sample = issue.sample_job_id
+        is_called = biz_type.target == biz_type.Target.HTTP
+        rows.append(
+            IssueRow(
+                key=f"{biz_type.pk}.{issue.error_class}",
+                code=biz_type.code,
+                biz_type_url=address("tasksapp_biztype_change", biz_type.pk, site=site) if may_see_biz_types else "",
+                error=error_class_label(issue.error_class),
+                dead=number(issue.dead),
+                first=_when(issue.first_at),
+                last=_when(issue.last_at),
+                last_away="" if issue.last_at is None else time_away(issue.last_at, now=now),
+                today=_("+%(number)s today") % {"number": number(issue.today)} if issue.today else "",
+                share=percent(issue.failing_share),
+                flow=flow_state(biz_type, (breakers or {}).get(biz_type.code), has_redis=breakers is not None, now=now),
+                jobs_url=jobs_address(site=site, tab="dead", **chosen),
+                sample_url=address("tasksapp_job_change", issue.sample_job_id, site=site)
+                if issue.sample_job_id
+                else "",
+                sample=(samples or {}).get(str(sample)),
+                test_url=address("tasksapp_biztype_test", biz_type.pk, site=site) if may_test and is_called else "",
+                redrive_url=plan_address("redrive", site=site, **dead) if may_redrive and is_exact else "",
+                drop_url=plan_address("drop", site=site, **dead) if may_drop and is_exact else "",
+            )
+        )
+    return rows
+
+
+def _when(at: datetime | None) -> str:
+    return "" if at is None else clock_time(at)

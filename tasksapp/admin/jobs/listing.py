@@ -1,0 +1,230 @@
+"""The page that lists jobs: tabs, a search, filters, and what may be done to the jobs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.access.permissions import may
+from tasksapp.admin.frame.fragments import address, clock_time, number
+from tasksapp.admin.frame.masking import may_see_bodies
+from tasksapp.admin.jobs.columns import COLUMNS, Showing, rows_of
+from tasksapp.admin.jobs.search import BadSearch, JobSearch, page_name
+from tasksapp.admin.jobs.tabs import ENDED, SPANS, TABS
+from tasksapp.biz_types.holds import holds
+from tasksapp.jobs.listing import BodyLook, JobList, Page, TookTooLong
+from tasksapp.jobs.verbs import Verb
+from tasksapp.models import BizType, DeadCount, Job
+from tasksapp.models.error_class import error_class_label
+from tasksapp.stats.counts import Counts, bounded_count, read_counts
+
+#: How buttons name the verbs, and whether what they do can be taken back.
+LABELS: dict[Verb, str | Promise] = {
+    Verb.RUN_NOW: gettext_lazy("Run now"),
+    Verb.RESCHEDULE: gettext_lazy("Reschedule …"),
+    Verb.CANCEL: gettext_lazy("Cancel"),
+    Verb.REDRIVE: gettext_lazy("Redrive"),
+    Verb.DROP: gettext_lazy("Drop"),
+}
+FINAL = {Verb.CANCEL, Verb.DROP}
+
+
+class TabLink(NamedTuple):
+    """A tab and how many jobs are behind it; '' where that is not known without reading them all."""
+
+    label: str
+    url: str
+    jobs: str
+    is_here: bool
+
+
+class VerbButton(NamedTuple):
+    """A verb: its name, its label, and the page that plans it for all that match; '' where there is none."""
+
+    name: str
+    label: str
+    is_final: bool
+    plan_url: str
+
+
+class _Found(NamedTuple):
+    jobs: list[Job]
+    next_url: str = ""
+    note: str = ""
+    problem: str = ""
+
+
+def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
+    """What the page shows. ``problem`` says why it has no jobs, ``is_bad`` whether the address is the cause."""
+    now = timezone.now()
+    biz_types = list(BizType.objects.defer(*_UNREAD))
+    problem = ""
+    try:
+        search = JobSearch.parse(request.GET)
+        _check(request, search, biz_types)
+    except BadSearch as error:
+        search, problem = JobSearch(), str(error)
+    listed = search.job_list(biz_types, now=now)
+    found = _Found([], problem=problem) if problem else _find(search, listed)
+    counts = read_counts()
+    here = None if found.problem else _count_here(search, listed, found)
+    kinds = {job.biz_type.id: job.biz_type for job in found.jobs}
+    showing = Showing(
+        now=now,
+        holds=holds(kinds.values(), now=now) if "waits" in search.tab.columns else {},
+        sees_bodies=may_see_bodies(request),
+        site=site,
+    )
+    buttons = [] if problem else _buttons(request, search, listed, site=site)
+    return {
+        "search": search,
+        "problem": found.problem,
+        "is_bad": bool(problem),
+        "note": found.note,
+        "tabs": _tabs(search, counts, biz_types, here=here),
+        "as_of": clock_time(counts.as_of) if counts.as_of and not counts.bounded else "",
+        "columns": [(name, COLUMNS[name].label) for name in search.tab.columns],
+        "sorted_by": _sorted_column(search),
+        "turn_url": search.address(o=None if search.turned else "turned"),
+        "rows": rows_of(found.jobs, search.tab.columns, showing),
+        "buttons": buttons,
+        "matching": here,
+        "next_url": found.next_url,
+        "first_url": search.address() if search.after else "",
+        "is_narrow": search.is_narrow or bool(search.job_filter.biz_type),
+        "clear_url": f"?tab={search.tab.name}",
+        "biz_types": [(each.code, each.code == search.job_filter.biz_type) for each in biz_types],
+        "error_classes": _error_classes(search),
+        "spans": [(name, span.label, name == search.span) for name, span in SPANS.get(search.tab.span, {}).items()],
+        "times": _times(search),
+        "chips": _chips(search),
+        "zone": timezone.get_current_timezone_name(),
+    }
+
+
+#: What neither the list nor the reasons for waiting need of a biz type: long texts and secrets.
+_UNREAD = ("description", "headers", "auth_secret_sealed", "signing_secret_sealed", "previous_signing_secret_sealed")
+
+
+def _check(request: HttpRequest, search: JobSearch, biz_types: list[BizType]) -> None:
+    """Raises BadSearch where there is no such biz type, or the person may not search so."""
+    code = search.job_filter.biz_type
+    if code and code not in {each.code for each in biz_types}:
+        raise BadSearch(_("There is no biz type “%(code)s”.") % {"code": code})
+    if search.body and not may_see_bodies(request):
+        raise BadSearch(_("You may not search in bodies: your account may not see them."))
+
+
+def _find(search: JobSearch, listed: JobList) -> _Found:
+    try:
+        if search.body:
+            return _found_in_bodies(listed, listed.look_for(search.body))
+        page: Page = listed.page(after=search.after)
+    except TookTooLong:
+        narrow = _("This took longer than 2 seconds, so it was ended. Choose a biz type, a tab or a range of time.")
+        return _Found([], problem=narrow)
+    return _Found(page.jobs, search.address(page=page_name(page.next)) if page.next else "")
+
+
+def _found_in_bodies(listed: JobList, look: BodyLook) -> _Found:
+    jobs = listed.read(look.ids)
+    looked_at = number(look.looked_at)
+    if look.is_whole:
+        return _Found(jobs, note=_("All %(looked_at)s bodies were looked at.") % {"looked_at": looked_at})
+    total = listed.count()
+    of = number(total, bounded=True) if total is not None and total > look.looked_at else _("more")
+    note = _(
+        "Looked at %(looked_at)s bodies of %(total)s, the first of the list. Choose a range of time to look further."
+    )
+    return _Found(jobs, note=note % {"looked_at": looked_at, "total": of})
+
+
+def _count_here(search: JobSearch, listed: JobList, found: _Found) -> str | None:
+    """How many jobs match, where the counts of the loader do not say it."""
+    if search.body:
+        return None
+    if not search.after and not found.next_url:
+        return number(len(found.jobs))
+    if search.is_narrow or search.tab.name in {"off", "done"}:
+        count = listed.count()
+        return None if count is None else number(count, bounded=True)
+    return None
+
+
+def _tabs(search: JobSearch, counts: Counts, biz_types: list[BizType], *, here: str | None) -> list[TabLink]:
+    found = counts.total
+    code = search.job_filter.biz_type
+    if code:
+        found = counts.of(next((each.id for each in biz_types if each.code == code), 0))
+    shown: dict[str, str] = {}
+    if not search.is_narrow:
+        numbers = {"pending": found.pending, "due": found.due_now, "running": found.running, "dead": found.dead}
+        shown = {name: number(count, bounded=counts.bounded) for name, count in numbers.items()}
+        if not code:
+            shown["off"] = number(bounded_count(Job.objects.filter(status__in=ENDED)), bounded=True)
+    if here is not None and (search.tab.name not in shown or search.is_narrow):
+        shown[search.tab.name] = here
+    return [
+        TabLink(str(tab.label), search.tab_address(tab), shown.get(tab.name, ""), tab is search.tab)
+        for tab in TABS.values()
+    ]
+
+
+def _sorted_column(search: JobSearch) -> str:
+    """The column whose heading turns the order round; '' where no index has it the other way."""
+    if not search.tab.is_sortable:
+        return ""
+    return next((name for name in ("next_run", "died", "ended") if name in search.tab.columns), "")
+
+
+def _buttons(request: HttpRequest, search: JobSearch, listed: JobList, *, site: str) -> list[VerbButton]:
+    plan = address("tasksapp_operation_plan", site=site) if not search.body else ""
+    query = JobSearch(job_filter=listed.job_filter).address(tab=None)[1:]
+    return [
+        VerbButton(verb.deed, str(LABELS[verb]), verb in FINAL, f"{plan}?verb={verb.deed}&{query}" if plan else "")
+        for verb in search.tab.verbs
+        if may(request.user, verb.deed)
+    ]
+
+
+def _error_classes(search: JobSearch) -> list[tuple[str, str, bool]]:
+    """The kinds of errors of dead jobs, as the loader found them, for the filter of that tab."""
+    if search.tab.name != "dead":
+        return []
+    here = search.job_filter.error_class
+    known = set(DeadCount.objects.exclude(error_class="").values_list("error_class", flat=True).distinct())
+    return [(one, error_class_label(one), one == here) for one in sorted(known | ({here} if here else set()))]
+
+
+def _times(search: JobSearch) -> list[tuple[str, str, str]]:
+    """The two fields of a range: name, label and value, as a browser's field for times has it."""
+    if not search.tab.span:
+        return []
+    shown = []
+    for end, label in (("from", _("from")), ("until", _("until"))):
+        name = f"{search.tab.span}_{end}"
+        value = getattr(search.job_filter, name)
+        text = "" if value is None else timezone.localtime(value).strftime("%Y-%m-%dT%H:%M")
+        shown.append((name, label, text))
+    return shown
+
+
+def _chips(search: JobSearch) -> list[tuple[str, str]]:
+    """Filters that have no field of their own, each with the address without it."""
+    chosen, found = search.job_filter, []
+    if chosen.operation is not None:
+        found.append((_("operation %(id)d") % {"id": chosen.operation}, search.address(operation=None)))
+    if chosen.biz_id:
+        found.append((_("biz id %(biz_id)s") % {"biz_id": chosen.biz_id}, search.address(biz_id=None)))
+    if chosen.ids:
+        found.append((_("%(count)d chosen jobs") % {"count": len(chosen.ids)}, search.address(ids=None)))
+    for name in ("due_from", "due_until"):
+        if (value := getattr(chosen, name)) is not None:
+            label = _("due from %(time)s") if name == "due_from" else _("due before %(time)s")
+            found.append((label % {"time": clock_time(value)}, search.address(**{name: None})))
+    return found

@@ -1,0 +1,159 @@
+"""The page of one job: how it stands, what may be done to it, its timeline, its body and its row."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+
+from tasksapp.access.permissions import may
+from tasksapp.admin.frame.fragments import address, badge, local_time
+from tasksapp.admin.frame.masking import masked_body, may_see_bodies
+from tasksapp.admin.jobs.columns import shown_error
+from tasksapp.admin.jobs.listing import FINAL, LABELS
+from tasksapp.admin.jobs.sentence import job_sentence
+from tasksapp.admin.jobs.timeline import read_timeline
+from tasksapp.biz_types.holds import holds
+from tasksapp.jobs.timer_look import timer_state
+from tasksapp.jobs.verbs import Verb
+from tasksapp.models import BizType, Job, Status
+from tasksapp.stats.counts import bounded_count
+
+#: Other jobs of the same biz id that the page names.
+SIBLINGS = 5
+#: Columns that the page shows elsewhere, or that mean something to workers only.
+_NOT_RAW = {"body", "biz_type", "lease_token"}
+
+
+class JobButton(NamedTuple):
+    """A verb of the page: what it is called, where it leads, and whether that asks first."""
+
+    label: str
+    url: str
+    asks: bool
+    is_final: bool
+
+
+class Sibling(NamedTuple):
+    """Another job of the same biz id."""
+
+    url: str
+    status: SafeString
+    due: SafeString
+
+
+def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]:
+    """What the page shows, by five queries at most however many attempts there are."""
+    now = timezone.now()
+    sees = may_see_bodies(request)
+    waits = job.status == Status.PENDING
+    error = shown_error(job.last_error, sees_bodies=sees, error_class=job.error_class)
+    held = holds([job.biz_type], now=now).get(job.biz_type.code, "") if waits else ""
+    timer = timer_state(job) if waits and job.next_run_at > now else None
+    zone = timezone.get_current_timezone()
+    sentence = job_sentence(job, now=now, held=held, timer=timer, error=error, zone=zone)
+    timeline = read_timeline(request, job, before=_before(request))
+    siblings, others = _siblings(job, site=site)
+    biz_type_url = ""
+    if request.user.has_perm("tasksapp.view_biztype") or request.user.has_perm("tasksapp.change_biztype"):
+        biz_type_url = address("tasksapp_biztype_change", job.biz_type_id, site=site)
+    return {
+        "job": job,
+        "status": badge(job.get_status_display(), job.status),
+        "sentence": sentence,
+        "biz_type_url": biz_type_url,
+        "buttons": _buttons(request, job, site=site),
+        "timeline": timeline,
+        "is_older_page": _before(request) is not None,
+        "body": masked_body(request, job.body),
+        "source": job.body if sees else "",
+        "is_masked": not sees,
+        "is_task": job.biz_type.target == BizType.Target.CELERY,
+        "last_error": error,
+        "attempts": _attempts(job),
+        "siblings": siblings,
+        "others": others,
+        "siblings_url": _list_url(site, tab="all", biz_type=job.biz_type.code, q=job.biz_id),
+        "operation_url": address("tasksapp_operation_change", job.operation_id, site=site) if job.operation_id else "",
+        "raw": _raw(job),
+        "zone": timezone.get_current_timezone_name(),
+        "history_url": address("tasksapp_job_history", job.id, site=site),
+    }
+
+
+def _attempts(job: Job) -> str:
+    values = {
+        "used": job.attempts_used,
+        "most": job.max_attempts or job.biz_type.max_attempts,
+        "all": job.attempts,
+        "redrives": job.redrives,
+    }
+    if job.redrives:
+        return _("%(used)d of %(most)d used since its last redrive; %(all)d in all, %(redrives)d redrives") % values
+    return _("%(used)d of %(most)d used") % values
+
+
+def _before(request: HttpRequest) -> int | None:
+    text = request.GET.get("before", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
+
+
+def _buttons(request: HttpRequest, job: Job, *, site: str) -> list[JobButton]:
+    def url(page: str) -> str:
+        return reverse(f"admin:tasksapp_job_{page}", args=[job.id], current_app=site)
+
+    found: list[JobButton] = []
+    for verb, label in LABELS.items():
+        if job.status != verb.source or not may(request.user, verb.deed):
+            continue
+        if verb is Verb.RESCHEDULE:
+            moved = reverse("admin:tasksapp_job_reschedule", current_app=site)
+            found.append(JobButton(str(label), f"{moved}?id={job.id}", True, False))
+        else:
+            is_final = verb in FINAL
+            found.append(JobButton(f"{label} …" if is_final else str(label), url(verb.deed), is_final, is_final))
+    if job.status == Status.PENDING and may(request.user, "edit"):
+        place = next((n for n, button in enumerate(found) if button.is_final), len(found))
+        found.insert(place, JobButton(_("Edit …"), url("edit"), True, False))
+    return found
+
+
+def _siblings(job: Job, *, site: str) -> tuple[list[Sibling], int]:
+    """The newest of the other jobs of its biz id, and how many others there are."""
+    if not job.biz_id:
+        return [], 0
+    rows = Job.objects.filter(biz_type_id=job.biz_type_id, biz_id=job.biz_id).exclude(id=job.id)
+    newest = list(rows.order_by("-id").only("id", "status", "due_at")[:SIBLINGS])
+    count = len(newest) if len(newest) < SIBLINGS else bounded_count(rows)
+    shown = [
+        Sibling(
+            reverse("admin:tasksapp_job_change", args=[each.id], current_app=site),
+            badge(each.get_status_display(), each.status),
+            local_time(each.due_at),
+        )
+        for each in newest
+    ]
+    return shown, count
+
+
+def _list_url(site: str, **query: str) -> str:
+    return f"{reverse('admin:tasksapp_job_changelist', current_app=site)}?{urlencode(query)}"
+
+
+def _raw(job: Job) -> list[tuple[str, Any]]:
+    """Every column by name, as it is stored."""
+    found: list[tuple[str, Any]] = []
+    for column in Job._meta.concrete_fields:
+        if column.name in _NOT_RAW or column.name == "last_error":
+            continue
+        value = getattr(job, column.attname)
+        if hasattr(value, "isoformat"):
+            value = value.isoformat()
+        found.append((capfirst(str(column.verbose_name)), "" if value is None else value))
+    return found

@@ -1,0 +1,1 @@
+"""Operations in the admin: plan, run, result, and the history."""

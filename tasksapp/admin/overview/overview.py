@@ -1,0 +1,157 @@
+"""The overview: how jobs fare at this moment, what comes, what was, what failed, and what people did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tasksapp.admin.frame.delivery_banner import banner, health_of
+from tasksapp.admin.frame.fragments import address, clock_time, duration, number, percent
+from tasksapp.admin.frame.links import jobs_address, site_name
+from tasksapp.admin.issues.rows import issue_rows
+from tasksapp.admin.overview.biz_type_rows import LATE, BizTypeRow, Urgency, biz_type_rows
+from tasksapp.admin.overview.charts import SPANS, ahead_view, past_chart, span_label, span_of
+from tasksapp.admin.overview.health_marks import has_redis, marks
+from tasksapp.admin.overview.lately import open_operations, recent_lines
+from tasksapp.biz_types.holds import open_breakers
+from tasksapp.models import BizType
+from tasksapp.stats.counts import Counts, read_counts
+from tasksapp.stats.issues import open_issues
+from tasksapp.stats.pulses import PulseSummary, total_and_summaries
+
+#: Rows of the table of biz types, and issues, that one page shows.
+BIZ_TYPES_SHOWN = 25
+ISSUES_SHOWN = 5
+#: Biz types that one sentence names.
+NAMED = 3
+#: So great a share of attempts that fail is marked.
+FAILING = 0.05
+#: Parameters of the address: how far to look ahead, and which page of biz types.
+AHEAD, BIZ_TYPES_PAGE = "ahead", "biz_types"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tile:
+    """A number that is seen at once: what it is, what else there is to say, where it leads, and its colour."""
+
+    label: str
+    value: str
+    note: str = ""
+    url: str = ""
+    tone: str = ""
+
+
+def overview(request: HttpRequest) -> dict[str, Any]:
+    """What the overview's template shows."""
+    site, now = site_name(request), timezone.now()
+    health = health_of(request)
+    counts = read_counts()
+    total, by_biz_type = total_and_summaries()
+    biz_types = {biz_type.pk: biz_type for biz_type in BizType.objects.order_by("code")}
+    breakers = open_breakers(biz_types.values()) if has_redis(health) else None
+    issues = open_issues()
+    rows = biz_type_rows(
+        biz_types.values(), counts=counts, summaries=by_biz_type, breakers=breakers, site=site, now=now
+    )
+    span = span_of(request.GET.get(AHEAD, ""))
+    page = Paginator(rows, BIZ_TYPES_SHOWN).get_page(request.GET.get(BIZ_TYPES_PAGE))
+    return {
+        "banner": banner(request),
+        "marks": marks(health),
+        "late": _late_sentence(rows, counts=counts),
+        "tiles": _tiles(counts, total, died_today=sum(issue.today for issue in issues), site=site, now=now),
+        "ahead": ahead_view(span, biz_types=biz_types, now=now),
+        "spans": [(span_label(each), _query(request, {AHEAD: each.name}), each == span) for each in SPANS],
+        "past": past_chart(now=now),
+        "issues": issue_rows(issues[:ISSUES_SHOWN], request=request, site=site, breakers=breakers, now=now),
+        "issue_count": number(len(issues)),
+        "more_issues": max(0, len(issues) - ISSUES_SHOWN),
+        "issues_url": address("tasksapp_deadcount_changelist", site=site),
+        "page": page,
+        "earlier": _query(request, {BIZ_TYPES_PAGE: page.number - 1}) if page.has_previous() else "",
+        "later": _query(request, {BIZ_TYPES_PAGE: page.number + 1}) if page.has_next() else "",
+        "may_add": request.user.has_perm("tasksapp.add_biztype"),
+        "add_url": address("tasksapp_biztype_add", site=site),
+        "operations": open_operations(request, site=site),
+        "lately": recent_lines(request, site=site, now=now),
+        "sees_audit": request.user.has_perm("tasksapp.view_auditentry"),
+        "audit_url": address("tasksapp_auditentry_changelist", site=site),
+        "counted_at": "" if counts.as_of is None else clock_time(counts.as_of),
+        "is_bounded": counts.bounded,
+        "zone": timezone.get_current_timezone_name(),
+        "live_url": _live_url(request, site=site),
+    }
+
+
+def _late_sentence(rows: Sequence[BizTypeRow], *, counts: Counts) -> str:
+    """Which biz types are late; '' while none is."""
+    late = [row for row in rows if row.is_late and row.urgency in {Urgency.LATE, Urgency.DOWN}]
+    if not late:
+        return ""
+    words = {
+        "biz_types": ", ".join(row.code for row in late[:NAMED]),
+        "more": number(len(late) - NAMED),
+        "jobs": number(sum(counts.of(row.pk).due_now for row in late), bounded=counts.bounded),
+    }
+    if len(late) > NAMED:
+        return _("Late: %(biz_types)s and %(more)s more; %(jobs)s jobs are due.") % words
+    return _("Late: %(biz_types)s; %(jobs)s jobs are due.") % words
+
+
+def _tiles(counts: Counts, recent: PulseSummary, *, died_today: int, site: str, now: datetime) -> list[Tile]:
+    total, bounded = counts.total, counts.bounded
+    oldest = total.oldest_due_at if total.due_now else None
+    waits = None if oldest is None else now - oldest
+    p99 = recent.lateness_p99_ms
+    return [
+        Tile(
+            label=_("Due now"),
+            value=number(total.due_now, bounded=bounded),
+            note=_("the oldest for %(time)s") % {"time": duration(seconds=waits.total_seconds())} if waits else "",
+            url=jobs_address(site=site, tab="due"),
+            tone="warning" if waits and waits > LATE else "",
+        ),
+        Tile(
+            label=_("Running"), value=number(total.running, bounded=bounded), url=jobs_address(site=site, tab="running")
+        ),
+        Tile(label=_("Done per minute"), value=number(round(recent.done_per_minute)), note=_("in the last 5 minutes")),
+        Tile(
+            label=_("Attempts that fail"),
+            value=percent(recent.failing_share),
+            note=_("in the last 5 minutes"),
+            tone="bad" if (recent.failing_share or 0) >= FAILING else "",
+        ),
+        Tile(
+            label=_("Lateness, half within"),
+            value=duration(ms=recent.lateness_p50_ms),
+            note="" if p99 is None else _("99 in 100 within %(time)s") % {"time": duration(ms=p99)},
+            tone="warning" if p99 is not None and p99 > LATE.total_seconds() * 1000 else "",
+        ),
+        Tile(
+            label=_("Dead"),
+            value=number(total.dead, bounded=bounded),
+            note=_("+%(number)s today") % {"number": number(died_today)} if died_today else _("none today"),
+            url=jobs_address(site=site, tab="dead"),
+            tone="bad" if died_today else "",
+        ),
+    ]
+
+
+def _query(request: HttpRequest, changed: dict[str, Any]) -> str:
+    """The address of this page with other values for some of its parameters."""
+    kept = {name: request.GET[name] for name in (AHEAD, BIZ_TYPES_PAGE) if name in request.GET}
+    return f"?{urlencode({**kept, **changed})}"
+
+
+def _live_url(request: HttpRequest, *, site: str) -> str:
+    """Where the part of the page is had that refreshes itself; '' where a site does not have it."""
+    url = address("tasksapp_overview", site=site)
+    return url and url + _query(request, {}).removesuffix("?")

@@ -1,0 +1,89 @@
+"""The timeline of a job's page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import RequestFactory
+
+from tasksapp.admin.jobs.timeline import Timeline, read_timeline
+from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status
+from tests.job_rows import store_job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def job(biz_type: BizType) -> Job:
+    return store_job(biz_type, Status.DEAD, due_in=-timedelta(hours=1), created_by="api:checkout", attempts=2)
+
+
+def timeline(job: Job, admin_user: Any, *, before: int | None = None) -> Timeline:
+    request = RequestFactory().get("/")
+    request.user = admin_user
+    return read_timeline(request, Job.objects.select_related("biz_type").get(id=job.id), before=before)
+
+
+def store_attempt(job: Job, number: int, **fields: Any) -> None:
+    at = job.created_at + timedelta(minutes=number)
+    Attempt.objects.create(job=job, number=number, started_at=at, **{"duration_ms": 28, "lateness_ms": 3, **fields})
+
+
+def test_deeds_and_attempts_follow_in_time(job: Job, admin_user: Any) -> None:
+    store_attempt(job, 1, status_code=500, error="status 500")
+    store_attempt(job, 3, status_code=204)
+    AuditEntry.objects.create(
+        at=job.created_at + timedelta(minutes=2), actor="ada", verb="redrive", job_id=job.id, reason="it is up again",
+        before={"status": "dead"}, after={"status": "pending"},
+    )  # fmt: skip
+
+    events = timeline(job, admin_user).events
+
+    assert [event.text for event in events] == [
+        "created by api:checkout", "attempt 1: 500 after 28 ms", "redrive by ada", "attempt 3: 204 after 28 ms", "dead",
+    ]  # fmt: skip
+    assert [event.kind for event in events] == ["", "bad", "", "ok", "bad"]
+    assert events[2].detail == "it is up again"
+    assert [(change.before, change.after) for change in events[2].changes] == [("dead", "pending")]
+
+
+def test_an_attempt_has_what_was_sent_and_answered(job: Job, admin_user: Any) -> None:
+    store_attempt(
+        job, 1, status_code=500, error="status 500", request_line="POST https://shop.example/",
+        request_headers={"Authorization": "Bearer (hidden)"}, response_headers={"Server": "nginx"},
+        response_body="oops",
+    )  # fmt: skip
+
+    exchange = timeline(job, admin_user).events[1].exchange
+
+    assert exchange is not None
+    assert exchange.request_line == "POST https://shop.example/"
+    assert exchange.request_headers == [("Authorization", "Bearer (hidden)")]
+    assert exchange.response_headers == [("Server", "nginx")]
+    assert "oops" in str(exchange.response_body)
+    assert "Bearer <SECRET>" in exchange.curl
+
+
+def test_an_attempt_of_a_task_has_no_exchange(job: Job, admin_user: Any) -> None:
+    store_attempt(job, 1, error="ValueError: no")
+
+    assert timeline(job, admin_user).events[1].exchange is None
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "kind"),
+    [
+        (Status.PENDING, "next: attempt 3", "next"),
+        (Status.RUNNING, "running", "next"),
+        (Status.SUCCEEDED, "succeeded", "ok"),
+        (Status.CANCELLED, "cancelled", ""),
+    ],
+)
+def test_the_last_point_is_how_the_job_stands(job: Job, admin_user: Any, status: Status, text: str, kind: str) -> None:
+    Job.objects.filter(id=job.id).update(status=status)
+
+    last = timeline(job, admin_user).events[-1]
+
+    assert (last.text, last.kind) == (text, kind)

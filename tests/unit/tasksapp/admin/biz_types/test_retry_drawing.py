@@ -1,0 +1,73 @@
+"""A retry schedule as people read it: in words, drawn, and as a table."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tasksapp.admin.biz_types.retry_drawing import SHOWN, schedule_context, schedule_drawing, schedule_sentence
+from tasksapp.jobs.retry_policy import RetryPolicy
+from tasksapp.jobs.retry_schedule import RetrySchedule, schedule_of
+
+
+def schedule(backoff: str = "exponential", **fields: Any) -> RetrySchedule:
+    values = {"min_seconds": 10.0, "max_seconds": 3600.0, **fields}
+    return schedule_of(RetryPolicy(backoff=backoff, **values))
+
+
+@pytest.mark.parametrize(
+    ("made", "sentence"),
+    [
+        (
+            schedule(),
+            "Waits 10 s, 20 s, 40 s, 1 min 20 s, 2 min 40 s, 5 min 20 s …; gives up after 16 attempts, 7 h 25 min.",
+        ),
+        (schedule(jitter=0.5, max_attempts=2), "Waits 10 s; gives up after 2 attempts, 10 s to 15 s."),
+        (schedule(max_attempts=1), "One attempt and no retry."),
+        (schedule("fixed", max_age=timedelta(seconds=25)), "Waits 10 s, 10 s; the age ends it after 3 attempts, 20 s."),
+        (schedule(max_age=timedelta()), "No retry: the age ends it after the first attempt."),
+        (
+            schedule("fixed", jitter=0.5, max_age=timedelta(seconds=45)),
+            "Waits 10 s, 10 s, 10 s, 10 s; the age ends it after 4 to 5 attempts, 40 s to 45 s.",
+        ),
+        (
+            schedule("fixed", jitter=0.5, max_attempts=3, max_age=timedelta(seconds=25)),
+            "Waits 10 s, 10 s; gives up after 3 attempts or by age, 20 s to 25 s.",
+        ),
+    ],
+)
+def test_the_sentence_names_the_waits_and_the_end(made: RetrySchedule, sentence: str) -> None:
+    assert schedule_sentence(made) == sentence
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        schedule(),
+        schedule(max_attempts=1),
+        schedule("list", waits=(0.0,), max_attempts=3),
+        schedule("list", waits=(1e300,), jitter=1.0, max_attempts=1000),
+        schedule("fixed", jitter=1.0, max_age=timedelta(seconds=15)),
+    ],
+)
+def test_each_attempt_is_drawn_within_the_picture(made: RetrySchedule) -> None:
+    drawn = schedule_drawing(made)
+
+    places = [float(place) for place in re.findall(r'cx="([0-9.]+)%"', drawn)]
+    assert len(places) == min(len(made.attempts), SHOWN)
+    assert all(0 <= place <= 100 for place in places)
+    assert places == sorted(places)
+    assert all(float(width) >= 0 for width in re.findall(r'width="([0-9.-]+)%"', drawn))
+    assert drawn.count("<title>") == len(places)
+    assert "style=" not in drawn
+
+
+def test_a_long_table_is_cut_and_says_by_how_much() -> None:
+    shown = schedule_context(schedule(max_attempts=1000))
+
+    assert len(shown["schedule_rows"]) == SHOWN
+    assert shown["schedule_left_out"] == 1000 - SHOWN
+    assert schedule_context(None) == {"schedule": None}

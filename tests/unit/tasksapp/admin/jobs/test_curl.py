@@ -1,0 +1,33 @@
+"""A request as a command for a shell."""
+
+from __future__ import annotations
+
+import shlex
+
+from tasksapp.admin.jobs.curl import curl
+from tasksapp.delivery.sent_request import MASK
+
+
+def test_the_command_sends_what_was_sent() -> None:
+    headers = {"Content-Type": "application/json", "X-Team": "it's blue", "Content-Length": "7", "Host": "shop.example"}
+
+    words = shlex.split(
+        curl("PUT https://shop.example/hook?a=b", headers, '{"a": "it\'s $HOME `ls`"}').replace("\\\n", "")
+    )
+
+    assert words == [
+        "curl", "-X", "PUT", "https://shop.example/hook?a=b",
+        "-H", "Content-Type: application/json", "-H", "X-Team: it's blue",
+        "--data-raw", '{"a": "it\'s $HOME `ls`"}',
+    ]  # fmt: skip
+
+
+def test_placeholders_stand_where_secrets_were() -> None:
+    command = curl("POST https://shop.example/", {"Authorization": f"Bearer {MASK}"}, "null")
+
+    assert "Authorization: Bearer <SECRET>" in command
+    assert MASK not in command
+
+
+def test_an_attempt_of_an_earlier_release_has_no_command() -> None:
+    assert curl("", {}, "null") == ""
