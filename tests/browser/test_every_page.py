@@ -69,7 +69,7 @@ def context(browser: Browser, look: Look, live_server: Any) -> Iterator[BrowserC
     person = User.objects.create_superuser("ada", password="analytical")
     client = Client()
     client.force_login(person)
-    opened = browser.new_context(color_scheme=look.theme, viewport={"width": look.width, "height": 900})  # type: ignore[arg-type]
+    opened = browser.new_context(color_scheme=look.theme, viewport={"width": look.width, "height": 900})  # type: ignore[arg-type]  # its stubs want a literal
     cookies = {
         project.SESSION_COOKIE_NAME: client.cookies[project.SESSION_COOKIE_NAME].value,
         project.LANGUAGE_COOKIE_NAME: look.language,

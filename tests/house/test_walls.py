@@ -95,13 +95,18 @@ FORBIDDEN = {
     "Workers know neither the API nor the admin": [("tasksapp/workers/signals.py", "import tasksapp.api.urls")],
     "The API and the admin know verbs, models, access and stats, not what stores and delivers jobs": [
         ("tasksapp/api/creation.py", "import tasksapp.sql.driver.health_check"),
-        ("tasksapp/admin/job_admin.py", "import tasksapp.delivery.sender"),
+        ("tasksapp/admin/jobs/job_admin.py", "import tasksapp.delivery.sender"),
         ("tasksapp/api/job_views.py", "import tasksapp.workers.delivery_runtime"),
-        ("tasksapp/admin/overview.py", "import tasksapp.maintenance.loader"),
+        ("tasksapp/admin/overview/overview.py", "import tasksapp.maintenance.loader"),
         ("tasksapp/api/job_views.py", "import delayhub.engine"),
     ],
+    "The admin's rooms are a ladder: all stand on the frame": [
+        ("tasksapp/admin/frame/fragments.py", "import tasksapp.admin.jobs.page"),
+        ("tasksapp/admin/jobs/page.py", "import tasksapp.admin.operations.pages"),
+        ("tasksapp/admin/a_module_without_a_floor.py", "import tasksapp.errors"),
+    ],
     "The API and the admin do not know each other": [
-        ("tasksapp/admin/job_admin.py", "import tasksapp.api.urls"),
+        ("tasksapp/admin/jobs/job_admin.py", "import tasksapp.api.urls"),
         ("tasksapp/api/job_views.py", "import tasksapp.admin.frame.fragments"),
     ],
 }

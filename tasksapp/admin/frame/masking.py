@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import VIEW_BODY
-from tasksapp.admin.jobs.json_text import indented
+from tasksapp.admin.frame.json_text import indented
 
 
 def may_see_bodies(request: HttpRequest) -> bool:

@@ -19,9 +19,9 @@ from django.utils.translation import ngettext
 from tasksapp.admin.frame.delivery_banner import banner, health_of
 from tasksapp.admin.frame.fragments import number
 from tasksapp.admin.frame.own_page import fragment_page, own_page
-from tasksapp.admin.issues.rows import issue_rows
-from tasksapp.admin.issues.samples import samples
 from tasksapp.admin.overview.health_marks import has_redis
+from tasksapp.admin.overview.issue_rows import issue_rows
+from tasksapp.admin.overview.issue_samples import samples
 from tasksapp.admin.overview.overview import overview
 from tasksapp.biz_types.holds import open_breakers
 from tasksapp.models import DeadCount

@@ -16,10 +16,10 @@ from django.utils.translation import gettext as _
 from tasksapp.admin.frame.delivery_banner import banner, health_of
 from tasksapp.admin.frame.fragments import address, clock_time, duration, number, percent
 from tasksapp.admin.frame.links import jobs_address, site_name
-from tasksapp.admin.issues.rows import issue_rows
 from tasksapp.admin.overview.biz_type_rows import LATE, BizTypeRow, Urgency, biz_type_rows
 from tasksapp.admin.overview.charts import SPANS, ahead_view, past_chart, span_label, span_of
 from tasksapp.admin.overview.health_marks import has_redis, marks
+from tasksapp.admin.overview.issue_rows import issue_rows
 from tasksapp.admin.overview.lately import open_operations, recent_lines
 from tasksapp.biz_types.holds import open_breakers
 from tasksapp.models import BizType

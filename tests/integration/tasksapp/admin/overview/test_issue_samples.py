@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from tasksapp.admin.issues.samples import samples
+from tasksapp.admin.overview.issue_samples import samples
 from tests.admin_scene import store_scene
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from tasksapp.access.permissions import TEST_CALL, may
 from tasksapp.admin.frame.fragments import address, clock_time, flow_state, number, percent, time_away
 from tasksapp.admin.frame.links import jobs_address, plan_address
-from tasksapp.admin.issues.samples import Sample
+from tasksapp.admin.overview.issue_samples import Sample
 from tasksapp.biz_types.breaker import Breaker
 from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.issues import Issue

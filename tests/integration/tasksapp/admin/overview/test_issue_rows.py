@@ -8,7 +8,7 @@ import pytest
 from django.test import RequestFactory
 from django.utils import timezone
 
-from tasksapp.admin.issues.rows import issue_rows
+from tasksapp.admin.overview.issue_rows import issue_rows
 from tasksapp.models import BizType
 from tasksapp.stats.issues import Issue
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 def test_only_callbacks_can_be_tested_and_old_issues_have_no_times(
     admin_user: Any, biz_type: BizType, target: BizType.Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasksapp.admin.issues.rows.address", lambda name, *_args, site: f"/{site}/{name}")
+    monkeypatch.setattr("tasksapp.admin.overview.issue_rows.address", lambda name, *_args, site: f"/{site}/{name}")
     biz_type.target = target
     request = RequestFactory().get("/")
     request.user = admin_user

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tasksapp.admin.jobs.json_text import indented
+from tasksapp.admin.frame.json_text import indented
 
 
 def test_objects_and_lists_have_lines_of_their_own() -> None:
