@@ -19,13 +19,13 @@ from tests.html_form import form_fields
 
 pytestmark = pytest.mark.django_db
 
-LIMITS = {"delivery_rate": "500", "delivery_burst": "1", "max_in_flight": "", "weight": "1"}
+LIMITS = {"delivery_rate": "500", "delivery_burst": "500", "max_in_flight": "", "weight": "1"}
 
 
 @pytest.fixture
 def waiting(biz_type: BizType) -> BizType:
     """A biz type with a backlog of 12 000 jobs, and 200 000 more in six hours; its limit is 100 a second."""
-    BizType.objects.update(delivery_rate=100)
+    BizType.objects.update(delivery_rate=100, delivery_burst=500)
     now = timezone.now()
     JobCount.objects.create(
         biz_type=biz_type, pending=212_000, due_now=12_000, running=0, dead=0, counted_at=now, oldest_due_at=now
