@@ -19,16 +19,16 @@ MIRRORS = ("tests/unit", "tests/integration")
 
 #: Modules that are tested through others: the test that covers them, and why they need none of their own.
 TESTED_THROUGH = {
-    "tasksapp/admin/celery_deeds.py": (
-        "tests/integration/tasksapp/admin/test_celery_queue_admin.py",
+    "tasksapp/admin/celery_queues/deeds.py": (
+        "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "what is done, and what is said of it, shows on the pages",
     ),
-    "tasksapp/admin/celery_rows.py": (
-        "tests/integration/tasksapp/admin/test_celery_queue_admin.py",
+    "tasksapp/admin/celery_queues/rows.py": (
+        "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "the rows show on the pages",
     ),
-    "tasksapp/admin/page_entry.py": (
-        "tests/integration/tasksapp/admin/test_celery_queue_admin.py",
+    "tasksapp/admin/frame/page_entry.py": (
+        "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "who may see a page, and where it is listed, shows on the pages",
     ),
     "tasksapp/queues/system/database.py": (
@@ -122,7 +122,7 @@ TESTED_THROUGH = {
         "it does no more than name its row",
     ),
     "tasksapp/templatetags/delayhub.py": (
-        "tests/integration/tasksapp/admin/test_overview.py",
+        "tests/integration/tasksapp/admin/overview/test_overview.py",
         "the tags hand on what other modules make, and the first page shows whether they do",
     ),
 }
