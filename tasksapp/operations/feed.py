@@ -36,7 +36,7 @@ _TRIED = (Status.SUCCEEDED, Status.DEAD)
 #: Rows that a count looks at.
 MOST_COUNTED = 10_000
 #: It begins with so many a second, and grows while jobs are on time: fast until they were late once, then slowly.
-FIRST, FAST, SLOW = 50.0, 1.25, 1.03
+FIRST, FAST, SLOW = 50.0, 1.1, 1.02
 #: It goes no lower than so many a second, and no lower than this share of what a delivery rate leaves free: below that
 #: jobs are late for other reasons, and the operation would only never end.
 LEAST, LEAST_SHARE = 5.0, 0.2

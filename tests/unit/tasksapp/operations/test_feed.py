@@ -29,18 +29,18 @@ def test_it_begins_small_and_grows_while_jobs_are_on_time() -> None:
     walk = Walk(biz_type=1)
 
     assert feed(walk) == FIRST
-    assert turns(walk, 10, late=10) > 8 * FIRST
+    assert turns(walk, 25, late=10) > 8 * FIRST
     assert not walk.was_late
 
 
 def test_it_shrinks_as_soon_as_jobs_stand_in_line_and_then_grows_slowly() -> None:
     walk = Walk(biz_type=1)
-    before = turns(walk, 10, late=10)
+    before = turns(walk, 25, late=10)
 
     after = feed(walk, late=200)
 
     assert after == pytest.approx(before * 0.7)
-    assert feed(walk, late=10) == pytest.approx(after * 1.03)
+    assert feed(walk, late=10) == pytest.approx(after * 1.02)
 
 
 def test_it_halves_where_jobs_are_far_behind() -> None:
@@ -52,7 +52,7 @@ def test_it_halves_where_jobs_are_far_behind() -> None:
 def test_what_is_usually_late_does_not_count() -> None:
     walk = Walk(biz_type=1)
 
-    assert turns(walk, 10, late=120) > 7 * FIRST
+    assert turns(walk, 25, late=120) > 7 * FIRST
 
 
 def test_fresh_jobs_and_what_is_behind_come_first() -> None:
