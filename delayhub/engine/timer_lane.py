@@ -156,9 +156,18 @@ class TimerLane:
         slots = "" if gate.max_in_flight is None else gate.max_in_flight
         self._run("set_gate", queue, [queue, rate, gate.burst, slots, gate.shut_until_ms, gate.weight])
 
-    def settle(self, queue: str, ids: Sequence[str]) -> int:
-        """How many slots of ``max_in_flight`` were freed: the jobs are done, or given back."""
-        return sum(self._run("settle", queue, [queue, *chunk]) for chunk in chunks(ids))
+    def settle(self, queue: str, ids: Sequence[str], *, claimed_until_ms: int | None = None) -> int:
+        """How many slots of ``max_in_flight`` were freed: the jobs are done, or given back.
+
+        Args:
+            queue: the queue's name.
+            ids: the jobs.
+            claimed_until_ms: only slots that were taken until then, Redis' time in Unix ms, for a settlement that comes
+                late: the same jobs may have been claimed again. None: all.
+        """
+        slot_ms = int(self.options.slot_seconds * 1000)
+        held_until: Any = "" if claimed_until_ms is None else claimed_until_ms + slot_ms
+        return sum(self._run("settle", queue, [queue, held_until, *chunk]) for chunk in chunks(ids))
 
     def admit(self, queue: str, *, count: int, rate_per_second: float, burst: int) -> Admitted:
         """How many of ``count`` new jobs are admitted at that rate, which uses up their permits; and how long to wait.

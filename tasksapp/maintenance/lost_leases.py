@@ -13,7 +13,7 @@ from tasksapp.models import Job, Status
 from tasksapp.sql.add_pulses import add_pulses
 from tasksapp.sql.return_lost_leases import return_lost_leases
 from tasksapp.stats.pulse_counts import PulseCounts
-from tasksapp.timers.arming import settle
+from tasksapp.timers.slots import settle
 from tasksapp.timers.timer import Timer
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class LostLeases:
                 now=now, limit=PAGE_ROWS, max_system_errors=options().max_system_errors, using=self._using
             )
             for job in lost:
-                _release(job)
+                _release(job, now_ms=self._clock.now_ms())
             self._count_dead(lost, now_ms=self._clock.now_ms())
             returned += len(lost)
             if len(lost) < PAGE_ROWS:
@@ -62,11 +62,11 @@ class LostLeases:
         add_pulses(counts.take(), using=self._using)
 
 
-def _release(job: Job) -> None:
+def _release(job: Job, *, now_ms: int) -> None:
     """Frees the job's slot, and sets its timer if it is pending again."""
     timer = Timer.of(job, job.biz_type)
     if job.biz_type.max_in_flight is not None:
-        settle(timer.lane, timer.queue, [job.id])
+        settle(timer.lane, timer.queue, [job.id], ended_ms=now_ms)
     if job.status == Status.PENDING:
         ensure_timers([timer])
     logger.warning(

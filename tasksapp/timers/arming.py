@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.utils import timezone
 
@@ -76,11 +75,6 @@ def follow(jobs: Iterable[Job]) -> None:
         move(moved)
     if gone:
         forget(gone)
-
-
-def settle(lane: str, queue: str, ids: Sequence[UUID]) -> None:
-    """Frees the slots of ``max_in_flight`` that the jobs held; a slot that stays is freed when it expires."""
-    tried(lambda: brisk_lane(lane).settle(queue, [str(job_id) for job_id in ids]), action="settle")
 
 
 def window_end() -> datetime:

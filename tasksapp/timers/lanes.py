@@ -126,6 +126,11 @@ def without_redis() -> Iterator[None]:
         _Out.depth -= 1
 
 
+def is_kept_out() -> bool:
+    """Whether a caller keeps Redis out at this moment."""
+    return _Out.depth > 0
+
+
 class _Out:
     """How many callers keep Redis out at this moment."""
 

@@ -15,8 +15,9 @@ from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.count_dead import count_dead
 from tasksapp.stats.pulse_recorder import pulse_recorder
-from tasksapp.timers.arming import move, settle
+from tasksapp.timers.arming import move
 from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.timers.slots import settle
 from tasksapp.timers.timer import Timer
 
 #: How long the message of a Celery task may be under way before the loader makes another.
@@ -127,4 +128,4 @@ class Claimer:
             return
         capped = BizType.objects.using(self._using).filter(max_in_flight__isnull=False)
         for lane, code in capped.values_list("lane", "code"):
-            settle(lane, code, ids)
+            settle(lane, code, ids, ended_ms=self._clock.now_ms())

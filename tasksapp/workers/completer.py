@@ -24,7 +24,8 @@ from tasksapp.sql.renew_leases import renew_leases
 from tasksapp.sql.write_outcomes import write_outcomes
 from tasksapp.stats.pulse_counts import Ended
 from tasksapp.stats.pulse_recorder import pulse_recorder
-from tasksapp.timers.arming import move, settle
+from tasksapp.timers.arming import move
+from tasksapp.timers.slots import settle
 from tasksapp.timers.timer import Timer
 
 logger = logging.getLogger(__name__)
@@ -113,7 +114,7 @@ class Completer:
         self._report_to_breakers(completions, now=now)
         self._count(completions, written=written)
         for (lane, code), ids in slots.items():
-            settle(lane, code, ids)
+            settle(lane, code, ids, ended_ms=self._clock.now_ms())
         if again:
             # Put, not ensured: the timer of this attempt may still be leased, and its acknowledgement must not end the
             # next one.

@@ -25,6 +25,7 @@ from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import Job
 from tasksapp.stats.pulse_recorder import pulse_recorder
+from tasksapp.timers.slots import held_slots
 from tasksapp.workers.delivery_runtime import close_delivery_runtime, warm_up
 
 logger = logging.getLogger(__name__)
@@ -94,8 +95,9 @@ def stop_maintenance(**_: Any) -> None:
 @worker_process_shutdown.connect(dispatch_uid="tasksapp.workers.signals")
 @worker_shutdown.connect(dispatch_uid="tasksapp.workers.signals")
 def finish_deliveries(**_: Any) -> None:
-    """Lets open callbacks end and writes every outcome and the last numbers, before the process ends."""
+    """Lets open callbacks end, writes every outcome and the last numbers and frees the last slots."""
     close_delivery_runtime()
+    held_slots.free()
     pulse_recorder.stop()
 
 

@@ -18,6 +18,7 @@ from tasksapp.models import BizType
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.tasks import deliver
 from tasksapp.timers import lanes
+from tasksapp.timers.slots import held_slots
 from tasksapp.workers.delivery_runtime import close_delivery_runtime, delivery_runtime
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver
@@ -35,6 +36,7 @@ def _private_redis(settings: Any, redis_server: RedisServer, redis_client: redis
     lanes.try_again()
     biz_type_cache.clear()
     pulse_recorder.forget()
+    held_slots.forget()
     yield
     lanes.try_again()
 

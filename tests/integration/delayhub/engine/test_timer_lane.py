@@ -168,6 +168,22 @@ def test_slots_in_flight_hold_timers_back_until_they_are_settled(lane: TimerLane
     assert [len(batch.ids) for batch in then.batches] == [2]
 
 
+def test_a_late_settlement_leaves_the_slot_of_a_later_claim(lane: TimerLane, now_ms: Now, until: Until) -> None:
+    lane.set_gate("close", Gate(max_in_flight=2))
+    lane.ensure("close", [("1", now_ms()), ("2", now_ms())])
+    lane.acknowledge(leases_of(lane.claim(), lane="timers"))
+    ended_ms = now_ms()
+    lane.settle("close", ["1"])
+    until(ended_ms + 2)
+    lane.put("close", [("1", now_ms())])
+    assert by_queue(lane.claim()) == {"close": ["1"]}
+
+    freed = lane.settle("close", ["1", "2"], claimed_until_ms=ended_ms)
+
+    assert freed == 1
+    assert lane.client.zrange(lane.keys.queue("close").in_flight, 0, -1) == [b"1"]
+
+
 def test_a_shut_gate_lets_nothing_through_and_holds_up_no_other_queue(lane: TimerLane, now_ms: Now) -> None:
     lane.set_gate("paused", Gate(shut_until_ms=now_ms() + 60_000))
     lane.ensure("paused", [(str(number), now_ms()) for number in range(200)])

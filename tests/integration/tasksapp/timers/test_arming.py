@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from delayhub.clock import due_ms
-from delayhub.engine import Gate, TimerLane
+from delayhub.engine import TimerLane
 from tasksapp.models import BizType, Job, Status
 from tasksapp.models.job_id import new_job_id
 from tasksapp.timers import arming
@@ -90,18 +90,6 @@ def test_timers_follow_their_rows(biz_type: BizType, lane: TimerLane) -> None:
     assert timers_ms(lane) == {str(moved.id): due_ms(moved.next_run_at)}
 
 
-def test_a_settled_job_frees_its_slot(biz_type: BizType, lane: TimerLane) -> None:
-    lane.set_gate("order.close", Gate(max_in_flight=1))
-    first, second = (timer(timezone.now() - MINUTE) for _ in range(2))
-    arming.arm(grouped([first, second]))
-    assert [batch.ids for batch in lane.claim().batches] == [[str(first.job_id)]]
-    assert lane.claim().batches == []
-
-    arming.settle("delayhub.timers", "order.close", [first.job_id])
-
-    assert [batch.ids for batch in lane.claim().batches] == [[str(second.job_id)]]
-
-
 def test_without_redis_each_says_so_and_none_raises(settings: Any) -> None:
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
     near = timer(timezone.now() + MINUTE)
@@ -109,7 +97,6 @@ def test_without_redis_each_says_so_and_none_raises(settings: Any) -> None:
     assert not arming.arm(grouped([near]))
     assert not arming.move([near])
     assert not arming.forget([near])
-    arming.settle("delayhub.timers", "order.close", [near.job_id])
     arming.follow([Job(status=Status.CANCELLED, biz_type=BizType(code="order.close"), next_run_at=near.next_run_at)])
 
 

@@ -12,7 +12,8 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from delayhub.celery_support.job_store import Again, Done, JobCall, NotRun
-from delayhub.engine import TimerLane
+from delayhub.engine import Gate, TimerLane
+from delayhub.local.redis_server import RedisServer
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, Response, Retry
 from tasksapp.jobs import completion
 from tasksapp.jobs.creation import create
@@ -25,6 +26,9 @@ from tasksapp.workers.completer import Completer, Completion
 from tasksapp.workers.job_callbacks import JobCallbacks
 from tasksapp.workers.task_runner import TaskRunner
 from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.stalled_redis import stalled
+from tests.timer_leases import leases_of
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -156,6 +160,33 @@ def test_what_comes_after_the_lease_was_lost_sets_no_timer(
     assert written == {kept.id}
     assert lane.look("order.close", [str(lost.id)]) == [None]
     assert lane.count("order.close") == 1
+
+
+def test_jobs_that_end_while_redis_stands_still_free_their_slots_when_it_answers(
+    make_biz_type: MakeBizType,
+    claimer: Claimer,
+    callbacks: JobCallbacks,
+    lane: TimerLane,
+    redis_server: RedisServer,
+    settings: Any,
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "ARM_TIMEOUT_SECONDS": 0.1}
+    make_biz_type("capped", max_in_flight=3)
+    lane.set_gate("capped", Gate(max_in_flight=3))
+    for _ in range(6):
+        due("capped")
+    claim = lane.claim()
+    lane.acknowledge(leases_of(claim, lane=lane.name))
+    ids = [UUID(job_id) for batch in claim.batches for job_id in batch.ids]
+    ended = callbacks.make(claimer.running_jobs(claimer.claim_due(ids, now_ms=0)), claimed_at=0.0)
+    assert (len(ended), lane.claim().batches) == (3, [])
+
+    with stalled(redis_server):
+        for callback in ended:
+            callbacks.write([CallbackResult(callback, Delivered(), callback.run_at_ms, 5, None)])
+
+    wait_until(lambda: sum(len(batch.ids) for batch in lane.claim().batches) == 3, within_seconds=5)
+    assert Job.objects.filter(status=Status.SUCCEEDED).count() == 3
 
 
 def test_a_task_whose_lease_was_lost_counts_as_not_run(shop_task: BizType, runner: TaskRunner) -> None:
