@@ -1,5 +1,6 @@
 -- reap_timers(q, limit): ends leases that ran out. Each costs a strike, and the timer waits for its own time again. A
--- timer never dies: its row decides.
+-- timer never dies: its row decides. Its slot is free too, or the gate would hold it back until the slot expires; where
+-- the job runs and only the acknowledgement was lost, the next claim of the timer would free the slot anyway.
 local function reap_timers(q, limit)
   local ids = redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit)
   for _, id in ipairs(ids) do
@@ -7,6 +8,7 @@ local function reap_timers(q, limit)
     redis.call('HINCRBY', q .. STRIKES, id, 1)
     redis.call('ZREM', q .. LEASED, id)
     redis.call('HDEL', q .. HOLDER, id)
+    redis.call('ZREM', q .. IN_FLIGHT, id)
     redis.call('ZADD', q .. WAITING, score or now * 16, id)
   end
 end

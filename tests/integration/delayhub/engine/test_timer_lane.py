@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
-from delayhub.engine import Gate, TimerClaim, TimerLane
+from delayhub.engine import EngineOptions, Gate, TimerClaim, TimerLane
 from delayhub.errors import EntryError
 from tests.fixture_types import Now, Until
 from tests.timer_leases import leases_of
@@ -182,6 +182,17 @@ def test_a_late_settlement_leaves_the_slot_of_a_later_claim(lane: TimerLane, now
 
     assert freed == 1
     assert lane.client.zrange(lane.keys.queue("close").in_flight, 0, -1) == [b"1"]
+
+
+def test_a_lease_that_ran_out_frees_the_slot(lane: TimerLane, now_ms: Now, until: Until) -> None:
+    short = TimerLane(lane.client, lane.name, options=EngineOptions(lease_seconds=0.05))
+    lane.set_gate("close", Gate(max_in_flight=1))
+    lane.ensure("close", [("1", now_ms())])
+    assert by_queue(short.claim()) == {"close": ["1"]}  # and its consumer never heard of it
+
+    until(now_ms() + 60)
+
+    assert by_queue(lane.claim()) == {"close": ["1"]}
 
 
 def test_a_shut_gate_lets_nothing_through_and_holds_up_no_other_queue(lane: TimerLane, now_ms: Now) -> None:
