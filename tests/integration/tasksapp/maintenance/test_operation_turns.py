@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from delayhub.clock import SystemClock, moment
 from delayhub.engine import TimerLane
 from delayhub.testing import MovableClock
 from tasksapp import jobs, operations
@@ -14,6 +15,7 @@ from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import AuditEntry, BizType, Job, Operation, Status
+from tasksapp.operations.feed import LOOK_AHEAD
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.operation_runs import (
     ADA,
@@ -26,8 +28,17 @@ from tests.integration.tasksapp.operation_runs import (
     worked_off,
 )
 from tests.job_rows import store_job
+from tests.standing_clock import StandingClock
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    """The second in which the test began: how many jobs a turn lets go depends on the time to the millisecond."""
+    standing = StandingClock()
+    standing.seconds = SystemClock().now_ms() // 1000
+    return standing
 
 
 def test_the_jobs_that_match_are_counted(biz_type: BizType, make_biz_type: MakeBizType) -> None:
@@ -109,21 +120,20 @@ def test_a_later_verb_takes_the_job_over(biz_type: BizType) -> None:
     assert Job.objects.get().operation_id is None
 
 
-def test_only_jobs_that_start_soon_are_touched(biz_type: BizType) -> None:
+def test_only_jobs_that_start_soon_are_touched(biz_type: BizType, clock: StandingClock) -> None:
     dead_jobs(biz_type, 200)
-    operation, clock = started(biz_type="order.close", rate_per_second=20), MovableClock()
-    given = turns(clock)
+    operation, given = started(biz_type="order.close", rate_per_second=20), turns(clock)
 
     given.run_once()
 
     operation.refresh_from_db()
-    assert operation.done == pytest.approx(31, abs=2)
+    assert operation.done == 31
     latest = Job.objects.filter(operation_id=operation.pk).order_by("-next_run_at")[0]
-    assert latest.next_run_at < timezone.now() + timedelta(seconds=10)
-    clock.advance(seconds=1)
+    assert latest.next_run_at == moment(clock.now_ms()) + LOOK_AHEAD
+    clock.seconds += 1
     given.run_once()
     operation.refresh_from_db()
-    assert operation.done == pytest.approx(51, abs=2)
+    assert operation.done == 51
 
 
 def test_a_stopped_operation_changes_nothing_more(biz_type: BizType) -> None:
@@ -142,18 +152,17 @@ def test_a_stopped_operation_changes_nothing_more(biz_type: BizType) -> None:
     assert operation.state == "stopped"
 
 
-def test_another_pace_holds_from_the_next_turn_on(biz_type: BizType) -> None:
+def test_another_pace_holds_from_the_next_turn_on(biz_type: BizType, clock: StandingClock) -> None:
     dead_jobs(biz_type, 300)
-    operation, clock = started(biz_type="order.close", rate_per_second=1 / 3_600), MovableClock()
-    given = turns(clock)
+    operation, given = started(biz_type="order.close", rate_per_second=1 / 3_600), turns(clock)
     given.run_once()
 
     operations.repace(operation.pk, by=ADA, rate_per_second=50)
-    clock.advance(seconds=1)
+    clock.seconds += 1
     given.run_once()
 
     operation.refresh_from_db()
-    assert operation.done == pytest.approx(1 + 75, abs=3)
+    assert operation.done == 1 + 76
 
 
 def test_the_second_of_two_operations_waits_and_names_the_first(biz_type: BizType, make_biz_type: MakeBizType) -> None:
