@@ -29,6 +29,7 @@ def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str,
     log_in(page, site)
     page.goto(f"{site}/admin/tasksapp/biztype/add/")
     page.fill("#id_code", "order.close")
+    page.locator("summary", has_text="Name").click()
     page.fill("#id_name", "Close unpaid orders")
     page.fill("#id_url", "http://10.0.0.1/hook")
     page.click("input[name=_save]")
@@ -36,7 +37,7 @@ def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str,
     shot("biz-type-refused")
     page.fill("#id_url", "https://receiver.example/hook")
     page.click("input[name=_save]")
-    expect(page.locator(".messagelist")).to_contain_text("was added successfully")
+    expect(page.locator("#content")).to_contain_text("Copy it now")
 
     biz_type = BizType.objects.get()
     pending = store_job(biz_type, Status.PENDING, biz_id="order-41")
