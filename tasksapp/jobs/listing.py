@@ -76,9 +76,13 @@ class JobList:
 
     def count(self) -> int | None:
         """How many there are, up to ``FARTHEST``; None where counting them takes too long."""
+        rows = self._in_biz_type(self._rows()).order_by()
+        if self.job_filter.biz_type and len(self.statuses) == 1 and self.order.endswith("finished_at"):
+            # In the order of the index: else PostgreSQL reads the table from its beginning, past all other biz types.
+            rows = rows.order_by(self.order)
         try:
             with within(COUNT_SECONDS, using=self.database):
-                return self._in_biz_type(self._rows()).order_by()[:FARTHEST].count()
+                return rows[:FARTHEST].count()
         except TookTooLong:
             return None
 
