@@ -134,33 +134,39 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
             begin=now, end=now + timedelta(days=1), seconds=300, using=using, timeout_seconds=600
         ),
         "look up by biz id": lambda: jobs.find_live(biz_type.code, some.biz_id, using=using),
-        **admin_lists(biz_type.id, some),
+        **admin_lists(biz_type.code, some),
     }
 
 
-def admin_lists(biz_type_id: int, job: Any) -> dict[str, Callable[[], object]]:
+def admin_lists(code: str, job: Any) -> dict[str, Callable[[], object]]:
     """The admin's list of jobs, as it is opened, filtered and searched."""
-    from django.contrib import admin
     from django.contrib.auth.models import User
     from django.test import RequestFactory
+    from django.urls import reverse
 
-    from tasksapp.models import Job, Status
+    from tasksapp.admin.jobs.listing import list_context
+    from tasksapp.admin.jobs.tabs import TABS
 
     person = User(is_superuser=True, is_staff=True, is_active=True)
+    address = reverse("admin:tasksapp_job_changelist")
 
     def look(query: str) -> Callable[[], object]:
         def show() -> object:
-            request = RequestFactory().get(f"/admin/tasksapp/job/?{query}")
+            request = RequestFactory().get(f"{address}?{query}")
             request.user = person
-            changes = admin.site._registry[Job].get_changelist_instance(request)
-            return list(changes.result_list)
+            page = list_context(request, site="admin")
+            if page["problem"]:
+                raise SystemExit(f"{request.get_full_path()} shows no jobs: {page['problem']}")
+            return page
 
         return show
 
-    queries = {"all": "", "of a biz type": f"biz_type__id__exact={biz_type_id}"}
-    queries |= {status.value: f"status__exact={status}" for status in Status}
-    queries |= {"dead of a biz type": f"status__exact=dead&biz_type__id__exact={biz_type_id}"}
+    queries = {name: f"tab={name}" for name in TABS}
+    queries |= {f"{name} of a biz type": f"tab={name}&biz_type={code}" for name in TABS if name != "all"}
+    queries |= {"dead of an error class": f"tab=dead&biz_type={code}&error_class=http.503"}
+    queries |= {"done of a day": "tab=done&range=yesterday"}
     queries |= {"search by id": f"q={job.id}", "search by biz id": f"q={job.biz_id}"}
+    queries |= {"search by the beginning of a biz id": f"q={job.biz_id[:-1]}*"}
     return {f"admin: {name}": look(query) for name, query in queries.items()}
 
 
