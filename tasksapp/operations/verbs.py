@@ -150,7 +150,7 @@ def stop(operation_id: int, *, by: Starter, reason: str = "", using: str | None 
     }
     if operation.planned is None:
         del values["left"]
-    return _changed(operation, Deed.STOP, by=by, values=values, using=using, reason=why, after={"done": operation.done})
+    return _changed(operation, Deed.STOP, by=by, values=values, using=using, reason=why)
 
 
 def repace(operation_id: int, *, by: Starter, rate_per_second: float | None, using: str | None = None) -> Operation:
@@ -203,13 +203,19 @@ def _changed(
     using: str,
     reason: str = "",
     before: dict[str, Any] | None = None,
-    after: dict[str, Any],
+    after: dict[str, Any] | None = None,
 ) -> Operation:
-    """Writes what a verb changes, if the state is still the one that the verb saw, and the entry about it."""
+    """Writes what a verb changes, if the state is still the one that the verb saw, and the entry about it.
+
+    Without an ``after`` the entry says how many jobs are changed.
+    """
     with transaction.atomic(using=using):
         rows = Operation.objects.using(using).filter(pk=operation.pk, state=operation.state)
         changed = rows.update(**values, updated_at=timezone.now())
         if changed:
+            if after is None:
+                # Read behind the UPDATE: a turn may have changed jobs since the verb saw the operation.
+                after = {"done": find(operation.pk, using=using).done}
             record_deed(operation, deed, by=by.actor, using=using, reason=reason, before=before, after=after)
     now = find(operation.pk, using=using)
     if not changed:
