@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs.validation import is_code
+from tasksapp.jobs.validation import is_code, utc_moment
 from tasksapp.models import Job, Status
 from tasksapp.sql.begins_with import BeginsWith
 
@@ -140,7 +140,7 @@ def _read_time(name: str, value: Any) -> datetime:
     try:
         time = value if isinstance(value, datetime) else parse_datetime(str(value))
         if time is not None and time.tzinfo is not None:
-            return time.astimezone(UTC)
+            return utc_moment(time)
     except (ValueError, OverflowError):
         pass
     raise InvalidJob(name, "invalid", _("%(value)r is not a time with a zone") % {"value": value})

@@ -22,6 +22,9 @@ from tasksapp.jobs.written_json import WrittenJson
 
 MAX_DEPTH = 32
 MAX_DELAY = timedelta(days=36_525)
+#: Nearer to the ends of what a datetime can be, some time zones have no date for a moment: no page there could show it.
+EARLIEST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
+LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 
 #: A number that may not fit in 64 bits or in a double; looked at more closely where it is found.
 _LONG_NUMBER = re.compile(r"[0-9]{16}")
@@ -137,7 +140,7 @@ class Moment(Rule):
         if moment.tzinfo is None:
             raise self.refusal("no_time_zone", f"needs a time zone, got {_shown(given)}")
         try:
-            return moment.astimezone(UTC)
+            return utc_moment(moment)
         except OverflowError:
             raise self.refusal("out_of_range", f"is out of range: {_shown(given)}") from None
 
@@ -234,6 +237,14 @@ VERSION = Whole(field="version", least=1, most=2**31 - 1, help="Only if the job 
 def is_code(text: str) -> bool:
     """Whether a biz type may have that code."""
     return _CODE.fullmatch(text) is not None
+
+
+def utc_moment(moment: datetime) -> datetime:
+    """The moment in UTC. Raises OverflowError where a time zone has no date for it."""
+    found = moment.astimezone(UTC)
+    if not EARLIEST <= found <= LATEST:
+        raise OverflowError(f"{moment} is too near to the end of the calendar")
+    return found
 
 
 def due_time(*, due: datetime | None, wait: timedelta | None, now: datetime) -> datetime:

@@ -18,6 +18,7 @@ from tasksapp.admin.jobs.tabs import SPANS, TABS, Tab
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.listing import JobList, Position
+from tasksapp.jobs.validation import utc_moment
 from tasksapp.models import BizType, Status
 
 #: What begins a search in bodies.
@@ -212,7 +213,8 @@ def _position(text: str, *, by_id: bool) -> Position | None:
         return None
     moment, _tilde, job_id = text.rpartition("~")
     try:
-        found = Position(parse_datetime(moment) if moment else None, UUID(job_id))
+        time = parse_datetime(moment) if moment else None
+        found = Position(utc_moment(time) if time and time.tzinfo else time, UUID(job_id))
     except (ValueError, OverflowError):
         found = None
     if found is None or (found.moment is None) != by_id or (found.moment is not None and found.moment.tzinfo is None):

@@ -97,6 +97,8 @@ def test_a_filter_is_written_as_json_and_read_again() -> None:
         ("due_from", "soon"),
         ("due_from", "2026-11-22T10:00"),
         ("due_from", "0001-01-01T00:00+10:00"),
+        ("due_from", "0001-01-01T00:00Z"),  # no date for it west of Greenwich
+        ("due_until", "9999-12-31T23:59:59Z"),  # no date for it east of Greenwich
         ("ended_until", 7),
     ],
 )

@@ -97,6 +97,8 @@ def test_a_due_time_is_a_moment_in_utc(value: Any, moment: datetime | None) -> N
         (True, "invalid"),
         (datetime(2026, 1, 2), "no_time_zone"),  # noqa: DTZ001  the fault that is refused
         ("0001-01-01T00:00:00+05:00", "out_of_range"),
+        ("0001-01-01T00:00:00Z", "out_of_range"),  # no date for it west of Greenwich
+        ("9999-12-31T23:59:59Z", "out_of_range"),  # no date for it east of Greenwich
     ],
 )
 def test_what_is_no_moment_is_refused(value: Any, code: str) -> None:

@@ -106,6 +106,21 @@ def test_a_bad_address_is_answered_with_a_sentence(person: Client, biz_type: Biz
     assert 'role="alert"' in answer.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("zone", "time"), [("Asia/Shanghai", "9999-12-31T23:59:59Z"), ("America/New_York", "0001-01-01T00:00:00Z")]
+)
+@pytest.mark.parametrize("name", ["due_from", "due_until", "next_from", "next_until"])
+def test_a_time_that_the_zone_has_no_date_for_is_answered_with_a_sentence(
+    person: Client, settings: Any, zone: str, time: str, name: str
+) -> None:
+    settings.TIME_ZONE = zone
+
+    page = person.get(reverse("admin:tasksapp_job_changelist"), {name: time})
+
+    assert page.status_code == 400
+    assert "cannot be searched for" in page.content.decode()
+
+
 def test_what_takes_too_long_is_answered_with_a_sentence(
     person: Client, biz_type: BizType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

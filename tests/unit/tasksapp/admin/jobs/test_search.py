@@ -82,6 +82,7 @@ def test_a_range_by_its_name_is_part_of_the_filter() -> None:
         "next_from=soon",
         "next_from=9999999-01-01",
         "next_from=0001-01-01T00:00%2B10:00",
+        "page=9999-12-31T23:59:59-15:00~01a20248-62ed-7475-b144-f80bd6a67faa",
         "operation=seventeen",
         "ids=1",
         "range=tomorrow&tab=dead",
