@@ -28,12 +28,15 @@ from tasksapp.admin.operations.view import OperationView
 from tasksapp.errors import InvalidJob, WrongOperationState
 from tasksapp.models import BizType, Operation
 from tasksapp.operations import Starter
+from tasksapp.operations.verbs import OPEN
 
 State = Operation.State
 #: How often a page asks again while the jobs are counted, in seconds: at first, and after a minute.
 COUNTING_SECONDS, LONG_COUNTING_SECONDS = 2, 10
 #: The parameter of the plan's address that names the verb.
 VERB = "verb"
+#: The states in which each form stands on an operation's page.
+_STATES = {"start_form": {State.PLANNED}, "pace_form": {State.RUNNING}, "stop_form": set(OPEN)}
 #: The folder of the templates.
 _PAGES = "admin/tasksapp/operation"
 
@@ -155,7 +158,9 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
         self, request: HttpRequest, operation: Operation, *, do: Callable[[], None], **given: forms.Form
     ) -> HttpResponse:
         """Does it where the form is valid, and leads back to the operation; else shows the form again."""
-        (form,) = given.values()
+        ((name, form),) = given.items()
+        if operation.state not in _STATES[name]:  # its page has no such form any more, nor a place for its faults
+            return self._too_late(request, operation)
         if not form.is_valid():
             return self._page(request, operation, **given)
         try:
@@ -164,7 +169,11 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
             _add_error(form, error)
             return self._page(request, operation, **given)
         except WrongOperationState:
-            messages.warning(request, _("Nothing was changed: meanwhile the operation has another state."))
+            return self._too_late(request, operation)
+        return HttpResponseRedirect(self._address(operation))
+
+    def _too_late(self, request: HttpRequest, operation: Operation) -> HttpResponse:
+        messages.warning(request, _("Nothing was changed: meanwhile the operation has another state."))
         return HttpResponseRedirect(self._address(operation))
 
     def _page(self, request: HttpRequest, operation: Operation, **given: forms.Form) -> HttpResponse:

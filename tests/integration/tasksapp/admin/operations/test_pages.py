@@ -249,6 +249,26 @@ def test_who_comes_late_is_told_and_changes_nothing(person: Client, biz_type: Bi
     assert Operation.objects.get().state == "done"
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"do": "start", "pace": "rate", "rate": "x"},
+        {"do": "pace", "pace-pace": "rate", "pace-rate": "x"},
+        {"do": "stop", "stop-reason": "x" * 501},
+    ],
+)
+def test_who_comes_late_with_a_wrong_form_is_told_as_well(
+    person: Client, biz_type: BizType, given: dict[str, str]
+) -> None:
+    dead_jobs(biz_type, 1)
+    operation = worked_off(started(biz_type="order.close"))
+
+    answer = person.post(address(operation), given, follow=True)
+
+    assert answer.redirect_chain
+    assert "meanwhile the operation has another state" in answer.content.decode()
+
+
 @pytest.mark.parametrize("given", [{}, {"do": "delete"}, {"do": "\0"}])
 def test_a_deed_that_there_is_not_changes_nothing(person: Client, biz_type: BizType, given: dict[str, str]) -> None:
     operation = planned(biz_type="order.close")
