@@ -20,7 +20,7 @@ from delayhub.clock import moment
 from delayhub.engine.keys import worker, workers
 from tasksapp.conf import options
 from tasksapp.timers.broker import timer_prefix
-from tasksapp.timers.lanes import watched_lane
+from tasksapp.timers.lanes import watched, watched_lane
 
 #: A process writes this often, and its key ends after so long without a heartbeat.
 BEAT_SECONDS, KEPT_SECONDS = 5.0, 15
@@ -167,6 +167,10 @@ def read_workers() -> list[WorkerBeat]:
 
     Raises RedisError or OSError where Redis does not answer, OptionError where the settings name none.
     """
+    return watched(_read_workers)
+
+
+def _read_workers() -> list[WorkerBeat]:
     client, prefix = watched_lane(options().lanes[0]).client, timer_prefix()
     names = sorted(_text(name) for name in client.smembers(workers(prefix)))
     if not names:

@@ -24,7 +24,7 @@ from tasksapp.conf import options
 from tasksapp.models import Job, LoaderReport
 from tasksapp.timers.broker import timer_address
 from tasksapp.timers.fitness import settings_faults
-from tasksapp.timers.lanes import watched_lane
+from tasksapp.timers.lanes import watched, watched_lane
 
 #: Workers with a free slot ask for timers once a second, and loaders report every two: longer silence means something.
 SILENCE = timedelta(seconds=5)
@@ -74,7 +74,7 @@ class DeliveryHealth:
 def delivery_health() -> DeliveryHealth:
     """Whether jobs are delivered at this moment, and why not. Never raises for a server that is away.
 
-    It asks the database and Redis once, and waits a second for Redis at most.
+    It asks the database and Redis once, and waits a second for Redis at most; once in a few seconds while it hangs.
     """
     try:
         reports = _read_reports()
@@ -90,7 +90,7 @@ def delivery_health() -> DeliveryHealth:
             sentence=_("no job is delivered: the settings name no Redis for them, and `manage.py check` says why"),
         )
     try:
-        found = _look()
+        found = watched(_look)
     except (redis.RedisError, OSError) as error:
         return DeliveryHealth(
             state=DeliveryState.REDIS_AWAY,

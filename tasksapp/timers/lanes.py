@@ -32,6 +32,8 @@ REST_SECONDS = 1.0
 PATIENT_SECONDS = 5.0
 #: How long pages and health checks wait for Redis.
 BRIEF_SECONDS = 1.0
+#: After Redis let pages wait in vain, they are told so without asking it, for this long.
+SILENT_SECONDS = 3.0
 
 
 @dataclass
@@ -42,6 +44,7 @@ class _Rest:
 
 
 _rest = _Rest()
+_silence = _Rest()
 _clock: Clock = SystemClock()
 
 
@@ -111,6 +114,22 @@ def watched_lane(name: str) -> TimerLane:
     return _refusing_lane(name) if _Out.depth else _lane(name, options(), celery_app(), BRIEF_SECONDS)
 
 
+def watched(call: Callable[[], T]) -> T:
+    """What the call gives back, which asks a watched lane.
+
+    A Redis that hangs costs a page a second. So that not every page pays it, Redis is not asked for some seconds then.
+
+    Raises what the call raises, and redis-py's TimeoutError while Redis is not asked.
+    """
+    if _clock.monotonic() < _silence.until:
+        raise redis.TimeoutError("Redis did not answer a moment ago")
+    try:
+        return call()
+    except redis.TimeoutError:
+        _silence.until = _clock.monotonic() + SILENT_SECONDS
+        raise
+
+
 def client() -> redis.Redis:
     """The patient client itself, for questions about the server."""
     return _refusing_client() if _Out.depth else _client(options(), celery_app(), PATIENT_SECONDS)
@@ -172,7 +191,7 @@ def tried(call: Callable[[], T], *, action: str) -> T | None:
 
 def try_again() -> None:
     """Ends the rest after a failure; for tests."""
-    _rest.until = 0.0
+    _rest.until = _silence.until = 0.0
 
 
 def _drop_stale(connection: Any) -> None:

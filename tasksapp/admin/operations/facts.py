@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tasksapp.admin.frame.delivery_banner import reason_for
+from tasksapp.admin.frame.delivery_banner import health_of, reason_for
 from tasksapp.admin.frame.fragments import clock_time, duration, number, percent, time_away
 from tasksapp.admin.operations.verb_words import HAS_TRIAL, RUNS
 from tasksapp.biz_types.holds import holds
@@ -18,7 +18,6 @@ from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Operation, Status
 from tasksapp.operations.cursor import Cursor
 from tasksapp.operations.verbs import job_verb
-from tasksapp.stats.delivery_health import delivery_health
 
 #: Biz types whose holds are named one by one.
 MOST_NAMED = 10
@@ -33,7 +32,7 @@ def hindrances(request: HttpRequest, verb: str, biz_types: Iterable[BizType]) ->
         biz_types: those of the jobs, as far as they are known.
     """
     found, now = [], timezone.now()
-    if reason := reason_for(request, delivery_health()):
+    if reason := reason_for(request, health_of(request)):
         found.append(_("Workers act on the jobs, and nothing moves for now: %(reason)s.") % {"reason": reason})
         biz_types = [one for one in biz_types if one.is_shut(now=now)]  # the others wait for the same reason
     if verb in HAS_TRIAL:

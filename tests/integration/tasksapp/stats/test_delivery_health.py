@@ -173,3 +173,19 @@ def test_without_the_database_it_says_so() -> None:
 
     with connection.execute_wrapper(refuse):
         assert delivery_health().state is DeliveryState.DATABASE_AWAY
+
+
+def test_a_redis_that_hangs_costs_one_page_a_second_and_not_every_page(
+    lane: TimerLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[int] = []
+
+    def hang() -> None:
+        waited.append(1)
+        raise redis.TimeoutError("no answer in a second")
+
+    monkeypatch.setattr("tasksapp.stats.delivery_health._look", hang)
+    states = [delivery_health().state for _ in range(5)]
+
+    assert states == [DeliveryState.REDIS_AWAY] * 5
+    assert len(waited) == 1

@@ -13,7 +13,17 @@ import redis
 
 from delayhub.testing import MovableClock
 from tasksapp.timers import lanes
-from tasksapp.timers.lanes import REST_SECONDS, brisk_lane, client, patient_lane, patient_lanes, tried, try_again
+from tasksapp.timers.lanes import (
+    REST_SECONDS,
+    SILENT_SECONDS,
+    brisk_lane,
+    client,
+    patient_lane,
+    patient_lanes,
+    tried,
+    try_again,
+    watched,
+)
 
 ECHO = "return ARGV[1]"
 COUNT = "return redis.call('INCR', KEYS[1])"
@@ -193,3 +203,26 @@ def test_a_forked_child_leaves_its_parents_connection_alone() -> None:
         assert told.read() == "child False"
     assert echo("parent again") == "parent again"
     assert own_client().connection is inherited
+
+
+def test_pages_do_not_wait_again_for_a_redis_that_just_hung(clock: MovableClock) -> None:
+    asked: list[int] = []
+
+    def hang() -> None:
+        asked.append(1)
+        raise redis.TimeoutError("no answer in a second")
+
+    for _ in range(3):
+        with pytest.raises(redis.TimeoutError):
+            watched(hang)
+
+    assert len(asked) == 1
+    clock.advance(seconds=SILENT_SECONDS + 0.1)
+    assert watched(lambda: 7) == 7
+
+
+def test_pages_ask_a_redis_that_refuses_each_time_since_that_takes_no_time(clock: MovableClock) -> None:
+    with pytest.raises(redis.ConnectionError):
+        watched(fail)
+
+    assert watched(lambda: 7) == 7
