@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from tasksapp.models import Pulse
@@ -68,7 +68,7 @@ class PulseSummary(NamedTuple):
 def read_series(
     *, biz_type_id: int | None, since: datetime, until: datetime, step_seconds: int, using: str | None = None
 ) -> list[PulsePoint]:
-    """A point for each step from ``since`` (from the whole minute before it) until ``until``, empty ones too.
+    """A point for each step from ``since`` (from the whole minute before it) until ``until``, also empty ones; one query.
 
     What is older than two days is known by the hour only: the point in which an hour begins has all of it.
 
@@ -81,8 +81,11 @@ def read_series(
     """
     since, step = floor(since, MINUTE), timedelta(seconds=step_seconds)
     tallies: dict[int, _Tally] = defaultdict(_Tally)
+    stretches = Q()
     for span, begin, end in _stretches(since, until, step_seconds=step_seconds, now=timezone.now()):
-        rows = _rows(span, begin, end, biz_type_id=biz_type_id, using=using)
+        stretches |= Q(span_seconds=span, at__gte=begin, at__lt=end)
+    if stretches:
+        rows = _pulses(stretches, biz_type_id=biz_type_id, using=using)
         for at, kind, key, count in rows.values_list("at", "kind", "key").annotate(Sum("count")):
             tallies[(at - since) // step].add(kind, key, count)
     steps = max(0, -((since - until) // step))
@@ -92,7 +95,7 @@ def read_series(
 def read_summary(*, biz_type_id: int | None = None, minutes: int = 5, using: str | None = None) -> PulseSummary:
     """The last minutes of one biz type, or of all together."""
     since, seconds = lately(minutes)
-    rows = _rows(MINUTE, since, None, biz_type_id=biz_type_id, using=using)
+    rows = _minutes(since, biz_type_id=biz_type_id, using=using)
     tally = _Tally()
     for kind, key, count in rows.values_list("kind", "key").annotate(Sum("count")):
         tally.add(kind, key, count)
@@ -108,7 +111,7 @@ def total_and_summaries(minutes: int = 5, *, using: str | None = None) -> tuple[
     """The last minutes of all biz types together, and by the id of the biz type; by one query."""
     since, seconds = lately(minutes)
     total, tallies = _Tally(), defaultdict[int, _Tally](_Tally)
-    rows = _rows(MINUTE, since, None, biz_type_id=None, using=using)
+    rows = _minutes(since, biz_type_id=None, using=using)
     for biz_type_id, kind, key, count in rows.values_list("biz_type_id", "kind", "key").annotate(Sum("count")):
         total.add(kind, key, count)
         tallies[biz_type_id].add(kind, key, count)
@@ -166,13 +169,13 @@ def _stretches(
         yield MINUTE, since, until
 
 
-def _rows(
-    span: int, begin: datetime, end: datetime | None, *, biz_type_id: int | None, using: str | None
-) -> QuerySet[Pulse]:
+def _minutes(since: datetime, *, biz_type_id: int | None, using: str | None) -> QuerySet[Pulse]:
+    return _pulses(Q(span_seconds=MINUTE, at__gte=since), biz_type_id=biz_type_id, using=using)
+
+
+def _pulses(stretches: Q, *, biz_type_id: int | None, using: str | None) -> QuerySet[Pulse]:
     kinds = [*_ATTEMPTS, Pulse.Kind.DEAD, Pulse.Kind.LATENESS]
-    rows = Pulse.objects.using(using).filter(span_seconds=span, at__gte=begin, kind__in=kinds).order_by()
-    if end is not None:
-        rows = rows.filter(at__lt=end)
+    rows = Pulse.objects.using(using).filter(stretches, kind__in=kinds).order_by()
     return rows if biz_type_id is None else rows.filter(biz_type_id=biz_type_id)
 
 
