@@ -17,7 +17,7 @@ from tasksapp.admin.biz_types.copying import COPY_OF
 from tasksapp.admin.biz_types.listing import jobs_address
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.retry_drawing import schedule_sentence
-from tasksapp.admin.frame.fragments import address, badge, duration, flow_state, number, percent, time_away
+from tasksapp.admin.frame.fragments import address, badge, clock_time, duration, flow_state, number, percent, time_away
 from tasksapp.biz_types.breaker import Breaker, callback_host
 from tasksapp.biz_types.holds import open_breakers
 from tasksapp.jobs.retry_policy import RetryPolicy
@@ -59,6 +59,9 @@ class Now(BizTypePages):
             "flow": self._flow(biz_type, breakers, now=now),
             "forecast": forecast(biz_type, now=now, known=known).sentence if waits and breakers is not None else "",
             "tiles": self._tiles(biz_type, known),
+            "counted_at": clock_time(known.counts.as_of) if known.counts.as_of else "",
+            "is_bounded": known.counts.bounded,
+            "zone": timezone.get_current_timezone_name(),
             "next_chart": next_chart(known.arrivals, now=now),
             "past_chart": past_chart(biz_type, now=now),
             "facts": list(_facts(biz_type)),
