@@ -12,6 +12,7 @@ EXTRAS := standalone$(if $(wildcard /lib/ld-musl-*),,$(COMMA)embedded)
 # More than cores: tests mostly wait for processes, deadlines and leases.
 WORKERS ?= 3
 ROWS ?= 10000000
+BIZ_TYPES ?= 50
 TESTS ?=
 
 .DEFAULT_GOAL := help
@@ -75,8 +76,8 @@ bench-jobs: $(VENV)/.dev ## measure jobs from row to callback
 bench-forecast: $(VENV)/.dev ## measure how far forecasts of drains are off, with real workers (minutes)
 	@$(BIN)/python benchmarks/forecast.py
 
-bench-admin: $(VENV)/.dev ## measure each page of the admin with ROWS=10000000 jobs (minutes, 12 GB)
-	@$(BIN)/python benchmarks/admin.py --rows $(ROWS)
+bench-admin: $(VENV)/.dev ## measure each page of the admin with ROWS=10000000 jobs of BIZ_TYPES=50 (minutes, 12 GB)
+	@$(BIN)/python benchmarks/admin.py --rows $(ROWS) --biz-types $(BIZ_TYPES)
 
 bench-million: $(VENV)/.dev ## measure how long each verb holds Redis with a million entries (minutes)
 	@$(BIN)/python -m benchmarks.million

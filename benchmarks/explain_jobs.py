@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -33,12 +33,13 @@ FEW_ROWS = 20_000
 
 @dataclass
 class Explainer:
-    """Stands between Django and the database: explains each statement while it runs."""
+    """Stands between Django and the database: explains each statement about some tables while it runs."""
 
+    tables: Collection[str]
     plans: list[dict[str, Any]] = field(default_factory=list)
 
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        if any(table in sql for table in LARGE):
+        if any(table in sql for table in self.tables):
             with context["connection"].wrap_database_errors, context["cursor"].connection.cursor() as cursor:
                 # Analysing a statement runs it, so what it did is undone before it runs for its caller.
                 cursor.execute("SAVEPOINT explained")
@@ -48,9 +49,9 @@ class Explainer:
         return execute(sql, params, many, context)
 
 
-def explain(statement: Callable[[], object]) -> list[dict[str, Any]]:
-    """The plans of what a call runs; nothing of it stays."""
-    explainer = Explainer()
+def explain(statement: Callable[[], object], *, tables: Collection[str] = LARGE) -> list[dict[str, Any]]:
+    """The plans of what a call runs on these tables; nothing of it stays."""
+    explainer = Explainer(tables)
     with transaction.atomic():
         with connection.execute_wrapper(explainer):
             statement()

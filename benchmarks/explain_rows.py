@@ -50,6 +50,18 @@ SELECT biz_type_id, biz_id, repeat('0', 64), id, created_at + interval '170 days
 WHERE abs(hashtext(biz_id)) %% 10 = 0
 """
 
+#: Each biz type's attempts: two hours of minutes, two days of ten minutes, 30 days of hours; 12 counters in each.
+_PULSES = """
+INSERT INTO delayhub_pulse (at, biz_type_id, span_seconds, kind, key, count)
+SELECT to_timestamp(floor(extract(epoch FROM now()) / span - n) * span), biz_types.id, span, kind, key, span * share
+FROM delayhub_biz_type AS biz_types,
+    (VALUES (60, 120), (600, 288), (3600, 720)) AS spans (span, stretches),
+    LATERAL generate_series(0, stretches - 1) AS n,
+    (VALUES ('succeeded', '', 9), ('failed', 'http.503', 1), ('failed', 'timeout', 1), ('dead', 'timeout', 1),
+        ('lateness', '8', 2), ('lateness', '9', 4), ('lateness', '10', 3), ('lateness', '30', 1),
+        ('duration', '12', 6), ('duration', '13', 4), ('busy', '', 300), ('held', '', 400)) AS kinds (kind, key, share)
+"""
+
 
 def fill(rows: int, *, biz_types: int = 5) -> float:
     """Fills the tables, and says how many seconds that took. So many biz types share the jobs."""
@@ -59,7 +71,8 @@ def fill(rows: int, *, biz_types: int = 5) -> float:
 
     began = time.monotonic()
     for number in range(biz_types):
-        BizType.objects.create(code=f"kind.{number}", url="http://127.0.0.1/hook")
+        rate = 500.0 if number % 5 == 0 else None
+        BizType.objects.create(code=f"kind.{number}", url="http://127.0.0.1/hook", delivery_rate=rate)
     with connection.cursor() as cursor:
         cursor.execute("SET synchronous_commit = off")
         cursor.execute("SET maintenance_work_mem = '512MB'")
@@ -74,3 +87,14 @@ def fill(rows: int, *, biz_types: int = 5) -> float:
         for table in ("delayhub_job", "delayhub_attempt", "delayhub_idempotency_key"):
             cursor.execute(f"VACUUM (ANALYZE) {table}")
     return round(time.monotonic() - began, 1)
+
+
+def fill_pulses() -> int:
+    """Counts attempts of each biz type, as its processes and the counter would have; how many rows those are."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(_PULSES)
+        made = int(cursor.rowcount)
+        cursor.execute("VACUUM (ANALYZE) delayhub_pulse")
+    return made

@@ -143,3 +143,13 @@ def test_celerys_own_tests_can_be_run_on_both_transports() -> None:
     assert found["worse"] == []
     assert found["delayhub"] == found["redis"]
     assert found["delayhub"]["passed"] >= 3
+
+
+@pytest.mark.slow
+def test_pages_of_the_admin_ask_few_statements_when_there_are_many_jobs() -> None:
+    found = figures("benchmarks/admin.py", "--rows=20000", "--biz-types=50", "--requests=1", "--bound-ms=5000")
+
+    assert found["wrong"] == {}
+    assert len(found["pages"]) >= 40
+    assert max(page["statements"] for page in found["pages"].values()) <= 12
+    assert {page["status"] for page in found["pages"].values()} == {200}
