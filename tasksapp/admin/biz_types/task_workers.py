@@ -11,6 +11,8 @@ from tasksapp.models import BizType
 
 #: How long workers have for an answer to each of the two questions.
 WAIT_SECONDS = 1.0
+#: A broker that is away is not waited for: Celery would try again for six seconds, while a person waits for the page.
+AT_ONCE = {"max_retries": 1, "interval_start": 0}
 
 
 class TaskWorkers(NamedTuple):
@@ -34,10 +36,11 @@ class TaskWorkers(NamedTuple):
 def ask_workers(biz_type: BizType) -> TaskWorkers:
     """Asks all workers; takes up to two seconds, since nobody knows how many will answer. No task runs."""
     queue = queue_of(biz_type)
-    inspect = current_app.control.inspect(timeout=WAIT_SECONDS)
     try:
-        registered: dict[str, list[str]] = inspect.registered() or {}
-        queues: dict[str, Any] = dict(inspect.active_queues() or {}) if registered else {}
+        with current_app.connection_for_write(transport_options=AT_ONCE) as connection:
+            inspect = current_app.control.inspect(timeout=WAIT_SECONDS, connection=connection)
+            registered: dict[str, list[str]] = inspect.registered() or {}
+            queues: dict[str, Any] = dict(inspect.active_queues() or {}) if registered else {}
     except (OperationalError, OSError):
         return TaskWorkers(False, [], [], queue, [])
     return TaskWorkers(

@@ -39,8 +39,9 @@ def test_no_answer_is_no_worker(shop: Celery, monkeypatch: pytest.MonkeyPatch) -
     assert (asked.answering, asked.knowing, asked.consuming) == ([], [], [])
 
 
-def test_a_broker_that_is_away_is_said_to_be(shop: Celery) -> None:
-    shop.conf.update(broker_url="delayhub://127.0.0.1:1/0")
+@pytest.mark.timeout(30)
+def test_a_broker_that_is_away_is_said_to_be_and_not_waited_for(shop: Celery) -> None:
+    shop.conf.update(broker_url="delayhub://127.0.0.1:1/0", broker_connection_timeout=100)
 
     assert not ask_workers(biz_type()).broker_answers
 
@@ -56,7 +57,7 @@ class Replies:
 
 
 def test_workers_say_which_tasks_and_queues_they_have(shop: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shop.control, "inspect", lambda timeout: Replies())
+    monkeypatch.setattr(shop.control, "inspect", lambda **options: Replies())
 
     asked, other = ask_workers(biz_type()), ask_workers(biz_type("shop.open", queue="urgent"))
 
