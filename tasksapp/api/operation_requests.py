@@ -35,6 +35,8 @@ def filter_of(given: Any) -> JobFilter:
 class JobFilterSerializer(serializers.Serializer[Any]):
     """Jobs for which everything holds that is given."""
 
+    example = {"biz_type": "order.close", "error_class": "http.503"}
+
     status = serializers.ChoiceField(choices=Status.choices, required=False, allow_null=True)
     biz_type = serializers.CharField(required=False, allow_blank=True, allow_null=True, max_length=100)
     error_class = serializers.CharField(
@@ -63,7 +65,7 @@ class OperationRequestSerializer(serializers.Serializer[Any]):
 
     example = {
         "verb": "redrive",
-        "filter": {"biz_type": "order.close", "error_class": "http.503"},
+        "filter": JobFilterSerializer.example,
         "reason": "the receiver was down",
     }
 
