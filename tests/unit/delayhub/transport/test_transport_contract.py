@@ -17,7 +17,7 @@ from tests.repository import ROOT
 
 CHANNEL = [
     "_after_fork", "_basic_cancel", "_connparams", "_delete", "_expires", "_fanout_queues", "_get", "_get_pool",
-    "_has_queue", "_maybe_update_queues_expire", "_new_queue", "_purge", "_put", "_receive", "_size",
+    "_has_queue", "_maybe_update_queues_expire", "_new_queue", "_pool", "_purge", "_put", "_receive", "_size",
     "_active_queues", "_tag_to_queue", "active_fanout_queues", "active_queues", "async_pool", "pool", "priority_steps",
     "create_publish_batch", "encode_body", "from_transport_options", "maybe_refresh_binding_expiry",
     "_lookup", "_q_for_pri", "_qos", "global_keyprefix", "unacked_key", "unacked_index_key", "socket_timeout",
