@@ -118,6 +118,7 @@ REPORTED_BY_CHECK = {
     "MySQL": Wrong(mysql, "E011", "Use PostgreSQL"),
     "another database": Wrong(jobs_elsewhere, "E012", "leave the app label 'tasksapp' in the database of your own"),
     "SQLite as it comes": Wrong(adding('del DATABASES["default"]["OPTIONS"]'), "W002", 'Write "transaction_mode":'),
+    "no htmx": Wrong(replacing('"django_htmx", ', ""), "W011", 'Add "django_htmx" to INSTALLED_APPS'),
     "no pages for errors": Wrong(adding("del handler404", URLS), "W010", "handler404 ="),
 }  # fmt: skip
 
@@ -189,7 +190,7 @@ LOGGED_BY_THE_WORKER = {
     "the app of the task": (
         "solo",
         "",
-        replacing('["tasksapp", "orders"]', '["tasksapp"]'),
+        replacing('"tasksapp", "orders"]', '"tasksapp"]'),
         "which has no task orders.tasks.close_order: import its module",
     ),
     "a lane that is gone": (
