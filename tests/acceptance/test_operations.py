@@ -33,6 +33,7 @@ class Caller:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # a site starts, and its worker twice: 106 s beside sixteen other processes on two cores
 def test_an_operation_survives_the_kill_of_its_worker(tmp_path: Path) -> None:
     with site_in(tmp_path) as site:
         caller = Caller(site)
