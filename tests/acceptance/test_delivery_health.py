@@ -119,7 +119,7 @@ def test_run_now_says_in_its_own_message_that_no_worker_takes_the_job(site: Site
     page = places.admin.post(address, form, headers={"Referer": site.url}, timeout=10).text
 
     site.worker.launch()
-    assert re.search(r'class="warning">1 job due now, but no job is delivered: no worker takes', page), page
+    assert re.search(r'class="warning">1 job due now. No job is delivered: no worker takes', page), page
     assert 'class="success"' not in page
 
 
