@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 
 from django.db import InterfaceError, OperationalError
@@ -39,6 +40,8 @@ class OperationTurns:
         self._clock = clock
         self._planner = Planner(using=using, clock=clock)
         self._runner = Runner(using=using, clock=clock)
+        #: For each state: the operation that the last turn had no time for.
+        self._next: dict[str, int] = {}
 
     def run_once(self) -> int:
         """How many operations had a turn. Raises what the database raises when it does not answer."""
@@ -47,13 +50,32 @@ class OperationTurns:
         for stale in rows.filter(state=State.PLANNED, updated_at__lt=now - PLAN_KEPT)[:MOST]:
             self._end(stale, State.STOPPED, why="it was planned a day ago and not started")
         # Plans first: a person waits for their count.
-        waiting = list(rows.filter(state=State.PLANNING).order_by("id")[:MOST])
-        waiting += rows.filter(state=State.RUNNING).order_by("started_at", "id")[:MOST]
-        began = self._clock.monotonic()
-        end = began + SHARE * options().sweep_seconds
-        for number, operation in enumerate(waiting):
+        plans = list(rows.filter(state=State.PLANNING).order_by("id")[:MOST])
+        running = list(rows.filter(state=State.RUNNING).order_by("started_at", "id")[:MOST])
+        end = self._clock.monotonic() + SHARE * options().sweep_seconds
+        turns = self._share(plans, end=end, others=len(running))
+        return turns + self._share(running, end=end, others=0)
+
+    def _share(self, waiting: Sequence[Operation], *, end: float, others: int) -> int:
+        """How many of the operations had a turn: one at least, and the others in later turns where time runs out.
+
+        Args:
+            waiting: operations in one state.
+            end: when the time ends, in monotonic seconds.
+            others: how many operations share what is left of it.
+        """
+        if not waiting:
+            return 0
+        state = waiting[0].state
+        begin = next((at for at, one in enumerate(waiting) if one.pk == self._next.get(state)), 0)
+        self._next.pop(state, None)
+        for number, operation in enumerate([*waiting[begin:], *waiting[:begin]]):
             now_at = self._clock.monotonic()
-            self._turn(operation, until=now_at + max(0.0, end - now_at) / (len(waiting) - number))
+            if number and now_at >= end:
+                self._next[state] = operation.pk
+                return number
+            parts = len(waiting) - number + others
+            self._turn(operation, until=now_at + max(0.0, end - now_at) / parts)
         return len(waiting)
 
     def _turn(self, operation: Operation, *, until: float) -> None:

@@ -48,6 +48,7 @@ class Cursor:
     Args:
         starter: the kind of its starter.
         walks: one for each biz type that has jobs for it; empty before the planning step has looked.
+        next_biz_type: the biz type that the next turn begins with, where the last one had no time for it.
         turn_at: when maintenance last had a turn with it, in Unix ms.
         per_second: the jobs that were changed a second, lately.
         seen_at: when ``done`` was last compared, in Unix ms.
@@ -60,6 +61,7 @@ class Cursor:
 
     starter: str = "code"
     walks: list[Walk] = field(default_factory=list)
+    next_biz_type: int | None = None
     turn_at: int | None = None
     per_second: float = 0.0
     seen_at: int | None = None

@@ -59,29 +59,39 @@ def ended(operation: Operation, state: Operation.State, *, why: str, cursor: Cur
 
 
 class PageSize:
-    """How many rows a page looks at, so that it takes no longer than ``LONGEST_SECONDS``."""
+    """How many rows a page looks at and how many jobs it changes, so that it takes no longer than ``LONGEST_SECONDS``.
+
+    The two are learned apart: to write a row takes far longer than to look at it, and most of all where many write.
+    """
 
     LONGEST_SECONDS, SHORT_SECONDS, LEAST = 0.2, 0.05, 500
+    #: Jobs that the first page changes, and that any page changes at least and at most.
+    FIRST_BATCH, LEAST_BATCH, MOST_BATCH = 250, 20, 1_000
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rows = LOOKED_ROWS
-
-    @property
-    def batch(self) -> int:
-        """How many jobs one transaction changes: a tenth, since to write a row takes longer than to look at it."""
-        return self._rows // 10
+        self._seconds = 0.0
+        #: How many jobs one transaction changes at most.
+        self.batch = self.FIRST_BATCH
 
     @contextmanager
     def measured(self) -> Iterator[int]:
         """Gives the number of rows, and judges by the time that the block takes."""
         began = self._clock.monotonic()
         yield self._rows
-        seconds = self._clock.monotonic() - began
-        if seconds > self.LONGEST_SECONDS:
+        self._seconds = self._clock.monotonic() - began
+        if self._seconds > self.LONGEST_SECONDS:
             self._rows = max(self.LEAST, self._rows // 2)
-        elif seconds < self.SHORT_SECONDS:
+        elif self._seconds < self.SHORT_SECONDS:
             self._rows = min(LOOKED_ROWS, self._rows * 2)
+
+    def judge_batch(self, changed: int) -> None:
+        """Learns how many jobs the next page may change from how many the one that was measured last has changed."""
+        if changed and self._seconds > self.LONGEST_SECONDS:
+            self.batch = max(self.LEAST_BATCH, int(changed * self.LONGEST_SECONDS / self._seconds))
+        elif changed >= self.batch and self._seconds < self.LONGEST_SECONDS / 2:
+            self.batch = min(self.MOST_BATCH, self.batch * 2)
 
 
 _TICK = moment(1) - moment(0)

@@ -22,8 +22,8 @@ from tasksapp.operations.trial import trial_result
 from tasksapp.operations.verbs import job_verb
 
 State = Operation.State
-#: Jobs that one transaction changes: with their own times, and where they share one.
-SPACED_ROWS, ALIKE_ROWS = 500, 2_000
+#: Jobs with their own times that one transaction changes at most; those that share one are many more.
+SPACED_ROWS = 500
 #: Jobs that others hold locked are waited for so long; then the operation ends and names them.
 LOCKED_WAIT = timedelta(seconds=30)
 #: So many of them are named.
@@ -60,8 +60,7 @@ class Runner:
         if (other := blocker(operation, using=self._using)) is not None:
             cursor.waits = {"why": "operation", "operation": other}
         elif self._may_go_on(operation, cursor):
-            for walk in [walk for walk in cursor.walks if not walk.over]:
-                self._walk(operation, cursor, walk, until=until)
+            self._walk_all(operation, cursor, until=until)
         if operation.state != State.RUNNING:
             return
         if all(walk.over for walk in cursor.walks) and not cursor.waits:
@@ -104,6 +103,17 @@ class Runner:
 
     # ------------------------------------------------------------ the walk
 
+    def _walk_all(self, operation: Operation, cursor: Cursor, *, until: float) -> None:
+        """Changes jobs of one biz type after the other; where time runs out, the next turn goes on with the others."""
+        walks = [walk for walk in cursor.walks if not walk.over]
+        begin = next((at for at, walk in enumerate(walks) if walk.biz_type == cursor.next_biz_type), 0)
+        cursor.next_biz_type = None
+        for number, walk in enumerate(walks[begin:] + walks[:begin]):
+            if number and self._clock.monotonic() >= until:
+                cursor.next_biz_type = walk.biz_type
+                break
+            self._walk(operation, cursor, walk, until=until)
+
     def _walk(self, operation: Operation, cursor: Cursor, walk: Walk, *, until: float) -> None:
         """Changes jobs of one biz type."""
         biz_type = BizType.objects.using(self._using).filter(id=walk.biz_type).first()
@@ -115,7 +125,9 @@ class Runner:
             cursor.waits = cursor.waits or allowed.waits
         pages = Pages(operation, biz_type_id=walk.biz_type, using=self._using)
         while allowed.jobs > 0 and not walk.over:
-            most = min(allowed.jobs, SPACED_ROWS if allowed.step_ms else ALIKE_ROWS, self._size.batch)
+            most = min(allowed.jobs, self._size.batch)
+            if allowed.step_ms:
+                most = min(most, SPACED_ROWS)
             if cursor.trial == "running":
                 most = min(most, operation.trial_jobs - operation.done)
             if most <= 0:
@@ -154,6 +166,7 @@ class Runner:
             if page.is_last:
                 self._end_pass(walk, pages)
             saved(operation, cursor, using=self._using, clock=self._clock, done=F("done") + changed)
+        self._size.judge_batch(changed)
         operation.done += changed
         return changed
 

@@ -12,6 +12,7 @@ from delayhub.engine import TimerLane
 from delayhub.testing import MovableClock
 from tasksapp import jobs, operations
 from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.maintenance import operation_turns
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import AuditEntry, BizType, Job, Operation, Status
@@ -238,3 +239,19 @@ def test_timers_follow_the_jobs_that_change(biz_type: BizType, lane: TimerLane) 
     assert {int(score) % 16 for score in scores.values()} == {9}
     worked_off(started("cancel", biz_type="order.close"), clock=clock)
     assert lane.count("order.close") == 0
+
+
+def test_operations_that_a_turn_has_no_time_for_come_first_in_the_next(
+    make_biz_type: MakeBizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = ["one", "two", "three"]
+    for code in codes:
+        dead_jobs(make_biz_type(code), 5)
+    every = [started("drop", biz_type=code) for code in codes]
+    monkeypatch.setattr(operation_turns, "SHARE", 0.0)
+    given = turns()
+
+    taken = [given.run_once() for _ in every]
+
+    assert taken == [1, 1, 1]
+    assert Job.objects.filter(status=Status.DROPPED, operation_id__in=[one.pk for one in every]).count() == 15

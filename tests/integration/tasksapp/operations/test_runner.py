@@ -20,7 +20,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.biz_types.verbs import pause, resume
 from tasksapp.models import ApiKey, Attempt, BizType, Job, Operation, Status
 from tasksapp.operations import Starter, runner
-from tasksapp.operations.row import Superseded
+from tasksapp.operations.row import PageSize, Superseded
 from tasksapp.operations.runner import Runner
 from tests.integration.tasksapp.at_once import at_once
 from tests.integration.tasksapp.operation_runs import (
@@ -171,7 +171,7 @@ def test_a_turn_that_breaks_off_leaves_rows_counters_and_cursor_together(
     monkeypatch.undo()
 
     operation.refresh_from_db()
-    assert operation.done == touched(operation) == 2_000
+    assert operation.done == touched(operation) == PageSize.FIRST_BATCH
     worked_off(operation)
     assert (operation.done, operation.left, touched(operation)) == (4_500, 0, 4_500)
 
@@ -385,6 +385,23 @@ def test_jobs_of_many_biz_types_share_the_pace(biz_type: BizType, make_biz_type:
     assert went == [pytest.approx(16, abs=2)] * 2
     worked_off(operation, clock=clock)
     assert operation.done == 200
+
+
+def test_a_turn_whose_time_is_over_goes_on_with_the_next_biz_type(biz_type: BizType, make_biz_type: Any) -> None:
+    others = [make_biz_type(f"other-{number}") for number in range(3)]
+    for each in (biz_type, *others):
+        dead_jobs(each, 5)
+    operation, clock = started("drop"), MovableClock()
+
+    went = []
+    for _ in range(4):
+        operation.refresh_from_db()
+        Runner(using="default", clock=clock).run_once(operation, until=0)
+        went.append(set(Job.objects.filter(status=Status.DROPPED).values_list("biz_type_id", flat=True)))
+
+    assert [len(biz_types) for biz_types in went] == [1, 2, 3, 4]
+    worked_off(operation, clock=clock)
+    assert (operation.done, operation.left) == (20, 0)
 
 
 def test_an_operation_on_nothing_is_done_at_once(biz_type: BizType) -> None:
