@@ -14,6 +14,7 @@ from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import transaction
+from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from delayhub.demo.receiver import SECRET_VARIABLE
@@ -39,9 +40,10 @@ def keep_admin(name: str, *, password: str) -> None:
 
 
 def keep_api_key(name: str, *, key: str) -> None:
-    """Creates the API key, unless there is one of that name."""
+    """Creates the API key, unless there is one of that name, or a person gave this one another name."""
     keys: Any = apps.get_model("tasksapp", "ApiKey")
-    if not keys.objects.filter(name=name).exists():
+    prefix = key[: import_string("tasksapp.access.keys.PREFIX_LENGTH")]
+    if not keys.objects.filter(Q(name=name) | Q(prefix=prefix)).exists():
         import_string("tasksapp.access.keys.issue_key")(name, key=key)
 
 

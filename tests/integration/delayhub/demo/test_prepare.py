@@ -37,6 +37,15 @@ def test_the_api_key_is_the_one_that_was_given() -> None:
     assert ApiKey.objects.count() == 1
 
 
+def test_an_api_key_that_a_person_renamed_or_disabled_stays_so() -> None:
+    keep_api_key("standalone", key="dh_" + "x" * 43)
+    ApiKey.objects.update(name="mine", enabled=False)
+
+    keep_api_key("standalone", key="dh_" + "x" * 43)
+
+    assert [(key.name, key.enabled) for key in ApiKey.objects.all()] == [("mine", False)]
+
+
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.code)
 def test_a_sample_biz_type_calls_the_receiver(sample: SampleBizType) -> None:
     keep_biz_type(sample, receiver="http://127.0.0.1:1", secret=SECRET)
