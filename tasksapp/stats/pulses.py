@@ -68,7 +68,7 @@ class PulseSummary(NamedTuple):
 def read_series(
     *, biz_type_id: int | None, since: datetime, until: datetime, step_seconds: int, using: str | None = None
 ) -> list[PulsePoint]:
-    """A point for each step from ``since`` (from the whole minute before it) until ``until``, also empty ones; one query.
+    """The points of the steps from ``since`` (from the whole minute before it) until ``until``; by one query.
 
     What is older than two days is known by the hour only: the point in which an hour begins has all of it.
 
