@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.failure import Failure
+from tasksapp.delivery.sent_headers import SentHeaders, shown_again
 from tasksapp.delivery.sent_request import SentRequest
 
 
@@ -78,7 +79,9 @@ class CallbackResult(NamedTuple):
         started_ms: when the attempt began, Unix ms; 0 where it did not.
         duration_ms: how long it took.
         response: the receiver's answer, if there was one.
-        request: what was sent, or would have been where no connection was made; None where nothing can be sent.
+        request_line: method and address of what was sent, or would have been where no connection was made; secrets are
+            masked. '' where nothing can be sent.
+        request_headers: what is kept of its headers.
     """
 
     callback: Callback
@@ -86,7 +89,8 @@ class CallbackResult(NamedTuple):
     started_ms: int = 0
     duration_ms: int = 0
     response: Response | None = None
-    request: SentRequest | None = None
+    request_line: str = ""
+    request_headers: SentHeaders | None = None
 
     @property
     def receiver_is_down(self) -> bool:
@@ -98,3 +102,17 @@ class CallbackResult(NamedTuple):
     def lateness_ms(self) -> int:
         """How much later than planned the attempt began."""
         return self.started_ms - self.callback.run_at_ms
+
+    @property
+    def request(self) -> SentRequest | None:
+        """The request with all its headers; None where nothing can be sent."""
+        if self.request_headers is None:
+            return None
+        headers = shown_again(
+            self.request_headers,
+            line=self.request_line,
+            job_id=self.callback.job_id,
+            started_ms=self.started_ms,
+            lateness_ms=self.lateness_ms,
+        )
+        return SentRequest(self.request_line, headers)

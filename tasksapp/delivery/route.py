@@ -13,7 +13,8 @@ from yarl import URL
 
 from tasksapp.delivery.callback import Target
 from tasksapp.delivery.request_url import BadUrl, request_url
-from tasksapp.delivery.sent_request import SentRequest, shown_headers, shown_line
+from tasksapp.delivery.sent_headers import head_of
+from tasksapp.delivery.sent_request import shown_headers, shown_line
 
 #: What would end a header's line, or the header section.
 _BREAKS = re.compile(r"[\x00\r\n]")
@@ -50,7 +51,10 @@ class Route(aiohttp.ClientRequest):
         #: The request line and the headers that all callbacks share.
         self.head = f"{self.method} {self.url.raw_path_qs} HTTP/1.1\r\n{header_lines(self.headers)}"
         #: The same, for the record.
-        self.shown = SentRequest(shown_line(self.method, self.url), shown_headers(self.headers))
+        self.shown_line = shown_line(self.method, self.url)
+        self.shown_head = head_of(
+            shown_headers(self.headers), line=self.shown_line, biz_type=target.biz_type, user_agent=user_agent
+        )
 
     @property
     def connection_key(self) -> ConnectionKey:

@@ -8,7 +8,7 @@ import os
 
 import aiohttp
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock
 from delayhub.webhooks.signature import BadSecret, sign
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.answers import judge
@@ -17,14 +17,12 @@ from tasksapp.delivery.connection_failure import failure_kind
 from tasksapp.delivery.connections import Answer, Connections, ConnectionState, connection_state
 from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, GiveUp, Response, Retry, Returned
 from tasksapp.delivery.route import BadHeader, Route, header_lines
-from tasksapp.delivery.sent_request import MASK, SentRequest
+from tasksapp.delivery.sent_headers import SIGNATURE, Head, SentHeaders, own_headers
 
 logger = logging.getLogger(__name__)
 
 #: Response headers that are kept, and how much of each.
 MAX_HEADERS, MAX_HEADER_LENGTH = 50, 500
-#: The header with the signature.
-SIGNATURE = "webhook-signature"
 #: Targets whose routes are remembered; each edit of a biz type makes another.
 MAX_ROUTES = 1_000
 
@@ -57,15 +55,16 @@ class Sender:
         started_ms, began = self._clock.now_ms(), self._clock.monotonic()
         target = callback.target
         outcome: CallbackOutcome
-        request: SentRequest | None = None
+        request_line, sent = "", None
         response: Response | None = None
         connection_state.set(ConnectionState.CONNECTING)
         try:
-            own = own_headers(callback, started_ms)
             route = self._route(target)
-            request = _request(route, own, callback)
+            made = sent_headers(callback, head=route.shown_head)
+            lines = _own_lines(callback, made, started_ms)
+            request_line, sent = route.shown_line, made
             async with asyncio.timeout(target.timeout_seconds):
-                answer = await self._exchange(route, _lines(own), callback)
+                answer = await self._exchange(route, lines, callback)
             duration_ms = self._ms_since(began)
             outcome = judge(target, answer.status_code, answer.headers, now_ms=started_ms + duration_ms)
             response = _response(answer)
@@ -74,7 +73,7 @@ class Sender:
         except Exception as error:
             duration_ms = self._ms_since(began)
             outcome = _failure(error, callback, unsent=connection_state.get() is ConnectionState.CONNECTING)
-        return CallbackResult(callback, outcome, started_ms, duration_ms, response, request)
+        return CallbackResult(callback, outcome, started_ms, duration_ms, response, request_line, sent)
 
     def _ms_since(self, began: float) -> int:
         return round((self._clock.monotonic() - began) * 1000)
@@ -102,43 +101,36 @@ class Sender:
 
 
 def header_text(callback: Callback, started_ms: int) -> str:
-    """The header lines that only this callback has."""
-    return _lines(own_headers(callback, started_ms))
+    """The header lines that only this callback has.
+
+    Raises BadSecret, or BadHeader for a trace context with a line break.
+    """
+    return _own_lines(callback, sent_headers(callback, head=()), started_ms)
 
 
-def own_headers(callback: Callback, started_ms: int) -> dict[str, str]:
-    """The headers that only this callback has. Raises BadSecret, or BadHeader for a trace context with a line break."""
-    timestamp = started_ms // 1000
-    headers = {
-        "webhook-id": callback.job_id,
-        "webhook-timestamp": str(timestamp),
-        "delayhub-due-at": moment(callback.due_ms).isoformat(timespec="milliseconds"),
-        "delayhub-lateness-ms": str(started_ms - callback.run_at_ms),
-        "delayhub-attempt": str(callback.attempt),
-        "delayhub-max-attempts": str(callback.max_attempts),
-    }
-    if callback.redrives:
-        headers["delayhub-redrive"] = str(callback.redrives)
-    if callback.is_test:
-        headers["delayhub-test"] = "1"
+def sent_headers(callback: Callback, *, head: Head) -> SentHeaders:
+    """What is kept of the callback's headers, and made into them."""
+    return SentHeaders(
+        callback.due_ms,
+        callback.attempt,
+        callback.max_attempts,
+        callback.redrives,
+        len(callback.body),
+        bool(callback.target.secrets),
+        callback.is_test,
+        callback.traceparent,
+        head,
+    )
+
+
+def _own_lines(callback: Callback, sent: SentHeaders, started_ms: int) -> str:
     if callback.traceparent:
         header_lines({"traceparent": callback.traceparent})
-        headers["traceparent"] = callback.traceparent
-    secrets = callback.target.secrets
+    job_id, secrets = callback.job_id, callback.target.secrets
+    headers = own_headers(sent, job_id=job_id, started_ms=started_ms, lateness_ms=started_ms - callback.run_at_ms)
     if secrets:
-        headers[SIGNATURE] = sign(secrets, message_id=callback.job_id, timestamp=timestamp, body=callback.body)
-    return headers
-
-
-def _lines(headers: dict[str, str]) -> str:
+        headers[SIGNATURE] = sign(secrets, message_id=job_id, timestamp=started_ms // 1000, body=callback.body)
     return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-
-
-def _request(route: Route, own: dict[str, str], callback: Callback) -> SentRequest:
-    headers = {**route.shown.headers, **own, "Content-Length": str(len(callback.body))}
-    if SIGNATURE in headers:
-        headers[SIGNATURE] = MASK
-    return SentRequest(route.shown.line, headers)
 
 
 def _response(answer: Answer) -> Response:

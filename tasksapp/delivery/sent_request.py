@@ -1,7 +1,6 @@
 """The request as it was sent, for the record of an attempt: with everything but its secrets.
 
-What callbacks of a target share is masked once, in the route. A callback adds 1 µs, and its outcome some 500 bytes:
-4 µs to write as JSON, 25 µs in PostgreSQL, of 160 µs for all of an outcome.
+What callbacks of a target share is masked once, in the route; what is kept of the rest is in ``sent_headers``.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -21,7 +22,7 @@ class Tried(NamedTuple):
     response_body: str
     error: str
     request_line: str
-    request_headers: dict[str, str]
+    request_headers: Mapping[str, str] | Sequence[object]
 
 
 class Finished(NamedTuple):

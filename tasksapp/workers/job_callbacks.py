@@ -133,7 +133,7 @@ def _finished(result: CallbackResult, *, now: datetime) -> Finished:
 
 
 def _tried(result: CallbackResult, error: str) -> Tried:
-    request, response = result.request, result.response
+    response = result.response
     return Tried(
         number=_job(result.callback).attempt_number,
         started_at=moment(result.started_ms),
@@ -143,6 +143,6 @@ def _tried(result: CallbackResult, error: str) -> Tried:
         response_headers=response.headers if response else {},
         response_body=response.body if response else "",
         error=error,
-        request_line=request.line if request else "",
-        request_headers=request.headers if request else {},
+        request_line=result.request_line,
+        request_headers=result.request_headers or {},
     )

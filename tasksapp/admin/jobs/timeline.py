@@ -15,6 +15,7 @@ from tasksapp.admin.frame.fragments import duration
 from tasksapp.admin.frame.masking import hidden, masked_body, may_see_bodies
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.curl import curl
+from tasksapp.jobs.attempt_headers import attempt_headers
 from tasksapp.models import Attempt, AuditEntry, Job, Status
 
 #: Attempts of one page, and entries of the audit that it shows.
@@ -112,13 +113,14 @@ def _attempt(request: HttpRequest, job: Job, attempt: Attempt) -> Event:
 
 
 def _exchange(request: HttpRequest, job: Job, attempt: Attempt, *, sees: bool) -> Exchange:
+    sent = attempt_headers(attempt)
     return Exchange(
         request_line=attempt.request_line,
-        request_headers=_headers(attempt.request_headers, sees=sees),
+        request_headers=_headers(sent, sees=sees),
         status_code=attempt.status_code,
         response_headers=_headers(attempt.response_headers, sees=sees),
         response_body=masked_body(request, attempt.response_body) if attempt.response_body else None,
-        curl=curl(attempt.request_line, attempt.request_headers, job.body) if sees else "",
+        curl=curl(attempt.request_line, sent, job.body) if sees else "",
     )
 
 

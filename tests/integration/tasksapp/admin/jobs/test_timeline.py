@@ -9,6 +9,7 @@ import pytest
 from django.test import RequestFactory
 
 from tasksapp.admin.jobs.timeline import Timeline, read_timeline
+from tasksapp.delivery.sent_headers import SentHeaders
 from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status
 from tests.job_rows import store_job
 
@@ -64,6 +65,19 @@ def test_an_attempt_has_what_was_sent_and_answered(job: Job, admin_user: Any) ->
     assert exchange.response_headers == [("Server", "nginx")]
     assert "oops" in str(exchange.response_body)
     assert "Bearer <SECRET>" in exchange.curl
+
+
+def test_headers_that_are_kept_short_are_shown_whole(job: Job, admin_user: Any) -> None:
+    sent = SentHeaders(1_000, 1, 3, 0, 2, True, False, "", ("DelayHub/1", "order.close"))
+    store_attempt(job, 1, status_code=204, request_line="POST https://shop.example/", request_headers=sent)
+
+    exchange = timeline(job, admin_user).events[1].exchange
+
+    assert exchange is not None
+    headers = dict(exchange.request_headers)
+    assert [headers[name] for name in ("Host", "webhook-id", "Content-Length")] == ["shop.example", str(job.id), "2"]
+    assert headers["delayhub-due-at"] == "1970-01-01T00:00:01.000+00:00"
+    assert "webhook-signature: <SECRET>" in exchange.curl
 
 
 def test_an_attempt_of_a_task_has_no_exchange(job: Job, admin_user: Any) -> None:
