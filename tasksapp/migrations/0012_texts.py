@@ -537,7 +537,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='operation',
             name='biz_type',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='operations', to='tasksapp.biztype', verbose_name='biz type'),
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='operations', to='tasksapp.biztype', verbose_name='biz type'),
         ),
         migrations.AlterField(
             model_name='operation',

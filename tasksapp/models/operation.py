@@ -31,7 +31,7 @@ class Operation(models.Model):
     verb = models.CharField(_("verb"), max_length=10, choices=VerbName)
     job_filter = models.JSONField(_("job filter"), help_text=_("Which jobs, as tasksapp.jobs.job_filter writes it."))
     biz_type = models.ForeignKey(
-        BizType, on_delete=models.CASCADE, null=True, blank=True, related_name="operations", verbose_name=_("biz type")
+        BizType, on_delete=models.SET_NULL, null=True, blank=True, related_name="operations", verbose_name=_("biz type")
     )
     due_at = models.DateTimeField(
         _("due at"), null=True, blank=True, help_text=_("The new time, of jobs that are rescheduled.")
