@@ -59,10 +59,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/operation_runs.py",
         "each test of an operation plans it by this",
     ),
-    "tasksapp/operations/row.py": (
-        "tests/integration/tasksapp/operations/test_runner.py",
-        "races and breaks show that it is written once or not at all",
-    ),
     "tasksapp/operations/starter.py": (
         "tests/integration/tasksapp/operations/test_runner.py",
         "turns show what a lost right does",
