@@ -12,9 +12,6 @@ from tasksapp.stats.upcoming import Arrivals
 
 #: Jobs that wait for less than this at a peak are no news.
 LEAST_WAIT = timedelta(seconds=5)
-#: Where each stretch of five minutes has fewer jobs than the limit lets out in this time, no job waits so long: only
-#: those of two stretches ever wait together, since the limit lets out far more in the five minutes between others.
-CROWDED_SECONDS = LEAST_WAIT.total_seconds() / 2
 #: How far ahead is looked.
 HORIZON = timedelta(hours=24)
 

@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from tasksapp.admin.frame.charts import Series, chart
 from tasksapp.admin.frame.fragments import clock_time, duration, number
 from tasksapp.models import BizType
-from tasksapp.stats.limit_peaks import CROWDED_SECONDS, LimitPeak, limit_peaks
+from tasksapp.stats.limit_peaks import LimitPeak, limit_peaks
 from tasksapp.stats.pulses import TEN_MINUTES, floor, read_series
-from tasksapp.stats.upcoming import DAY_SECONDS, UpcomingBucket, read_arrivals, read_upcoming
+from tasksapp.stats.upcoming import DAY_SECONDS, Arrivals, read_arrivals, read_upcoming
 
 #: Sentences about peaks that are shown.
 PEAKS_SHOWN = 3
@@ -52,14 +52,13 @@ def span_label(span: Span) -> str:
 
 
 def ahead_view(span: Span, *, biz_types: Mapping[int, BizType], now: datetime) -> Ahead:
-    """The jobs of the next day and where limits make them late, by two queries, or those of the next month, by one."""
-    found = read_upcoming(hours=span.hours)
+    """The jobs of the next day, by when they are due and against the limits, or those of the next month; one query."""
     if span.seconds < DAY_SECONDS:
-        arrivals = read_arrivals(seconds_of_limit=CROWDED_SECONDS)
+        arrivals = read_arrivals()
         peaks = limit_peaks(biz_types.values(), arrivals=arrivals, now=now)
-        return _drawn(_columns(found, span, now=now), span, biz_types, peaks=peaks)
+        return _drawn(_columns(arrivals, span, now=now), span, biz_types, peaks=peaks)
     # Stretches of days are those of UTC, as the loader counts them.
-    days = [_Column(day.at, day.jobs_by_biz_type) for day in found]
+    days = [_Column(day.at, day.jobs_by_biz_type) for day in read_upcoming(hours=span.hours)]
     return _drawn(days, span, biz_types, peaks=[])
 
 
@@ -92,17 +91,17 @@ class _Column(NamedTuple):
     by_biz_type: dict[int, int]
 
 
-def _columns(stretches: Sequence[UpcomingBucket], span: Span, *, now: datetime) -> list[_Column]:
+def _columns(arrivals: Mapping[int, Sequence[Arrivals]], span: Span, *, now: datetime) -> list[_Column]:
     """The stretches of the next hours, empty ones too."""
     begin = floor(now, span.seconds)
     length = timedelta(seconds=span.seconds)
     columns = [_Column(begin + place * length, {}) for place in range(span.hours * 3_600 // span.seconds)]
-    for stretch in stretches:
-        place = max(0, (stretch.at - begin) // length)
-        if place < len(columns):
-            found = columns[place].by_biz_type
-            for biz_type_id, jobs in stretch.jobs_by_biz_type.items():
-                found[biz_type_id] = found.get(biz_type_id, 0) + jobs
+    for biz_type_id, stretches in arrivals.items():
+        for stretch in stretches:
+            place = max(0, (stretch.first_at - begin) // length)
+            if place < len(columns):
+                found = columns[place].by_biz_type
+                found[biz_type_id] = found.get(biz_type_id, 0) + stretch.jobs
     return columns
 
 

@@ -60,19 +60,3 @@ def test_arrivals_are_in_the_order_of_their_times(biz_type: BizType) -> None:
     assert first == Arrivals(9, at, at)
     # where it is not known they come evenly
     assert second == Arrivals(2, at + timedelta(minutes=5), at + timedelta(minutes=10))
-
-
-def test_arrivals_of_biz_types_within_their_limits_are_not_read_where_only_peaks_matter(
-    make_biz_type: MakeBizType, django_assert_num_queries: Any
-) -> None:
-    at = floor(timezone.now(), 300) + timedelta(hours=1)
-    unlimited, calm, crowded = (make_biz_type(code) for code in ("unlimited", "calm", "crowded"))
-    BizType.objects.exclude(pk=unlimited.pk).update(delivery_rate=100)
-    for biz_type, jobs in ((unlimited, 90_000), (calm, 249), (crowded, 250)):
-        ahead(biz_type, at, jobs)
-    ahead(crowded, at + timedelta(minutes=5), 1)
-
-    with django_assert_num_queries(1):
-        found = read_arrivals(seconds_of_limit=2.5)
-
-    assert {key: [each.jobs for each in arrivals] for key, arrivals in found.items()} == {crowded.pk: [250, 1]}
