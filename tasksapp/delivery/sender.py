@@ -17,7 +17,7 @@ from tasksapp.delivery.connection_failure import failure_kind
 from tasksapp.delivery.connections import Answer, Connections, ConnectionState, connection_state
 from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, GiveUp, Response, Retry, Returned
 from tasksapp.delivery.route import BadHeader, Route, header_lines
-from tasksapp.delivery.sent_headers import SIGNATURE, Head, SentHeaders, own_headers
+from tasksapp.delivery.sent_headers import SIGNATURE, Head, SentHeaders, own_lines
 
 logger = logging.getLogger(__name__)
 
@@ -127,10 +127,11 @@ def _own_lines(callback: Callback, sent: SentHeaders, started_ms: int) -> str:
     if callback.traceparent:
         header_lines({"traceparent": callback.traceparent})
     job_id, secrets = callback.job_id, callback.target.secrets
-    headers = own_headers(sent, job_id=job_id, started_ms=started_ms, lateness_ms=started_ms - callback.run_at_ms)
+    lines = own_lines(sent, job_id=job_id, started_ms=started_ms, lateness_ms=started_ms - callback.run_at_ms)
     if secrets:
-        headers[SIGNATURE] = sign(secrets, message_id=job_id, timestamp=started_ms // 1000, body=callback.body)
-    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        signature = sign(secrets, message_id=job_id, timestamp=started_ms // 1000, body=callback.body)
+        lines += f"{SIGNATURE}: {signature}\r\n"
+    return lines
 
 
 def _response(answer: Answer) -> Response:

@@ -59,23 +59,22 @@ def head_of(headers: Mapping[str, str], *, line: str, biz_type: str, user_agent:
     return head if is_enough else ([[name, value] for name, value in headers.items()],)
 
 
-def own_headers(sent: SentHeaders, *, job_id: str, started_ms: int, lateness_ms: int) -> dict[str, str]:
-    """The headers that only one callback has, without its signature and its length."""
-    headers = {
-        "webhook-id": job_id,
-        "webhook-timestamp": str(started_ms // 1000),
-        "delayhub-due-at": moment(sent.due_ms).isoformat(timespec="milliseconds"),
-        "delayhub-lateness-ms": str(lateness_ms),
-        "delayhub-attempt": str(sent.attempt),
-        "delayhub-max-attempts": str(sent.max_attempts),
-    }
+def own_lines(sent: SentHeaders, *, job_id: str, started_ms: int, lateness_ms: int) -> str:
+    """The header lines that only one callback has, without its signature and its length."""
+    # One text for what all have: a dict, joined, takes Python 1.6 µs more.
+    due = moment(sent.due_ms).isoformat(timespec="milliseconds")
+    lines = (
+        f"webhook-id: {job_id}\r\nwebhook-timestamp: {started_ms // 1000}\r\n"
+        f"delayhub-due-at: {due}\r\ndelayhub-lateness-ms: {lateness_ms}\r\n"
+        f"delayhub-attempt: {sent.attempt}\r\ndelayhub-max-attempts: {sent.max_attempts}\r\n"
+    )
     if sent.redrives:
-        headers["delayhub-redrive"] = str(sent.redrives)
+        lines += f"delayhub-redrive: {sent.redrives}\r\n"
     if sent.is_test:
-        headers["delayhub-test"] = "1"
+        lines += "delayhub-test: 1\r\n"
     if sent.traceparent:
-        headers["traceparent"] = sent.traceparent
-    return headers
+        lines += f"traceparent: {sent.traceparent}\r\n"
+    return lines
 
 
 def shown_again(
@@ -94,7 +93,8 @@ def shown_again(
         return dict(stored)
     sent = SentHeaders(*stored)
     headers = _headers_of_head(sent.head, line=line)
-    headers |= own_headers(sent, job_id=job_id, started_ms=started_ms, lateness_ms=lateness_ms)
+    lines = own_lines(sent, job_id=job_id, started_ms=started_ms, lateness_ms=lateness_ms)
+    headers |= dict(line.split(": ", 1) for line in lines.split("\r\n")[:-1])
     if sent.is_signed:
         headers[SIGNATURE] = MASK
     return {**headers, "Content-Length": str(sent.length)}
