@@ -64,6 +64,17 @@ def answering(response: bytes) -> Handler:
     return handle
 
 
+def noting(received: list[bytes]) -> Handler:
+    """Notes the first request on a connection, and accepts it."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await read_request(reader))
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        await writer.drain()
+
+    return handle
+
+
 def outcome_of(handler: Handler, **fields: Any) -> CallbackResult:
     """What becomes of one callback to such a receiver."""
 

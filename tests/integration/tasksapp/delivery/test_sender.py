@@ -20,6 +20,7 @@ from tests.integration.tasksapp.delivery.raw_receiver import (
     answering,
     failed,
     listening,
+    noting,
     outcome_of,
     read_request,
     sending,
@@ -55,13 +56,10 @@ def test_a_receiver_that_drips_is_given_up_after_the_timeout(head: bytes) -> Non
 def test_the_request_is_kept_as_it_was_sent_without_its_secrets() -> None:
     received: list[bytes] = []
 
-    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        received.append(await read_request(reader))
-        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
-        await writer.drain()
-
     secret = "whsec_" + "c2VjcmV0" * 4
-    result = outcome_of(take, authorization="Bearer t0ken", secrets=(secret,), headers=(("X-Team", "blue"),))
+    result = outcome_of(
+        noting(received), authorization="Bearer t0ken", secrets=(secret,), headers=(("X-Team", "blue"),)
+    )
 
     assert result.request is not None
     assert result.request.line.startswith("POST http://127.0.0.1:")

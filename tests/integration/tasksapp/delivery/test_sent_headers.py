@@ -13,7 +13,7 @@ from tasksapp.delivery.outcomes import CallbackResult
 from tasksapp.delivery.sent_headers import SIGNATURE, shown_again
 from tasksapp.delivery.sent_request import MASK
 from tests.callbacks import callback
-from tests.integration.tasksapp.delivery.raw_receiver import listening, read_request, sending
+from tests.integration.tasksapp.delivery.raw_receiver import listening, noting, sending
 
 SECRET = "whsec_" + "c2VjcmV0" * 4
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -81,13 +81,8 @@ def exchanged(
     """What becomes of the callback, and the headers that its receiver got."""
     received: list[bytes] = []
 
-    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        received.append(await read_request(reader))
-        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
-        await writer.drain()
-
     async def run() -> CallbackResult:
-        async with listening(take) as port, sending() as sender:
+        async with listening(noting(received)) as port, sending() as sender:
             return await sender.send(replace(callback(f"http://127.0.0.1:{port}{path}", **target), **fields))
 
     result = asyncio.run(run())
