@@ -64,7 +64,7 @@ TESTED_THROUGH = {
         "turns show what a lost right does",
     ),
     "tasksapp/operations/trial.py": (
-        "tests/integration/tasksapp/operations/test_runner.py",
+        "tests/integration/tasksapp/operations/test_runner_waits.py",
         "turns show how a trial ends",
     ),
     "tasksapp/api/operation_requests.py": (
