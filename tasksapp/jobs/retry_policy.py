@@ -105,7 +105,8 @@ class RetryPolicy:
             draw: a random number from 0 to 1, for the jitter.
         """
         if failures >= self.max_attempts:
-            return Exhausted(f"all {self.max_attempts} attempts failed")
+            tries = "the only attempt" if self.max_attempts == 1 else f"all {self.max_attempts} attempts"
+            return Exhausted(f"{tries} failed")
         wait_seconds = self.wait_seconds(failures) * (1 + self.jitter * draw)
         if task_wait_seconds is not None:
             wait_seconds = max(0.0, task_wait_seconds)

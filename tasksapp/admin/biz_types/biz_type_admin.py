@@ -134,7 +134,7 @@ class BizTypeAdmin(
         tab = tab_of(request)
         if not tab:
             return super().response_change(request, obj)
-        self.message_user(request, _("%(biz_type)s is saved.") % {"biz_type": obj.code}, messages.SUCCESS)
+        self.message_user(request, _("The biz type %(biz_type)s is saved.") % {"biz_type": obj.code}, messages.SUCCESS)
         return HttpResponseRedirect(f"{self.address('change', obj)}?{TAB}={tab}")
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:

@@ -98,7 +98,7 @@ def _status(job: Job, showing: Showing) -> SafeString:
 
 def _next_run(job: Job, showing: Showing) -> SafeString:
     if job.next_run_at == job.due_at and job.attempts_used == 0:
-        return quiet(_("when it is due"))
+        return quiet("-")
     attempt = _("attempt %(number)d") % {"number": job.attempts_used + 1}
     return format_html("{} <span>{}</span>", local_time(job.next_run_at, now=showing.now), attempt)
 

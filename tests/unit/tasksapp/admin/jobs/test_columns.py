@@ -66,7 +66,7 @@ def test_who_may_not_see_bodies_sees_the_kind_of_an_error_only() -> None:
     [
         ("attempts", {"attempts": 3, "attempt_base": 1, "max_attempts": 5}, "2 of 5"),
         ("running", {"updated_at": EARLIER}, "for 5 min"),
-        ("next_run", {}, "when it is due"),
+        ("next_run", {}, "-"),
         ("next_run", {"next_run_at": LATER, "attempts": 1}, "attempt 2"),
         ("by", {"changed_by": "ada"}, "ada"),
         ("by", {"status": Status.SKIPPED}, "too late"),
