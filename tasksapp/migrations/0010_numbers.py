@@ -38,4 +38,8 @@ class Migration(migrations.Migration):
             model_name='pulse',
             constraint=models.UniqueConstraint(fields=('span_seconds', 'at', 'biz_type', 'kind', 'key'), name='delayhub_pulse_of_stretch'),
         ),
+        migrations.AddIndex(
+            model_name='pulse',
+            index=models.Index(condition=models.Q(('kind', 'dead')), fields=['span_seconds', 'at'], name='delayhub_pulse_dead'),
+        ),
     ]

@@ -29,6 +29,10 @@ class Pulse(models.Model):
 
     class Meta:
         db_table = "delayhub_pulse"
+        indexes = [
+            # Deaths are a small part of all, and each page of issues sums those of a day.
+            models.Index(fields=["span_seconds", "at"], condition=models.Q(kind="dead"), name="delayhub_pulse_dead")
+        ]
         constraints = [
             # The length of the stretch first: a chart of 30 days reads hours and must not walk past the minutes.
             models.UniqueConstraint(
