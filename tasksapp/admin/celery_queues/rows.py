@@ -152,12 +152,6 @@ def _task_row(task: QueuedTask, *, shows_arguments: bool, held_by: Mapping[str, 
     )
 
 
-def _arguments(text: str, *, shown: bool) -> SafeString:
-    if not text:
-        return quiet(DASH)
-    return format_html("{}", text) if shown else hidden(text)
-
-
 def _holder(known: Holder | None, *, now: datetime) -> SafeString:
     if known is None:
         return quiet(_("a worker that does not name it"))

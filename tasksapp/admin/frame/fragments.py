@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from delayhub.clock import due_ms
 from tasksapp.biz_types.breaker import Breaker
-from tasksapp.models import UNTIL_RESUMED, BizType, Status
+from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.stats import counts
 
 #: What stands where there is no value.
@@ -143,23 +143,9 @@ def flow_state(
     return badge(_("receiver down, trying one job at a time"), "down")
 
 
-def biz_type_state(biz_type: BizType) -> SafeString:
-    """Badges: whether its jobs go out, and whether its callbacks are not signed. Breakers are not asked."""
-    state = flow_state(biz_type)
-    return format_html("{} {}", state, badge(_("unsigned"), "unsigned")) if biz_type.is_unsigned else state
-
-
 def job_count(count: int) -> str:
     """A count that ended at ``FARTHEST``: there are at least as many."""
     return number(count, bounded=True)
-
-
-def jobs_link(biz_type: BizType, status: Status, count: int, *, site: str) -> SafeString:
-    """A count with a link to the list of the jobs that it counts, on the admin site of that name."""
-    if not count:
-        return quiet(0)
-    url = reverse("admin:tasksapp_job_changelist", current_app=site)
-    return format_html('<a href="{}?biz_type={}&amp;status={}">{}</a>', url, biz_type.code, status, job_count(count))
 
 
 def address(name: str, *args: object, site: str) -> str:
