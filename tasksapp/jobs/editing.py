@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.access.audit import Deed
-from tasksapp.errors import InvalidJob, VersionConflict, WrongState
+from tasksapp.errors import InvalidJob
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.validation import DUE_AT, VERSION, due_time
 from tasksapp.jobs.verbs import Values, change, follow_on_commit, locked
@@ -63,11 +63,7 @@ def edit(
         values |= _moved(due_at, now=now)
     seen = VERSION(version)
     with transaction.atomic(using=using):
-        job = locked(job_id, using=using)
-        if seen is not None and job.version != seen:
-            raise VersionConflict(job_id, asked=seen, version=job.version, status=job.status)
-        if job.status != Status.PENDING:
-            raise WrongState(job_id, verb=Deed.EDIT, status=job.status)
+        job = locked(job_id, verb=Deed.EDIT, source=Status.PENDING, version=seen, using=using)
         values = _changes(job, values)
         if values:
             values |= {"changed_by": (by or OWN_CODE).name, "version": job.version + 1, "updated_at": now}

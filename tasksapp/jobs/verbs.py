@@ -186,18 +186,24 @@ def apply(
     now = timezone.now()
     due, seen = new_time(verb, due_at=due_at, delay=delay, now=now), VERSION(version)
     with transaction.atomic(using=using):
-        job = locked(job_id, using=using)
-        if seen is not None and job.version != seen:
-            raise VersionConflict(job_id, asked=seen, version=job.version, status=job.status)
-        if job.status != verb.source:
-            raise WrongState(job_id, verb=str(verb), status=job.status)
+        job = locked(job_id, verb=str(verb), source=verb.source, version=seen, using=using)
         change(job, verb.values(now=now, due=due, by=by, row=job), verb=verb.deed, by=by, reason=reason, using=using)
         follow_on_commit([job], using=using)
     return job
 
 
-def locked(job_id: UUID, *, using: str) -> Job:
-    """The job, which only the caller's transaction can change until it ends. Raises JobNotFound."""
+def locked(job_id: UUID, *, verb: str, source: Status, version: int | None, using: str) -> Job:
+    """The job as it must be for a verb; only the caller's transaction can change it until that ends.
+
+    Args:
+        job_id: which job.
+        verb: what is to be done to it.
+        source: the status that the verb takes.
+        version: the version that the caller saw; None for any.
+        using: the database.
+
+    Raises JobNotFound, VersionConflict or WrongState.
+    """
     jobs = Job.objects.using(using).select_related("biz_type")
     if not connections[using].features.has_select_for_update:
         # SQLite: a transaction that begins by reading is refused, without waiting, when it comes to write.
@@ -205,6 +211,10 @@ def locked(job_id: UUID, *, using: str) -> Job:
     job = jobs.select_for_update(no_key=True, of=("self",)).filter(id=job_id).first()
     if job is None:
         raise JobNotFound(f"there is no job {job_id}")
+    if version is not None and job.version != version:
+        raise VersionConflict(job_id, asked=version, version=job.version, status=job.status)
+    if job.status != source:
+        raise WrongState(job_id, verb=verb, status=job.status)
     return job
 
 
