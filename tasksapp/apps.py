@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.apps.registry import Apps
+from django.db import router
+from django.db.models.signals import post_migrate
 
 
 class TasksAppConfig(AppConfig):
@@ -22,3 +27,16 @@ class TasksAppConfig(AppConfig):
         from tasksapp.workers import biz_type_report, timer_queues  # noqa: F401, PLC0415  connect to the worker's start
 
         register_job_store(TableStore())
+        post_migrate.connect(_make_default_tenant, sender=self)
+
+
+def _make_default_tenant(*, sender: AppConfig, using: str, apps: Apps = apps, **_kwargs: Any) -> None:
+    """``manage.py flush`` removes the default tenant with all other rows, and then sends this signal."""
+    from tasksapp.models.tenant import ensure_default_tenant  # noqa: PLC0415  needs Django set up
+
+    try:
+        tenants = apps.get_model(sender.label, "Tenant")
+    except LookupError:
+        return  # migrated back to before there were tenants
+    if router.allow_migrate_model(using, tenants):
+        ensure_default_tenant(tenants, using=using)

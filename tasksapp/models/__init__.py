@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tasksapp.models.api_key import ApiKey
+from tasksapp.models.alert import Alert
+from tasksapp.models.api_key import ApiKey, Scope
 from tasksapp.models.attempt import Attempt
 from tasksapp.models.audit_entry import AuditEntry
 from tasksapp.models.biz_type import UNTIL_RESUMED, BizType
@@ -14,13 +15,16 @@ from tasksapp.models.operation import Operation
 from tasksapp.models.pulse import Pulse
 from tasksapp.models.site_rights import SiteRights
 from tasksapp.models.status import FINISHED, LIVE, Status
+from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
 from tasksapp.models.transition import Transition
 from tasksapp.models.upcoming import Upcoming
 
 __all__ = [
+    "DEFAULT_TENANT",
     "FINISHED",
     "LIVE",
     "UNTIL_RESUMED",
+    "Alert",
     "ApiKey",
     "Attempt",
     "AuditEntry",
@@ -33,8 +37,10 @@ __all__ = [
     "NewJob",
     "Operation",
     "Pulse",
+    "Scope",
     "SiteRights",
     "Status",
+    "Tenant",
     "Transition",
     "Upcoming",
 ]

@@ -5,6 +5,29 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
+
+
+class Scope(models.TextChoices):
+    """What a key may do."""
+
+    JOBS_READ = "jobs:read", _("read jobs, attempts and operations")
+    JOBS_WRITE = "jobs:write", _("create, change and cancel jobs")
+    JOBS_ACT = "jobs:act", _("run now, redrive and drop jobs, and start operations")
+    BIZ_TYPES_READ = "biz_types:read", _("read biz types")
+    BIZ_TYPES_WRITE = "biz_types:write", _("add, change, pause and test biz types")
+    KEYS = "keys", _("issue and revoke API keys")
+    STATS = "stats", _("read numbers, forecasts and the audit")
+
+
+#: What a key may do where nothing is said: what every key could before there were scopes.
+USUAL_SCOPES = [Scope.JOBS_READ.value, Scope.JOBS_WRITE.value, Scope.JOBS_ACT.value, Scope.BIZ_TYPES_READ.value]
+
+
+def usual_scopes() -> list[str]:
+    """A new list of the usual scopes."""
+    return list(USUAL_SCOPES)
+
 
 class ApiKey(models.Model):
     """A caller's key. The key itself is shown once and kept as a hash; ``tasksapp.access.keys`` issues it."""
@@ -14,9 +37,32 @@ class ApiKey(models.Model):
         _("prefix"), max_length=16, unique=True, help_text=_("How the key begins; finds the row.")
     )
     hashed_key = models.CharField(_("hashed key"), max_length=128)
+    tenant = models.ForeignKey(
+        Tenant,
+        on_delete=models.PROTECT,
+        default=DEFAULT_TENANT,
+        db_default=DEFAULT_TENANT,
+        related_name="+",
+        verbose_name=_("tenant"),
+    )
+    owner = models.CharField(
+        _("owner"), max_length=200, blank=True, default="", db_default="", help_text=_("Who answers for its use.")
+    )
+    scopes = models.JSONField(_("scopes"), default=usual_scopes, db_default=USUAL_SCOPES)
+    biz_type_ids = models.JSONField(
+        _("biz types"), default=list, blank=True, db_default=[], help_text=_("Only these; empty: all of its tenant.")
+    )
+    version = models.PositiveIntegerField(
+        _("version"), default=1, db_default=1, editable=False, help_text=_("Grows with each change of what it may do.")
+    )
+    previous_prefix = models.CharField(max_length=16, blank=True, default="", db_default="", editable=False)
+    previous_hashed_key = models.CharField(max_length=128, blank=True, default="", db_default="", editable=False)
+    previous_until = models.DateTimeField(null=True, blank=True, editable=False)
+    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True, help_text=_("Empty: never."))
     enabled = models.BooleanField(_("enabled"), default=True)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     last_used_at = models.DateTimeField(_("last used at"), null=True, blank=True)
+    last_used_from = models.GenericIPAddressField(_("last used from"), null=True, blank=True)
 
     class Meta:
         db_table = "delayhub_api_key"

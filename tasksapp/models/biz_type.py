@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.conf import DEFAULT_LANE
+from tasksapp.models.code import CODE
 from tasksapp.models.encrypted_text import SealedText
+from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
 
 #: ``paused_until`` of a biz type that waits for a person to resume it.
 UNTIL_RESUMED = datetime(9999, 12, 31, tzinfo=UTC)
-
-#: What a biz type's code is made of; it is also the name of its timer queue.
-CODE = RegexValidator(
-    r"\A[a-z0-9][a-z0-9._-]{0,99}\Z", _("Use a-z, 0-9, '.', '_' and '-'; begin with a letter or digit.")
-)
 
 
 class BizType(models.Model):
@@ -53,6 +50,15 @@ class BizType(models.Model):
         SKIP = "skip", _("skip")
         DEAD = "dead", _("declare dead")
 
+    tenant = models.ForeignKey(
+        Tenant,
+        on_delete=models.PROTECT,
+        default=DEFAULT_TENANT,
+        db_default=DEFAULT_TENANT,
+        related_name="+",
+        editable=False,
+        verbose_name=_("tenant"),
+    )
     code = models.CharField(
         _("code"), max_length=100, unique=True, validators=[CODE], help_text=_("What callers name it by.")
     )
@@ -149,6 +155,23 @@ class BizType(models.Model):
     previous_signing_secret_sealed = models.TextField(_("previous signing secret"), blank=True, editable=False)
     previous_signing_secret = SealedText("previous_signing_secret_sealed")
     previous_secret_until = models.DateTimeField(_("previous secret until"), null=True, blank=True, editable=False)
+
+    owner_mail = models.CharField(
+        _("owner's mail"),
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Who is told when something is wrong: mail addresses, with commas between them."),
+    )
+    owner_url = models.CharField(
+        _("owner's webhook"),
+        max_length=2000,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("http:// or https://, where such messages are posted too."),
+    )
 
     lane = models.CharField(_("lane"), max_length=100, default=DEFAULT_LANE, help_text=_("Which workers serve it."))
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)

@@ -87,6 +87,10 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/access/test_audit.py",
         "entries of the audit name each kind of actor",
     ),
+    "tasksapp/models/alert.py": (
+        "tests/integration/tasksapp/models/test_tenant.py",
+        "it does no more than name its row",
+    ),
     "tasksapp/models/audit_entry.py": (
         "tests/integration/tasksapp/access/test_audit.py",
         "it does no more than name its row",

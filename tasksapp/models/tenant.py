@@ -1,0 +1,48 @@
+"""Tenant: a customer or team whose biz types and API keys the others do not see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.color import no_style
+from django.db import connections, models
+from django.utils.translation import gettext_lazy as _
+
+from tasksapp.models.code import CODE
+
+#: The id of the tenant that everything belongs to where no other is named. A migration makes it.
+DEFAULT_TENANT = 1
+DEFAULT_CODE = "default"
+
+
+class Tenant(models.Model):
+    """Who owns biz types and API keys. A job belongs to the tenant of its biz type."""
+
+    code = models.CharField(_("code"), max_length=100, unique=True, validators=[CODE])
+    name = models.CharField(_("name"), max_length=200, blank=True)
+
+    class Meta:
+        db_table = "delayhub_tenant"
+        ordering = ["code"]
+        verbose_name = _("tenant")
+        verbose_name_plural = _("tenants")
+
+    def __str__(self) -> str:
+        return self.name or self.code
+
+
+def ensure_default_tenant(tenants: type[models.Model], *, using: str) -> None:
+    """Makes the default tenant where it is missing: in a new database, and after ``manage.py flush``.
+
+    Args:
+        tenants: the model, as a migration or the app knows it.
+        using: the database.
+    """
+    manager: Any = tenants._default_manager
+    _row, is_new = manager.using(using).get_or_create(id=DEFAULT_TENANT, defaults={"code": DEFAULT_CODE})
+    if is_new:
+        # The database would give the same id to the next tenant.
+        connection = connections[using]
+        with connection.cursor() as cursor:
+            for statement in connection.ops.sequence_reset_sql(no_style(), [tenants]):
+                cursor.execute(statement)
