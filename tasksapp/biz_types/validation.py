@@ -6,6 +6,8 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.utils.translation import gettext as _
 
 from delayhub.webhooks.signature import key_of
@@ -69,7 +71,7 @@ def complaints(biz_type: BizType) -> dict[str, str]:
     if biz_type.lane not in options().lanes:
         lanes = ", ".join(options().lanes)
         found["lane"] = _("No worker serves this lane; DELAYHUB['LANES'] has %(lanes)s.") % {"lanes": lanes}
-    return found
+    return found | _about_owner(biz_type)
 
 
 def secret_complaint(secret: str) -> str | None:
@@ -127,6 +129,30 @@ def _about_address(biz_type: BizType) -> dict[str, str]:
         return {"url": _("Give the address that callbacks go to.")}
     message = AddressGuard(options().allowed_networks).complaint(biz_type.url)
     return {"url": message} if message else {}
+
+
+def _about_owner(biz_type: BizType) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for address in mail_addresses(biz_type.owner_mail):
+        if not _is_mail_address(address):
+            found["owner_mail"] = _("%(address)s is no mail address; write commas between several.") % {
+                "address": address
+            }
+    message = AddressGuard(options().allowed_networks).complaint(biz_type.owner_url) if biz_type.owner_url else None
+    return found | ({"owner_url": message} if message else {})
+
+
+def mail_addresses(text: str) -> list[str]:
+    """The mail addresses in a text, which has commas between them."""
+    return [address.strip() for address in text.split(",") if address.strip()]
+
+
+def _is_mail_address(text: str) -> bool:
+    try:
+        validate_email(text)
+    except ValidationError:
+        return False
+    return True
 
 
 def _about_headers(headers: Any) -> str | None:

@@ -28,10 +28,12 @@ _LIMITS: Fieldsets = [
     (gettext_lazy("New jobs"), {"fields": ["insert_rate", "insert_burst"]}),
     (gettext_lazy("Order"), {"fields": ["weight", "priority"]}),
 ]
+_OWNER: list[Any] = ["owner_mail", "owner_url"]
 _GENERAL: Fieldsets = [
     (None, {"fields": ["code", "name", "description", "enabled"]}),
     (gettext_lazy("Guarantees"), {"fields": ["guarantee", "max_lateness", "when_late"]}),
     (gettext_lazy("Where and for how long"), {"fields": ["lane", "retention"]}),
+    (gettext_lazy("Owner"), {"fields": _OWNER}),
     (None, {"fields": ["created_at", "updated_at"]}),
 ]
 
@@ -76,6 +78,7 @@ NEW: Fieldsets = [
         gettext_lazy("Guarantees, lane and how long jobs are kept"),
         {"fields": ["guarantee", "max_lateness", "when_late", "retention", "lane", "enabled"], "classes": ["collapse"]},
     ),
+    (gettext_lazy("Owner"), {"fields": _OWNER, "classes": ["collapse"]}),
 ]
 
 

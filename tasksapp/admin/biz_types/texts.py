@@ -40,6 +40,8 @@ LABELS = {
     "when_late": _("When late"),
     "retention": _("Keep finished jobs for"),
     "lane": _("Lane"),
+    "owner_mail": _("Mail addresses"),
+    "owner_url": _("Webhook"),
 }
 
 _SPAN = _("As days and hours:minutes:seconds: 1 06:00:00 is 30 hours, 00:05:00 is 5 minutes.")
@@ -82,6 +84,8 @@ HELP = {
     "when_late": _("What becomes of a late job."),
     "retention": format_lazy("{} {}", _("Then they are deleted; empty for always."), _SPAN),
     "lane": _("Which workers serve it: those that have this lane in their -Q."),
+    "owner_mail": _("Alerts go to these addresses, with commas between them. Empty: to the owner of the site."),
+    "owner_url": _("Alerts are posted there too, signed: http:// or https://."),
 }
 
 #: By field, its unit and the step of its arrows.

@@ -41,6 +41,7 @@ def biz_type(**fields: Any) -> BizType:
         {"backoff_min_seconds": 5, "backoff_max_seconds": 5},
         {"max_age": timedelta(0), "retention": None, "max_lateness": LONGEST_AGE},
         {"target": "celery", "url": "", "task_name": "shop.close"},
+        {"owner_mail": "ann@shop.example, bob@shop.example,", "owner_url": "https://chat.example/hook"},
     ],
 )
 def test_what_can_work_has_no_complaint(fields: dict[str, Any]) -> None:
@@ -54,6 +55,8 @@ def test_what_can_work_has_no_complaint(fields: dict[str, Any]) -> None:
         ({"url": "ftp://receiver.example/"}, "url", "http"),
         ({"url": "http://127.0.0.1/"}, "url", "not a public address"),
         ({"target": "celery", "task_name": ""}, "task_name", "Name the Celery task"),
+        ({"owner_mail": "ann@shop.example, bob"}, "owner_mail", "bob is no mail address"),
+        ({"owner_url": "http://10.0.0.1/alerts"}, "owner_url", "not a public address"),
         # headers that are none, are ours, or would be two
         ({"headers": []}, "headers", "must be a JSON object"),
         ({"headers": {"X Team": "a"}}, "headers", "'X Team' cannot be a header's name"),
