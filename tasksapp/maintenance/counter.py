@@ -1,4 +1,4 @@
-"""Counter: counts jobs and what lies ahead, and folds pulses, for the pages that must not count themselves.
+"""Counter: counts jobs, created ones and what lies ahead, and folds pulses, for those that must not count themselves.
 
 It takes its time from a thread of its own, never from the loader's turns; and the longer a count takes, the rarer it
 is: at most one part in twenty of the time goes into counting.
@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from delayhub.clock import Clock, moment
+from tasksapp.maintenance.creation_counter import CreationCounter
 from tasksapp.models import BizType, DeadCount, JobCount, Pulse, Status, Upcoming
 from tasksapp.sql.count_jobs import CountedJobs, count_jobs
 from tasksapp.sql.count_upcoming import count_upcoming
@@ -21,7 +22,7 @@ from tasksapp.stats.pulses import FINE_KEPT, HOUR, HOURS_KEPT, MINUTE, TEN_MINUT
 from tasksapp.stats.upcoming import DAY_SECONDS, DAYS, FINE_HOURS, FINE_SECONDS, day_begins
 
 #: How often each is done, where it is quick.
-COUNT_SECONDS, AHEAD_SECONDS, DAYS_SECONDS, FOLD_SECONDS = 10.0, 60.0, 300.0, 60.0
+COUNT_SECONDS, AHEAD_SECONDS, DAYS_SECONDS, FOLD_SECONDS, CREATED_SECONDS = 10.0, 60.0, 300.0, 60.0, 10.0
 #: After work of a second there are so many without.
 IDLE_SHARE = 20.0
 #: A statement that takes longer is ended, and tried again later.
@@ -41,11 +42,13 @@ class Counter:
     def __init__(self, *, using: str, clock: Clock) -> None:
         self._using = using
         self._clock = clock
+        self._creations = CreationCounter(using=using)
         self._work: list[tuple[Callable[[], None], float]] = [
             (self.count, COUNT_SECONDS),
             (self.look_ahead, AHEAD_SECONDS),
             (self.look_days_ahead, DAYS_SECONDS),
             (self.fold, FOLD_SECONDS),
+            (self.count_created, CREATED_SECONDS),
         ]
         #: When each of them is due, in monotonic seconds.
         self._due = [0.0] * len(self._work)
@@ -108,6 +111,10 @@ class Counter:
         """Counts the jobs of the next 30 days, by days of the project's time zone."""
         begin = day_begins(self._now())
         self._store_ahead(begin, begin + timedelta(days=DAYS), seconds=DAY_SECONDS)
+
+    def count_created(self) -> None:
+        """Counts the jobs that were created in the minutes that are over."""
+        self._creations.run_once(now=self._now())
 
     def fold(self) -> None:
         """Sums the minutes of stretches that ended, and deletes pulses that have been kept long enough."""

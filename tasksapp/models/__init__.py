@@ -13,6 +13,7 @@ from tasksapp.models.job_count import DeadCount, JobCount
 from tasksapp.models.loader_report import LoaderReport
 from tasksapp.models.operation import Operation
 from tasksapp.models.pulse import Pulse
+from tasksapp.models.pulse_total import PulseTotal
 from tasksapp.models.site_rights import SiteRights
 from tasksapp.models.status import FINISHED, LIVE, Status
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
@@ -37,6 +38,7 @@ __all__ = [
     "NewJob",
     "Operation",
     "Pulse",
+    "PulseTotal",
     "Scope",
     "SiteRights",
     "Status",

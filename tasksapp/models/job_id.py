@@ -9,6 +9,7 @@ from uuid import UUID
 
 _VERSION = 0x7 << 76
 _VARIANT = 0x2 << 62
+_TIME_SHIFT = 80
 #: Low bits that count up within a millisecond: 12 of ``rand_a`` and the upper 30 of ``rand_b``.
 _COUNTER_BITS = 42
 
@@ -29,6 +30,16 @@ def new_job_ids(count: int) -> list[UUID]:
     return [_compose(ms, first + index, int.from_bytes(noise[4 * index : 4 * index + 4])) for index in range(count)]
 
 
+def first_id_at(at_ms: int) -> UUID:
+    """The least id that could be made then, Unix ms: all ids from before are less."""
+    return UUID(int=at_ms << _TIME_SHIFT)
+
+
+def made_at_ms(job_id: UUID) -> int:
+    """When the id was made, by the clock of the process that made it, Unix ms."""
+    return job_id.int >> _TIME_SHIFT
+
+
 def _reserve(count: int) -> tuple[int, int]:
     global _last_ms, _counter  # noqa: PLW0603  # the generator's state, behind its lock
     with _lock:
@@ -44,7 +55,7 @@ def _reserve(count: int) -> tuple[int, int]:
 def _compose(ms: int, counter: int, noise: int) -> UUID:
     rand_a = (counter >> 30) & 0xFFF
     rand_b = ((counter & 0x3FFFFFFF) << 32) | noise
-    return UUID(int=(ms << 80) | _VERSION | (rand_a << 64) | _VARIANT | rand_b)
+    return UUID(int=(ms << _TIME_SHIFT) | _VERSION | (rand_a << 64) | _VARIANT | rand_b)
 
 
 def _forget() -> None:

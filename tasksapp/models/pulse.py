@@ -11,6 +11,7 @@ class Pulse(models.Model):
     """A counter. Each process adds to it; minutes are summed into longer stretches, and deleted after two days."""
 
     class Kind(models.TextChoices):
+        CREATED = "created", "jobs that were created"
         SUCCEEDED = "succeeded", "attempts that succeeded"
         FAILED = "failed", "attempts that failed; the key is the error class"
         DEAD = "dead", "jobs that died; the key is the error class"

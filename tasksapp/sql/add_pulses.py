@@ -1,12 +1,18 @@
-"""Adds to pulses: each row is made, or its count grows. Many processes do it at once, in the same order of rows."""
+"""Adds to pulses and to their totals: each row is made, or its count grows.
+
+Many processes do it at once, in the same order of rows.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db import connections
+from django.db import connections, transaction
+
+from tasksapp.models import Pulse
 
 #: Rows of one statement.
 BATCH_ROWS = 500
@@ -18,6 +24,13 @@ _ADD = """
 INSERT INTO delayhub_pulse (at, biz_type_id, span_seconds, kind, key, count) VALUES {}
 ON CONFLICT (span_seconds, at, biz_type_id, kind, key) DO UPDATE SET count = delayhub_pulse.count + excluded.count
 """
+_ADD_TO_TOTALS = """
+INSERT INTO delayhub_pulse_total (biz_type_id, kind, key, count) VALUES {}
+ON CONFLICT (biz_type_id, kind, key) DO UPDATE SET count = delayhub_pulse_total.count + excluded.count
+"""
+
+#: What no total is kept of: seconds within a minute.
+_MOMENTARY = Pulse.Kind.DRAIN.value
 
 
 class PulseKey(NamedTuple):
@@ -30,7 +43,7 @@ class PulseKey(NamedTuple):
 
 
 def add_pulses(counts: Mapping[PulseKey, int], *, using: str) -> None:
-    """Adds the counts to those of their minutes, ``BATCH_ROWS`` at most, by one statement.
+    """Adds the counts to those of their minutes and to the totals, ``BATCH_ROWS`` at most, in one transaction.
 
     Raises IntegrityError where a biz type is gone.
     """
@@ -42,5 +55,20 @@ def add_pulses(counts: Mapping[PulseKey, int], *, using: str) -> None:
     for key in sorted(counts):
         at = connection.ops.adapt_datetimefield_value(key.at)
         values += [at, key.biz_type_id, MINUTE, key.kind, key.key, counts[key]]
-    with connection.cursor() as cursor:
-        cursor.execute(_ADD.format(", ".join(["(%s, %s, %s, %s, %s, %s)"] * len(counts))), values)
+    with transaction.atomic(using=using):
+        with connection.cursor() as cursor:
+            cursor.execute(_ADD.format(", ".join(["(%s, %s, %s, %s, %s, %s)"] * len(counts))), values)
+        add_to_totals(counts, using=using)
+
+
+def add_to_totals(counts: Mapping[PulseKey, int], *, using: str) -> None:
+    """Adds the counts of minutes to the totals only, by one statement. Raises what :func:`add_pulses` does."""
+    totals: dict[tuple[int, str, str], int] = defaultdict(int)
+    for key, count in counts.items():
+        if key.kind != _MOMENTARY:
+            totals[key[1:]] += count
+    if not totals:
+        return
+    values = [value for key in sorted(totals) for value in (*key, totals[key])]
+    with connections[using].cursor() as cursor:
+        cursor.execute(_ADD_TO_TOTALS.format(", ".join(["(%s, %s, %s, %s)"] * len(totals))), values)

@@ -8,7 +8,7 @@ from threading import Thread
 from uuid import UUID
 
 from tasksapp.models import job_id as module
-from tasksapp.models.job_id import new_job_id, new_job_ids
+from tasksapp.models.job_id import first_id_at, made_at_ms, new_job_id, new_job_ids
 
 
 def test_ids_rise_in_every_thread() -> None:
@@ -31,7 +31,8 @@ def test_an_id_is_a_uuid_of_version_7_with_its_time_in_front() -> None:
     after = time.time_ns() // 1_000_000
 
     assert (made.version, made.variant) == (7, "specified in RFC 4122")
-    assert before <= made.int >> 80 <= after
+    assert before <= made_at_ms(made) <= after
+    assert first_id_at(made_at_ms(made)) <= made < first_id_at(made_at_ms(made) + 1)
 
 
 def test_a_forked_child_makes_other_ids_even_if_its_parent_was_just_making_one() -> None:
