@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from django.db.models import Q
@@ -13,6 +15,8 @@ from django.utils import timezone
 from delayhub.clock import Clock, SystemClock
 from tasksapp.access.keys import find_key
 from tasksapp.models import ApiKey
+from tasksapp.models.api_key import USUAL_SCOPES
+from tasksapp.models.tenant import DEFAULT_TENANT
 
 #: ``last_used_at`` is written at most this often, by each process.
 USED_EVERY = timedelta(minutes=1)
@@ -22,7 +26,17 @@ MOST_KNOWN = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The holder of a valid key.
+    """The holder of a valid key, and what it may do.
+
+    An authentication class of a project's own may give back such callers too.
+
+    Args:
+        name: the key's name.
+        key_id: the id of its row.
+        tenant_id: the tenant whose jobs and biz types it may see.
+        scopes: what it may do; see :class:`tasksapp.models.api_key.Scope`.
+        biz_type_ids: the biz types that it may see; None for all of the tenant.
+        version: grows with each change of what the key may do.
 
     To throttles and permissions of REST framework it is an authenticated user, who is no staff and has no permissions
     of Django's.
@@ -30,6 +44,10 @@ class Caller:
 
     name: str
     key_id: int
+    tenant_id: int = DEFAULT_TENANT
+    scopes: frozenset[str] = frozenset(USUAL_SCOPES)
+    biz_type_ids: frozenset[int] | None = None
+    version: int = 1
 
     is_authenticated: ClassVar = True
     is_active: ClassVar = True
@@ -53,33 +71,52 @@ class Caller:
         return not list(perm_list)
 
 
-def find_caller(key: str) -> Caller | None:
-    """The caller that holds that key; None where the key is unknown or disabled.
+def nowhere() -> None:
+    """The address of a use that comes from none."""
 
-    Each call asks the database, so a key that was disabled or deleted is refused by the next request.
+
+def find_caller(key: str, *, used_from: Callable[[], str | None] = nowhere) -> Caller | None:
+    """The caller that holds that key; None where the key is unknown, disabled or expired.
+
+    Each call asks the database, so a key that was disabled, deleted or changed is known as such by the next request.
+
+    Args:
+        key: the key as it was sent.
+        used_from: gives the address that it came from; called once a minute, when the last use is written.
     """
     row = find_key(key)
     if row is None:
         return None
-    last_uses.note(row.id)
-    return Caller(row.name, row.id)
+    last_uses.note(row.id, used_from)
+    ids = _ids_of(row.biz_type_ids)
+    return Caller(row.name, row.id, row.tenant_id, _scopes_of(row.scopes), ids, row.version)
+
+
+@lru_cache(maxsize=1_000)
+def _scopes_of(text: str) -> frozenset[str]:
+    return frozenset(json.loads(text))
+
+
+@lru_cache(maxsize=1_000)
+def _ids_of(text: str) -> frozenset[int] | None:
+    return frozenset(json.loads(text)) or None
 
 
 class LastUses:
-    """When this process last wrote a key's ``last_used_at``."""
+    """When this process last wrote a key's ``last_used_at`` and ``last_used_from``."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._until: dict[int, float] = {}
 
-    def note(self, key_id: int) -> None:
+    def note(self, key_id: int, used_from: Callable[[], str | None] = nowhere) -> None:
         """Writes that the key was used, unless that was written a short while ago, by this process or another."""
         now = self._clock.monotonic()
         if self._until.get(key_id, 0.0) > now:
             return
         written = timezone.now()
         unwritten = Q(last_used_at=None) | Q(last_used_at__lt=written - USED_EVERY)
-        ApiKey.objects.filter(unwritten, id=key_id).update(last_used_at=written)
+        ApiKey.objects.filter(unwritten, id=key_id).update(last_used_at=written, last_used_from=used_from())
         # Each of these is one atomic operation on the dict, so threads need no lock.
         if len(self._until) >= MOST_KNOWN:
             self._until.clear()

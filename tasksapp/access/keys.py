@@ -7,12 +7,13 @@ import secrets
 from typing import NamedTuple
 
 from django.db import router, transaction
+from django.utils import timezone
 
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.models import ApiKey
-from tasksapp.sql.find_api_key import StoredKey, find_api_key
+from tasksapp.sql.find_api_key import StoredKey, find_api_keys
 
 #: Every key begins like this, so that scanners recognise a leaked one.
 MARK = "dh_"
@@ -63,13 +64,18 @@ def set_key(row: ApiKey, key: str) -> None:
 
 
 def find_key(key: str) -> StoredKey | None:
-    """What is stored of that key, if it is enabled; else None. Asks the database that keys are written to."""
+    """What is stored of that key, if it is enabled and has not expired; else None.
+
+    Asks the database that keys are written to. A key that was replaced is found until its overlap ends.
+    """
     if not (key.isascii() and key.isprintable()):
         return None  # no database need read what no key can be
-    row = find_api_key(key[:PREFIX_LENGTH], using=router.db_for_write(ApiKey))
-    if row is None or not secrets.compare_digest(row.hashed_key, hash_key(key)):
-        return None
-    return row
+    rows = find_api_keys(key[:PREFIX_LENGTH], at=timezone.now(), using=router.db_for_write(ApiKey))
+    hashed = hash_key(key)
+    for row in rows:
+        if secrets.compare_digest(row.hashed_key, hashed):
+            return row
+    return None
 
 
 def new_key() -> str:

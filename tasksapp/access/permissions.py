@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tasksapp.models.api_key import Scope
+
 #: By what it allows. The groups that a migration makes have sets of them.
 VIEW_BODY = "tasksapp.view_job_body"
 PAUSE = "tasksapp.pause_biztype"
@@ -22,6 +24,22 @@ VERBS = {
     "cancel": "tasksapp.cancel_job",
     "drop": "tasksapp.drop_job",
 }
+
+#: What a user of Django needs to use the API as a key with that scope does. The API shows whole bodies, and the audit
+#: shows small ones.
+SCOPES = {
+    Scope.JOBS_READ: ("tasksapp.view_job", "tasksapp.view_attempt", "tasksapp.view_operation", VIEW_BODY),
+    Scope.JOBS_WRITE: ("tasksapp.add_job", VERBS["reschedule"], VERBS["cancel"]),
+    Scope.JOBS_ACT: tuple(VERBS.values()),
+    Scope.BIZ_TYPES_READ: ("tasksapp.view_biztype",),
+    Scope.BIZ_TYPES_WRITE: (
+        "tasksapp.add_biztype", "tasksapp.change_biztype", "tasksapp.delete_biztype", PAUSE, TEST_CALL, CHANGE_SECRETS,
+    ),
+    Scope.KEYS: (
+        "tasksapp.view_apikey", "tasksapp.add_apikey", "tasksapp.change_apikey", "tasksapp.delete_apikey",
+    ),
+    Scope.STATS: ("tasksapp.view_job", "tasksapp.view_biztype", "tasksapp.view_auditentry", VIEW_BODY),
+}  # fmt: skip
 
 
 class HasPermissions(Protocol):

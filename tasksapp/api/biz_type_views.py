@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.http import Http404
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -17,6 +19,7 @@ from tasksapp.api.representation.job import JobSerializer
 from tasksapp.api.requests import MOVE_FIELDS, MoveRequestSerializer, VerbRequestSerializer, only_known
 from tasksapp.jobs.business_key import named
 from tasksapp.models import BizType
+from tasksapp.models.api_key import Scope
 
 BIZ_ID = r"jobs/(?P<biz_id>[^/]{1,200})"
 
@@ -29,6 +32,14 @@ class BizTypeViews(ApiViewSet):
     pagination_class = None
     lookup_field = "code"
     lookup_value_regex = "[a-z0-9][a-z0-9._-]{0,99}"
+    scopes: ClassVar = {
+        "list": Scope.BIZ_TYPES_READ,
+        "retrieve": Scope.BIZ_TYPES_READ,
+        "job": Scope.JOBS_READ,
+        "move_job": Scope.JOBS_WRITE,
+        "cancel_job": Scope.JOBS_WRITE,
+        "run_job": Scope.JOBS_ACT,
+    }
 
     @described(summary="List biz types", responses=BizTypeSerializer(many=True))
     def list(self, request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
@@ -31,6 +31,7 @@ from tasksapp.api.requests import (
     only_known,
 )
 from tasksapp.models import Attempt, Job
+from tasksapp.models.api_key import Scope
 
 IDEMPOTENCY_HEADER = OpenApiParameter(
     "Idempotency-Key", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The same as `idempotency_key`."
@@ -46,6 +47,18 @@ class JobViews(ApiViewSet):
     filter_backends = [RefusingFilters]
     filterset_class = JobFilters
     lookup_value_regex = "[0-9a-fA-F-]{36}"
+    scopes: ClassVar = {
+        "create": Scope.JOBS_WRITE,
+        "bulk": Scope.JOBS_WRITE,
+        "list": Scope.JOBS_READ,
+        "retrieve": Scope.JOBS_READ,
+        "attempts": Scope.JOBS_READ,
+        "partial_update": Scope.JOBS_WRITE,
+        "cancel": Scope.JOBS_WRITE,
+        "run": Scope.JOBS_ACT,
+        "redrive": Scope.JOBS_ACT,
+        "drop": Scope.JOBS_ACT,
+    }
 
     # ------------------------------------------------------------ creating
 

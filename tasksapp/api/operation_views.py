@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http.response import HttpResponseBase
 from django.utils.translation import override
@@ -30,6 +30,7 @@ from tasksapp.api.operation_requests import (
 from tasksapp.api.representation.operation import OperationSerializer, operation_json
 from tasksapp.api.requests import only_known, refused
 from tasksapp.models import Operation
+from tasksapp.models.api_key import Scope
 from tasksapp.operations import Starter
 from tasksapp.stats.delivery_health import delivery_health
 
@@ -55,6 +56,14 @@ class OperationViews(ApiViewSet):
     filter_backends = [RefusingFilters]
     filterset_class = OperationFilters
     lookup_value_regex = "[0-9]{1,18}"
+    scopes: ClassVar = {
+        "list": Scope.JOBS_READ,
+        "retrieve": Scope.JOBS_READ,
+        "create": Scope.JOBS_ACT,
+        "start": Scope.JOBS_ACT,
+        "stop": Scope.JOBS_ACT,
+        "pace": Scope.JOBS_ACT,
+    }
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answers in English, as the rest of the API does, whatever language the pages are in."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpResponse
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from tasksapp.api.http.scopes import ANY_SCOPE
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.openapi_document import openapi_document
 from tasksapp.conf import options
@@ -24,6 +25,7 @@ class SchemaViews(ApiViewSet):
     """
 
     # It is no operation of the API, nor of the project's own document.
+    scopes: ClassVar = {"read": ANY_SCOPE}
     schema = None  # type: ignore[assignment]  # the stubs do not know that None leaves a view out
 
     def read(self, request: Request) -> HttpResponse:

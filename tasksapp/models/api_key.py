@@ -69,6 +69,12 @@ class ApiKey(models.Model):
         ordering = ["name"]
         verbose_name = _("API key")
         verbose_name_plural = _("API keys")
+        indexes = [
+            # Each request asks for a key by both prefixes.
+            models.Index(
+                fields=["previous_prefix"], condition=~models.Q(previous_prefix=""), name="delayhub_key_previous"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 from rest_framework.request import Request
-from rest_framework.settings import api_settings
 
-from delayhub.client_network import ip_of
 from tasksapp.access.actors import NAME_LENGTH, Actor
 from tasksapp.access.callers import Caller
+from tasksapp.api.http.client_address import client_ip
 
 
 def actor_of(request: Request) -> Actor:
@@ -22,7 +21,7 @@ def creator_of(request: HttpRequest) -> Actor:
 
 
 def _actor(user: object, request: HttpRequest | None) -> Actor:
-    address = None if request is None else ip_of(request.META, proxies=api_settings.NUM_PROXIES or 0)
+    address = None if request is None else client_ip(request)
     if isinstance(user, Caller):
         return Actor.of_key(user.name, address=address)
     named = getattr(user, "get_username", None)

@@ -10,11 +10,13 @@ from rest_framework.request import Request
 
 from tasksapp.access.callers import Caller, find_caller
 from tasksapp.access.wrong_keys import count_wrong_key
-from tasksapp.api.http.client_address import client_address
+from tasksapp.api.http.client_address import client_address, client_ip
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 
 #: What a 401 names as the scheme to use.
 CHALLENGE = 'Bearer realm="delayhub"'
+#: One sentence for all of these: who guesses learns nothing from it.
+UNKNOWN = "That API key is not known, or it is disabled or has expired."
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -23,16 +25,20 @@ class ApiKeyAuthentication(BaseAuthentication):
     def authenticate(self, request: HttpRequest | Request) -> tuple[Caller, None]:
         """The caller.
 
-        Raises Refused where the key is missing, unknown or disabled (401), and where its address has sent too many
-        wrong ones (429). A right key is never refused.
+        Raises Refused where the key is missing, unknown, disabled or expired (401), and where its address has sent too
+        many wrong ones (429). A right key is never refused.
         """
         scheme, _, key = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             raise _unauthorized("Send your API key as `Authorization: Bearer dh_…`.")
-        caller = find_caller(key.strip())
+        caller = find_caller(key.strip(), used_from=lambda: client_ip(request))
         if caller is None:
             wait = count_wrong_key(client_address(request))
-            raise _too_many(wait) if wait else _unauthorized("That API key is not known, or it is disabled.")
+            raise (
+                _too_many(wait)
+                if wait
+                else _unauthorized("That API key is not known, or it is disabled or has expired.")
+            )
         return caller, None
 
     def authenticate_header(self, request: Request) -> str:
@@ -49,7 +55,7 @@ def _unauthorized(detail: str) -> Refused:
 
 def _too_many(wait_seconds: float) -> Refused:
     detail = (
-        "That API key is not known, or it is disabled, and your address has sent too many such keys. "
+        "That API key is not known, or it is disabled or has expired, and your address has sent too many such keys. "
         "Send no more of them until the time in Retry-After; a right key passes at once."
     )
     headers = {"Retry-After": str(math.ceil(wait_seconds))}

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
-from delayhub.client_network import client_of
+from delayhub.client_network import client_of, ip_of
 
 
 def client_address(request: HttpRequest | Request) -> str:
@@ -17,3 +17,8 @@ def client_address(request: HttpRequest | Request) -> str:
     send such a header.
     """
     return client_of(request.META, proxies=api_settings.NUM_PROXIES or 0)
+
+
+def client_ip(request: HttpRequest | Request) -> str | None:
+    """The client's IP address itself, for the record; None where it is not known."""
+    return ip_of(request.META, proxies=api_settings.NUM_PROXIES or 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import JSONParser
@@ -12,11 +12,13 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
+from tasksapp.access.session_callers import SessionCaller
 from tasksapp.api.http import json_body, transactions
 from tasksapp.api.http.authentication import ApiKeyAuthentication
 from tasksapp.api.http.caching import uncached
 from tasksapp.api.http.exception_handler import handle
 from tasksapp.api.http.openapi import ProblemSchema
+from tasksapp.api.http.scopes import Scopes, check_scope
 
 
 class JsonNegotiation(BaseContentNegotiation):
@@ -57,6 +59,8 @@ class ApiViewSet(GenericViewSet[Any]):
     versioning_class = None
     filter_backends: list[Any] = []
     schema = ProblemSchema()
+    #: What each action takes. An action that is not named here is refused for all callers.
+    scopes: ClassVar[Scopes] = {}
 
     @classmethod
     def as_view(cls, *args: Any, **kwargs: Any) -> Any:
@@ -68,6 +72,23 @@ class ApiViewSet(GenericViewSet[Any]):
         if request._request.encoding is not None:
             request._request.encoding = "utf-8"  # others can make text that no database takes, or cannot decode at all
         super().initial(request, *args, **kwargs)
+
+    def perform_authentication(self, request: Request) -> None:
+        """Asks who calls. A user of a project's own authentication becomes a caller by its permissions."""
+        super().perform_authentication(request)
+        user: Any = request.user
+        if user is not None and not hasattr(user, "scopes"):
+            caller: Any = SessionCaller(user)
+            request.user = caller
+
+    def check_permissions(self, request: Request) -> None:
+        """Asks the permissions, and then for the action's scope. Raises APIException and Refused.
+
+        A project that replaces ``permission_classes`` does not switch the scopes off: a key that may only read stays
+        one that may only read.
+        """
+        super().check_permissions(request)
+        check_scope(request.user, self.action, scopes=self.scopes)
 
     def get_exception_handler(self) -> Any:
         """The handler that makes problem documents; the project's own handler is for its own views."""

@@ -17,7 +17,9 @@ def test_an_issued_key_is_found_and_is_not_in_its_row() -> None:
 
     row = ApiKey.objects.get()
     assert issued.key.startswith(MARK)
-    assert find_key(issued.key) == (row.pk, "shop", row.hashed_key)
+    found = find_key(issued.key)
+    assert found is not None
+    assert (found.id, found.name, found.hashed_key) == (row.pk, "shop", row.hashed_key)
     assert issued.key not in "".join(str(value) for value in vars(row).values())
 
 
