@@ -5,6 +5,7 @@
     DelayHubError
     └── JobError
         ├── InvalidJob        a field has a value that a job cannot have
+        │   └── UnknownBizType   there is no such biz type
         ├── TooManyInserts    the insert rate of the biz type is used up for now
         ├── KeyTaken          the idempotency key belongs to another request
         ├── JobNotFound       there is no such job
@@ -41,6 +42,13 @@ class InvalidJob(JobError, ValueError):
         self.field = field
         self.code = code
         self.message = message
+
+
+class UnknownBizType(InvalidJob, LookupError):
+    """There is no biz type of that code, or the caller does not see it."""
+
+    def __init__(self, biz_type: object) -> None:
+        super().__init__("biz_type", "unknown", f"there is no biz type {biz_type!r}")
 
 
 class TooManyInserts(JobError):

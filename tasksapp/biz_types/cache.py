@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from delayhub.clock import Clock, SystemClock
 from tasksapp.models import BizType
+from tasksapp.models.tenant import DEFAULT_TENANT
 from tasksapp.sql.biz_type_revision import Revised, read_biz_type
 
 #: For how long a process may go on with a biz type that another process has edited.
@@ -23,27 +24,29 @@ LONGEST_TRANSACTION = timedelta(minutes=10)
 
 
 class BizTypeCache:
-    """Biz types by their code and by the revision of their row, for each database."""
+    """Biz types by their tenant and code, and by the revision of their row, for each database."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
-        self._by_code: dict[tuple[str, str], tuple[BizType, float]] = {}
+        self._by_code: dict[tuple[str, int, str], tuple[BizType, float]] = {}
         self._by_id: dict[tuple[str, int], Revised] = {}
 
-    def find(self, codes: set[str], *, using: str) -> dict[str, BizType]:
-        """The biz types that exist, by code; at most ``FRESH_SECONDS`` old."""
+    def find(self, codes: set[str], *, tenant_id: int = DEFAULT_TENANT, using: str) -> dict[str, BizType]:
+        """The biz types that exist of the tenant, by code; at most ``FRESH_SECONDS`` old."""
         now = self._clock.monotonic()
         with self._lock:
-            known = {code: self._by_code[using, code] for code in codes if (using, code) in self._by_code}
+            held = ((code, self._by_code.get((using, tenant_id, code))) for code in codes)
+            known = {code: entry for code, entry in held if entry is not None}
         found = {code: biz_type for code, (biz_type, until) in known.items() if until > now}
         missing = codes - found.keys()
         if missing:
-            read = {row.code: row for row in BizType.objects.using(using).filter(code__in=missing)}
+            rows = BizType.objects.using(using)
+            read = {row.code: row for row in rows.filter(tenant_id=tenant_id, code__in=missing)}
             with self._lock:
                 self._by_code.update(
                     {
-                        (using, code): (row, now + FRESH_SECONDS)
+                        (using, tenant_id, code): (row, now + FRESH_SECONDS)
                         for code, row in read.items()
                         if _is_committed(row, using)
                     }

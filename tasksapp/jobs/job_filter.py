@@ -16,8 +16,9 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs.validation import is_code, utc_moment
+from tasksapp.jobs.validation import utc_moment
 from tasksapp.models import Job, Status
+from tasksapp.models.code import is_code
 from tasksapp.sql.begins_with import BeginsWith
 
 #: Ids that one filter may name.

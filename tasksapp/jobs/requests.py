@@ -26,10 +26,10 @@ from tasksapp.jobs.validation import (
     TraceContext,
     Whole,
     due_time,
-    is_code,
     rules_of,
 )
 from tasksapp.models import BizType, NewJob
+from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
 
 

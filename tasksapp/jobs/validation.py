@@ -19,6 +19,7 @@ from django.utils.dateparse import parse_datetime
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.written_json import WrittenJson
+from tasksapp.models.code import is_code
 
 MAX_DEPTH = 32
 MAX_DELAY = timedelta(days=36_525)
@@ -35,7 +36,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TRACEPARENT = re.compile(r"\A(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}\Z")
 #: What the code of a biz type looks like.
 CODE = "^[a-z0-9][a-z0-9._-]{0,99}$"
-_CODE = re.compile(CODE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,11 +232,6 @@ DUE_AT = Moment(field="due_at", help="When it is due, with a time zone; or:")
 DELAY = Seconds(field="delay", help="Seconds from now.")
 #: The version that a caller saw; None for any.
 VERSION = Whole(field="version", least=1, most=2**31 - 1, help="Only if the job still has this version.")
-
-
-def is_code(text: str) -> bool:
-    """Whether a biz type may have that code."""
-    return _CODE.fullmatch(text) is not None
 
 
 def utc_moment(moment: datetime) -> datetime:
