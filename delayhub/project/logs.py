@@ -16,10 +16,21 @@ from typing import Any, TextIO
 
 import structlog
 
+from delayhub.request_ids import current_request_id
+
+
+def _add_request_id(_logger: Any, _method: str, facts: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Says which request a line belongs to, by the id that its answer has."""
+    if request_id := current_request_id.get():
+        facts.setdefault("request_id", request_id)
+    return facts
+
+
 _SHARED: list[Any] = [
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.ExtraAdder(),
+    _add_request_id,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 

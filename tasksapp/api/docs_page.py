@@ -28,6 +28,7 @@ _SWAGGER_UI = files("drf_spectacular_sidecar") / "static" / "drf_spectacular_sid
 _FILES = {
     "index.html": _File(_OURS, "text/html; charset=utf-8"),
     "docs.css": _File(_OURS, "text/css"),
+    "problems.css": _File(_OURS, "text/css"),
     "docs.js": _File(_OURS, "text/javascript"),
     "swagger-ui.css": _File(_SWAGGER_UI, "text/css"),
     "swagger-ui-bundle.js": _File(_SWAGGER_UI, "text/javascript"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from tasksapp.api.docs_page import docs_page
+from tasksapp.api.http.problem_pages import problem_page
 from tasksapp.api.http.problems import nothing_there
 from tasksapp.api.operations import operations
 from tasksapp.api.schema_views import SchemaViews
@@ -17,6 +18,8 @@ urlpatterns = [
     path("schema", SchemaViews.as_view({"get": "read"}), name="schema"),
     path("docs/", docs_page, name="docs"),
     path("docs/<str:name>", docs_page),
+    path("problems/", problem_page, name="problems"),
+    path("problems/<str:code>", problem_page, name="problem"),
     # Callers get a problem document here too, also where the project has Django's own page for a 404.
     re_path(r"^(?:v1$|v1/|schema/)", nothing_there),
 ]

@@ -11,6 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from tasksapp.api.http import transactions
 from tasksapp.api.http.caching import uncached
+from tasksapp.api.http.request_ids import identified
 
 View = Callable[..., HttpResponse]
 
@@ -27,6 +28,7 @@ def direct_view(answer: Callable[[HttpRequest], HttpResponse], *, view: Any) -> 
     """
 
     @transactions.outside
+    @identified
     @uncached
     @csrf_exempt
     @login_not_required  # the view set knows its callers, as REST framework's own views do

@@ -17,12 +17,18 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 _PROBLEM = {
     "type": "object",
     "description": "A problem document (RFC 9457). Some problems have members of their own, such as `state`.",
-    "required": ["type", "title", "status", "detail", "errors"],
+    "required": ["type", "title", "status", "code", "detail", "errors"],
     "properties": {
-        "type": {"type": "string", "example": "urn:delayhub:problem:invalid"},
+        "type": {
+            "type": "string",
+            "description": "The address of a page about this kind of problem; relative ones are to the request's own.",
+            "example": "/api/problems/invalid",
+        },
         "title": {"type": "string"},
         "status": {"type": "integer"},
+        "code": {"type": "string", "description": "The kind of problem, for machines; `type` ends with it."},
         "detail": {"type": "string"},
+        "request_id": {"type": "string", "description": "As in the header `X-Request-Id`; the site's log has it, too."},
         "errors": {
             "type": "array",
             "minItems": 1,

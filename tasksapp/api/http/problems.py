@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urljoin
@@ -12,9 +13,22 @@ from urllib.parse import urljoin
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
-from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
+from django.urls import (
+    NoReverseMatch,
+    Resolver404,
+    URLResolver,
+    get_resolver,
+    get_script_prefix,
+    get_urlconf,
+    resolve,
+    reverse,
+)
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
+
+from delayhub.request_ids import current_request_id
+from tasksapp.api.http.problem_types import PROBLEM_TYPES
+from tasksapp.api.http.request_ids import identified
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -37,7 +51,7 @@ class Problem:
 
     Args:
         status: the HTTP status.
-        code: the kind of problem; its type URI ends with it.
+        code: the kind of problem, one of ``PROBLEM_TYPES``.
         detail: a sentence for people.
         errors: the faults, where there are several or they belong to fields.
         extra: members that only this kind of problem has, such as the state that won a conflict.
@@ -54,20 +68,58 @@ class Problem:
     def as_json(self) -> dict[str, Any]:
         """The document; ``errors`` has at least one entry."""
         errors = self.errors or (FieldError(None, self.code, self.detail),)
-        return {
-            "type": f"urn:delayhub:problem:{self.code}",
-            "title": HTTPStatus(self.status).phrase,
+        kind = PROBLEM_TYPES.get(self.code)
+        document = {
+            "type": problem_address(self.code),
+            "title": kind.title if kind is not None else HTTPStatus(self.status).phrase,
             "status": self.status,
+            "code": self.code,
             "detail": self.detail,
             "errors": [error.as_json() for error in errors],
             **self.extra,
         }
+        if request_id := current_request_id.get():
+            document["request_id"] = request_id
+        return document
 
     def response(self) -> HttpResponse:
         """The document as an HTTP response."""
         return HttpResponse(
             json.dumps(self.as_json()), status=self.status, content_type=MEDIA_TYPE, headers=dict(self.headers)
         )
+
+
+def problem_address(code: str) -> str:
+    """The address of the page about that kind of problem; a URN where the project has the API in no fixed place."""
+    folder = _folder_of_pages(getattr(_resolver(), "urlconf_name", None), get_script_prefix())
+    return f"{folder}{code}" if folder else f"urn:delayhub:problem:{code}"
+
+
+@lru_cache(maxsize=16)
+def _folder_of_pages(urlconf: Any, script_prefix: str) -> str | None:
+    """The address of the list of problems, for a URL conf and what the web server strips."""
+    del urlconf, script_prefix  # reverse() reads them where they are set
+    path = _namespaces(_resolver())
+    try:
+        return None if path is None else reverse(f"{path}:problems")
+    except NoReverseMatch:
+        return None  # the address has a part that only the request knows
+
+
+def _resolver() -> URLResolver:
+    return get_resolver(get_urlconf())
+
+
+def _namespaces(resolver: URLResolver) -> str | None:
+    """The names before those of the API's addresses, ``delayhub`` or ``shop:delayhub``."""
+    for pattern in resolver.url_patterns:
+        if not isinstance(pattern, URLResolver):
+            continue
+        if pattern.app_name == "delayhub":
+            return pattern.namespace
+        if (inner := _namespaces(pattern)) is not None:
+            return f"{pattern.namespace}:{inner}" if pattern.namespace else inner
+    return None
 
 
 class Refused(Exception):
@@ -80,11 +132,13 @@ class Refused(Exception):
 
 @csrf_exempt
 @login_not_required
+@identified
 def nothing_there(request: HttpRequest) -> HttpResponse:
     """The view of addresses below the API's prefix that stand for nothing."""
     return Problem(status=404, code="not_found", detail=f"There is nothing at {request.path}.").response()
 
 
+@identified
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """``handler400`` of a project: a problem document for the API, Django's page elsewhere."""
     if _is_of_api(request):
@@ -92,6 +146,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return defaults.bad_request(request, exception)
 
 
+@identified
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """``handler403`` of a project: a problem document for the API, Django's page elsewhere."""
     if _is_of_api(request):
@@ -99,6 +154,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     return defaults.permission_denied(request, exception)
 
 
+@identified
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """``handler404`` of a project: a problem document for the API, Django's page elsewhere."""
     if _is_of_api(request):
@@ -106,6 +162,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return defaults.page_not_found(request, exception)
 
 
+@identified
 def server_error(request: HttpRequest) -> HttpResponse:
     """``handler500`` of a project: a problem document for the API, Django's page elsewhere."""
     if _is_of_api(request):

@@ -18,6 +18,7 @@ from tasksapp.api.http.authentication import ApiKeyAuthentication
 from tasksapp.api.http.caching import uncached
 from tasksapp.api.http.exception_handler import handle
 from tasksapp.api.http.openapi import ProblemSchema
+from tasksapp.api.http.request_ids import identified
 from tasksapp.api.http.scopes import Scopes, check_scope
 
 
@@ -64,8 +65,8 @@ class ApiViewSet(GenericViewSet[Any]):
 
     @classmethod
     def as_view(cls, *args: Any, **kwargs: Any) -> Any:
-        """The view, outside of ``ATOMIC_REQUESTS``; no cache stores its answers."""
-        return transactions.outside(uncached(super().as_view(*args, **kwargs)))
+        """The view, outside of ``ATOMIC_REQUESTS``; no cache stores its answers, and they have ids."""
+        return transactions.outside(identified(uncached(super().as_view(*args, **kwargs))))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Checks the request; its address is read as UTF-8, whatever ``Content-Type`` names as the charset."""

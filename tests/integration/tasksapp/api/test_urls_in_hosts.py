@@ -107,7 +107,7 @@ def test_with_the_handlers_a_wrong_host_is_a_problem_and_the_check_is_content() 
 
     wrong_host = host.answers[7]
     assert (wrong_host.status, wrong_host.headers["Content-Type"]) == (400, PROBLEM)
-    assert wrong_host.json()["type"] == "urn:delayhub:problem:unknown_host"
+    assert wrong_host.json()["type"] == f"{PREFIX}problems/unknown_host"
     assert [found for found, _ in host.checks if found == "delayhub.W010"] == []
 
 

@@ -36,7 +36,7 @@ def test_a_caller_beyond_the_rate_is_told_when_to_come_back(throttle: str, urls:
     assert [answer.status for answer in refused] == [429, 429]
     for answer in refused:
         assert answer.headers["Content-Type"] == "application/problem+json"
-        assert answer.json()["type"] == "urn:delayhub:problem:throttled"
+        assert answer.json()["code"] == "throttled"
         assert 0 < int(answer.headers["Retry-After"]) <= 3600
 
 

@@ -49,7 +49,7 @@ def test_wrong_keys_of_one_address_wait_and_right_ones_pass_all_the_same(client:
 
     assert [answer.status_code for answer in answers] == [401] * MOST + [429] * 3
     document = problem(answers[-1], 429)
-    assert document["type"] == "urn:delayhub:problem:too_many_wrong_keys"
+    assert document["type"] == "/api/problems/too_many_wrong_keys"
     assert 0 < int(answers[-1]["Retry-After"]) <= WINDOW_SECONDS
     assert ask(key).status_code == 200
     assert ask("dh_guess").status_code == 429, "a right key of somebody else's at that address changes nothing"

@@ -84,7 +84,7 @@ def test_every_call_is_told_to_come_back_until_the_database_is_there_again(site:
     for method, path, body in calls:
         for key in (KEY, "dh_a-key-that-was-never-seen"):
             status, problem, retry = site.ask(method, path, body, key=key)
-            assert (status, problem["type"], retry) == (503, "urn:delayhub:problem:database_away", "5"), path
+            assert (status, problem["type"], retry) == (503, "/api/problems/database_away", "5"), path
 
     site.database.start()
 

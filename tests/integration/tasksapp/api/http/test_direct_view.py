@@ -66,7 +66,7 @@ def test_another_authentication_of_the_view_set_knows_the_callers_of_creates(
     # the API key, which was enough before
     refused = ask("POST", path, body)
     assert (refused.status_code, refused["WWW-Authenticate"]) == (401, "Caller")
-    assert json.loads(refused.content)["type"] == "urn:delayhub:problem:unauthorized"
+    assert json.loads(refused.content)["type"] == "/api/problems/unauthorized"
     assert not Job.objects.exists()
     assert ask("POST", path, body, **{"x-caller": "shop"}).status_code == 201
 
@@ -90,7 +90,7 @@ def test_a_throttle_of_the_view_set_counts_creates(
     assert ask("POST", path, body).status_code == 201
     refused = ask("POST", path, body)
     assert (refused.status_code, refused["Retry-After"]) == (429, "2")
-    assert json.loads(refused.content)["type"] == "urn:delayhub:problem:throttled"
+    assert json.loads(refused.content)["type"] == "/api/problems/throttled"
 
 
 def test_other_methods_are_the_view_sets_and_callers_without_a_key_come_to_neither() -> None:

@@ -161,7 +161,7 @@ def test_what_the_schema_allows_the_api_takes_and_its_examples_first(
 def test_a_refusal_is_a_problem_document(schema: Any) -> None:
     for _, operation in operations(schema):
         document = operation["responses"]["401"]["content"]["application/problem+json"]["schema"]
-        assert document["required"] == ["type", "title", "status", "detail", "errors"]
+        assert document["required"] == ["type", "title", "status", "code", "detail", "errors"]
 
 
 def test_callers_name_themselves_by_a_bearer_key(schema: Any) -> None:

@@ -87,14 +87,14 @@ def test_a_version_in_a_body_of_unknown_length_counts(site: Site, send: Send) ->
 
     answer = send(site.port, f"POST /api/v1/jobs/{job_id}/cancel", STALE)
 
-    assert (answer["status"], answer["type"]) == (409, "urn:delayhub:problem:version_conflict")
+    assert (answer["status"], answer["type"]) == (409, "/api/problems/version_conflict")
     assert site.status_of(job_id) == "pending"
 
 
 def test_a_body_of_unknown_length_may_not_be_longer_than_others(site: Site) -> None:
     answer = in_chunks(site.port, "POST /api/v1/jobs", b'{"body": "' + b"x" * 300_000)
 
-    assert (answer["status"], answer["type"]) == (413, "urn:delayhub:problem:too_large")
+    assert (answer["status"], answer["type"]) == (413, "/api/problems/too_large")
 
 
 def test_chunks_that_hold_nothing_are_not_taken_for_a_request_without_a_body(site: Site) -> None:
@@ -102,7 +102,7 @@ def test_chunks_that_hold_nothing_are_not_taken_for_a_request_without_a_body(sit
 
     answer = ask_http1(site.port, f"POST /api/v1/jobs/{job_id}/cancel", CHUNKED, END_OF_CHUNKS)
 
-    assert (answer["status"], answer["type"]) == (400, "urn:delayhub:problem:incomplete_body")
+    assert (answer["status"], answer["type"]) == (400, "/api/problems/incomplete_body")
     assert "send {}" in answer["detail"]
     assert site.status_of(job_id) == "pending"
 
@@ -143,7 +143,7 @@ def test_a_body_that_never_comes_cancels_nothing(wsgi_site: Site, headers: dict[
 
     answer = ask_http1(wsgi_site.port, f"POST /api/v1/jobs/{job_id}/cancel", headers, raw, breaks=True)
 
-    assert (answer["status"], answer["type"]) == (400, "urn:delayhub:problem:incomplete_body")
+    assert (answer["status"], answer["type"]) == (400, "/api/problems/incomplete_body")
     assert wsgi_site.status_of(job_id) == "pending"
 
 
@@ -156,7 +156,7 @@ def test_a_server_that_does_not_delimit_chunks_has_them_refused(live_server: Any
         port, "POST /api/v1/jobs", {**CHUNKED, "Authorization": f"Bearer {key}"}, chunks(JOB) + END_OF_CHUNKS
     )
 
-    assert (answer["status"], answer["type"]) == (411, "urn:delayhub:problem:length_required")
+    assert (answer["status"], answer["type"]) == (411, "/api/problems/length_required")
     assert "Content-Length" in answer["detail"]
 
 

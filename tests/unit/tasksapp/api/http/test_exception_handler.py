@@ -118,6 +118,6 @@ def test_a_failure_on_our_side_is_logged_and_gives_no_details(caplog: pytest.Log
 
     assert response.status_code == 500
     assert b"secret" not in response.content
-    assert json.loads(response.content)["type"] == "urn:delayhub:problem:internal_error"
+    assert json.loads(response.content)["type"] == "/api/problems/internal_error"
     assert "/api/v1/jobs failed" in caplog.text
     assert "a secret" in caplog.text

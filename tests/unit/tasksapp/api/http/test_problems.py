@@ -37,9 +37,10 @@ def test_a_document_says_what_is_wrong_to_machines_and_to_people() -> None:
     )
 
     assert problem.as_json() == {
-        "type": "urn:delayhub:problem:wrong_state",
-        "title": "Conflict",
+        "type": "/api/problems/wrong_state",
+        "title": "The state does not allow it",
         "status": 409,
+        "code": "wrong_state",
         "detail": "cannot cancel it: it is dead",
         "errors": [{"field": "version", "code": "stale", "message": "it has version 3"}],
         "state": "dead",

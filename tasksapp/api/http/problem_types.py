@@ -1,0 +1,184 @@
+"""Every kind of problem that the API answers with: its code, its title, what it means and what a caller should do.
+
+The ``type`` of a problem document is the address of a page made from these lines.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ProblemType(NamedTuple):
+    """A kind of problem.
+
+    Args:
+        code: its name for machines; the address of its page ends with it, and so does no other's.
+        status: the HTTP status that it comes with.
+        title: its name for people.
+        meaning: when it comes.
+        advice: what the caller should do.
+    """
+
+    code: str
+    status: int
+    title: str
+    meaning: str
+    advice: str
+
+
+_TYPES = (
+    # ---------------------------------------------------------------- the request
+    ProblemType(
+        "invalid", 400, "The request is not valid",
+        "A field, a query parameter or a filter has a value that it cannot have, or a name that does not exist.",
+        "Look at errors: each entry names a field, has a code for machines, and a sentence that says what is wrong.",
+    ),
+    ProblemType(
+        "malformed", 400, "The request cannot be read",
+        "The body is no strict JSON object in UTF-8, or the request breaks a rule of HTTP or a limit of this site.",
+        "Correct the request; detail says what could not be read. Sending it again as it is does not help.",
+    ),
+    ProblemType(
+        "incomplete_body", 400, "The body did not come whole",
+        "The connection broke, or fewer bytes came than Content-Length said. Nothing was done.",
+        "Send the request again.",
+    ),
+    ProblemType(
+        "malformed_idempotency_key", 400, "The Idempotency-Key header cannot be read",
+        "The header is no string in double quotes, is empty, or is longer than 200 characters.",
+        'Send one string in quotes, such as Idempotency-Key: "8e03978e-40d5-43dd-bc93-6894a57f9324".',
+    ),
+    ProblemType(
+        "unknown_host", 400, "The Host header names no host of this site",
+        "The name in the address is none that the server was told to answer for (ALLOWED_HOSTS).",
+        "Use the site's own name, or let its operator add the name.",
+    ),
+    ProblemType(
+        "took_too_long", 400, "The list took too long to find",
+        "The database did not find the page of the list within two seconds: what the filters name is spread over very"
+        " many rows, and no index leads there.",
+        "Add a biz_type and a status, or narrow the times; order by a time where the list offers that.",
+    ),
+    ProblemType(
+        "length_required", 411, "The body has no length",
+        "The body came without a Content-Length, and the web server does not say where such a body ends.",
+        "Send the body with a Content-Length.",
+    ),
+    ProblemType(
+        "too_large", 413, "The body is too large",
+        "The body has more bytes than a request of this kind may have.",
+        "Send less: split a bulk, or keep large data elsewhere and send its address.",
+    ),
+    ProblemType(
+        "unsupported_media_type", 415, "The body is not JSON",
+        "The Content-Type of the body is not application/json.",
+        "Send JSON, with Content-Type: application/json.",
+    ),
+    ProblemType(
+        "method_not_allowed", 405, "The address does not take this method",
+        "There is something at the address, but it does not answer this method.",
+        "Use one of the methods in the header Allow.",
+    ),
+    ProblemType(
+        "not_acceptable", 406, "The API answers in JSON only",
+        "The request asked for another format.",
+        "Accept application/json.",
+    ),
+    # ---------------------------------------------------------------- who asks
+    ProblemType(
+        "unauthorized", 401, "The API key is missing or not valid",
+        "The request has no API key, or one that is not known, has expired, or was disabled or deleted.",
+        "Send Authorization: Bearer and a key that is valid. Ask the site's operator for a new one.",
+    ),
+    ProblemType(
+        "too_many_wrong_keys", 429, "Too many wrong API keys",
+        "The address that the request came from has sent too many keys that are not known. A right key still passes.",
+        "Send no wrong keys until the time in Retry-After is over.",
+    ),
+    ProblemType(
+        "forbidden", 403, "The request is not allowed",
+        "The caller is known, but may not do this.",
+        "Use a caller that may, or ask the site's operator.",
+    ),
+    ProblemType(
+        "scope_missing", 403, "The API key lacks a scope",
+        "The key is valid, but it has not the scope that this operation needs; detail names it.",
+        "Use a key with that scope, or let the site's operator add it to this one.",
+    ),
+    ProblemType(
+        "not_found", 404, "It does not exist",
+        "There is nothing at the address, or nothing that this caller may see.",
+        "Check the address and the id. A finished job is deleted after the retention of its biz type.",
+    ),
+    # ---------------------------------------------------------------- the state of things
+    ProblemType(
+        "wrong_state", 409, "The state does not allow it",
+        "A job or an operation is in a state in which this cannot be done to it; the member state says in which.",
+        "Read it again and decide: a job that is running or finished, for example, cannot be cancelled any more.",
+    ),
+    ProblemType(
+        "version_conflict", 409, "It has changed since you read it",
+        "The version in the body is not the job's version any more; the members version and state say how it is now.",
+        "Read it again, and repeat the request with the new version if you still want it.",
+    ),
+    ProblemType(
+        "several_jobs", 409, "Several jobs have this business key",
+        "More than one job with this biz type and biz id could be meant; the member ids names them.",
+        "Act on one of them by its id.",
+    ),
+    ProblemType(
+        "precondition_failed", 412, "It has changed since you read it",
+        "The ETag in If-Match is not that of the current state. Nothing was done.",
+        "Read it again, and repeat the request with the new ETag if you still want it.",
+    ),
+    ProblemType(
+        "precondition_required", 428, "Say which state you saw",
+        "This site takes changes only with an If-Match header or a version, so that no caller overwrites what another"
+        " one has changed meanwhile.",
+        "Read the job, and send its ETag as If-Match or its version in the body.",
+    ),
+    ProblemType(
+        "idempotency_key_taken", 422, "The idempotency key belongs to another request",
+        "An earlier request had the same key and asked for something else; the member job_id names the job it made.",
+        "Use a new key for a new request. A key stands for one request, repeated as often as you like.",
+    ),
+    ProblemType(
+        "idempotency_key_in_use", 409, "The first request with this key still runs",
+        "Another request with the same idempotency key has not finished yet, so its result is not known.",
+        "Send the same request again after the time in Retry-After.",
+    ),
+    # ---------------------------------------------------------------- too much
+    ProblemType(
+        "too_many_inserts", 429, "The insert rate of the biz type is used up",
+        "The biz type takes a limited number of new jobs in a time, for all callers together.",
+        "Wait for the time in Retry-After; the headers RateLimit and RateLimit-Policy say how many jobs it takes.",
+    ),
+    ProblemType(
+        "throttled", 429, "Too many requests",
+        "This site limits how often a caller may ask.",
+        "Wait for the time in Retry-After.",
+    ),
+    ProblemType(
+        "too_many_waits", 503, "Too many requests wait already",
+        "Each request with wait= keeps a thread of the web server; as many as this process allows are waiting now.",
+        "Ask without wait=, or again after the time in Retry-After.",
+    ),
+    ProblemType(
+        "busy", 503, "The server is busy",
+        "Many large requests are being read, and there is no room for another one.",
+        "Send it again after the time in Retry-After, or in smaller parts.",
+    ),
+    ProblemType(
+        "database_away", 503, "The database does not answer",
+        "The request may have been carried out or not: the database stopped answering in the middle.",
+        "Send it again after the time in Retry-After: a create with its idempotency key, a change with If-Match.",
+    ),
+    ProblemType(
+        "internal_error", 500, "Something failed on our side",
+        "An error that the caller can do nothing about. It is in the site's log, with the request id.",
+        "Tell the site's operator the request_id of the document. A create with an idempotency key may be repeated.",
+    ),
+)  # fmt: skip
+
+#: All kinds, by their codes.
+PROBLEM_TYPES = {kind.code: kind for kind in _TYPES}

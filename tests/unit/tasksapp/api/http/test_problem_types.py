@@ -1,0 +1,57 @@
+"""The table of problems: every code that the API's source names is in it, with the status it is sent with."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tasksapp.api.http.problem_types import PROBLEM_TYPES, ProblemType
+from tests.repository import ROOT, python_files
+
+#: What makes a problem: the class, and functions that take the code first. The others take it as ``code=``.
+MAKERS = {"Problem", "_conflict"}
+
+
+def named_codes() -> Iterator[tuple[str, int | None, str]]:
+    """Code, status where it stands beside it, and place of every problem in the source."""
+    for path in python_files("tasksapp", "delayhub"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            place = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
+                given = {keyword.arg: keyword.value for keyword in node.keywords}
+                code = node.args[0] if node.func.id == "_conflict" else given.get("code")
+                status = given.get("status")
+                if isinstance(code, ast.Constant):
+                    yield code.value, status.value if isinstance(status, ast.Constant) else None, place
+            if path.name == "exception_handler.py" and isinstance(node, ast.Assign):
+                for name, value in assigned(node):
+                    if name == "code" and isinstance(value, ast.Constant):
+                        yield value.value, None, place
+
+
+def assigned(node: ast.Assign) -> list[tuple[str, ast.expr]]:
+    """Names and what they get."""
+    (target,) = node.targets
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        pairs = zip(target.elts, node.value.elts, strict=True)
+        return [(name.id, value) for name, value in pairs if isinstance(name, ast.Name)]
+    return [(target.id, node.value)] if isinstance(target, ast.Name) else []
+
+
+def test_every_code_of_the_source_is_in_the_table_with_its_status() -> None:
+    found = list(named_codes())
+
+    assert len(found) >= 25
+    assert [place for code, _, place in found if code not in PROBLEM_TYPES] == []
+    assert [place for code, status, place in found if status is not None and PROBLEM_TYPES[code].status != status] == []
+
+
+@pytest.mark.parametrize("kind", PROBLEM_TYPES.values(), ids=lambda kind: str(kind.code))
+def test_a_kind_of_problem_says_in_sentences_what_it_means_and_what_to_do(kind: ProblemType) -> None:
+    assert kind.code.replace("_", "").isalpha()
+    assert 400 <= kind.status < 600
+    assert not kind.title.endswith(".")
+    assert kind.meaning.endswith(".")
+    assert kind.advice.endswith(".")
