@@ -51,6 +51,10 @@ _LIMITS: Mapping[str, Limits] = {
     "idempotency_hours": Limits(1, 8_760),
     "purge_rows_per_minute": Limits(0, 10_000_000),
     "audit_days": Limits(0, 36_500),
+    "alert_deaths": Limits(1, 1_000_000),
+    "alert_overdue_seconds": Limits(10, 86_400),
+    "alert_calm_seconds": Limits(10, 86_400),
+    "alert_reminder_hours": Limits(0.1, 720),
 }
 
 
@@ -87,6 +91,15 @@ class Options:
         audit_days: how long entries of the audit are kept; 0 keeps them for ever.
         allowed_networks: private networks that callbacks may go to, such as ``10.1.0.0/16``.
         encryption_keys: Fernet keys for secrets, the newest first; empty: one derived from SECRET_KEY.
+        owner_mail: the mail addresses of the owner of the site, who is told when something is wrong.
+        owner_url: where such messages are posted too; None for nowhere.
+        owner_secret: what those posts are signed with, such as ``whsec_`` and base64; None: they are not signed.
+        site_url: where people reach the site, such as ``https://delayhub.example``, for links in messages.
+        alert_language: the language of messages; None for LANGUAGE_CODE.
+        alert_deaths: so many jobs of a biz type that die within ``alert_calm_seconds`` are an alert.
+        alert_overdue_seconds: jobs that wait so long after their time are an alert.
+        alert_calm_seconds: for how long nothing may die before deaths are over, and what comes back sooner is the same.
+        alert_reminder_hours: how often an alert that stays is sent again.
         schema_access: who may read the API's OpenAPI document: ``callers`` (and people in the admin) or ``anyone``.
     """
 
@@ -114,6 +127,15 @@ class Options:
     audit_days: float = 365.0
     allowed_networks: tuple[str, ...] = ()
     encryption_keys: tuple[str, ...] = ()
+    owner_mail: tuple[str, ...] = ()
+    owner_url: str | None = None
+    owner_secret: str | None = None
+    site_url: str | None = None
+    alert_language: str | None = None
+    alert_deaths: int = 1
+    alert_overdue_seconds: float = 60.0
+    alert_calm_seconds: float = 600.0
+    alert_reminder_hours: float = 6.0
     schema_access: str = "callers"
 
     @property

@@ -15,7 +15,12 @@ from delayhub.errors import UnknownTask
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.models import BizType
 from tasksapp.sql.claim_answer import ClaimedJob
-from tasksapp.workers import heartbeat_thread, signals, unknown_task  # noqa: F401  connect what a worker does beside its tasks
+from tasksapp.workers import (  # noqa: F401  connect what a worker does beside its tasks
+    heartbeat_thread,
+    signals,
+    unknown_task,
+    watching,
+)
 from tasksapp.workers.delivery_runtime import delivery_runtime
 
 logger = logging.getLogger(__name__)

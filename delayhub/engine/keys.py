@@ -90,6 +90,16 @@ def worker(prefix: str, name: str) -> str:
     return f"{prefix}delayhub:worker:{name}"
 
 
+def outage(prefix: str = "") -> str:
+    """STRING with an end, JSON: an outage of the database, and whether its owner was told of it."""
+    return f"{prefix}delayhub:outage"
+
+
+def outage_lock(prefix: str = "") -> str:
+    """STRING with an end: the process that tells of the outage at this moment."""
+    return f"{prefix}delayhub:outage:lock"
+
+
 @dataclass(frozen=True)
 class LaneKeys:
     """The keys that all queues of one lane share."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 
 from django.core.asgi import get_asgi_application
+from django.utils.module_loading import import_string
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 
 application = get_asgi_application()
+
+# Web processes watch for faults, since they live when all workers are dead. The app is named by dotted string only.
+import_string("tasksapp.alerts.thread.watch")()

@@ -14,6 +14,7 @@ from kombu import Queue
 
 from delayhub.project.environment import Environment, kept_secret
 from delayhub.project.logs import logging_config
+from delayhub.project.mail_server import mail_server
 
 env = Environment()
 
@@ -179,6 +180,17 @@ CELERY_TIMEZONE = TIME_ZONE
 # Celery closes the database connection after every task unless this is set.
 CELERY_DB_REUSE_MAX = 10_000
 
+# ---------------------------------------------------------------- mail
+
+# Alerts are sent by it.
+EMAIL = mail_server(env.text("EMAIL_URL"))
+EMAIL_BACKEND = EMAIL.backend
+EMAIL_HOST, EMAIL_PORT = EMAIL.host, EMAIL.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = EMAIL.user, EMAIL.password
+EMAIL_USE_TLS, EMAIL_USE_SSL = EMAIL.starttls, EMAIL.tls
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("MAIL_FROM", "delayhub@localhost")
+
 # ---------------------------------------------------------------- REST
 
 # How many proxies write into X-Forwarded-For: whose wrong API keys are counted, and whom throttles count.
@@ -194,6 +206,15 @@ DELAYHUB: dict[str, Any] = {
     "PURGE_ROWS_PER_MINUTE": env.number("PURGE_ROWS_PER_MINUTE", 60_000, minimum=0),
     "AUDIT_DAYS": env.number("AUDIT_DAYS", 365, minimum=0),
     "BULK_BYTES": env.number("BULK_BYTES", 8_388_608, minimum=65_536),
+    "OWNER_MAIL": env.names("OWNER_MAIL"),
+    "OWNER_URL": env.text("OWNER_URL") or None,
+    "OWNER_SECRET": env.text("OWNER_SECRET") or None,
+    "SITE_URL": env.text("SITE_URL") or None,
+    "ALERT_LANGUAGE": env.text("ALERT_LANGUAGE") or None,
+    "ALERT_DEATHS": env.number("ALERT_DEATHS", 1, minimum=1),
+    "ALERT_OVERDUE_SECONDS": env.number("ALERT_OVERDUE_SECONDS", 60, minimum=10),
+    "ALERT_CALM_SECONDS": env.number("ALERT_CALM_SECONDS", 600, minimum=10),
+    "ALERT_REMINDER_HOURS": env.number("ALERT_REMINDER_HOURS", 6, minimum=1),
     "ALLOWED_NETWORKS": env.names("ALLOWED_NETWORKS"),
     "ENCRYPTION_KEYS": env.names("ENCRYPTION_KEYS"),
     "SCHEMA_ACCESS": env.choice("SCHEMA_ACCESS", "callers", among=frozenset({"callers", "anyone"})),

@@ -8,6 +8,7 @@ import os
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
+from django.utils.module_loading import import_string
 
 from delayhub.project.body_slots import BodySlots, WSGIApplication
 from delayhub.project.known_charsets import known_charsets
@@ -24,3 +25,6 @@ if settings.BODY_SLOTS:
 get_resolver().url_patterns  # noqa: B018  loads the views, which Django would do with the first request
 gc.collect()
 gc.freeze()
+
+# Web processes watch for faults, since they live when all workers are dead. The app is named by dotted string only.
+import_string("tasksapp.alerts.thread.watch")()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tasksapp.models.alert import Alert
+from tasksapp.models.alert import Alert, AlertKind
+from tasksapp.models.alert_message import AlertMessage
+from tasksapp.models.alert_watch import AlertWatch
 from tasksapp.models.api_key import ApiKey, Scope
 from tasksapp.models.attempt import Attempt
 from tasksapp.models.audit_entry import AuditEntry
@@ -26,6 +28,9 @@ __all__ = [
     "LIVE",
     "UNTIL_RESUMED",
     "Alert",
+    "AlertKind",
+    "AlertMessage",
+    "AlertWatch",
     "ApiKey",
     "Attempt",
     "AuditEntry",

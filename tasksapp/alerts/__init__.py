@@ -1,0 +1,1 @@
+"""Alerts: owners are told when something is wrong, and when it is well again; docs/alerts.md describes it."""

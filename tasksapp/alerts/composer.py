@@ -1,0 +1,182 @@
+"""Composes messages: one for each recipient with all that there is to say to it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tasksapp.alerts.book import Event, What
+from tasksapp.alerts.language import in_messages_language
+from tasksapp.alerts.recipients import Recipient, owner_of
+from tasksapp.alerts.sentences import sentence_of
+from tasksapp.conf import options
+from tasksapp.models import Alert, AlertMessage, BizType
+
+#: Alerts that one message names; it says how many more there are.
+NAMED = 50
+#: As long as subjects are kept.
+LONGEST_SUBJECT = 300
+#: The ``type`` of what is posted to webhooks.
+ALERTS, TEST = "delayhub.alerts", "delayhub.test"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Composed:
+    """A message that is not stored yet."""
+
+    recipient: Recipient
+    subject: str
+    text: str
+    payload: dict[str, Any]
+    alerts: Sequence[Alert] = ()
+    uid: UUID = field(default_factory=uuid4)
+
+    def row(self, *, now: datetime) -> AlertMessage:
+        """The row that waits to be sent."""
+        channel, address = self.recipient
+        return AlertMessage(
+            uid=self.uid,
+            channel=channel,
+            address=address,
+            subject=self.subject[:LONGEST_SUBJECT],
+            text=self.text,
+            payload=self.payload,
+            created_at=now,
+            next_at=now,
+        )
+
+
+def compose(events: Iterable[Event], biz_types: Mapping[int, BizType], *, now: datetime) -> list[Composed]:
+    """A message for each recipient of the events.
+
+    Args:
+        events: what is to be said.
+        biz_types: by id, those of the events.
+        now: the present.
+    """
+    by_recipient: dict[Recipient, list[Event]] = defaultdict(list)
+    for event in events:
+        for recipient in owner_of(biz_types.get(event.alert.biz_type_id)):
+            by_recipient[recipient].append(event)
+    with in_messages_language():
+        return [_composed(recipient, group, now=now) for recipient, group in by_recipient.items()]
+
+
+def compose_test(recipient: Recipient, *, biz_type: BizType | None, by: str, now: datetime) -> Composed:
+    """A message that says only that messages arrive."""
+    with in_messages_language():
+        words = {"actor": by, "biz_type": biz_type.code if biz_type else ""}
+        sentence = (
+            _("This is a test by %(actor)s: alerts about %(biz_type)s come to this address.")
+            if biz_type
+            else _("This is a test by %(actor)s: alerts about the site come to this address.")
+        ) % words
+        text = "\n\n".join([sentence, *_footer()]) + "\n"
+        payload = {"type": TEST, "timestamp": now.isoformat(), "data": {"sentence": sentence}}
+        if biz_type is not None:
+            payload["data"] = {"sentence": sentence, "biz_type": biz_type.code}
+        return Composed(recipient=recipient, subject=_("[DelayHub] Test message"), text=text, payload=payload)
+
+
+def _composed(recipient: Recipient, events: Sequence[Event], *, now: datetime) -> Composed:
+    alerts = [event.alert for event in events]
+    return Composed(
+        recipient=recipient,
+        subject=_subject(events),
+        text=_text(events),
+        payload={
+            "type": ALERTS,
+            "timestamp": now.isoformat(),
+            "data": {"alerts": [_as_json(event) for event in events[:NAMED]], "count": len(events)},
+        },
+        alerts=alerts,
+    )
+
+
+def _subject(events: Sequence[Event]) -> str:
+    if len(events) == 1:
+        return f"[DelayHub] {_line(events[0])}"
+    over = sum(event.what is What.OVER for event in events)
+    words = {"number": f"{len(events):,}", "over": f"{over:,}", "wrong": f"{len(events) - over:,}"}
+    if not over:
+        return "[DelayHub] " + ngettext("%(number)s alert", "%(number)s alerts", len(events)) % words
+    if over == len(events):
+        return "[DelayHub] " + _("%(number)s alerts are over") % words
+    return "[DelayHub] " + _("%(wrong)s alerts, and %(over)s are over") % words
+
+
+def _line(event: Event) -> str:
+    sentence = sentence_of(event.alert.kind, event.alert.facts)
+    match event.what:
+        case What.STAYS:
+            return _("Still: %(sentence)s") % {"sentence": sentence}
+        case What.OVER:
+            return _("Over: %(sentence)s") % {"sentence": sentence}
+    if event.alert.returns:
+        return _("Again: %(sentence)s") % {"sentence": sentence}
+    return sentence
+
+
+def _text(events: Sequence[Event]) -> str:
+    parts = [f"{_line(event)}\n{_when(event)}" for event in events[:NAMED]]
+    if len(events) > NAMED:
+        more = len(events) - NAMED
+        parts.append(ngettext("And %(number)s more.", "And %(number)s more.", more) % {"number": f"{more:,}"})
+    if any(event.alert.returns and event.what is not What.OVER for event in events):
+        minutes = max(1, round(options().alert_calm_seconds / 60))
+        parts.append(
+            ngettext(
+                "What comes back soon is over only when it has stayed away for %(minutes)s minute.",
+                "What comes back soon is over only when it has stayed away for %(minutes)s minutes.",
+                minutes,
+            )
+            % {"minutes": minutes}
+        )
+    return "\n\n".join([*parts, *_footer()]) + "\n"
+
+
+def _when(event: Event) -> str:
+    alert = event.alert
+    if alert.ended_at is None:
+        return _("since %(began)s") % {"began": _time(alert.began_at)}
+    return _("from %(began)s to %(ended)s") % {"began": _time(alert.began_at), "ended": _time(alert.ended_at)}
+
+
+def _footer() -> list[str]:
+    """Where to look, if the settings say where the site is."""
+    site = options().site_url
+    if not site:
+        return []
+    try:
+        path = reverse("admin:tasksapp_alert_changelist")
+    except NoReverseMatch:
+        path = "/"
+    return [f"{site.rstrip('/')}{path}"]
+
+
+def _as_json(event: Event) -> dict[str, Any]:
+    alert = event.alert
+    return {
+        "id": alert.pk,
+        "event": event.what.value,
+        "kind": alert.kind,
+        "biz_type": alert.facts.get("biz_type"),
+        "sentence": sentence_of(alert.kind, alert.facts),
+        "facts": alert.facts,
+        "began_at": alert.began_at.isoformat(),
+        "ended_at": None if alert.ended_at is None else alert.ended_at.isoformat(),
+        "returns": alert.returns,
+    }
+
+
+def _time(at: datetime) -> str:
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}"

@@ -1,0 +1,98 @@
+"""Outbox: messages wait in the database until they were sent; failed ones are tried again, later and later."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from django.db.models import F
+from django.utils import timezone
+
+from tasksapp.alerts.composer import Composed
+from tasksapp.alerts.recipients import Channel, Recipient
+from tasksapp.alerts.sending import send
+from tasksapp.biz_types.target import target_of
+from tasksapp.conf import options
+from tasksapp.models import AlertMessage, BizType
+from tasksapp.models.encrypted_text import SecretUnreadable
+
+logger = logging.getLogger(__name__)
+
+#: A message belongs to the process that sends it for so long; then another one may try.
+CLAIM = timedelta(seconds=60)
+#: The wait after the first failure; it doubles with each, up to the longest.
+FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=10), timedelta(hours=1)
+#: A message is given up when it is so old.
+PATIENCE = timedelta(days=1)
+#: Messages that one turn sends.
+MOST = 20
+
+
+def put(messages: Iterable[Composed], *, now: datetime, using: str) -> int:
+    """Stores messages to be sent; how many. Raises what the database raises."""
+    count = 0
+    for composed in messages:
+        row = composed.row(now=now)
+        row.save(using=using)
+        row.alerts.set(alert for alert in composed.alerts if alert.pk)
+        count += 1
+    return count
+
+
+def send_due(*, using: str, now: datetime | None = None) -> int:
+    """Sends what is due; how many were sent. Raises what the database raises.
+
+    Args:
+        using: the database.
+        now: the present, where it is not that of the machine.
+    """
+    at = now or timezone.now()
+    rows = AlertMessage.objects.using(using)
+    sent = 0
+    for row in rows.filter(next_at__lte=at).order_by("next_at")[:MOST]:
+        claimed = rows.filter(pk=row.pk, next_at=row.next_at).update(next_at=at + CLAIM)
+        if claimed:
+            sent += deliver(row, using=using, now=at)
+    return sent
+
+
+def deliver(row: AlertMessage, *, using: str, now: datetime) -> bool:
+    """Sends one message and notes what came of it; whether it was sent. Raises what the database raises."""
+    recipient = Recipient(Channel(row.channel), row.address)
+    composed = Composed(recipient=recipient, subject=row.subject, text=row.text, payload=row.payload, uid=row.uid)
+    try:
+        failure = send(composed, secrets=secrets_for(row.address, using=using))
+    except SecretUnreadable as error:
+        failure = str(error)
+    noted = AlertMessage.objects.using(using).filter(pk=row.pk)
+    if not failure:
+        noted.update(sent_at=now, next_at=None, last_error="")
+        return True
+    wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(row.failed_sends, 20))
+    is_over = now + wait > row.created_at + PATIENCE
+    noted.update(
+        failed_sends=F("failed_sends") + 1,
+        last_error=failure,
+        next_at=None if is_over else now + wait,
+        given_up_at=now if is_over else None,
+    )
+    logger.warning(
+        "an alert was not sent by %s%s: %s",
+        row.channel,
+        ", and is given up" if is_over else f", trying again in {wait.total_seconds():g} s",
+        failure,
+        extra={"action": "alert"},
+    )
+    return False
+
+
+def secrets_for(address: str, *, using: str) -> Sequence[str]:
+    """What posts to that address are signed with: the site's secret, and those of the biz types that name it."""
+    known = options()
+    found = [known.owner_secret] if known.owner_secret and address == known.owner_url else []
+    for biz_type in BizType.objects.using(using).filter(owner_url=address).exclude(owner_url="").order_by("id"):
+        found += target_of(biz_type, now=timezone.now()).secrets
+    if not found and known.owner_secret:
+        found = [known.owner_secret]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,105 @@
+"""Sends one message, by mail or as a signed post through the address guard; a failure is a sentence, no exception."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from email.utils import make_msgid
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.conf import settings
+from django.core.mail import EmailMessage, get_connection
+
+import delayhub
+from delayhub.clock import SystemClock
+from tasksapp.alerts.composer import Composed
+from tasksapp.alerts.recipients import Channel
+from tasksapp.conf import options
+from tasksapp.delivery.address_guard import AddressGuard
+from tasksapp.delivery.callback import Callback, Target
+from tasksapp.delivery.outcomes import Delivered, GiveUp, Retry, Returned
+from tasksapp.delivery.sender import Sender
+
+#: How long a mail server or a receiver may take to answer.
+SECONDS = 10.0
+#: As much of a failure is kept.
+LONGEST_ERROR = 500
+_SMTP = "django.core.mail.backends.smtp.EmailBackend"
+
+
+def send(message: Composed, *, secrets: Sequence[str] = ()) -> str:
+    """Why the message was not sent; '' where it was.
+
+    Args:
+        message: the message.
+        secrets: what a post is signed with; none: it is not signed.
+    """
+    if message.recipient.channel == Channel.MAIL:
+        return _send_mail(message)[:LONGEST_ERROR]
+    return asyncio.run(_post(message, secrets))[:LONGEST_ERROR]
+
+
+def _send_mail(message: Composed) -> str:
+    more: dict[str, Any] = (
+        {"timeout": SECONDS} if settings.EMAIL_BACKEND == _SMTP and not settings.EMAIL_TIMEOUT else {}
+    )
+    try:
+        mail = EmailMessage(
+            # A line break in it would be another header.
+            subject=" ".join(message.subject.split()),
+            body=message.text,
+            to=[message.recipient.address],
+            # The same at each try: mail servers and readers recognise a message that came twice.
+            headers={"Message-ID": _message_id(message.uid), "Auto-Submitted": "auto-generated"},
+            connection=get_connection(**more),
+        )
+        mail.send()
+    except Exception as error:  # also what a backend of another package raises
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _message_id(uid: UUID) -> str:
+    host = urlsplit(options().site_url or "").hostname or make_msgid().rpartition("@")[2].rstrip(">")
+    return f"<{uid}@{host}>"
+
+
+async def _post(message: Composed, secrets: Sequence[str]) -> str:
+    clock, now = SystemClock(), options()
+    address = message.recipient.address
+    sender = Sender(
+        guard=AddressGuard(now.allowed_networks),
+        clock=clock,
+        response_bytes=now.response_bytes,
+        user_agent=f"DelayHub/{delayhub.__version__}",
+    )
+    now_ms = clock.now_ms()
+    callback = Callback(
+        job_id=str(message.uid),
+        token=0,
+        target=Target(
+            biz_type="delayhub.alerts",
+            url=address,
+            host=urlsplit(address).netloc,
+            secrets=tuple(secrets),
+            timeout_seconds=SECONDS,
+        ),
+        body=json.dumps(message.payload, ensure_ascii=False).encode(),
+        due_ms=now_ms,
+        run_at_ms=now_ms,
+        attempt=1,
+        max_attempts=1,
+        lease_ends=clock.monotonic() + SECONDS,
+    )
+    try:
+        result = await sender.send(callback)
+    finally:
+        await sender.close()
+    match result.outcome:
+        case Delivered():
+            return ""
+        case Retry(reason=reason) | GiveUp(reason=reason) | Returned(reason=reason):
+            return reason

@@ -1,0 +1,82 @@
+"""What is wrong, in a sentence for people, in the language that is active."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.models import AlertKind
+from tasksapp.stats.delivery_health import DeliveryState
+
+#: The longest sentence that is kept.
+LONGEST = 500
+
+
+_DELIVERY: Mapping[str, Promise] = {
+    DeliveryState.NO_WORKER: gettext_lazy("No worker takes jobs: none is delivered. Start a worker."),
+    DeliveryState.WORKERS_FULL: gettext_lazy(
+        "Workers run, but none takes jobs: all their slots are full, or their -Q leaves the timers out."
+    ),
+    DeliveryState.SETTINGS: gettext_lazy(
+        "No job is delivered: the settings name no Redis for them. `manage.py check` says why."
+    ),
+    DeliveryState.OTHER_REDIS: gettext_lazy(
+        "Jobs are late: workers and web processes name different Redis servers for the timers."
+    ),
+    DeliveryState.NO_LOADER: gettext_lazy("Jobs may be late: workers run, but none has the loader. Restart them."),
+    DeliveryState.LOADER_FAILS: gettext_lazy(
+        "Jobs may be late: the turns of the loader fail. The log of its worker says why."
+    ),
+}
+_SITE: Mapping[str, Promise] = {
+    AlertKind.DATABASE_AWAY: gettext_lazy(
+        "The database does not answer: no job is delivered, and none can be created."
+    ),
+    AlertKind.REDIS_AWAY: gettext_lazy("Redis does not answer: no job is delivered. Jobs can still be created."),
+}
+
+
+def sentence_of(kind: str, facts: Mapping[str, Any]) -> str:
+    """What is wrong, and where that helps, what to do.
+
+    Args:
+        kind: the kind of the alert.
+        facts: its facts.
+    """
+    words = {**facts, "biz_type": facts.get("biz_type", "?")}
+    match kind:
+        case AlertKind.BREAKER_OPEN:
+            return _("%(biz_type)s: its receiver %(host)s is down. Its jobs wait until it answers.") % {
+                **words,
+                "host": facts.get("host", "?"),
+            }
+        case AlertKind.OVERDUE:
+            return _("%(biz_type)s: %(due)s jobs are overdue, the oldest since %(since)s.") % {
+                **words,
+                "due": _number(facts.get("due")),
+                "since": _time(facts.get("oldest")),
+            }
+        case AlertKind.DEAD:
+            return _about_deaths(words)
+    return str(_SITE.get(kind) or _DELIVERY.get(str(facts.get("state", ""))) or kind)
+
+
+def _about_deaths(words: Mapping[str, Any]) -> str:
+    values = {"biz_type": words["biz_type"], "died": _number(words.get("died")), "dead": _number(words.get("dead"))}
+    if words.get("dead") is None:
+        return _("%(biz_type)s: jobs die, %(died)s lately.") % values
+    return _("%(biz_type)s: jobs die, %(died)s lately. %(dead)s dead jobs wait for a person.") % values
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else "?"
+
+
+def _time(value: Any) -> str:
+    return f"{timezone.localtime(datetime.fromisoformat(value)):%Y-%m-%d %H:%M:%S %Z}" if value else "?"

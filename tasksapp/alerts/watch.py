@@ -1,0 +1,106 @@
+"""Watch: one turn of watching: who has the seat, what is wrong, who is told."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from delayhub.clock import Clock, moment
+from tasksapp.alerts import outbox
+from tasksapp.alerts.biz_type_conditions import biz_type_judgement
+from tasksapp.alerts.book import AlertBook, names_of
+from tasksapp.alerts.composer import compose
+from tasksapp.alerts.condition import AFTER_OUTAGE, CONFIRM, CONFIRM_AFTER_OUTAGE, Judgement
+from tasksapp.alerts.database_outage import DatabaseOutage
+from tasksapp.alerts.seat import Seat
+from tasksapp.alerts.site_conditions import site_judgement
+from tasksapp.models import BizType
+from tasksapp.stats.delivery_health import DeliveryState, delivery_health
+
+logger = logging.getLogger(__name__)
+
+#: How often old alerts are looked for.
+PURGE_EVERY = timedelta(hours=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """What one turn did.
+
+    Args:
+        held: whether this process had the seat; without it, it did nothing.
+        told: what is said to owners, in words for the log.
+        messages: how many messages wait to be sent.
+    """
+
+    held: bool
+    told: tuple[str, ...] = ()
+    messages: int = 0
+
+
+class Watch:
+    """Watches one database and its Redis.
+
+    Args:
+        using: the database.
+        clock: what the time is.
+        is_worker: whether it runs in a worker.
+    """
+
+    def __init__(self, *, using: str, clock: Clock, is_worker: bool = False) -> None:
+        self.using = using
+        self.outage = DatabaseOutage(using=using)
+        self._clock = clock
+        self._seat = Seat(using=using, is_worker=is_worker)
+        self._book = AlertBook(using=using)
+        self._redis_away_at: datetime | None = None
+        self._purge_at: datetime | None = None
+
+    def run_once(self) -> Turn:
+        """One turn with the database. Raises what the database raises; then :meth:`note_away` is the turn."""
+        held = self._seat.take()
+        now = self.now()
+        if self.outage.is_open:
+            self._redis_away_at = now
+            self.outage.note_answer(now=now)
+        if not held:
+            return Turn(held=False)
+        judgements = self._judge(now=now)
+        if not judgements:
+            return Turn(held=True)
+        with transaction.atomic(using=self.using):
+            events = [event for judgement in judgements for event in self._book.apply(judgement, now=now)]
+            about = {event.alert.biz_type_id for event in events} - {0}
+            biz_types = BizType.objects.using(self.using).in_bulk(about) if about else {}
+            count = outbox.put(compose(events, biz_types, now=now), now=now, using=self.using) if events else 0
+        for name in names_of(events):
+            logger.warning("alert %s", name, extra={"action": "alert"})
+        if self._purge_at is None or now >= self._purge_at:
+            self._book.purge(now=now)
+            self._purge_at = now + PURGE_EVERY
+        return Turn(held=True, told=tuple(names_of(events)), messages=count)
+
+    def note_away(self) -> bool:
+        """One turn without the database: whether its owner was told of that."""
+        return self.outage.note_away(now=self.now())
+
+    def leave(self) -> None:
+        """Frees the seat for another process. Raises what the database raises."""
+        self._seat.leave()
+
+    def now(self) -> datetime:
+        """The present, by the clock of this process."""
+        return moment(self._clock.now_ms())
+
+    def _judge(self, *, now: datetime) -> list[Judgement]:
+        health = delivery_health()
+        if health.state is DeliveryState.DATABASE_AWAY or not BizType.objects.using(self.using).exists():
+            return []  # the next turn finds the database away; and a site without biz types delivers nothing
+        if health.state is DeliveryState.REDIS_AWAY:
+            self._redis_away_at = now
+        was_away = self._redis_away_at is not None and now - self._redis_away_at < AFTER_OUTAGE
+        site = site_judgement(health, confirm=CONFIRM_AFTER_OUTAGE if was_away else CONFIRM)
+        return [site, biz_type_judgement(now=now, using=self.using)] if health.is_ok else [site]
