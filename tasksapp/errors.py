@@ -13,7 +13,8 @@
         ├── WrongState        the job's status does not allow the verb
         ├── VersionConflict   the job has changed since the caller read it
         ├── OperationNotFound    there is no such operation
-        └── WrongOperationState  the operation's state does not allow what was asked
+        ├── WrongOperationState  the operation's state does not allow what was asked
+        └── StaleKey          the API key has changed since the caller read it
 """
 
 from __future__ import annotations
@@ -114,3 +115,13 @@ class WrongOperationState(JobError):
         self.operation_id = operation_id
         self.verb = verb
         self.state = state
+
+
+class StaleKey(JobError):
+    """The API key has changed since the caller read it; it has ``version`` now, or was deleted (None)."""
+
+    def __init__(self, name: str, *, asked: int, version: int | None) -> None:
+        now = "it was deleted" if version is None else f"it has version {version}, not {asked}: read it again"
+        super().__init__(f"the API key {name!r} was changed meanwhile: {now}")
+        self.asked = asked
+        self.version = version

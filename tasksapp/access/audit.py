@@ -31,7 +31,7 @@ CHANGED = "changed"
 SECRET_COLUMNS = frozenset(
     {
         "auth_secret", "auth_secret_sealed", "signing_secret", "signing_secret_sealed", "previous_signing_secret",
-        "previous_signing_secret_sealed", "headers", "hashed_key",
+        "previous_signing_secret_sealed", "headers", "hashed_key", "previous_hashed_key",
     }
 )  # fmt: skip
 #: Columns that every deed changes, and that say nothing about it.
@@ -61,6 +61,8 @@ class Deed(StrEnum):
     EDIT_KEY = "key.edit"
     ENABLE_KEY = "key.enable"
     DISABLE_KEY = "key.disable"
+    ROTATE_KEY = "key.rotate"
+    END_PREVIOUS_KEY = "key.end_previous"
     DELETE_KEY = "key.delete"
 
     PLAN = "operation.plan"

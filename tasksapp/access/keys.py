@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from django.db import router, transaction
 from django.utils import timezone
@@ -12,7 +13,7 @@ from django.utils import timezone
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
-from tasksapp.models import ApiKey
+from tasksapp.models import ApiKey, BizType
 from tasksapp.sql.find_api_key import StoredKey, find_api_keys
 
 #: Every key begins like this, so that scanners recognise a leaked one.
@@ -28,34 +29,66 @@ class IssuedKey(NamedTuple):
     key: str
 
 
-def issue_key(name: str, *, key: str | None = None, by: Actor | None = None) -> IssuedKey:
+def issue_key(name: str, *, key: str | None = None, by: Actor | None = None, **columns: Any) -> IssuedKey:
     """Stores a key for the caller of that name: the given one, or a new random one.
 
-    Raises IntegrityError where that name, or a key with the same prefix, exists already.
+    Args:
+        name: whose key it is.
+        key: the key itself; None for a new random one.
+        by: who issues it, for the audit; None for the project's own code.
+        columns: other columns of its row, such as ``scopes``; see :class:`tasksapp.models.ApiKey`.
+
+    Raises IntegrityError where the tenant has a key of that name, or a key with the same prefix exists already.
     """
-    issued = IssuedKey(ApiKey(name=name), key or new_key())
-    set_key(issued.row, issued.key)
+    return store_key(ApiKey(name=name, **columns), key=key, by=by)
+
+
+def store_key(row: ApiKey, *, key: str | None = None, by: Actor | None = None) -> IssuedKey:
+    """Stores a new row with the given key, or with a new random one. Raises IntegrityError as ``issue_key`` does."""
+    issued = IssuedKey(row, key or new_key())
+    set_key(row, issued.key)
     with transaction.atomic(using=router.db_for_write(ApiKey)):
-        issued.row.save()
-        record_key(Deed.ISSUE_KEY, issued.row, by=by)
+        row.save()
+        given = {name: getattr(row, name) for name in ("owner", "scopes", "biz_type_ids", "expires_at")}
+        record_key(Deed.ISSUE_KEY, row, by=by, after={name: value for name, value in given.items() if value})
     return issued
 
 
-def record_key(deed: Deed, row: ApiKey, *, by: Actor | None, before: str = "") -> None:
+def record_key(
+    deed: Deed,
+    row: ApiKey,
+    *,
+    by: Actor | None,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> None:
     """Records what was done to a key.
 
     Args:
         deed: what was done.
         row: the key's row.
         by: who did it; None for the project's own code, which leaves no entry.
-        before: the key's name until then, where that was changed.
+        before: columns with the values that they had.
+        after: columns with the values that they have now.
     """
     if by is None or not audit.is_recorded(by):
         return
-    old, new = ({"name": before}, {"name": row.name}) if before else ({}, {})
+    old, new = _with_codes(before or {}), _with_codes(after or {})
     # The prefix says which key it was: names can be changed.
     entry = audit.entry(deed, by=by, what=f"{row.name} ({row.prefix}…)", before=old, after=new)
     audit.record([entry], using=row._state.db or router.db_for_write(ApiKey))
+
+
+def _with_codes(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns, with the codes of biz types in place of their ids, which say nothing to people."""
+    rest = {name: value for name, value in columns.items() if name != "biz_type_ids"}
+    ids = columns.get("biz_type_ids")
+    if not ids:
+        return rest if ids is None else {**rest, "biz_types": []}
+    return {
+        **rest,
+        "biz_types": list(BizType.objects.filter(id__in=ids).order_by("code").values_list("code", flat=True)),
+    }
 
 
 def set_key(row: ApiKey, key: str) -> None:

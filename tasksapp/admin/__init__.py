@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasksapp.admin.api_key_admin import ApiKeyAdmin
+from tasksapp.admin.api_keys.api_key_admin import ApiKeyAdmin
 from tasksapp.admin.audit.audit_entry_admin import AuditEntryAdmin
 from tasksapp.admin.biz_types.biz_type_admin import BizTypeAdmin
 from tasksapp.admin.celery_queues.celery_queue_admin import CeleryQueueAdmin

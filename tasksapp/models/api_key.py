@@ -32,7 +32,7 @@ def usual_scopes() -> list[str]:
 class ApiKey(models.Model):
     """A caller's key. The key itself is shown once and kept as a hash; ``tasksapp.access.keys`` issues it."""
 
-    name = models.CharField(_("name"), max_length=200, unique=True)
+    name = models.CharField(_("name"), max_length=200)
     prefix = models.CharField(
         _("prefix"), max_length=16, unique=True, help_text=_("How the key begins; finds the row.")
     )
@@ -69,6 +69,7 @@ class ApiKey(models.Model):
         ordering = ["name"]
         verbose_name = _("API key")
         verbose_name_plural = _("API keys")
+        constraints = [models.UniqueConstraint(fields=["tenant", "name"], name="delayhub_key_name")]
         indexes = [
             # Each request asks for a key by both prefixes.
             models.Index(

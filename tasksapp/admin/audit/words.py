@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from tasksapp.access.audit import CHANGED, Deed
 from tasksapp.admin.frame.masking import masked_changes
-from tasksapp.models import UNTIL_RESUMED, AuditEntry, BizType, Job, Status
+from tasksapp.models import UNTIL_RESUMED, ApiKey, AuditEntry, BizType, Job, Status
 
 #: By the verb of an entry: each :class:`Deed`, and those of Celery's queues.
 LABELS: dict[str, Any] = {
@@ -35,9 +35,11 @@ LABELS: dict[str, Any] = {
     Deed.TEST: gettext_lazy("send test callback"),
     Deed.DELETE_BIZ_TYPE: gettext_lazy("delete biz type"),
     Deed.ISSUE_KEY: gettext_lazy("issue API key"),
-    Deed.EDIT_KEY: gettext_lazy("rename API key"),
+    Deed.EDIT_KEY: gettext_lazy("change API key"),
     Deed.ENABLE_KEY: gettext_lazy("enable API key"),
     Deed.DISABLE_KEY: gettext_lazy("disable API key"),
+    Deed.ROTATE_KEY: gettext_lazy("rotate API key"),
+    Deed.END_PREVIOUS_KEY: gettext_lazy("end replaced API key"),
     Deed.DELETE_KEY: gettext_lazy("delete API key"),
     Deed.PLAN: gettext_lazy("plan operation"),
     Deed.START: gettext_lazy("start operation"),
@@ -82,7 +84,7 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Change]:
 
 
 def _label(name: str) -> str:
-    for model in (Job, BizType):
+    for model in (Job, BizType, ApiKey):
         try:
             return capfirst(str(getattr(model._meta.get_field(name), "verbose_name", name)))
         except FieldDoesNotExist:
@@ -91,12 +93,14 @@ def _label(name: str) -> str:
 
 
 def _in_words(name: str, value: Any) -> str:
-    if value is None or value == "":
+    if value is None or value in ("", []):
         return _("empty")
     if value == CHANGED:
         return _("changed")
     if isinstance(value, bool):
         return _("yes") if value else _("no")
+    if isinstance(value, list):
+        value = ", ".join(str(part) for part in value)
     if name == "status" and value in Status.values:
         return str(Status(value).label)
     if name == "body" and isinstance(value, dict):

@@ -69,9 +69,10 @@ def test_the_history_of_a_biz_type_has_no_deeds_to_its_jobs_and_no_secrets(perso
 
 
 def test_an_api_key_says_who_issued_and_disabled_it(person: Client) -> None:
-    person.post(reverse("admin:tasksapp_apikey_add"), {"name": "checkout", "enabled": "on"})
+    may = {"scopes": ["jobs:read"]}
+    person.post(reverse("admin:tasksapp_apikey_add"), {"name": "checkout", "enabled": "on", **may})
     row = ApiKey.objects.get()
-    person.post(reverse("admin:tasksapp_apikey_change", args=[row.pk]), {"name": "till"})
+    person.post(reverse("admin:tasksapp_apikey_change", args=[row.pk]), {"name": "till", **may})
 
     page = history(person, row)
 

@@ -103,7 +103,7 @@ def _argument(name: str, route: str, scene: Scene) -> Any:
         "/group/": Group.objects.first(),
     }  # fmt: skip
     for part, row in rows.items():
-        if part in route and name in {"object_id", "id", "pk"}:
+        if part in route and name in {"object_id", "id", "pk", "key_id"}:
             return 1 if row is None else row.pk
     raise AssertionError(f"this test does not know what to put for {name!r} in {route}: say it here")
 

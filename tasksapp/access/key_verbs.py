@@ -1,0 +1,128 @@
+"""Verbs: what a person or a caller may do to an API key that is there. Each is recorded in the audit.
+
+A key is looked up at each request, so each of these holds from the next request on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.db import router, transaction
+from django.utils import timezone
+
+from tasksapp.access import audit
+from tasksapp.access.actors import Actor
+from tasksapp.access.audit import Deed
+from tasksapp.access.keys import new_key, record_key, set_key
+from tasksapp.errors import StaleKey
+from tasksapp.models import ApiKey
+
+#: How long a replaced key is valid beside the new one where nothing else is said, and at most.
+OVERLAP, LONGEST_OVERLAP = timedelta(days=1), timedelta(days=90)
+
+#: What can be changed of a key that is there. Its tenant never changes.
+CHANGEABLE = frozenset({"name", "owner", "scopes", "biz_type_ids", "expires_at", "enabled"})
+_PREVIOUS = ("previous_prefix", "previous_hashed_key", "previous_until")
+
+
+def edit(row: ApiKey, changed: Collection[str], *, by: Actor | None = None) -> None:
+    """Stores those columns of the key and no others.
+
+    Args:
+        row: with its new values, and the version that it had when they were chosen.
+        changed: the names of what was changed; others than those of ``CHANGEABLE`` have no effect.
+        by: who does it, for the audit; None for the project's own code.
+
+    Raises StaleKey where the key was changed or deleted meanwhile.
+    """
+    columns = sorted(CHANGEABLE.intersection(changed))
+    if not columns:
+        return
+    with transaction.atomic(using=_using(row)):
+        before = _locked(row)
+        _store(row, columns)
+        old, new = ({name: getattr(of, name) for name in columns} for of in (before, row))
+        if old.get("enabled") != new.get("enabled"):
+            record_key(Deed.ENABLE_KEY if row.enabled else Deed.DISABLE_KEY, row, by=by)
+        rest = audit.changes(_without_enabled(old), _without_enabled(new))
+        if any(rest):
+            record_key(Deed.EDIT_KEY, row, by=by, before=_without_enabled(old), after=_without_enabled(new))
+
+
+def rotate(row: ApiKey, *, overlap: timedelta = OVERLAP, by: Actor | None = None) -> str:
+    """The new key, which is valid from now on and is stored nowhere; the one before stays valid for a while.
+
+    Args:
+        row: the key, with the version that it had when it was read.
+        overlap: for how long the key so far stays valid, so that callers can change over; with none it ends at once.
+            One that was replaced earlier, and is still valid, ends in any case.
+        by: who does it, for the audit.
+
+    Raises StaleKey where the key was changed or deleted meanwhile.
+    """
+    with transaction.atomic(using=_using(row)):
+        _locked(row)
+        old = row.prefix
+        if overlap > timedelta():
+            row.previous_prefix, row.previous_hashed_key = row.prefix, row.hashed_key
+            row.previous_until = timezone.now() + overlap
+        else:
+            _forget_previous(row)
+        key = new_key()
+        set_key(row, key)
+        _store(row, ["prefix", "hashed_key", *_PREVIOUS])
+        record_key(
+            Deed.ROTATE_KEY, row, by=by,
+            before={"prefix": old}, after={"prefix": row.prefix, "previous_until": row.previous_until},
+        )  # fmt: skip
+    return key
+
+
+def end_previous(row: ApiKey, *, by: Actor | None = None) -> bool:
+    """Ends the key that was replaced; False where none was valid beside the present one.
+
+    Raises StaleKey where the key was changed or deleted meanwhile.
+    """
+    if not row.previous_prefix:
+        return False
+    with transaction.atomic(using=_using(row)):
+        _locked(row)
+        ends = row.previous_until
+        _forget_previous(row)
+        _store(row, list(_PREVIOUS))
+        record_key(Deed.END_PREVIOUS_KEY, row, by=by)
+    return ends is not None and ends > timezone.now()
+
+
+def delete(row: ApiKey, *, by: Actor | None = None) -> None:
+    """Deletes the key, with one that is still valid beside it. Jobs and the audit go on naming it."""
+    with transaction.atomic(using=_using(row)):
+        record_key(Deed.DELETE_KEY, row, by=by)
+        row.delete()
+
+
+def _locked(row: ApiKey) -> ApiKey:
+    """The row as it is stored, which stays so until the transaction ends. Raises StaleKey."""
+    stored = ApiKey.objects.using(_using(row)).select_for_update().filter(pk=row.pk).first()
+    if stored is None or stored.version != row.version:
+        raise StaleKey(row.name, asked=row.version, version=None if stored is None else stored.version)
+    return stored
+
+
+def _store(row: ApiKey, columns: list[str]) -> None:
+    row.version += 1
+    row.save(using=_using(row), update_fields=[*columns, "version"])
+
+
+def _forget_previous(row: ApiKey) -> None:
+    row.previous_prefix, row.previous_hashed_key, row.previous_until = "", "", None
+
+
+def _without_enabled(columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in columns.items() if name != "enabled"}
+
+
+def _using(row: ApiKey) -> str:
+    return row._state.db or router.db_for_write(ApiKey)

@@ -1,0 +1,132 @@
+"""The page that replaces an API key by a new one, while the one before stays valid for a while."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.cache import add_never_cache_headers
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.access.key_verbs import OVERLAP, end_previous, rotate
+from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.fragments import local_time
+from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.models import ApiKey
+
+#: The button that was pressed.
+DEED = "deed"
+
+
+class ShownKey(str):
+    """A key on its way to a page; logs of templates and pages for errors write what they hold by its ``repr``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<a new API key>"
+
+
+class OverlapForm(forms.Form):
+    """How long the present key stays valid beside the new one."""
+
+    overlap = forms.TypedChoiceField(
+        label=gettext_lazy("The present key stays valid for"),
+        coerce=int,
+        initial=int(OVERLAP.total_seconds()),
+        choices=[
+            (0, gettext_lazy("no time: it ends at once")),
+            (3_600, gettext_lazy("1 hour")),
+            (86_400, gettext_lazy("1 day")),
+            (604_800, gettext_lazy("7 days")),
+            (2_592_000, gettext_lazy("30 days")),
+        ],
+        help_text=gettext_lazy("So that the calling system can change over. Choose no time where the key has leaked."),
+    )
+
+
+class Rotation(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+    """The part of the API key admin that replaces keys."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """The admin's addresses, and that of the page."""
+        view = self.admin_site.admin_view(self.rotate_view)
+        return [path("<int:key_id>/rotate/", view, name="tasksapp_apikey_rotate"), *super().get_urls()]
+
+    def rotate_view(self, request: HttpRequest, key_id: int) -> HttpResponse:
+        """Asks for the overlap; replaces the key and shows the new one, or ends the one that was replaced.
+
+        Raises PermissionDenied without the permission to change keys, Http404 where there is no such key.
+        """
+        if request.method != "POST":
+            return self._asking(request, self._found(request, key_id), OverlapForm())
+        with transaction.atomic():
+            row = self._found(request, key_id, lock=True)
+            if request.POST.get(DEED) == "end_previous":
+                ended = end_previous(row, by=actor_of(request))
+                self._say(request, _("The replaced key has ended.") if ended else "")
+                return HttpResponseRedirect(self._address("change", row))
+            form = OverlapForm(request.POST)
+            if not form.is_valid():
+                return self._asking(request, row, form)
+            overlap = timedelta(seconds=form.cleaned_data["overlap"])
+            key = ShownKey(rotate(row, overlap=overlap, by=actor_of(request)))
+        return self.new_key_page(request, row, key)
+
+    def new_key_page(self, request: HttpRequest, row: ApiKey, key: str) -> TemplateResponse:
+        """The page that shows a new key, in answer to the form itself, so that the key is shown once."""
+        context = {"row": row, "key": key, "onward": self._address("change", row), "old_until": old_until(row)}
+        title = _("New key of %(name)s") % {"name": row.name}
+        # It is rendered after the transaction has ended, so only a key that works is shown.
+        page = self._page(request, row, template="tasksapp/admin/new_api_key.html", title=title, context=context)
+        add_never_cache_headers(page)
+        return page
+
+    def _asking(self, request: HttpRequest, row: ApiKey, form: OverlapForm) -> HttpResponse:
+        context = {"row": row, "form": form, "back": self._address("change", row), "old_until": old_until(row)}
+        title = _("Replace the key of %(name)s") % {"name": row.name}
+        return self._page(request, row, template="tasksapp/admin/api_key_rotate.html", title=title, context=context)
+
+    def _page(self, request: HttpRequest, row: ApiKey, *, template: str, title: str, context: Any) -> TemplateResponse:
+        crumbs = [
+            Crumb(str(capfirst(self.opts.verbose_name_plural)), self._address("changelist")),
+            Crumb(row.name, self._address("change", row)),
+        ]
+        return own_page(
+            request, site=self.admin_site, template=template, title=title, context=context, crumbs=crumbs
+        )  # fmt: skip
+
+    def _found(self, request: HttpRequest, key_id: int, *, lock: bool = False) -> ApiKey:
+        rows = ApiKey.objects.select_for_update(no_key=True) if lock else ApiKey.objects
+        row = rows.filter(pk=key_id).first()
+        if not self.has_change_permission(request, row):
+            raise PermissionDenied
+        if row is None:
+            raise Http404("There is no such key.")
+        return row
+
+    def _say(self, request: HttpRequest, message: str) -> None:
+        if message:
+            self.message_user(request, message, messages.SUCCESS)
+        else:
+            self.message_user(request, _("There was none; nothing has changed."), messages.WARNING)
+
+    def _address(self, page: str, row: ApiKey | None = None) -> str:
+        args = [] if row is None else [row.pk]
+        return reverse(f"admin:tasksapp_apikey_{page}", args=args, current_app=self.admin_site.name)
+
+
+def old_until(row: ApiKey) -> str:
+    """Until when the replaced key is valid beside the present one; '' where there is none."""
+    ends = row.previous_until
+    return local_time(ends) if row.previous_prefix and ends is not None and ends > timezone.now() else ""
