@@ -33,8 +33,8 @@ up: $(VENV)/.standalone ## start everything on this machine and stay up until Ct
 # ---------------------------------------------------------------- test
 
 # Browsers show the same pages on both databases.
-test: $(VENV)/.dev ## run all tests on SQLite (with the coverage floor), then those that touch the database on PostgreSQL
-	$(BIN)/python -m pytest -n $(WORKERS) $(if $(TESTS),,--cov --cov-report=) $(TESTS)
+test: $(VENV)/.dev ## run all tests on SQLite, then those that touch the database on PostgreSQL
+	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
 	DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(WORKERS) -m database --ignore=tests/browser $(TESTS)
 
 check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deployment checks
@@ -53,7 +53,8 @@ fmt: $(VENV)/.dev ## format the code and fix what the linter can
 messages: $(VENV)/.dev ## bring the translations up to date with the texts, and list what is not translated
 	@$(BIN)/python -m tests.messages
 
-cover: $(VENV)/.dev ## run all tests on SQLite and show the lines and branches they miss
+# Counting lines and branches doubles what the tests cost, so it is a command of its own.
+cover: $(VENV)/.dev ## run all tests on SQLite, show the lines and branches they miss, and hold the coverage floor
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing:skip-covered $(TESTS)
 
 screenshots: $(VENV)/.dev ## every page of the admin, light and dark, wide and narrow, in each language: var/screenshots
