@@ -55,11 +55,15 @@ _LIMITS: Mapping[str, Limits] = {
     "alert_overdue_seconds": Limits(10, 86_400),
     "alert_calm_seconds": Limits(10, 86_400),
     "alert_reminder_hours": Limits(0.1, 720),
+    "long_polls": Limits(0, 10_000),
 }
 
 
 #: The words that an option may be.
-_WORDS: Mapping[str, tuple[str, ...]] = {"schema_access": ("callers", "anyone")}
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "schema_access": ("callers", "anyone"),
+    "rest_changes": ("any", "conditional"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,6 +104,8 @@ class Options:
         alert_overdue_seconds: jobs that wait so long after their time are an alert.
         alert_calm_seconds: for how long nothing may die before deaths are over, and what comes back sooner is the same.
         alert_reminder_hours: how often an alert that stays is sent again.
+        long_polls: requests with ``wait`` that may wait at once in one process, fewer than its web server has threads.
+        rest_changes: which changes of jobs REST takes: ``any``, or only ``conditional`` ones, which name what they saw.
         schema_access: who may read the API's OpenAPI document: ``callers`` (and people in the admin) or ``anyone``.
     """
 
@@ -136,6 +142,8 @@ class Options:
     alert_overdue_seconds: float = 60.0
     alert_calm_seconds: float = 600.0
     alert_reminder_hours: float = 6.0
+    long_polls: int = 1
+    rest_changes: str = "any"
     schema_access: str = "callers"
 
     @property

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from delayhub.local.redis_server import free_port
 from delayhub.local.service import Service
@@ -28,6 +31,28 @@ from tasksapp.models import BizType
 issue_key("tests", key={KEY!r})
 BizType.objects.create(code={BIZ_TYPE!r}, url="https://shop.example/hooks")
 """
+
+
+class Asked(NamedTuple):
+    """An answer of the API: its status, its JSON (None where it has none) and its headers."""
+
+    status: int
+    json: Any
+    headers: Any
+
+
+def asked(port: int, method: str, path: str, body: Any = None, *, key: str = KEY, **headers: str) -> Asked:
+    """The answer to a request: method, path below /api/v1, JSON body."""
+    sent = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", **headers}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/api/v1{path}", data, sent, method=method)
+    try:
+        answer: Any = urllib.request.urlopen(request, timeout=60)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        raw = answer.read()
+        return Asked(answer.status, json.loads(raw) if raw else None, answer.headers)
 
 
 def prepare_database(folder: Path, **variables: str) -> None:

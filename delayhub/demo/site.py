@@ -28,8 +28,8 @@ from delayhub.local.service import LOG_TAIL_LINES, Service
 
 ADMIN_NAME = "admin"
 PREPARE_SECONDS = 120
-#: Threads of the web server, and how many of them may wait for a body: slow clients leave four to all others.
-WEB_THREADS, BODY_SLOTS = 16, 12
+#: Threads of the web server, how many of them may wait for a body, and how many for a job: four are left to all others.
+WEB_THREADS, BODY_SLOTS, LONG_POLLS = 24, 12, 8
 PING_SECONDS = 1.0
 
 
@@ -185,6 +185,7 @@ class Site:
             "DELAYHUB_LOG_FORMAT": "console",
             "PYTHONUNBUFFERED": "1",
             "DELAYHUB_BODY_SLOTS": str(BODY_SLOTS),
+            "DELAYHUB_LONG_POLLS": str(LONG_POLLS),
             # The receiver fails every callback of one sample, so that people see jobs die; a breaker would pause it.
             "DELAYHUB_BREAKER_FAILURES": "100000",
             **(self.options.settings or {}),

@@ -217,5 +217,7 @@ DELAYHUB: dict[str, Any] = {
     "ALERT_REMINDER_HOURS": env.number("ALERT_REMINDER_HOURS", 6, minimum=1),
     "ALLOWED_NETWORKS": env.names("ALLOWED_NETWORKS"),
     "ENCRYPTION_KEYS": env.names("ENCRYPTION_KEYS"),
+    "LONG_POLLS": env.number("LONG_POLLS", 1, minimum=0),
+    "REST_CHANGES": env.choice("REST_CHANGES", "any", among=frozenset({"any", "conditional"})),
     "SCHEMA_ACCESS": env.choice("SCHEMA_ACCESS", "callers", among=frozenset({"callers", "anyone"})),
 }

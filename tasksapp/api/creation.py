@@ -15,10 +15,12 @@ from tasksapp.api.http.actors import creator_of
 from tasksapp.api.http.exception_handler import problem_of
 from tasksapp.api.http.json_body import fields_of, number_of_jobs, read_object
 from tasksapp.api.http.problems import Refused
+from tasksapp.api.job_state import etag_of
 from tasksapp.api.representation.job import created_json
 from tasksapp.api.requests import job_request, only_known
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob, JobError
+from tasksapp.models import Status
 
 
 def create_job(request: HttpRequest) -> HttpResponse:
@@ -35,6 +37,7 @@ def create_job(request: HttpRequest) -> HttpResponse:
     if isinstance(outcome, jobs.Rejected):
         raise outcome.error
     answer = _answer(created_json(outcome, biz_type=asked.biz_type), status=201 if outcome.created else 200)
+    answer["ETag"] = _etag(outcome, biz_type=asked.biz_type)
     # A job's address is below the one that it was posted to. reverse() would find the same in 20 µs, 5 % of a create.
     answer["Location"] = f"{request.path}/{outcome.job_id}"
     return answer
@@ -64,6 +67,13 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
     refusals = sum("error" in result for result in results)
     answer = {"created": len(results) - refusals, "refused": refusals, "results": results}
     return _answer(answer, status=207 if refusals else 201)
+
+
+def _etag(created: jobs.Created, *, biz_type: str) -> str:
+    if created.row is None:
+        job = created.job
+        return etag_of(job.version, job.status, job.updated_at, biz_type=biz_type)
+    return etag_of(1, Status.PENDING.value, created.batch.now, biz_type=biz_type)
 
 
 def _answer(value: Any, *, status: int) -> HttpResponse:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
@@ -17,19 +19,19 @@ from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.filters import JobFilters, RefusingFilters
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.openapi import described
-from tasksapp.api.http.paging import NewestFirst
-from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.http.paging import FirstAttemptFirst, NewestFirst
+from tasksapp.api.http.view import ApiViewSet
+from tasksapp.api.job_changing import CHANGE_PARAMETERS, change, change_fields, changeable, changing, verb_fields
+from tasksapp.api.job_reading import READ_PARAMETERS, read_job, shown
 from tasksapp.api.representation.attempt import AttemptSerializer, attempt_json
 from tasksapp.api.representation.job import BulkAnswerSerializer, CreatedJobSerializer, JobSerializer, job_json
 from tasksapp.api.requests import (
-    MOVE_FIELDS,
-    VERB_FIELDS,
     BulkRequestSerializer,
+    ChangeRequestSerializer,
     JobRequestSerializer,
-    MoveRequestSerializer,
     VerbRequestSerializer,
-    only_known,
 )
+from tasksapp.biz_types.visible import visible_jobs
 from tasksapp.models import Attempt, Job
 from tasksapp.models.api_key import Scope
 
@@ -59,6 +61,10 @@ class JobViews(ApiViewSet):
         "redrive": Scope.JOBS_ACT,
         "drop": Scope.JOBS_ACT,
     }
+
+    def get_queryset(self) -> QuerySet[Job]:
+        """The jobs that the caller sees."""
+        return visible_jobs(self.request.user)
 
     # ------------------------------------------------------------ creating
 
@@ -100,56 +106,73 @@ class JobViews(ApiViewSet):
         assert page is not None
         return self.get_paginated_response([job_json(job, biz_type=job.biz_type.code) for job in page])
 
-    @described(summary="Read a job", responses=JobSerializer)
+    @described(summary="Read a job", parameters=READ_PARAMETERS, responses=JobSerializer)
     def retrieve(self, request: Request, pk: str) -> Response:
-        """The job with that id."""
-        job = self.get_queryset().filter(id=job_id(pk)).first()
-        if job is None:
-            raise Http404(f"There is no job {pk}.")
-        return shown(job)
+        """The job with that id, or 304 where `If-None-Match` names the state that it is in."""
+        found = visible_jobs(request.user).filter(id=job_id(pk))
+        return read_job(request, found, missing=f"There is no job {pk}.")
 
     @described(summary="List a job's attempts", responses=AttemptSerializer(many=True), filters=False)
-    @action(detail=True, methods=["get"], pagination_class=None)
+    @action(detail=True, methods=["get"], pagination_class=FirstAttemptFirst)
     def attempts(self, request: Request, pk: str) -> Response:
-        """Every attempt to deliver the job, the oldest first."""
-        if not Job.objects.filter(id=job_id(pk)).exists():
+        """A page of the attempts to deliver the job, the oldest first."""
+        if not visible_jobs(request.user).filter(id=job_id(pk)).exists():
             raise Http404(f"There is no job {pk}.")
-        return Response(
-            [attempt_json(attempt) for attempt in Attempt.objects.filter(job_id=job_id(pk)).order_by("number")]
-        )
+        page = self.paginate_queryset(Attempt.objects.filter(job_id=job_id(pk)))
+        assert page is not None
+        return self.get_paginated_response([attempt_json(attempt) for attempt in page])
 
     # ------------------------------------------------------------ changing
 
-    @described(summary="Move a job", request=MoveRequestSerializer, responses=JobSerializer)
+    @described(
+        summary="Change a job", parameters=CHANGE_PARAMETERS, request=ChangeRequestSerializer, responses=JobSerializer
+    )
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Moves a pending job to another time."""
-        fields = fields_of(request)
-        only_known(fields, MOVE_FIELDS)
-        return shown(jobs.reschedule(job_id(pk), **fields, by=actor_of(request)))
+        """Changes a pending job: its time, body, priority or attempts."""
+        fields = change_fields(request)
+        with changing(request, changeable(request), job_id=job_id(pk), version=fields.get("version")):
+            return shown(change(job_id(pk), fields, by=actor_of(request)))
 
-    @described(summary="Cancel a job", request=VerbRequestSerializer, responses=JobSerializer)
+    @described(
+        summary="Cancel a job", parameters=CHANGE_PARAMETERS, request=VerbRequestSerializer, responses=JobSerializer
+    )
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancels a pending job: after an answer of 200, nothing is sent."""
-        return shown(jobs.cancel(job_id(pk), **version_of(request), by=actor_of(request)))
+        return _apply(jobs.cancel, request, pk)
 
-    @described(summary="Run a job now", request=VerbRequestSerializer, responses=JobSerializer)
+    @described(
+        summary="Run a job now", parameters=CHANGE_PARAMETERS, request=VerbRequestSerializer, responses=JobSerializer
+    )
     @action(detail=True, methods=["post"])
     def run(self, request: Request, pk: str) -> Response:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
-        return shown(jobs.run_now(job_id(pk), **version_of(request), by=actor_of(request)))
+        return _apply(jobs.run_now, request, pk)
 
-    @described(summary="Redrive a dead job", request=VerbRequestSerializer, responses=JobSerializer)
+    @described(
+        summary="Redrive a dead job",
+        parameters=CHANGE_PARAMETERS,
+        request=VerbRequestSerializer,
+        responses=JobSerializer,
+    )
     @action(detail=True, methods=["post"])
     def redrive(self, request: Request, pk: str) -> Response:
         """Tries a dead job again, with a new budget of attempts."""
-        return shown(jobs.redrive(job_id(pk), **version_of(request), by=actor_of(request)))
+        return _apply(jobs.redrive, request, pk)
 
-    @described(summary="Drop a dead job", request=VerbRequestSerializer, responses=JobSerializer)
+    @described(
+        summary="Drop a dead job", parameters=CHANGE_PARAMETERS, request=VerbRequestSerializer, responses=JobSerializer
+    )
     @action(detail=True, methods=["post"])
     def drop(self, request: Request, pk: str) -> Response:
         """Drops a dead job for good."""
-        return shown(jobs.drop(job_id(pk), **version_of(request), by=actor_of(request)))
+        return _apply(jobs.drop, request, pk)
+
+
+def _apply(verb: Callable[..., Job], request: Request, pk: str) -> Response:
+    version = verb_fields(request).get("version")
+    with changing(request, changeable(request), job_id=job_id(pk), version=version):
+        return shown(verb(job_id(pk), version=version, by=actor_of(request)))
 
 
 def job_id(text: str) -> UUID:
@@ -158,15 +181,3 @@ def job_id(text: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise Http404(f"There is no job {text}.") from None
-
-
-def shown(job: Job) -> Response:
-    """The answer with a job."""
-    return Response(job_json(job, biz_type=job.biz_type.code))
-
-
-def version_of(request: Request) -> dict[str, Any]:
-    """The version that the caller of a verb saw, if the request has it. Raises Refused (400)."""
-    fields = fields_of(request)
-    only_known(fields, VERB_FIELDS)
-    return fields

@@ -6,6 +6,7 @@ from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
 from tasksapp.api.biz_type_views import BizTypeViews
+from tasksapp.api.business_key_views import key_operations
 from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.http.direct_view import direct_view
 from tasksapp.api.job_views import JobViews
@@ -19,5 +20,6 @@ router.register("operations", OperationViews, basename="operation")
 operations = [
     path("v1/jobs", direct_view(create_job, view=JobViews.as_view({"get": "list", "post": "create"}))),
     path("v1/jobs/bulk", direct_view(create_jobs, view=JobViews.as_view({"post": "bulk"}))),
+    *key_operations,
     path("v1/", include(router.urls)),
 ]

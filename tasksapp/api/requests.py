@@ -27,7 +27,9 @@ from tasksapp.jobs.validation import (
     Whole,
 )
 
-MOVE_FIELDS = frozenset({"due_at", "delay", "version"})
+#: Fields of a waiting job that a PATCH changes, beside its time.
+EDITED_FIELDS = ("body", "priority", "max_attempts")
+CHANGE_FIELDS = frozenset({"due_at", "delay", "version", *EDITED_FIELDS})
 VERB_FIELDS = frozenset({"version"})
 
 
@@ -120,11 +122,17 @@ class VerbRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class MoveRequestSerializer(VerbRequestSerializer):
-    """A job's new time: one of the two."""
+class ChangeRequestSerializer(VerbRequestSerializer):
+    """What is to be different in a pending job; all that is not given stays as it is."""
 
-    rules = {"oneOf": [_BY_DUE_AT, _BY_DELAY]}
+    rules = {
+        "not": {"allOf": [_BY_DUE_AT, _BY_DELAY]},
+        "anyOf": [_BY_DUE_AT, _BY_DELAY, *({"required": [name]} for name in EDITED_FIELDS)],
+    }
     example = {"delay": 3600, "version": 1}
 
     due_at = _described(DUE_AT)
     delay = _described(DELAY)
+    body = _described(RULES["body"])
+    priority = _described(RULES["priority"])
+    max_attempts = _described(RULES["max_attempts"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
+from tasksapp.api.business_key_views import key_address
 from tasksapp.api.docs_page import docs_page
 from tasksapp.api.http.problem_pages import problem_page
 from tasksapp.api.http.problems import nothing_there
@@ -14,6 +15,7 @@ from tasksapp.api.schema_views import SchemaViews
 app_name = "delayhub"
 
 urlpatterns = [
+    key_address,
     *operations,
     path("schema", SchemaViews.as_view({"get": "read"}), name="schema"),
     path("docs/", docs_page, name="docs"),

@@ -67,6 +67,10 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/operations/test_runner_waits.py",
         "turns show how a trial ends",
     ),
+    "tasksapp/api/job_reading.py": (
+        "tests/integration/tasksapp/api/test_waiting.py",
+        "the views show what is read, also after a wait",
+    ),
     "tasksapp/api/operation_requests.py": (
         "tests/integration/tasksapp/api/test_operation_views.py",
         "the views show what it refuses",

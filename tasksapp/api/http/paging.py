@@ -20,19 +20,22 @@ class NewestFirst(BasePagination):
 
     default_limit = 100
     max_limit = 1_000
+    #: The column that the rows are ordered by, ``-`` before it for the greatest first. No two rows have the same value.
+    order: ClassVar[str] = "-id"
     cursor_schema: ClassVar[dict[str, Any]] = {"type": "string", "format": "uuid"}
 
     def paginate_queryset(self, queryset: Any, request: Request, view: APIView | None = None) -> list[Any]:
         """One page of rows. Raises Refused (400) where the cursor or the limit is not valid."""
         limit = self._limit(request)
         cursor = self._cursor(request)
+        column, way = self.order.lstrip("-"), "lt" if self.order.startswith("-") else "gt"
         if cursor is not None:
-            queryset = queryset.filter(id__lt=cursor)
-        rows = list(queryset.order_by("-id")[: limit + 1])
+            queryset = queryset.filter(**{f"{column}__{way}": cursor})
+        rows = list(queryset.order_by(self.order)[: limit + 1])
         page = rows[:limit]
         self._next = None
         if len(rows) > limit:
-            self._next = replace_query_param(request.build_absolute_uri(), "cursor", str(page[-1].pk))
+            self._next = replace_query_param(request.build_absolute_uri(), "cursor", str(getattr(page[-1], column)))
         return page
 
     def get_paginated_response(self, data: Sequence[Any]) -> Response:
@@ -99,6 +102,12 @@ class NewestNumberFirst(NewestFirst):
         if not (raw.isascii() and raw.isdigit() and len(raw) <= 19 and 0 < int(raw) < 2**63):
             raise ValueError(raw)
         return int(raw)
+
+
+class FirstAttemptFirst(NewestNumberFirst):
+    """Pages of attempts in the order in which they were made."""
+
+    order = "number"
 
 
 def _refused(field: str, message: str) -> Refused:

@@ -59,6 +59,8 @@ OPERATIONS = [
     ("PATCH", "/v1/biz-types/{code}/jobs/{biz_id}"),
     ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/cancel"),
     ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/run"),
+    ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/redrive"),
+    ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/drop"),
 ]
 
 

@@ -154,16 +154,19 @@ def test_a_method_that_an_address_does_not_take_is_a_405(ask: Ask) -> None:
     problem(ask("DELETE", "/jobs"), 405)
 
 
-def test_attempts_are_listed(ask: Ask, biz_type: BizType) -> None:
+def test_attempts_are_listed_page_by_page_the_oldest_first(ask: Ask, biz_type: BizType) -> None:
     job = ask("POST", "/jobs", {"biz_type": "order.close"}).json()
-    Attempt.objects.create(
-        job_id=job["id"], number=1, started_at=timezone.now(), duration_ms=5, lateness_ms=2, status_code=204
+    Attempt.objects.bulk_create(
+        Attempt(job_id=job["id"], number=number, started_at=timezone.now(), duration_ms=5, lateness_ms=2)
+        for number in range(1, 6)
     )
 
-    (attempt,) = ask("GET", f"/jobs/{job['id']}/attempts").json()
+    page = ask("GET", f"/jobs/{job['id']}/attempts?limit=3").json()
+    rest = ask("GET", page["next"].partition("/api/v1")[2]).json()
 
-    assert (attempt["number"], attempt["status_code"]) == (1, 204)
-    assert set(attempt) == set(AttemptSerializer().fields)
+    assert [attempt["number"] for attempt in page["results"] + rest["results"]] == [1, 2, 3, 4, 5]
+    assert rest["next"] is None
+    assert set(page["results"][0]) == set(AttemptSerializer().fields)
 
 
 def test_what_is_shown_of_a_job_is_what_the_schema_says(ask: Ask, biz_type: BizType) -> None:

@@ -12,8 +12,8 @@ from tasksapp.api.http.problems import Refused
 from tasksapp.api.requests import (
     JOB_FIELDS,
     BulkRequestSerializer,
+    ChangeRequestSerializer,
     JobRequestSerializer,
-    MoveRequestSerializer,
     job_request,
     only_known,
     refused,
@@ -105,4 +105,4 @@ def test_a_bulk_has_one_to_a_thousand_jobs_and_a_move_a_time() -> None:
     jobs: Any = BulkRequestSerializer().fields["jobs"]
 
     assert (jobs.min_length, jobs.max_length) == (1, MAX_BULK)
-    assert set(MoveRequestSerializer().fields) == {"version", "due_at", "delay"}
+    assert set(ChangeRequestSerializer().fields) == {"version", "due_at", "delay", "body", "priority", "max_attempts"}

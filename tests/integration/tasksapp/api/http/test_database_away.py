@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import tempfile
-import urllib.error
-import urllib.request
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -17,7 +14,7 @@ import pytest
 from django.db import DataError, InterfaceError, InternalError, OperationalError, ProgrammingError, connection
 
 from tasksapp.api.http.database_away import is_away
-from tests.web_server import BIZ_TYPE, KEY, prepare_database, web_server
+from tests.web_server import BIZ_TYPE, KEY, asked, prepare_database, web_server
 
 JOB = {"biz_type": BIZ_TYPE, "delay": 3600}
 
@@ -30,16 +27,8 @@ class Site(NamedTuple):
 
     def ask(self, method: str, path: str, body: Any = None, *, key: str = KEY) -> tuple[int, Any, str | None]:
         """The status of the answer, its JSON, and its Retry-After."""
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        data = None if body is None else json.dumps(body).encode()
-        url = f"http://127.0.0.1:{self.port}/api/v1{path}"
-        request = urllib.request.Request(url, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, json.load(answer), None
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.load(error), error.headers["Retry-After"]
+        answer = asked(self.port, method, path, body, key=key)
+        return answer.status, answer.json, answer.headers["Retry-After"]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +63,11 @@ def test_every_call_is_told_to_come_back_until_the_database_is_there_again(site:
         # REST framework's
         ("GET", "/jobs", None),
         ("GET", f"/jobs/{job['id']}", None),
+        ("GET", f"/jobs/{job['id']}/attempts", None),
+        ("GET", f"/jobs/{job['id']}?wait=1", None),
         ("PATCH", f"/jobs/{job['id']}", {"delay": 5}),
+        ("GET", f"/biz-types/{BIZ_TYPE}/jobs/a%2Fb", None),
+        ("POST", f"/biz-types/{BIZ_TYPE}/jobs/a%2Fb/cancel", {}),
         ("POST", f"/jobs/{job['id']}/cancel", {}),
         ("GET", "/biz-types", None),
     ]

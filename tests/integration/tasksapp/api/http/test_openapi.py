@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from tasksapp.api.requests import (
     BulkRequestSerializer,
+    ChangeRequestSerializer,
     JobRequestSerializer,
-    MoveRequestSerializer,
     VerbRequestSerializer,
 )
 from tasksapp.models import BizType
@@ -50,7 +50,7 @@ def send(ask: Ask, component: str, value: Any, *, job: str) -> Any:
             return ask("POST", "/jobs", value)
         case "BulkRequest":
             return ask("POST", "/jobs/bulk", value)
-        case "MoveRequest":
+        case "ChangeRequest":
             return ask("PATCH", f"/jobs/{job}", value)
     return ask("POST", f"/jobs/{job}/cancel", value)
 
@@ -86,7 +86,7 @@ def test_every_kind_of_request_and_answer_has_an_example_that_it_allows(schema: 
 
     values = {name for name in without if name.endswith("Enum")}
     assert values == {"GuaranteeEnum", "StatusEnum", "TargetEnum", "StateEnum", "NullEnum", "TrialEnum", "VerbEnum"}
-    assert without - values == {"PaginatedJobList", "PaginatedOperationList"}
+    assert without - values == {"PaginatedAttemptList", "PaginatedJobList", "PaginatedOperationList"}
     for name in components.keys() - without:
         assert faults(schema, name, components[name]["example"]) == [], name
 
@@ -106,13 +106,13 @@ def test_every_example_of_a_refusal_is_a_problem_document_with_its_status(schema
         ("JobRequest", {"biz_type": "order.close", "colour": "red"}),
         ("BulkRequest", {"jobs": [{"biz_type": "order.close", "colour": "red"}]}),
         ("BulkRequest", {"jobs": [{"biz_type": "order.close"}], "colour": "red"}),
-        ("MoveRequest", {"delay": 5, "colour": "red"}),
+        ("ChangeRequest", {"delay": 5, "colour": "red"}),
         ("VerbRequest", {"version": 1, "delay": 5}),
         # two times, or none
         ("JobRequest", {"biz_type": "order.close", "delay": 5, "due_at": "2027-01-31T09:00:00Z"}),
-        ("MoveRequest", {"delay": 5, "due_at": "2027-01-31T09:00:00Z"}),
-        ("MoveRequest", {"version": 1}),
-        ("MoveRequest", {"delay": None, "due_at": None}),
+        ("ChangeRequest", {"delay": 5, "due_at": "2027-01-31T09:00:00Z"}),
+        ("ChangeRequest", {"version": 1}),
+        ("ChangeRequest", {"delay": None, "due_at": None}),
         # out of bounds
         ("JobRequest", {"biz_type": "Order Close"}),
         ("JobRequest", {"biz_type": "order.close", "idempotency_key": ""}),
@@ -139,13 +139,13 @@ def test_what_the_schema_refuses_the_api_refuses_too(
         ("JobRequest", {"biz_type": "order.close", "delay": 5, "due_at": None}),
         ("JobRequest", {"biz_type": "order.close", "delay": None, "due_at": "2027-01-31T09:00:00Z"}),
         ("JobRequest", {"biz_type": "order.close"}),
-        ("MoveRequest", {"delay": 5, "due_at": None}),
-        ("MoveRequest", {"due_at": "2027-01-31T09:00:00Z", "version": None}),
+        ("ChangeRequest", {"delay": 5, "due_at": None}),
+        ("ChangeRequest", {"due_at": "2027-01-31T09:00:00Z", "version": None}),
         ("VerbRequest", {}),
         # the examples
         ("JobRequest", JobRequestSerializer.example),
         ("BulkRequest", BulkRequestSerializer.example),
-        ("MoveRequest", MoveRequestSerializer.example),
+        ("ChangeRequest", ChangeRequestSerializer.example),
         ("VerbRequest", VerbRequestSerializer.example),
     ],
 )

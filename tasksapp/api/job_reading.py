@@ -1,0 +1,76 @@
+"""Reading one job: with its ETag, and with a long poll where the caller wants to wait for a change."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp.api.http.conditions import answer, is_known
+from tasksapp.api.job_state import etag_of, job_etag
+from tasksapp.api.representation.job import job_json
+from tasksapp.api.waiting import MOST_SECONDS, seconds_to_wait, wait_until
+from tasksapp.models import LIVE, Job
+
+#: What a read of one job takes beside its address, and what its answer has, for OpenAPI.
+READ_PARAMETERS = [
+    OpenApiParameter(
+        "wait",
+        {"type": "integer", "minimum": 0, "maximum": MOST_SECONDS},
+        description="Seconds to wait for a change from the state in `If-None-Match`, or from the one the job is in"
+        " now. Ends at once where the job has changed already or is finished.",
+    ),
+    OpenApiParameter(
+        "If-None-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The ETag of the state you have."
+    ),
+    OpenApiParameter(
+        "ETag", OpenApiTypes.STR, OpenApiParameter.HEADER, response=[200], description="Names the job's state."
+    ),
+]
+
+
+def read_job(request: Request, found: QuerySet[Job], *, missing: str) -> Response:
+    """The answer to a read of the first of those jobs: 200, or 304 where the caller has that state.
+
+    Args:
+        request: may have ``If-None-Match`` and ``wait``.
+        found: the jobs that may be meant, in their order, with their biz types.
+        missing: what is said where there is none.
+
+    Raises Http404, and Refused where the wait is refused.
+    """
+    seconds = seconds_to_wait(request)
+    job = found.first()
+    if job is None:
+        raise Http404(missing)
+    if seconds and job.status in LIVE and _is_old(request, job):
+        _wait_for_change(request, job, seconds=seconds)
+        job = Job.objects.using(found.db).select_related("biz_type").filter(id=job.id).first()
+        if job is None:
+            raise Http404(missing)
+    return answer(request, job_json(job, biz_type=job.biz_type.code), etag=job_etag(job))
+
+
+def shown(job: Job, *, status: int = 200) -> Response:
+    """The answer to a change: the job as it is now."""
+    return Response(job_json(job, biz_type=job.biz_type.code), status=status, headers={"ETag": job_etag(job)})
+
+
+def _is_old(request: Request, job: Job) -> bool:
+    """Whether the caller has the job's state, or does not say what it has."""
+    return "HTTP_IF_NONE_MATCH" not in request.META or is_known(request, job_etag(job))
+
+
+def _wait_for_change(request: Request, job: Job, *, seconds: float) -> None:
+    # By the primary key and without the body: a look costs the database some 50 µs.
+    row = Job.objects.using(job._state.db).filter(id=job.id)
+    before = job_etag(job)
+
+    def look() -> str | None:
+        values = row.values_list("version", "status", "updated_at", "biz_type__code").first()
+        return None if values is None else etag_of(*values[:3], biz_type=values[3])
+
+    wait_until(look, is_over=lambda etag: etag != before, seconds=seconds, request=request)
