@@ -14,12 +14,15 @@
         ├── VersionConflict   the job has changed since the caller read it
         ├── OperationNotFound    there is no such operation
         ├── WrongOperationState  the operation's state does not allow what was asked
-        └── StaleKey          the API key has changed since the caller read it
+        ├── StaleKey          the API key has changed since the caller read it
+        ├── InvalidBizType    a biz type has values that none can have
+        └── CodeTaken         there is a biz type of that code
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from delayhub.errors import DelayHubError
@@ -125,3 +128,27 @@ class StaleKey(JobError):
         super().__init__(f"the API key {name!r} was changed meanwhile: {now}")
         self.asked = asked
         self.version = version
+
+
+class Fault(NamedTuple):
+    """What is wrong with one field: its name, a code for machines, and a sentence for people."""
+
+    field: str
+    code: str
+    message: str
+
+
+class InvalidBizType(JobError, ValueError):
+    """A biz type has values that none can have; ``faults`` has a sentence about each."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join(fault.message for fault in faults))
+        self.faults = list(faults)
+
+
+class CodeTaken(JobError):
+    """There is a biz type of that code already."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(f"there is a biz type {code!r} already")
+        self.code = code

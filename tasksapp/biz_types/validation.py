@@ -116,6 +116,19 @@ def must_type_credentials(before: BizType, after: BizType) -> str | None:
     return None
 
 
+def credentials_complaint(before: BizType, after: BizType, *, typed: str) -> str | None:
+    """Why the edited biz type has no credentials that it may send; None where it has, or needs none.
+
+    Args:
+        before: the biz type as it is stored.
+        after: the same as it would be stored.
+        typed: new credentials; '' where the stored ones are to stay.
+    """
+    if typed or not before.auth_secret_sealed:
+        return auth_complaint(after.auth, typed)
+    return None if after.auth == BizType.Auth.NONE else must_type_credentials(before, after)
+
+
 def origin_of(url: str) -> str:
     """Scheme, host and port of a URL; the text itself where it is none."""
     try:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
 from tasksapp.admin.frame.stale_form import StaleForm
 from tasksapp.admin.frame.unit_input import UnitInput
-from tasksapp.biz_types.validation import auth_complaint, complaints, must_type_credentials
+from tasksapp.biz_types.validation import complaints, credentials_complaint, must_type_credentials
 from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.jobs.retry_schedule import RetrySchedule, schedule_of
 from tasksapp.models import BizType
@@ -126,16 +126,12 @@ class BizTypeForm(StaleForm):
 
     def _clean_credentials(self, candidate: BizType, *, typed: str) -> None:
         before: BizType = self.instance
-        elsewhere = must_type_credentials(before, candidate)
-        self.forgets_credentials = elsewhere is not None
-        if typed or not before.auth_secret_sealed:
-            complaint = auth_complaint(candidate.auth, typed) if "auth_secret" in self.fields else None
-        else:
-            complaint = None if candidate.auth == BizType.Auth.NONE else elsewhere
+        self.forgets_credentials = must_type_credentials(before, candidate) is not None
+        complaint = credentials_complaint(before, candidate, typed=typed)
         if complaint is None:
             return
         if "auth_secret" in self.fields:
             self.add_error("auth_secret", complaint)
-        else:
+        elif before.auth_secret_sealed:
             message = _("%(reason)s Only a person who may change secrets can do that.") % {"reason": complaint}
             self.add_error("url" if "url" in self.fields else None, message)

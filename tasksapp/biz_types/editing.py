@@ -1,0 +1,94 @@
+"""Editing: biz types made and changed by their definitions, as REST and documents do it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from django.db import IntegrityError, transaction
+
+from tasksapp.access.actors import Actor
+from tasksapp.biz_types import verbs
+from tasksapp.biz_types.definition import define
+from tasksapp.biz_types.validation import credentials_complaint, must_type_credentials
+from tasksapp.errors import CodeTaken, Fault, InvalidBizType
+from tasksapp.models import BizType
+
+
+class NewBizType(NamedTuple):
+    """A biz type that was just made.
+
+    Args:
+        biz_type: the biz type.
+        signing_secret: the secret that its callbacks are signed with, which is not to be had again; None for a task.
+    """
+
+    biz_type: BizType
+    signing_secret: str | None
+
+
+def create(
+    given: Mapping[str, Any], *, tenant_id: int, using: str, auth_secret: str = "", by: Actor | None = None
+) -> NewBizType:
+    """Makes a biz type; if it has callbacks, a signing secret is made for them.
+
+    Args:
+        given: its definition; fields that are left out have their defaults.
+        tenant_id: whose it is.
+        using: the database.
+        auth_secret: the credentials of its callbacks; '' for none.
+        by: who does it, for the audit.
+
+    Raises InvalidBizType, and CodeTaken where there is one of that code.
+    """
+    biz_type = BizType(tenant_id=tenant_id)
+    biz_type._state.db = using
+    prepare(biz_type, given, auth_secret=auth_secret)
+    with transaction.atomic(using=using):
+        add(biz_type, by=by)
+        secret = verbs.make_signing_secret(biz_type, by=by) if biz_type.is_unsigned else None
+    return NewBizType(biz_type, secret)
+
+
+def change(biz_type: BizType, given: Mapping[str, Any], *, auth_secret: str = "", by: Actor | None = None) -> set[str]:
+    """Changes what is given and nothing else; gives back the columns that changed.
+
+    Args:
+        biz_type: as it is stored, and locked.
+        given: a part of its definition.
+        auth_secret: new credentials; '' to keep the stored ones, where they may still be sent.
+        by: who does it, for the audit.
+
+    Raises InvalidBizType, and DatabaseError where the biz type was deleted meanwhile.
+    """
+    changed = prepare(biz_type, given, auth_secret=auth_secret)
+    if changed:
+        verbs.edit(biz_type, changed, by=by)
+    return changed
+
+
+def prepare(biz_type: BizType, given: Mapping[str, Any], *, auth_secret: str) -> set[str]:
+    """Gives the biz type those values, without storing it; gives back what has changed by it. Raises InvalidBizType."""
+    before = _copy(biz_type)
+    changed = define(biz_type, given)
+    concerns_credentials = auth_secret or not given.keys().isdisjoint({"auth", "url"})
+    if concerns_credentials and (complaint := credentials_complaint(before, biz_type, typed=auth_secret)):
+        raise InvalidBizType([Fault("auth_secret", "invalid", f"auth_secret: {complaint}")])
+    forgets = bool(before.auth_secret_sealed) and must_type_credentials(before, biz_type) is not None
+    if (auth_secret and auth_secret != before.auth_secret) or (forgets and not auth_secret):
+        biz_type.auth_secret = auth_secret
+        changed.add("auth_secret")
+    return changed
+
+
+def add(biz_type: BizType, *, by: Actor | None) -> None:
+    """Stores a new biz type. Raises CodeTaken where there is one of that code."""
+    try:
+        with transaction.atomic(using=biz_type._state.db):
+            verbs.add(biz_type, by=by)
+    except IntegrityError:
+        raise CodeTaken(biz_type.code) from None
+
+
+def _copy(biz_type: BizType) -> BizType:
+    return BizType(**{column.attname: getattr(biz_type, column.attname) for column in BizType._meta.concrete_fields})
