@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tasksapp.admin.biz_types.test_call import forget_tests
+from tasksapp.biz_types.recorded_sample import forget_samples
 from tasksapp.models import BizType
 from tests.integration.tasksapp.receiver import Receiver
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    forget_tests()
+    forget_samples()
     with Receiver() as listening:
         yield listening
 

@@ -6,28 +6,20 @@ import json
 from typing import Any
 
 from django import forms
-from django.db import router
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from delayhub.failure_limit import FailureLimit
-from tasksapp.access import audit
-from tasksapp.access.audit import Deed
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.task_workers import ask_workers
 from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.json_field import JsonField
-from tasksapp.biz_types.sample_call import LONGEST_SECONDS, Busy, SampleAnswer, Verdict, send_sample
+from tasksapp.biz_types.recorded_sample import MOST, TooManySamples, send_recorded_sample
+from tasksapp.biz_types.sample_call import LONGEST_SECONDS, Busy, SampleAnswer, Verdict
 from tasksapp.conf import options
-from tasksapp.models import AuditEntry, BizType
+from tasksapp.models import BizType
 from tasksapp.models.encrypted_text import SecretUnreadable
-
-#: Test calls of one person in a minute, in one process: enough to try a receiver, too few to search a network with.
-MOST, WINDOW_SECONDS = 10, 60.0
-
-_sent = FailureLimit(most=MOST, window_seconds=WINDOW_SECONDS)
 
 
 class SampleForm(forms.Form):
@@ -97,18 +89,15 @@ class SampleCalls(BizTypePages):
 
     def _send(self, request: HttpRequest, biz_type: BizType, body: str) -> dict[str, Any]:
         """What the page shows: the answer, or why nothing was sent."""
-        person = request.user.pk
-        if wait := _sent.wait_seconds(person):
-            said = _("That were %(most)s tests within a minute. Wait %(seconds)s seconds and send it again.")
-            return {"refused": said % {"most": MOST, "seconds": int(wait) + 1}}
-        _sent.failed(person)
         try:
-            answer = send_sample(biz_type, body=body)
+            answer = send_recorded_sample(biz_type, body=body, sender=request.user.pk, by=actor_of(request))
+        except TooManySamples as error:
+            said = _("That were %(most)s tests within a minute. Wait %(seconds)s seconds and send it again.")
+            return {"refused": said % {"most": MOST, "seconds": int(error.wait_seconds) + 1}}
         except Busy:
             return {"refused": _("Other tests are waiting for their answers. Send it again in a moment.")}
         except SecretUnreadable:
             return {"refused": _("The stored secrets cannot be decrypted: bring the old key back, or set them again.")}
-        self._record(request, biz_type, answer)
         return {
             "answer": answer,
             "verdict": _in_words(answer),
@@ -117,16 +106,6 @@ class SampleCalls(BizTypePages):
             ),
             "response_body": _indented(answer.response_body),
         }
-
-    def _record(self, request: HttpRequest, biz_type: BizType, answer: SampleAnswer) -> None:
-        after = {"verdict": answer.verdict.value, "status_code": answer.status_code, "ms": answer.duration_ms}
-        entry = audit.entry(Deed.TEST, by=actor_of(request), biz_type_id=biz_type.pk, what=biz_type.code, after=after)
-        audit.record([entry], using=router.db_for_write(AuditEntry))
-
-
-def forget_tests() -> None:
-    """Forgets how many tests people have sent."""
-    _sent.forget()
 
 
 def _in_words(answer: SampleAnswer) -> dict[str, str]:

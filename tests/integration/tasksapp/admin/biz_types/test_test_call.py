@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,8 @@ from django.urls import reverse
 
 from tasksapp.admin.biz_types import test_call as biz_type_test_call
 from tasksapp.admin.biz_types.task_workers import TaskWorkers
-from tasksapp.admin.biz_types.test_call import MOST
+from tasksapp.biz_types import recorded_sample
+from tasksapp.biz_types.recorded_sample import MOST
 from tasksapp.models import AuditEntry, BizType, Job
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, answering
@@ -21,10 +21,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _no_tests_so_far() -> Iterator[None]:
-    biz_type_test_call.forget_tests()
-    yield
-    biz_type_test_call.forget_tests()
+def _no_tests_so_far() -> None:
+    recorded_sample.forget_samples()
 
 
 @pytest.fixture
