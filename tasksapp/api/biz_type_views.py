@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from django.http import Http404
+from django.http.response import HttpResponseBase
+from django.utils.translation import override
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from tasksapp.api.biz_type_access import find_biz_type, shown_biz_type, shows_all
+from tasksapp.api.biz_type_changes import BizTypeChanges
+from tasksapp.api.biz_type_secrets import BizTypeSecrets, BizTypeTests
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.representation.biz_type import BizTypeSerializer, biz_type_json
+from tasksapp.biz_types.visible import visible_biz_types
 from tasksapp.models import BizType
 from tasksapp.models.api_key import Scope
 
 
-class BizTypeViews(ApiViewSet):
-    """Biz types. They are read-only: people change them in the admin."""
+class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, ApiViewSet):
+    """Biz types: the kinds of jobs, with where they go, how often they are tried, and how fast."""
 
     queryset = BizType.objects.order_by("code")
     serializer_class = BizTypeSerializer
@@ -26,17 +31,29 @@ class BizTypeViews(ApiViewSet):
     scopes: ClassVar = {
         "list": Scope.BIZ_TYPES_READ,
         "retrieve": Scope.BIZ_TYPES_READ,
+        **dict.fromkeys(
+            (
+                *("create", "partial_update", "destroy", "pause", "resume", "test"),
+                *("rotate", "end_rotation", "stop_signing", "credentials"),
+            ),
+            Scope.BIZ_TYPES_WRITE,
+        ),
     }
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answers in English, as the rest of the API does, whatever language the pages are in."""
+        with override("en"):
+            return super().dispatch(request, *args, **kwargs)
 
     @described(summary="List biz types", responses=BizTypeSerializer(many=True))
     def list(self, request: Request) -> Response:
-        """All biz types, by code."""
-        return Response([biz_type_json(biz_type) for biz_type in self.get_queryset()])
+        """All biz types that the key may see, by code."""
+        all_of_them = shows_all(request)
+        return Response(
+            [biz_type_json(biz_type, shows_all=all_of_them) for biz_type in visible_biz_types(request.user)]
+        )
 
     @described(summary="Read a biz type", responses=BizTypeSerializer)
     def retrieve(self, request: Request, code: str) -> Response:
-        """The biz type with that code."""
-        biz_type = self.get_queryset().filter(code=code).first()
-        if biz_type is None:
-            raise Http404(f"There is no biz type {code!r}.")
-        return Response(biz_type_json(biz_type))
+        """The biz type with that code. Its `ETag` is what a change sends back as `If-Match`."""
+        return shown_biz_type(request, find_biz_type(request, code))

@@ -71,6 +71,30 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/api/test_waiting.py",
         "the views show what is read, also after a wait",
     ),
+    "tasksapp/biz_types/editing.py": (
+        "tests/integration/tasksapp/api/test_biz_type_changes.py",
+        "the views show what editing refuses and stores",
+    ),
+    "tasksapp/biz_types/recorded_sample.py": (
+        "tests/integration/tasksapp/api/test_biz_type_secrets.py",
+        "the view sends them, too many of them too",
+    ),
+    "tasksapp/management/tenant.py": (
+        "tests/integration/tasksapp/management/commands/test_import_biz_types.py",
+        "the commands name a tenant by it",
+    ),
+    "tasksapp/api/biz_type_access.py": (
+        "tests/integration/tasksapp/api/test_biz_type_changes.py",
+        "the views find biz types by it: those that are seen",
+    ),
+    "tasksapp/api/biz_type_requests.py": (
+        "tests/integration/tasksapp/api/http/test_openapi.py",
+        "the schema has BizTypeRequest and the others, with their examples",
+    ),
+    "tasksapp/api/representation/sample.py": (
+        "tests/integration/tasksapp/api/test_biz_type_secrets.py",
+        "the view shows a sample's answer",
+    ),
     "tasksapp/api/operation_requests.py": (
         "tests/integration/tasksapp/api/test_operation_views.py",
         "the views show what it refuses",

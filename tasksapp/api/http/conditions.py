@@ -29,6 +29,14 @@ def check_match(request: HttpRequest | Request, etag: str) -> None:
         raise Refused(Problem(status=412, code="precondition_failed", detail=detail, headers={"ETag": etag}))
 
 
+def require_match(request: HttpRequest | Request, etag: str) -> None:
+    """Raises Refused where there is no ``If-Match`` (428), or it names another state than that one (412)."""
+    if not has_condition(request):
+        detail = "Send the ETag of what you have read as If-Match, or `*` to change whatever is there."
+        raise Refused(Problem(status=428, code="precondition_required", detail=detail, headers={"ETag": etag}))
+    check_match(request, etag)
+
+
 def condition_required() -> Refused:
     """The refusal of a change that says nothing about the state that its caller saw."""
     detail = "This site takes changes only with an If-Match header, or with the version in the body."

@@ -21,6 +21,8 @@ from rest_framework.exceptions import (
 from tasksapp.api.http.database_away import database_away, is_away
 from tasksapp.api.http.problems import FieldError, Problem, Refused, internal_error, malformed_request
 from tasksapp.errors import (
+    CodeTaken,
+    InvalidBizType,
     InvalidJob,
     JobNotFound,
     KeyTaken,
@@ -59,6 +61,11 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of
         case InvalidJob():
             entry = FieldError(error.field, error.code, error.message)
             return Problem(status=400, code="invalid", detail=error.message, errors=[entry])
+        case InvalidBizType():
+            entries = [FieldError(*fault) for fault in error.faults]
+            return Problem(status=400, code="invalid", detail=entries[0].message, errors=entries)
+        case CodeTaken():
+            return _conflict("code_taken", error, errors=[FieldError("code", "taken", str(error))])
         case TooManyInserts():
             headers = _retry_after(error.retry_after_seconds)
             return Problem(status=429, code="too_many_inserts", detail=str(error), headers=headers)

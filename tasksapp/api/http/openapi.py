@@ -83,6 +83,26 @@ _CHANGING = {
     )),
 }  # fmt: skip
 
+_CONDITIONAL = {
+    412: ("It has changed since it was read: `If-Match` names another state.", Problem(
+        status=412, code="precondition_failed",
+        detail="It has changed since you read it: read it again, and send its new ETag as If-Match.",
+    )),
+}  # fmt: skip
+_CONDITION_ASKED = {
+    428: ("`If-Match` is missing.", Problem(
+        status=428, code="precondition_required",
+        detail="Send the ETag of what you have read as If-Match, or `*` to change whatever is there.",
+    )),
+}  # fmt: skip
+_LACKING = {
+    403: ("The API key does not have the scope, or is not for this.", Problem(
+        status=403, code="scope_missing",
+        detail="This takes the scope jobs:write, which your API key or your account does not have.",
+        extra={"scope": "jobs:write"},
+    )),
+}  # fmt: skip
+
 
 class ProblemSchema(AutoSchema):
     """drf-spectacular's schema, with problem documents added to every operation.
@@ -96,11 +116,15 @@ class ProblemSchema(AutoSchema):
         if operation is None:
             return None
         has_body = "requestBody" in operation
+        has_condition = any(each["name"] == "If-Match" for each in operation.get("parameters", ()))
         problems = {
             **_ALWAYS,
+            **_LACKING,
+            **(_CONDITIONAL if has_condition else {}),
+            **(_CONDITION_ASKED if has_condition and self.method == "PATCH" else {}),
             **(_OF_ONE if "{" in self.path else {}),
             **(_WITH_BODY if has_body else {}),
-            **(_CHANGING if has_body and getattr(self.view, "action", None) != "bulk" else {}),
+            **(_CHANGING if self.method != "GET" and getattr(self.view, "action", None) != "bulk" else {}),
         }
         for status, (description, problem) in sorted(problems.items()):
             content = {MEDIA_TYPE: {"schema": _PROBLEM, "example": problem.as_json()}}

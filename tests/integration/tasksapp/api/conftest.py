@@ -11,6 +11,7 @@ from django.test import Client
 from tasksapp.access.callers import last_uses
 from tasksapp.access.keys import issue_key
 from tasksapp.access.wrong_keys import forget_wrong_keys
+from tasksapp.models import ApiKey, Scope
 from tests.fixture_types import Ask
 
 
@@ -26,6 +27,19 @@ def key(db: None) -> Iterator[str]:
     last_uses.forget()
     yield issue_key("caller").key
     last_uses.forget()
+
+
+@pytest.fixture
+def full_key(key: str) -> str:
+    """The same API key, with every scope."""
+    ApiKey.objects.filter(name="caller").update(scopes=Scope.values)
+    return key
+
+
+@pytest.fixture
+def ask_fully(full_key: str, ask: Ask) -> Ask:
+    """Asks as ``ask`` does, with every scope."""
+    return ask
 
 
 @pytest.fixture

@@ -53,8 +53,20 @@ OPERATIONS = [
     ("POST", "/v1/operations/{id}/start"),
     ("POST", "/v1/operations/{id}/stop"),
     ("POST", "/v1/operations/{id}/pace"),
+    ("GET", "/v1/biz-type-definitions"),
+    ("PUT", "/v1/biz-type-definitions"),
     ("GET", "/v1/biz-types"),
+    ("POST", "/v1/biz-types"),
     ("GET", "/v1/biz-types/{code}"),
+    ("PATCH", "/v1/biz-types/{code}"),
+    ("DELETE", "/v1/biz-types/{code}"),
+    ("PUT", "/v1/biz-types/{code}/credentials"),
+    ("POST", "/v1/biz-types/{code}/end-rotation"),
+    ("POST", "/v1/biz-types/{code}/pause"),
+    ("POST", "/v1/biz-types/{code}/resume"),
+    ("POST", "/v1/biz-types/{code}/rotate"),
+    ("POST", "/v1/biz-types/{code}/stop-signing"),
+    ("POST", "/v1/biz-types/{code}/test"),
     ("GET", "/v1/biz-types/{code}/jobs/{biz_id}"),
     ("PATCH", "/v1/biz-types/{code}/jobs/{biz_id}"),
     ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/cancel"),
@@ -65,10 +77,10 @@ OPERATIONS = [
 
 
 @pytest.fixture
-def schema(key: str, biz_type: BizType, settings: Any) -> Any:
+def schema(full_key: str, biz_type: BizType, settings: Any) -> Any:
     """The schema, as a client reads it."""
     settings.ALLOWED_HOSTS = ["*"]
-    headers = {"Authorization": f"Bearer {key}"}
+    headers = {"Authorization": f"Bearer {full_key}"}
     return schemathesis.openapi.from_wsgi("/api/schema", get_wsgi_application(), headers=headers)
 
 

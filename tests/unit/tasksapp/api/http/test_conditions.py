@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from tasksapp.api.http.conditions import answer, check_match, condition_required, is_known
+from tasksapp.api.http.conditions import answer, check_match, condition_required, is_known, require_match
 from tasksapp.api.http.problems import Refused
 
 NOW = '"3-pending-1f"'
@@ -46,3 +46,14 @@ def test_without_the_headers_everything_is_answered_and_changed() -> None:
 
 def test_where_a_condition_is_required_its_absence_is_a_428() -> None:
     assert condition_required().problem.status == 428
+
+
+def test_what_must_name_the_state_that_was_seen_is_a_428_without_it_and_a_412_with_another() -> None:
+    with pytest.raises(Refused) as without:
+        require_match(request(), NOW)
+    with pytest.raises(Refused) as other:
+        require_match(request(**{"if-match": '"x"'}), NOW)
+    require_match(request(**{"if-match": NOW}), NOW)
+
+    assert (without.value.problem.status, other.value.problem.status) == (428, 412)
+    assert without.value.problem.headers["ETag"] == NOW

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
-from tasksapp.api.representation.biz_type import BizTypeSerializer, biz_type_json
+from tasksapp.api.representation.biz_type import BizTypeSerializer, biz_type_json, etag_of
 from tasksapp.models import UNTIL_RESUMED, BizType
+
+NOW = "2027-01-31T08:00:00Z"
 
 
 def biz_type() -> BizType:
@@ -21,30 +23,40 @@ def biz_type() -> BizType:
 
 
 def test_it_shows_what_a_caller_may_know() -> None:
-    assert biz_type_json(biz_type()) == {
-        "code": "order.close",
-        "name": "Close unpaid orders",
-        "description": "",
-        "enabled": True,
-        "paused_until": "9999-12-31T00:00:00Z",
-        "target": "http",
-        "signed": True,
-        "max_attempts": 16,
-        "timeout_seconds": 10.0,
-        "guarantee": "at_least_once",
-        "lane": "delayhub.timers",
-    }
+    shown = biz_type_json(biz_type())
+
+    assert {name for name, value in shown.items() if value is None} >= {"url", "headers", "owner_mail", "owner_url"}
+    assert (shown["code"], shown["max_attempts"], shown["retention_seconds"]) == ("order.close", 16, 2_592_000)
+    assert (shown["paused_until"], shown["signed"], shown["has_credentials"]) == ("9999-12-31T00:00:00Z", True, True)
 
 
-def test_no_secret_address_or_header_is_shown() -> None:
+def test_no_secret_address_or_header_is_shown_to_readers() -> None:
     shown = json.dumps(biz_type_json(biz_type()))
 
     for hidden in ("whsec", "c2VjcmV0", "password", "receiver.example", "X-Token"):
         assert hidden not in shown
 
 
+def test_no_secret_is_shown_to_those_who_may_change_it() -> None:
+    shown = json.dumps(biz_type_json(biz_type(), shows_all=True))
+
+    assert "https://receiver.example/hook" in shown
+    for hidden in ("whsec", "c2VjcmV0", "password"):
+        assert hidden not in shown
+
+
 def test_it_has_the_fields_that_are_described() -> None:
-    described = BizTypeSerializer(data=biz_type_json(biz_type()))
+    shown = {**biz_type_json(biz_type(), shows_all=True), "created_at": NOW, "updated_at": NOW}
+    described = BizTypeSerializer(data=shown)
 
     assert list(described.initial_data) == list(described.fields)
     assert described.is_valid(), described.errors
+
+
+def test_each_state_of_a_row_has_another_etag() -> None:
+    one, same, other = biz_type(), biz_type(), biz_type()
+    one.auth_secret_sealed = same.auth_secret_sealed = other.auth_secret_sealed = "sealed"
+    one.signing_secret_sealed = same.signing_secret_sealed = "sealed"
+    other.signing_secret_sealed = "another"
+
+    assert etag_of(one) == etag_of(same) != etag_of(other)

@@ -1,0 +1,140 @@
+"""Secrets of biz types over REST: made, set, ended, never shown again; and test calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from delayhub.webhooks.signature import new_secret
+from tasksapp.biz_types import recorded_sample
+from tasksapp.models import AuditEntry, BizType, Job
+from tests.fixture_types import Ask, MakeBizType
+from tests.integration.tasksapp.api.problem_documents import problem
+from tests.integration.tasksapp.receiver import Receiver, answering
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "/biz-types/order.close"
+
+
+@pytest.fixture(autouse=True)
+def _no_tests_so_far() -> None:
+    recorded_sample.forget_samples()
+
+
+def test_a_rotation_shows_the_new_secret_once_and_keeps_the_old_one_for_a_while(
+    ask_fully: Ask, biz_type: BizType
+) -> None:
+    first = ask_fully("POST", f"{PATH}/rotate").json()
+    second = ask_fully("POST", f"{PATH}/rotate", {"overlap_seconds": 60}).json()
+
+    biz_type.refresh_from_db()
+    assert first["previous_secret_until"] is None
+    assert (biz_type.signing_secret, biz_type.previous_signing_secret) == (
+        second["signing_secret"],
+        first["signing_secret"],
+    )
+    shown = ask_fully("GET", PATH)
+    assert shown.json()["previous_secret_until"] == second["previous_secret_until"]
+    assert b"whsec" not in shown.content
+    ended = ask_fully("POST", f"{PATH}/end-rotation").json()
+    assert (ended["signed"], ended["previous_secret_until"]) == (True, None)
+    assert ask_fully("POST", f"{PATH}/stop-signing").json()["signed"] is False
+    assert "whsec" not in str(list(AuditEntry.objects.values_list("before", "after")))
+
+
+def test_a_caller_may_bring_a_secret_of_its_own(ask_fully: Ask, biz_type: BizType) -> None:
+    own = new_secret()
+
+    answer = ask_fully("POST", f"{PATH}/rotate", {"secret": own, "overlap_seconds": 0})
+
+    assert answer.json() == {"signing_secret": None, "previous_secret_until": None}
+    biz_type.refresh_from_db()
+    assert biz_type.signing_secret == own
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"overlap_seconds": -1}, "overlap_seconds"),
+        ({"overlap_seconds": 2_592_001}, "overlap_seconds"),
+        ({"overlap_seconds": 1.5}, "overlap_seconds"),
+        ({"secret": "whsec_short"}, "secret"),
+        ({"secret": ""}, "secret"),
+        ({"secret": None}, "secret"),
+    ],
+)
+def test_a_rotation_that_cannot_be_is_refused(
+    ask_fully: Ask, biz_type: BizType, fields: dict[str, Any], field: str
+) -> None:
+    refused = problem(ask_fully("POST", f"{PATH}/rotate", fields), 400)
+
+    assert [error["field"] for error in refused["errors"]] == [field]
+
+
+def test_credentials_are_set_and_deleted_and_never_shown(ask_fully: Ask, biz_type: BizType) -> None:
+    put = ask_fully("PUT", f"{PATH}/credentials", {"auth": "basic", "auth_secret": "shop:hush"})
+
+    biz_type.refresh_from_db()
+    assert (biz_type.auth, biz_type.auth_secret) == ("basic", "shop:hush")
+    assert put.json()["has_credentials"]
+    assert b"hush" not in put.content
+    gone = ask_fully("PUT", f"{PATH}/credentials", {"auth": "none"}).json()
+    assert (gone["auth"], gone["has_credentials"]) == ("none", False)
+    assert "hush" not in str(list(AuditEntry.objects.values_list("before", "after")))
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({}, "auth"),
+        ({"auth": "digest"}, "auth"),
+        ({"auth": "basic"}, "auth_secret"),
+        ({"auth": "basic", "auth_secret": "nocolon"}, "auth_secret"),
+        ({"auth": "none", "auth_secret": "a:b"}, "auth_secret"),
+        ({"auth": "bearer", "auth_secret": 5}, "auth_secret"),
+    ],
+)
+def test_credentials_that_cannot_be_sent_are_refused(
+    ask_fully: Ask, biz_type: BizType, fields: dict[str, Any], field: str
+) -> None:
+    refused = problem(ask_fully("PUT", f"{PATH}/credentials", fields), 400)
+
+    assert [error["field"] for error in refused["errors"]] == [field]
+
+
+def test_a_test_call_is_sent_as_it_is_written_and_its_answer_is_shown(
+    ask_fully: Ask, receiver: Receiver, make_biz_type: MakeBizType
+) -> None:
+    make_biz_type("order.close", url=receiver.url(), auth="bearer", auth_secret="hush")
+    receiver.answer = answering(503)
+
+    answer = ask_fully("POST", f"{PATH}/test", b'{"body": {"n": 1e2}}')
+
+    shown = answer.json()
+    assert (shown["verdict"], shown["address"], shown["response"]["status_code"]) == ("tried again", "allowed", 503)
+    assert receiver.received[0].body == b'{"n": 1e2}'
+    assert shown["request"]["body"] == '{"n": 1e2}'
+    assert b"hush" not in answer.content
+    assert not Job.objects.exists()
+    assert AuditEntry.objects.get().verb == "biz_type.test"
+
+
+def test_a_key_sends_few_tests_a_minute(ask_fully: Ask, make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.close", url="http://169.254.169.254/")
+    for _number in range(recorded_sample.MOST):
+        assert ask_fully("POST", f"{PATH}/test").json()["address"] == "refused"
+
+    refused = ask_fully("POST", f"{PATH}/test")
+
+    assert problem(refused, 429)["type"].endswith("too_many_tests")
+    assert 0 < int(refused["Retry-After"]) <= 60
+
+
+def test_what_cannot_be_tested_says_why(ask_fully: Ask, make_biz_type: MakeBizType) -> None:
+    make_biz_type("a.task", url="", target="celery", task_name="shop.close")
+    make_biz_type("order.close", signing_secret_sealed="nonsense")
+
+    assert problem(ask_fully("POST", "/biz-types/a.task/test"), 409)["type"].endswith("no_callback")
+    assert problem(ask_fully("POST", f"{PATH}/test"), 409)["type"].endswith("secrets_unreadable")
