@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasksapp.admin.alerts.alert_admin import AlertAdmin
 from tasksapp.admin.api_keys.api_key_admin import ApiKeyAdmin
 from tasksapp.admin.audit.audit_entry_admin import AuditEntryAdmin
 from tasksapp.admin.biz_types.biz_type_admin import BizTypeAdmin
@@ -12,6 +13,7 @@ from tasksapp.admin.operations.operation_admin import OperationAdmin
 from tasksapp.admin.system_admin import SystemAdmin
 
 __all__ = [
+    "AlertAdmin",
     "ApiKeyAdmin",
     "AuditEntryAdmin",
     "BizTypeAdmin",

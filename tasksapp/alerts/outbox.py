@@ -6,10 +6,11 @@ import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from django.db import router
 from django.db.models import F
 from django.utils import timezone
 
-from tasksapp.alerts.composer import Composed
+from tasksapp.alerts.composer import Composed, compose_test
 from tasksapp.alerts.recipients import Channel, Recipient
 from tasksapp.alerts.sending import send
 from tasksapp.biz_types.target import target_of
@@ -55,6 +56,31 @@ def send_due(*, using: str, now: datetime | None = None) -> int:
         if claimed:
             sent += deliver(row, using=using, now=at)
     return sent
+
+
+def send_test(recipient: Recipient, *, biz_type: BizType | None, by: str) -> str:
+    """Sends a test message at once, once, and keeps it; why it was not sent, '' where it was.
+
+    Args:
+        recipient: who gets it.
+        biz_type: the biz type whose alerts come there; None for those of the site.
+        by: who sends it.
+    """
+    now = timezone.now()
+    composed = compose_test(recipient, biz_type=biz_type, by=by, now=now)
+    row = composed.row(now=now)
+    row.next_at = None
+    using = router.db_for_write(AlertMessage)
+    try:
+        row.last_error = send(composed, secrets=secrets_for(recipient.address, using=using))
+    except SecretUnreadable as error:
+        row.last_error = str(error)
+    if row.last_error:
+        row.failed_sends, row.given_up_at = 1, now
+    else:
+        row.sent_at = now
+    row.save(using=using)
+    return row.last_error
 
 
 def deliver(row: AlertMessage, *, using: str, now: datetime) -> bool:

@@ -24,6 +24,7 @@ class Entry(NamedTuple):
 #: Label, name of the address, and the permission that it takes. A site that lacks a page has no entry for it.
 PAGES: tuple[tuple[Promise, str, str], ...] = (
     (_("Issues"), "tasksapp_deadcount_changelist", "tasksapp.view_job"),
+    (_("Alerts"), "tasksapp_alert_changelist", "tasksapp.view_job"),
     (_("Jobs"), "tasksapp_job_changelist", "tasksapp.view_job"),
     (_("Operations"), "tasksapp_operation_changelist", "tasksapp.view_operation"),
     (_("Biz types"), "tasksapp_biztype_changelist", "tasksapp.view_biztype"),

