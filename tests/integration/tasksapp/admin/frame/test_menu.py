@@ -23,7 +23,7 @@ def labels(user: Any, path: str) -> tuple[list[str], list[str]]:
 def test_a_superuser_has_all_pages_and_the_one_that_is_shown_is_marked(admin_user: Any) -> None:
     names, here = labels(admin_user, "/admin/tasksapp/job/01a1fcb9/change/")
 
-    assert names[:5] == ["Overview", "Issues", "Jobs", "Operations", "Biz types"]
+    assert names[:6] == ["Overview", "Issues", "Alerts", "Jobs", "Operations", "Biz types"]
     assert here == ["Jobs"]
     assert labels(admin_user, "/admin/tasksapp/")[1] == ["Overview"]
     assert labels(admin_user, "/admin/auth/user/")[1] == []
@@ -35,4 +35,4 @@ def test_a_person_has_the_pages_that_they_may_see(django_user_model: Any) -> Non
 
     viewer.user_permissions.add(Permission.objects.get(codename="view_job"))
     viewer = django_user_model.objects.get(pk=viewer.pk)
-    assert labels(viewer, "/admin/")[0] == ["Overview", "Issues", "Jobs"]
+    assert labels(viewer, "/admin/")[0] == ["Overview", "Issues", "Alerts", "Jobs"]
