@@ -17,7 +17,7 @@ TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt screenshots bench-admin messages cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast
+.PHONY: help demo up test check fmt screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ fmt: $(VENV)/.dev ## format the code and fix what the linter can
 
 messages: $(VENV)/.dev ## bring the translations up to date with the texts, and list what is not translated
 	@$(BIN)/python -m tests.messages
+
+client: $(VENV)/.dev ## make the synchronous client of the API from the asynchronous one
+	@$(BIN)/python -m tests.sync_client
 
 # Counting lines and branches doubles what the tests cost, so it is a command of its own.
 cover: $(VENV)/.dev ## run all tests on SQLite, show the lines and branches they miss, and hold the coverage floor

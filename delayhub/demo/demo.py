@@ -6,14 +6,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from delayhub.client.async_client import ApiClient, Unreachable
+from delayhub.client import AsyncClient, Job, JobRequest, JobStatus, Unreachable
 from delayhub.clock import SystemClock
 from delayhub.demo.receiver import read_received
 from delayhub.demo.report import Report, follow, report_on
@@ -23,16 +22,16 @@ from delayhub.demo.site import Site, SiteOptions
 from delayhub.errors import DelayHubError
 
 BULK = 100
+PAGE = 1000
 LOOK_SECONDS = 0.5
 #: How long after the last job is due the demo waits for all to have ended.
 PATIENCE = timedelta(seconds=60)
-FINAL = {"succeeded", "cancelled", "dead", "skipped", "dropped"}
-SHOWN = ("pending", "running", "succeeded", "dead", "cancelled")
+SHOWN: tuple[JobStatus, ...] = ("pending", "running", "succeeded", "dead", "cancelled")
 SHOWN_FAULTS = 20
 
 WAY_OUT = "change that back in the admin (make up), or give the demo a folder of its own with --data"
 
-Rows = Mapping[str, dict[str, Any]]
+Jobs = Mapping[str, Job]
 
 
 class SampleChanged(DelayHubError):
@@ -40,6 +39,13 @@ class SampleChanged(DelayHubError):
 
     def __init__(self, changes: Sequence[str]) -> None:
         super().__init__(f"the demo cannot begin: {'; '.join(changes)}: {WAY_OUT}")
+
+
+class JobRefused(DelayHubError):
+    """The site refused a job of the demo; the message says why."""
+
+    def __init__(self, biz_id: str, reason: str) -> None:
+        super().__init__(f"the site refused the demo's job {biz_id}: {reason}")
 
 
 def run(options: SiteOptions, *, jobs: int, seconds: float, console: Console | None = None) -> int:
@@ -82,17 +88,17 @@ class Demo:
 
     async def run(self, *, jobs: int, seconds: float) -> Report:
         """The report on ``jobs`` jobs that are due within ``seconds`` seconds; raises SampleChanged."""
-        async with ApiClient(self._site.url, key=self._site.api_key) as api:
-            if changes_made := changed(await api.biz_types(), now=self._now()):
+        async with AsyncClient(self._site.url, api_key=self._site.api_key) as api:
+            if changes_made := changed(await api.biz_types.list(), now=self._now()):
                 raise SampleChanged(changes_made)
         planned = plan(jobs=jobs, seconds=seconds, now=self._now(), run=f"demo-{self._clock.now_ms()}")
-        async with ApiClient(self._site.url, key=self._site.api_key) as api:
+        async with AsyncClient(self._site.url, api_key=self._site.api_key) as api:
             created = await create(api, planned)
             self._console.print(f"{len(created)} jobs created by REST; {changes(planned)}")
-            rows = await self._watch(api, created)
-        return report_on(follow(created, rows, read_received(self._site.folder.received)))
+            there = await self._watch(api, created)
+        return report_on(follow(created, there, read_received(self._site.folder.received)))
 
-    async def _watch(self, api: ApiClient, created: Mapping[str, PlannedJob]) -> Rows:
+    async def _watch(self, api: AsyncClient, created: Mapping[str, PlannedJob]) -> Jobs:
         deadline = max(job.fires_at for job in created.values()) + PATIENCE
         bar = Progress(
             TextColumn("ended"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=self._console
@@ -100,12 +106,12 @@ class Demo:
         ended = bar.add_task("", total=len(created))
         with Live(console=self._console, refresh_per_second=8) as live:
             while True:
-                rows = await rows_of(api, created)
-                final = sum(row["status"] in FINAL for row in rows.values())
+                there = await jobs_of(api, created)
+                final = sum(job.has_ended for job in there.values())
                 bar.update(ended, completed=final)
-                live.update(Group(by_biz_type(rows), bar))
+                live.update(Group(by_biz_type(there), bar))
                 if final == len(created) or self._now() > deadline:
-                    return rows
+                    return there
                 self._site.check()
                 await asyncio.sleep(LOOK_SECONDS)
 
@@ -113,7 +119,7 @@ class Demo:
         return datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
 
 
-async def create(api: ApiClient, planned: Sequence[PlannedJob]) -> dict[str, PlannedJob]:
+async def create(api: AsyncClient, planned: Sequence[PlannedJob]) -> dict[str, PlannedJob]:
     """Creates the jobs, then cancels or moves those that are planned so; gives the jobs by their ids."""
     changed = [job for job in planned if job.change is not Change.NONE]
     others = [job for job in planned if job.change is Change.NONE]
@@ -125,46 +131,51 @@ async def create(api: ApiClient, planned: Sequence[PlannedJob]) -> dict[str, Pla
     return created
 
 
-async def create_and_change(api: ApiClient, job: PlannedJob) -> tuple[str, PlannedJob]:
+async def create_and_change(api: AsyncClient, job: PlannedJob) -> tuple[str, PlannedJob]:
     """Creates one job, then cancels or moves it; gives its id and itself."""
-    row = await api.create(request(job))
+    made = await api.jobs.create(**request(job))
     if job.moved_to is not None:
-        await api.move(row["id"], due_at=job.moved_to.isoformat())
+        await api.jobs.change(made.id, due_at=job.moved_to)
     elif job.change is Change.CANCEL:
-        await api.cancel(row["id"])
-    return row["id"], job
+        await api.jobs.cancel(made.id)
+    return made.id, job
 
 
-async def create_chunk(api: ApiClient, jobs: Sequence[PlannedJob]) -> dict[str, PlannedJob]:
-    """Creates jobs by one request; gives them by their ids."""
-    rows = await api.create_many([request(job) for job in jobs])
-    return {row["id"]: job for row, job in zip(rows, jobs, strict=True)}
+async def create_chunk(api: AsyncClient, jobs: Sequence[PlannedJob]) -> dict[str, PlannedJob]:
+    """Creates jobs by one request; gives them by their ids. Raises JobRefused where a single one was refused."""
+    results = await api.jobs.create_many([request(job) for job in jobs])
+    created = {}
+    for result, job in zip(results, jobs, strict=True):
+        if result.id is None:
+            raise JobRefused(job.biz_id, result.error.detail if result.error else "")
+        created[result.id] = job
+    return created
 
 
-def request(job: PlannedJob) -> dict[str, Any]:
+def request(job: PlannedJob) -> JobRequest:
     """The body of the request that creates the job."""
     return {
         "biz_type": job.biz_type.code,
         "biz_id": job.biz_id,
-        "due_at": job.due_at.isoformat(),
+        "due_at": job.due_at,
         "body": {"biz_id": job.biz_id},
     }
 
 
-async def rows_of(api: ApiClient, created: Mapping[str, PlannedJob]) -> Rows:
-    """The API's rows of those jobs, by id."""
-    rows: dict[str, dict[str, Any]] = {}
-    async for row in api.newest():
-        if row["id"] in created:
-            rows[row["id"]] = row
-            if len(rows) == len(created):
+async def jobs_of(api: AsyncClient, created: Mapping[str, PlannedJob]) -> Jobs:
+    """Those jobs as the API shows them, by id."""
+    there: dict[str, Job] = {}
+    async for job in api.jobs.list(page_size=PAGE):
+        if job.id in created:
+            there[job.id] = job
+            if len(there) == len(created):
                 break
-    return rows
+    return there
 
 
-def by_biz_type(rows: Rows) -> Table:
+def by_biz_type(jobs: Jobs) -> Table:
     """How many jobs of each biz type have which status."""
-    counts = Counter((row["biz_type"], row["status"]) for row in rows.values())
+    counts = Counter((job.biz_type, job.status) for job in jobs.values())
     table = Table(title="Jobs")
     table.add_column("biz type")
     for status in SHOWN:

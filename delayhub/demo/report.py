@@ -9,6 +9,7 @@ from math import ceil
 
 from rich.table import Table
 
+from delayhub.client import Job
 from delayhub.clock import due_ms
 from delayhub.demo.receiver import Received
 from delayhub.demo.scenario import Change, PlannedJob
@@ -102,14 +103,14 @@ class Report:
 
 
 def follow(
-    planned: Mapping[str, PlannedJob], rows: Mapping[str, Mapping[str, object]], received: Iterable[Received]
+    planned: Mapping[str, PlannedJob], jobs: Mapping[str, Job], received: Iterable[Received]
 ) -> list[FollowedJob]:
-    """Each planned job (by id) with its row from the API and its callbacks; leaves out callbacks of other jobs."""
+    """Each planned job (by id) with what the API shows of it and its callbacks; leaves out callbacks of other jobs."""
     callbacks: defaultdict[str, list[Received]] = defaultdict(list)
     for callback in received:
         callbacks[callback.job_id].append(callback)
     return [
-        FollowedJob(job, id_, str(rows[id_]["status"]), int(str(rows[id_]["attempts"])), tuple(callbacks[id_]))
+        FollowedJob(job, id_, jobs[id_].status, jobs[id_].attempts, tuple(callbacks[id_]))
         for id_, job in planned.items()
     ]
 

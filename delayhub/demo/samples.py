@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the receiver needs the samples, not an HTTP client
+    from delayhub.client import BizType
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,24 +54,24 @@ SAMPLES = (CLOSE_ORDER, SEND_REMINDER, PUSH_INVOICE)
 SAMPLE_BACKOFF_SECONDS = 1.0
 
 
-def changed(rows: Iterable[Mapping[str, Any]], *, now: datetime) -> list[str]:
+def changed(biz_types: Iterable[BizType], *, now: datetime) -> list[str]:
     """How the API's biz types differ from the samples, a sentence each, as far as the API shows it."""
-    there = {row["code"]: row for row in rows}
+    there = {biz_type.code: biz_type for biz_type in biz_types}
     found = []
     for sample in SAMPLES:
-        row = there.get(sample.code)
-        if row is None:
+        biz_type = there.get(sample.code)
+        if biz_type is None:
             found.append(f"the biz type {sample.code} is gone")
             continue
-        if not row["enabled"]:
+        if not biz_type.enabled:
             found.append(f"{sample.code} is disabled")
         # The API shows a pause that is over, too.
-        if row["paused_until"] and datetime.fromisoformat(row["paused_until"]) > now:
+        if biz_type.paused_until and biz_type.paused_until > now:
             found.append(f"{sample.code} is paused")
         expected = {"target": "http", "guarantee": "at_least_once", "max_attempts": sample.max_attempts}
         found += [
-            f"{sample.code} has {name} {row[name]}, not {value}"
+            f"{sample.code} has {name} {getattr(biz_type, name)}, not {value}"
             for name, value in expected.items()
-            if row[name] != value
+            if getattr(biz_type, name) != value
         ]
     return found

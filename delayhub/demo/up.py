@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from delayhub.client.async_client import API_PATH
+from delayhub.client.options import API_PATH
 from delayhub.demo.samples import CLOSE_ORDER
 from delayhub.demo.site import ADMIN_NAME, Site, SiteOptions, require_free
 from delayhub.errors import PortTaken

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from delayhub.client.async_client import ApiClient
+from delayhub.client import AsyncClient, Job
 from delayhub.clock import SystemClock
-from delayhub.demo.demo import FINAL, create, rows_of
+from delayhub.demo.demo import create, jobs_of
 from delayhub.demo.receiver import Received, read_received
 from delayhub.demo.report import FollowedJob, follow
 from delayhub.demo.scenario import PlannedJob
@@ -34,18 +33,18 @@ def create_on(site: Site, planned: Sequence[PlannedJob]) -> dict[str, PlannedJob
     """Creates the jobs, and changes those that are to be changed; by id."""
 
     async def ask() -> dict[str, PlannedJob]:
-        async with ApiClient(site.url, key=site.api_key) as api:
+        async with AsyncClient(site.url, api_key=site.api_key) as api:
             return await create(api, planned)
 
     return asyncio.run(ask())
 
 
-def rows_on(site: Site, created: Mapping[str, PlannedJob]) -> Mapping[str, dict[str, Any]]:
-    """The API's rows of the jobs, by id."""
+def jobs_on(site: Site, created: Mapping[str, PlannedJob]) -> Mapping[str, Job]:
+    """The jobs as the API shows them, by id."""
 
-    async def ask() -> Mapping[str, dict[str, Any]]:
-        async with ApiClient(site.url, key=site.api_key) as api:
-            return await rows_of(api, created)
+    async def ask() -> Mapping[str, Job]:
+        async with AsyncClient(site.url, api_key=site.api_key) as api:
+            return await jobs_of(api, created)
 
     return asyncio.run(ask())
 
@@ -59,12 +58,11 @@ def wait_until_all_ended(site: Site, created: Mapping[str, PlannedJob], *, withi
     """The jobs, once each has a final status."""
 
     def unended() -> dict[str, str]:
-        rows = rows_on(site, created)
-        return {id_: row["status"] for id_, row in rows.items() if row["status"] not in FINAL}
+        return {id_: job.status for id_, job in jobs_on(site, created).items() if not job.has_ended}
 
     wait_until(
         lambda: not unended(),
         within_seconds=within_seconds,
         otherwise=lambda: f"not ended: {unended()}\n{site.worker.log_tail()}",
     )
-    return follow(created, rows_on(site, created), received_by(site, created))
+    return follow(created, jobs_on(site, created), received_by(site, created))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from delayhub.client.async_client import ApiClient
+from delayhub.client import AsyncClient, JobRequest
 from delayhub.clock import SystemClock
 from delayhub.demo.receiver import read_received
 from delayhub.demo.samples import CLOSE_ORDER
@@ -18,16 +18,16 @@ pytestmark = pytest.mark.slow
 
 def test_a_key_that_is_used_every_fifth_of_a_second_fires_after_its_longest_wait(tmp_path: Path) -> None:
     clock = SystemClock()
-    job = {"biz_type": CLOSE_ORDER.code, "delay": 1, "debounce_key": "cart-7", "debounce_max_wait": 3}
+    job: JobRequest = {"biz_type": CLOSE_ORDER.code, "delay": 1, "debounce_key": "cart-7", "debounce_max_wait": 3}
 
     with site_in(tmp_path) as site:
 
         async def touch_until_it_fires() -> tuple[set[str], float]:
             made: set[str] = set()
             begin = clock.monotonic()
-            async with ApiClient(site.url, key=site.api_key) as api:
+            async with AsyncClient(site.url, api_key=site.api_key) as api:
                 while clock.monotonic() < begin + 20:
-                    made.add((await api.create(job))["id"])
+                    made.add((await api.jobs.create(**job)).id)
                     if list(read_received(site.folder.received)):
                         break
                     await asyncio.sleep(0.2)

@@ -19,6 +19,54 @@ MIRRORS = ("tests/unit", "tests/integration")
 
 #: Modules that are tested through others: the test that covers them, and why they need none of their own.
 TESTED_THROUGH = {
+    "delayhub/client/asynchronous/biz_types.py": (
+        "tests/integration/delayhub/client/test_models.py",
+        "a table calls each verb, and the OpenAPI document says what it has to ask",
+    ),
+    "delayhub/client/asynchronous/jobs.py": (
+        "tests/integration/delayhub/client/test_models.py",
+        "a table calls each verb, and the OpenAPI document says what it has to ask",
+    ),
+    "delayhub/client/asynchronous/operations.py": (
+        "tests/integration/delayhub/client/test_models.py",
+        "a table calls each verb, and the OpenAPI document says what it has to ask",
+    ),
+    "delayhub/client/asynchronous/client.py": (
+        "tests/integration/delayhub/client/test_client.py",
+        "a live site is asked by it",
+    ),
+    "delayhub/client/synchronous/biz_types.py": (
+        "tests/integration/delayhub/client/test_models.py",
+        "a table calls each verb, and the OpenAPI document says what it has to ask",
+    ),
+    "delayhub/client/synchronous/jobs.py": (
+        "tests/integration/delayhub/client/test_models.py",
+        "a table calls each verb, and the OpenAPI document says what it has to ask",
+    ),
+    "delayhub/client/synchronous/operations.py": (
+        "tests/integration/delayhub/client/test_models.py",
+        "a table calls each verb, and the OpenAPI document says what it has to ask",
+    ),
+    "delayhub/client/synchronous/client.py": (
+        "tests/integration/delayhub/client/test_client.py",
+        "a live site is asked by it",
+    ),
+    "delayhub/client/asynchronous/connection.py": (
+        "tests/unit/delayhub/client/synchronous/test_connection.py",
+        "the synchronous one is made from it",
+    ),
+    "delayhub/client/answer.py": (
+        "tests/unit/delayhub/client/synchronous/test_connection.py",
+        "a connection makes all of its errors by it",
+    ),
+    "delayhub/client/models/jobs.py": (
+        "tests/integration/delayhub/client/test_models.py",
+        "the models are compared with the OpenAPI document",
+    ),
+    "delayhub/client/models/operations.py": (
+        "tests/integration/delayhub/client/test_models.py",
+        "the models are compared with the OpenAPI document",
+    ),
     "tasksapp/admin/celery_queues/deeds.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "what is done, and what is said of it, shows on the pages",

@@ -77,6 +77,11 @@ FORBIDDEN = {
     "The ready-made project names the app by dotted string only": [
         ("delayhub/project/urls.py", "import tasksapp.conf"),
     ],
+    "The client and the command line know the API, not what serves it": [
+        ("delayhub/client/request.py", "import django"),
+        ("delayhub/client/request.py", "import delayhub.engine"),
+        ("delayhub/cli/__main__.py", "import celery"),
+    ],
     "Delivery is HTTP and nothing else: no ORM, no Celery, no engine": [
         ("tasksapp/delivery/sender.py", "import django.db"),
     ],

@@ -10,40 +10,45 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from delayhub.client.async_client import ApiClient
+from delayhub.client import AsyncClient, BulkResult, Job, JobRequest
 from delayhub.demo import demo
 from delayhub.demo.scenario import Change, PlannedJob, plan
+from tests.client_models import job_like
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLANNED = plan(jobs=60, seconds=5, now=NOW, run="r")
 
 
 class Asked:
-    """Answers as the API does, and keeps what it was asked."""
+    """Answers as the client does, and keeps what it was asked."""
 
     def __init__(self) -> None:
         self.created: list[dict[str, Any]] = []
         self.bulks: list[int] = []
-        self.moved: dict[str, str] = {}
+        self.moved: dict[str, datetime] = {}
         self.cancelled: list[str] = []
 
-    async def create(self, job: dict[str, Any]) -> dict[str, Any]:
-        self.created.append(job)
-        return {**job, "id": f"id-{len(self.created)}"}
+    @property
+    def jobs(self) -> Asked:
+        return self
 
-    async def create_many(self, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def create(self, biz_type: str, **job: Any) -> Job:
+        self.created.append({"biz_type": biz_type, **job})
+        return job_like(id=f"id-{len(self.created)}")
+
+    async def create_many(self, jobs: list[JobRequest]) -> list[BulkResult]:
         self.bulks.append(len(jobs))
-        return [await self.create(job) for job in jobs]
+        return [BulkResult(id=(await self.create(**job)).id, created=True) for job in jobs]
 
-    async def move(self, job_id: str, *, due_at: str) -> None:
+    async def change(self, job_id: str, *, due_at: datetime) -> None:
         self.moved[job_id] = due_at
 
     async def cancel(self, job_id: str) -> None:
         self.cancelled.append(job_id)
 
-    async def newest(self) -> AsyncIterator[dict[str, Any]]:
-        for number in range(1_000, 0, -1):
-            yield {"id": f"id-{number}", "biz_type": "order.close", "status": "pending"}
+    async def list(self, *, page_size: int) -> AsyncIterator[Job]:
+        for number in range(page_size, 0, -1):
+            yield job_like(id=f"id-{number}")
 
 
 @pytest.fixture
@@ -52,14 +57,14 @@ def api() -> Asked:
 
 
 def create(api: Asked) -> dict[str, PlannedJob]:
-    return asyncio.run(demo.create(cast("ApiClient", api), PLANNED))
+    return asyncio.run(demo.create(cast("AsyncClient", api), PLANNED))
 
 
 def test_every_job_is_created_once_with_its_key_and_time(api: Asked) -> None:
     created = create(api)
 
     assert sorted(job.biz_id for job in created.values()) == sorted(job.biz_id for job in PLANNED)
-    wanted = {job.biz_id: (job.biz_type.code, job.due_at.isoformat()) for job in PLANNED}
+    wanted = {job.biz_id: (job.biz_type.code, job.due_at) for job in PLANNED}
     assert {job["biz_id"]: (job["biz_type"], job["due_at"]) for job in api.created} == wanted
 
 
@@ -80,23 +85,23 @@ def test_what_is_planned_is_done_to_each(api: Asked) -> None:
     for job_id, due_at in api.moved.items():
         moved_to = created[job_id].moved_to
         assert moved_to is not None
-        assert due_at == moved_to.isoformat()
+        assert due_at == moved_to
 
 
-def test_rows_are_read_until_those_of_the_run_are_there(api: Asked) -> None:
+def test_jobs_are_read_until_those_of_the_run_are_there(api: Asked) -> None:
     created = {f"id-{number}": PLANNED[0] for number in (7, 999)}
 
-    rows = asyncio.run(demo.rows_of(cast("ApiClient", api), created))
+    there = asyncio.run(demo.jobs_of(cast("AsyncClient", api), created))
 
-    assert set(rows) == set(created)
+    assert set(there) == set(created)
 
 
 def test_the_table_counts_jobs_by_biz_type_and_status() -> None:
-    rows = {str(n): {"biz_type": "order.close", "status": "dead" if n < 3 else "pending"} for n in range(10)}
+    jobs = {str(n): job_like(status="dead" if n < 3 else "pending") for n in range(10)}
     console = Console(record=True, width=100, file=None, quiet=False)
 
     with console.capture() as shown:
-        console.print(demo.by_biz_type(rows))
+        console.print(demo.by_biz_type(jobs))
 
     (line,) = [line for line in shown.get().splitlines() if "order.close" in line]
     assert [cell.strip() for cell in line.strip("│").split("│")] == ["order.close", "7", "", "", "3", ""]

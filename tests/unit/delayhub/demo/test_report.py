@@ -11,6 +11,7 @@ import pytest
 from delayhub.demo.receiver import Received
 from delayhub.demo.report import FollowedJob, Report, follow, percentile, report_on
 from delayhub.demo.scenario import PlannedJob, plan
+from tests.client_models import job_like
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -109,7 +110,9 @@ def test_callbacks_of_other_runs_are_left_out(jobs: Sequence[FollowedJob]) -> No
     job = jobs[0]
     received = [*job.callbacks, Received("another", "order.close", 1, verified=True, status=204)]
 
-    assert follow({job.id: job.planned}, {job.id: {"status": job.status, "attempts": job.attempts}}, received) == [job]
+    assert follow({job.id: job.planned}, {job.id: job_like(status=job.status, attempts=job.attempts)}, received) == [
+        job
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,200 @@
+"""The verbs of jobs."""
+
+from __future__ import annotations
+
+import builtins
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import anyio
+
+from delayhub.client.asynchronous.connection import AsyncConnection
+from delayhub.client.errors import WaitTimeout
+from delayhub.client.models.jobs import Attempt, BulkAnswer, BulkResult, CreatedJob, Job, JobRequest, JobStatus
+from delayhub.client.request import (
+    JobKey,
+    Request,
+    given,
+    job_fields,
+    parameters,
+    path_of,
+    read,
+    segment,
+)
+
+#: How many jobs one request creates, at most.
+MOST_AT_ONCE = 1_000
+#: How long the site is asked to hold an answer back until a job has ended, at most, and how often it is asked at least.
+LONG_POLL_SECONDS, POLL_SECONDS = 20.0, 1.0
+
+
+class AsyncJobs:
+    """Jobs. A verb names a job by its id, or by its biz type and biz id: ``("order.close", "order-42")``.
+
+    Every verb raises :class:`delayhub.client.ApiError`; its subclasses say what is wrong.
+    """
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    # ------------------------------------------------------------ creating
+
+    async def create(
+        self,
+        biz_type: str,
+        *,
+        biz_id: str = "",
+        due_at: datetime | str | None = None,
+        delay: timedelta | float | None = None,
+        body: Any = None,
+        priority: int | None = None,
+        max_attempts: int | None = None,
+        idempotency_key: str | None = None,
+        debounce_key: str | None = None,
+        debounce_max_wait: timedelta | float | None = None,
+    ) -> CreatedJob:
+        """Creates a job; gives it, with what its creation did.
+
+        Without an idempotency key of yours the client makes one, so that a request that is repeated because its answer
+        was lost makes no second job.
+
+        Args:
+            biz_type: the code of its biz type.
+            biz_id: the business key, such as an order number.
+            due_at: when; a datetime with a zone. Or:
+            delay: how long from now; a timedelta or seconds. With neither, the job is due at once.
+            body: any JSON value; the receiver gets it.
+            priority: 0 goes first, 9 last.
+            max_attempts: in place of the biz type's.
+            idempotency_key: the same request with the same key makes one job.
+            debounce_key: a later request with the same key replaces this one until its first attempt begins.
+            debounce_max_wait: how long such requests may put the job off.
+        """
+        fields: JobRequest = {
+            "biz_type": biz_type,
+            "biz_id": biz_id,
+            "due_at": due_at,
+            "delay": delay,
+            "body": body,
+            "priority": priority,
+            "max_attempts": max_attempts,
+            "idempotency_key": idempotency_key,
+            "debounce_key": debounce_key,
+            "debounce_max_wait": debounce_max_wait,
+        }
+        return await self._connection.one(
+            CreatedJob, Request("POST", "/jobs", body=job_fields(fields), repeatable=True)
+        )
+
+    async def create_many(self, jobs: Iterable[JobRequest]) -> Sequence[BulkResult]:
+        """Creates jobs, 1 000 with each request; gives a result for each, in their order.
+
+        A job that is refused does not keep the others from being created: look at ``error`` of each result.
+        """
+        wanted = [job_fields(job) for job in jobs]
+        results: builtins.list[BulkResult] = []
+        for start in range(0, len(wanted), MOST_AT_ONCE):
+            chunk = {"jobs": wanted[start : start + MOST_AT_ONCE]}
+            request = Request("POST", "/jobs/bulk", body=chunk, repeatable=True)
+            results += (await self._connection.one(BulkAnswer, request)).results
+        return results
+
+    # ------------------------------------------------------------ reading
+
+    async def read(self, job: JobKey) -> Job:
+        """The job; of several with that business key, the newest."""
+        return await self._connection.one(Job, read(path_of(job)))
+
+    async def wait(self, job: JobKey, *, timeout_seconds: float | None = None) -> Job:
+        """The job, once it has ended. Also raises WaitTimeout."""
+        found = await self.read(job)
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        while not found.has_ended:
+            left = LONG_POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise WaitTimeout(f"job {found.id} is {found.status} after {timeout_seconds} seconds")
+            asked_at = time.monotonic()
+            found = await self._held_back(found.id, seconds=min(left, LONG_POLL_SECONDS))
+            if not found.has_ended:
+                # A site that does not hold answers back is not asked more often than this.
+                await anyio.sleep(max(0.0, min(left, POLL_SECONDS) - (time.monotonic() - asked_at)))
+        return found
+
+    async def attempts(self, job: str | UUID) -> Sequence[Attempt]:
+        """Every attempt to deliver the job, the oldest first."""
+        return await self._connection.every(Attempt, read(f"/jobs/{segment(str(job))}/attempts"))
+
+    def list(
+        self,
+        *,
+        status: JobStatus | Sequence[JobStatus] | None = None,
+        biz_type: str | None = None,
+        biz_id: str | None = None,
+        due_after: datetime | str | None = None,
+        due_before: datetime | str | None = None,
+        created_after: datetime | str | None = None,
+        created_before: datetime | str | None = None,
+        page_size: int | None = None,
+    ) -> AsyncIterator[Job]:
+        """Jobs for which everything holds that is given, the newest first. Pages are fetched as they are needed."""
+        query = parameters(
+            status=status,
+            biz_type=biz_type,
+            biz_id=biz_id,
+            due_after=due_after,
+            due_before=due_before,
+            created_after=created_after,
+            created_before=created_before,
+            limit=page_size,
+        )
+        return self._connection.pages(Job, "/jobs", query=query)
+
+    # ------------------------------------------------------------ changing
+
+    async def change(
+        self,
+        job: JobKey,
+        *,
+        due_at: datetime | str | None = None,
+        delay: timedelta | float | None = None,
+        version: int | None = None,
+    ) -> Job:
+        """Moves a pending job to another time; gives the moved job.
+
+        Args:
+            job: the job.
+            due_at: the new time; or:
+            delay: how long from now.
+            version: the version that you saw; where the job has another, nothing changes: PreconditionFailed.
+        """
+        body = given(due_at=due_at, delay=delay, version=version)
+        return await self._connection.one(Job, Request("PATCH", path_of(job), body=body))
+
+    async def cancel(self, job: JobKey, *, version: int | None = None) -> Job:
+        """Calls a pending job off: once this has given the job, nothing is sent."""
+        return await self._act(job, "cancel", version=version)
+
+    async def run_now(self, job: JobKey, *, version: int | None = None) -> Job:
+        """Makes a pending job due at once. If its biz type is paused, the job still waits."""
+        return await self._act(job, "run", version=version)
+
+    async def redrive(self, job: str | UUID, *, version: int | None = None) -> Job:
+        """Tries a dead job again, with a new budget of attempts."""
+        return await self._act(job, "redrive", version=version)
+
+    async def drop(self, job: str | UUID, *, version: int | None = None) -> Job:
+        """Drops a dead job for good."""
+        return await self._act(job, "drop", version=version)
+
+    async def _act(self, job: JobKey, verb: str, *, version: int | None) -> Job:
+        request = Request("POST", f"{path_of(job)}/{verb}", body=given(version=version))
+        return await self._connection.one(Job, request)
+
+    async def _held_back(self, job_id: str, *, seconds: float) -> Job:
+        """The job when it has ended, or after so long."""
+        # The answer must come before the connection gives up.
+        longest = min(seconds, self._connection.timeout_seconds / 2)
+        return await self._connection.one(Job, read(path_of(job_id), query=parameters(wait=int(longest) or None)))

@@ -1,0 +1,1 @@
+"""What the API answers with, as frozen dataclasses. A test compares them with the site's OpenAPI document."""

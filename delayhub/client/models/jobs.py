@@ -1,0 +1,131 @@
+"""Jobs, their attempts, and what became of those of a bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypedDict
+
+from delayhub.client.errors import FieldError
+
+JobStatus = Literal["pending", "running", "succeeded", "dead", "cancelled", "skipped", "dropped"]
+#: The statuses in which a job has ended. A dead one may be redriven.
+ENDED = frozenset({"succeeded", "dead", "cancelled", "skipped", "dropped"})
+
+
+class JobRequest(TypedDict, total=False):
+    """A job to create, at a time that ``due_at`` or ``delay`` says; with neither, it is due at once.
+
+    A ``datetime`` without a zone is refused by the site; a ``delay`` is a timedelta or seconds.
+    """
+
+    biz_type: str
+    biz_id: str
+    due_at: datetime | str | None
+    delay: timedelta | float | None
+    body: Any
+    priority: int | None
+    max_attempts: int | None
+    idempotency_key: str | None
+    debounce_key: str | None
+    debounce_max_wait: timedelta | float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A job, as it was when the site answered."""
+
+    id: str
+    biz_type: str
+    #: The business key, by which its maker knows it.
+    biz_id: str
+    #: Held until a worker first takes the job.
+    debounce_key: str
+    status: JobStatus
+    #: What the caller asked for.
+    due_at: datetime
+    #: What the clock follows: the due time, or the next retry.
+    next_run_at: datetime
+    body: Any
+    priority: int
+    #: All attempts ever made.
+    attempts: int
+    #: None: as the biz type says.
+    max_attempts: int | None
+    redrives: int
+    #: Failures on the site's side; they use no attempts.
+    system_errors: int
+    #: Grows with every change by a person or caller.
+    version: int
+    last_error: str
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more happens to it by itself."""
+        return self.status in ENDED
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatedJob(Job):
+    """A job that was asked for."""
+
+    #: False: an earlier request made it.
+    created: bool
+    #: It waited under the debounce key, and has this content now.
+    replaced: bool
+    #: Whether its timer is set; if not, it will be soon. None: an earlier request made it.
+    armed: bool | None
+    #: Its time had passed already: it fires at once.
+    past_due: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One attempt to deliver a job."""
+
+    number: int
+    started_at: datetime
+    duration_ms: int
+    #: How long after its time it began.
+    lateness_ms: int
+    #: None: no answer came, or the job runs a task.
+    status_code: int | None
+    response_headers: Mapping[str, str]
+    response_body: str
+    error: str
+    worker: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BulkProblem:
+    """Why a job of a bulk was refused."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: Sequence[FieldError]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BulkResult:
+    """What became of one job of a bulk: its id and how it was created, or why it was refused."""
+
+    id: str | None = None
+    created: bool = False
+    replaced: bool = False
+    past_due: bool = False
+    error: BulkProblem | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BulkAnswer:
+    """What became of the jobs of a bulk, in their order."""
+
+    created: int
+    refused: int
+    results: Sequence[BulkResult]

@@ -1,0 +1,86 @@
+"""Operations: one verb for all jobs that match a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+
+OperationVerb = Literal["redrive", "run_now", "reschedule", "cancel", "drop"]
+OperationState = Literal["planning", "planned", "running", "done", "stopped", "failed"]
+#: The states in which an operation changes no more jobs.
+OPERATION_ENDED = frozenset({"done", "failed", "stopped"})
+
+
+class JobFilter(TypedDict, total=False):
+    """Jobs for which everything holds that is given."""
+
+    status: str | None
+    biz_type: str | None
+    #: Such as ``http.503`` or ``timeout``.
+    error_class: str | None
+    #: Whole, or its beginning and ``*``.
+    biz_id: str | None
+    ids: Sequence[str] | None
+    due_from: datetime | str | None
+    #: Not part of the range itself, as with the other ends.
+    due_until: datetime | str | None
+    next_from: datetime | str | None
+    next_until: datetime | str | None
+    ended_from: datetime | str | None
+    ended_until: datetime | str | None
+    #: The operation that changed them last.
+    operation: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """A verb for all jobs that match a filter, and how far it has come."""
+
+    id: int
+    verb: OperationVerb
+    filter: Mapping[str, Any]
+    #: None: jobs of any.
+    biz_type: str | None
+    #: The new time, of jobs that are rescheduled.
+    due_at: datetime | None
+    reason: str
+    #: Its pace. None: as fast as possible.
+    rate_per_second: float | None
+    #: So many go first; 0: no trial.
+    trial_jobs: int
+    trial_percent: int
+    state: OperationState
+    #: Why it stopped or failed.
+    state_reason: str
+    #: Jobs that matched when it was planned.
+    planned: int | None
+    #: Jobs that it changed.
+    done: int
+    #: Jobs that it has still to look at.
+    waiting: int
+    #: Jobs that it left as they were, once it has ended.
+    left: int
+    #: Of the changed jobs: those that succeeded since.
+    succeeded: int
+    #: Attempts of the changed jobs that failed since.
+    failed: int
+    #: Of the changed jobs: those that died since.
+    dead: int
+    #: Jobs that it changed a second, lately.
+    per_second: float | None
+    finishes_at: datetime | None
+    trial: Literal["running", "passed", "failed"] | None
+    #: What happens now, or why nothing does.
+    sentence: str
+    started_by: str
+    created_at: datetime
+    planned_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it changes no more jobs."""
+        return self.state in OPERATION_ENDED

@@ -1,0 +1,1 @@
+"""The synchronous client, which ``make client`` makes from ``asynchronous``: change that one."""

@@ -1,0 +1,60 @@
+"""Values of the client's models, with what a test does not name filled in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from delayhub.client import BizType, Job
+from delayhub.client.request import plain
+
+_AT = datetime(2027, 1, 31, 8, 30, tzinfo=UTC)
+_JOB = Job(
+    id="01a1fcb9-e182-7773-bac4-bf777e5e56f2",
+    biz_type="order.close",
+    biz_id="order-42",
+    debounce_key="",
+    status="pending",
+    due_at=_AT,
+    next_run_at=_AT,
+    body={"order": 42},
+    priority=5,
+    attempts=0,
+    max_attempts=None,
+    redrives=0,
+    system_errors=0,
+    version=1,
+    last_error="",
+    created_at=_AT,
+    updated_at=_AT,
+    finished_at=None,
+)
+_BIZ_TYPE = BizType(
+    code="order.close",
+    name="Close an unpaid order",
+    description="",
+    enabled=True,
+    paused_until=None,
+    target="http",
+    signed=True,
+    max_attempts=5,
+    timeout_seconds=10.0,
+    guarantee="at_least_once",
+    lane="delayhub.timers",
+)
+
+
+def job_like(**changes: Any) -> Job:
+    """A pending job with those fields."""
+    return replace(_JOB, **changes)
+
+
+def job_document(**changes: Any) -> dict[str, Any]:
+    """A pending job with those fields, as the API answers with it."""
+    return {**plain(asdict(_JOB)), **changes}
+
+
+def biz_type_like(**changes: Any) -> BizType:
+    """A biz type with those fields."""
+    return replace(_BIZ_TYPE, **changes)

@@ -1,0 +1,205 @@
+"""The client knows each operation of the site's OpenAPI document, each parameter, and each field of its answers."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import httpx
+import pytest
+
+from delayhub import client
+from delayhub.client import Client
+from delayhub.client.errors import ApiError
+from delayhub.client.models import jobs as job_models
+from tasksapp.api.openapi_document import openapi_document
+
+#: Which class stands for which schema of the document.
+ANSWERS: Mapping[str, Any] = {
+    "Job": client.Job,
+    "CreatedJob": client.CreatedJob,
+    "Attempt": client.Attempt,
+    "BulkAnswer": job_models.BulkAnswer,
+    "BizType": client.BizType,
+    "Operation": client.Operation,
+}
+REQUESTS: Mapping[str, Any] = {"JobRequest": client.JobRequest, "JobFilter": client.JobFilter}
+AT = datetime(2027, 1, 31, tzinfo=UTC)
+KEY = ("order.close", "order-42")
+BY_KEY = "/v1/biz-types/{code}/jobs/{biz_id}"
+
+#: Each operation of the document, and a call of the client that asks for it with every parameter there is.
+CALLS: Mapping[str, Callable[[Client], object]] = {
+    "POST /v1/jobs": lambda api: api.jobs.create("order.close"),
+    "POST /v1/jobs/bulk": lambda api: api.jobs.create_many([{"biz_type": "order.close"}]),
+    "GET /v1/jobs": lambda api: list(
+        api.jobs.list(
+            status=["dead", "pending"],
+            biz_type="order.close",
+            biz_id="order-42",
+            due_after=AT,
+            due_before=AT,
+            created_after=AT,
+            created_before=AT,
+            page_size=10,
+        )
+    ),
+    "GET /v1/jobs/{id}": lambda api: api.jobs.read("1"),
+    "PATCH /v1/jobs/{id}": lambda api: api.jobs.change("1", delay=1, version=1),
+    "GET /v1/jobs/{id}/attempts": lambda api: api.jobs.attempts("1"),
+    "POST /v1/jobs/{id}/cancel": lambda api: api.jobs.cancel("1", version=1),
+    "POST /v1/jobs/{id}/run": lambda api: api.jobs.run_now("1", version=1),
+    "POST /v1/jobs/{id}/redrive": lambda api: api.jobs.redrive("1", version=1),
+    "POST /v1/jobs/{id}/drop": lambda api: api.jobs.drop("1", version=1),
+    f"GET {BY_KEY}": lambda api: api.jobs.read(KEY),
+    f"PATCH {BY_KEY}": lambda api: api.jobs.change(KEY, due_at=AT),
+    f"POST {BY_KEY}/cancel": lambda api: api.jobs.cancel(KEY),
+    f"POST {BY_KEY}/run": lambda api: api.jobs.run_now(KEY),
+    "GET /v1/biz-types": lambda api: api.biz_types.list(),
+    "GET /v1/biz-types/{code}": lambda api: api.biz_types.read("order.close"),
+    "POST /v1/operations": lambda api: api.operations.plan("redrive", jobs={"status": "dead"}),
+    "GET /v1/operations": lambda api: list(
+        api.operations.list(state="running", verb="redrive", biz_type="order.close", page_size=10)
+    ),
+    "GET /v1/operations/{id}": lambda api: api.operations.read(1),
+    "POST /v1/operations/{id}/start": lambda api: api.operations.start(1, rate_per_second=5),
+    "POST /v1/operations/{id}/stop": lambda api: api.operations.stop(1),
+    "POST /v1/operations/{id}/pace": lambda api: api.operations.pace(1, rate_per_second=None),
+}
+#: Parameters of lists that no caller gives: pages are followed by the client.
+OWN_PARAMETERS = {"cursor"}
+
+
+@cache
+def document() -> dict[str, Any]:
+    return openapi_document(prefix="/api")
+
+
+def operation(name: str) -> dict[str, Any]:
+    method, path = name.split(" ")
+    found: dict[str, Any] = document()["paths"][path][method.lower()]
+    return found
+
+
+def asked(call: Callable[[Client], object]) -> httpx.Request:
+    """The first request that a call sends."""
+    requests: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        return httpx.Response(400)
+
+    with Client("http://site.example", api_key="k", transport=httpx.MockTransport(answer)) as api:
+        with pytest.raises(ApiError):
+            call(api)
+    return requests[0]
+
+
+def test_the_client_has_a_verb_for_each_operation_of_the_document() -> None:
+    documented = {f"{method.upper()} {path}" for path, methods in document()["paths"].items() for method in methods}
+
+    assert documented == set(CALLS)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_each_verb_asks_where_the_document_says(name: str) -> None:
+    request = asked(CALLS[name])
+
+    method, path = name.split(" ")
+    parts = request.url.raw_path.decode().partition("?")[0].removeprefix("/api").split("/")
+    wanted = path.split("/")
+    assert request.method == method
+    assert len(parts) == len(wanted)
+    assert all(part == want or want.startswith("{") for part, want in zip(parts, wanted, strict=True))
+    parameters = {entry["name"] for entry in operation(name).get("parameters", ()) if entry["in"] == "query"}
+    assert set(request.url.params) <= parameters
+    assert parameters - set(request.url.params) <= OWN_PARAMETERS
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_each_model_has_the_fields_of_its_schema(name: str) -> None:
+    schema = document()["components"]["schemas"][name]
+    hints = get_type_hints(ANSWERS[name])
+
+    assert {field.name for field in fields(ANSWERS[name])} == set(schema["properties"])
+    for field, described in schema["properties"].items():
+        assert fits(hints[field], described), f"{name}.{field}: {hints[field]}, {described}"
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_each_request_has_the_fields_of_its_schema(name: str) -> None:
+    assert set(get_type_hints(REQUESTS[name])) == set(document()["components"]["schemas"][name]["properties"])
+
+
+def fits(annotation: Any, described: Mapping[str, Any]) -> bool:
+    """Whether values that the schema describes are values of the annotation."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        assert type(None) in inner
+        (given,) = [kind for kind in inner if kind is not type(None)]
+        return may_be_null(described) and fits(given, without_null(described))
+    if annotation is Any:
+        return True
+    if may_be_null(described):
+        return False
+    described = resolved(described)
+    match described.get("type"):
+        case "string" if described.get("format") == "date-time":
+            return annotation is datetime
+        case "string" if "enum" in described:
+            return origin is Literal and set(inner) == set(described["enum"])
+        case "string":
+            return annotation is str
+        case "integer":
+            return annotation is int
+        case "number":
+            return annotation is float
+        case "boolean":
+            return annotation is bool
+        case "array":
+            return origin is Sequence and (is_dataclass(inner[0]) or fits(inner[0], described["items"]))
+        case "object":
+            return origin is Mapping or is_dataclass(annotation)
+    return False
+
+
+def may_be_null(described: Mapping[str, Any]) -> bool:
+    kinds = described.get("type")
+    several = described.get("oneOf") or described.get("anyOf") or []
+    return (
+        bool(described.get("nullable"))
+        or (isinstance(kinds, list) and "null" in kinds)
+        or any(is_null(option) for option in several)
+    )
+
+
+def is_null(described: Mapping[str, Any]) -> bool:
+    described = resolved(described)
+    return described.get("type") == "null" or described.get("enum") == [None]
+
+
+def without_null(described: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same schema for values other than null."""
+    for several in (described.get("oneOf"), described.get("anyOf")):
+        if several:
+            (described,) = [option for option in several if not is_null(option)]
+    described = {name: value for name, value in resolved(described).items() if name != "nullable"}
+    if isinstance(described.get("type"), list):
+        (described["type"],) = [kind for kind in described["type"] if kind != "null"]
+    if "enum" in described:
+        described["enum"] = [value for value in described["enum"] if value is not None]
+    return described
+
+
+def resolved(described: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema that it refers to, or itself."""
+    if len(described.get("allOf", ())) == 1:
+        return resolved(described["allOf"][0])
+    if "$ref" not in described:
+        return described
+    found: Mapping[str, Any] = document()["components"]["schemas"][described["$ref"].rpartition("/")[2]]
+    return found
