@@ -10,14 +10,10 @@ from django.db import connections
 
 from tasksapp.models import Transition
 from tasksapp.sql.long_statement import long_statement, read_time
+from tasksapp.sql.stretches import stretch_number
 
 _PENDING = Transition.CLAIM.source
 
-#: The number of the stretch that a row lies in, counted from the first.
-_NUMBERS = {
-    "postgresql": "floor(extract(epoch FROM next_run_at - %s) / %s)::bigint",
-    "sqlite": "CAST((julianday(next_run_at) - julianday(%s)) * 86400.0 / %s + 0.000001 AS INTEGER)",
-}
 _COUNT = """
 SELECT biz_type_id, {number} AS stretch, COUNT(*), MIN(next_run_at), MAX(next_run_at)
 FROM delayhub_job WHERE status = '{pending}' AND next_run_at >= %s AND next_run_at < %s
@@ -51,7 +47,7 @@ def count_upcoming(
     """
     connection = connections[using]
     first, last = (connection.ops.adapt_datetimefield_value(at) for at in (begin, end))
-    statement = _COUNT.format(number=_NUMBERS[connection.vendor], pending=_PENDING)
+    statement = _COUNT.format(number=stretch_number("next_run_at", vendor=connection.vendor), pending=_PENDING)
     with long_statement(using=using, timeout_seconds=timeout_seconds) as cursor:
         cursor.execute(statement, [first, seconds, first, last])
         rows: Sequence[tuple[int, int, int, datetime, datetime]] = cursor.fetchall()

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, DateTimeField, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
 from django.utils import timezone
 
 from tasksapp.models import BizType, Job, JobCount, Status
 
 #: No count that a page makes goes further: it stays fast however many jobs there are.
 FARTHEST = 10_000
+#: Where a page counts the jobs of every biz type, that is for all of them together; for each it goes at least so far.
+LEAST_EACH = 100
+#: Biz types that are thought of where the loader has never counted.
+USUAL_BIZ_TYPES = 10
 #: Counts of the loader that are older than this are not shown; the page then counts, bounded.
 STALE = timedelta(seconds=60)
 
@@ -43,14 +47,15 @@ class Counts:
     """The jobs of all biz types at one moment.
 
     Args:
-        as_of: that moment; every number is exact then, unless ``bounded``.
+        as_of: that moment; every number is exact then, unless there is a ``bound``.
         by_biz_type: by the id of the biz type; one that is newer than the count is not in it.
-        bounded: whether a number may have ended at ``FARTHEST``, so that it means "at least": there was no fresh count.
+        bound: where the numbers of each biz type ended, so that this one and greater ones mean "at least", since there
+            was no fresh count; None where all are exact.
     """
 
     as_of: datetime | None
     by_biz_type: dict[int, BizTypeCounts] = field(default_factory=dict)
-    bounded: bool = False
+    bound: int | None = None
 
     def of(self, biz_type_id: int) -> BizTypeCounts:
         """The counts of one biz type; none of anything where it has not been counted yet."""
@@ -70,15 +75,20 @@ class Counts:
         )
 
 
-def read_counts(*, using: str | None = None) -> Counts:
+def read_counts(*, biz_type_id: int | None = None, using: str | None = None) -> Counts:
     """The counts of the loader, all of one moment; where they are older than ``STALE``, counts made here, bounded.
 
     Args:
+        biz_type_id: only those of this biz type; None for all.
         using: the database; None for the one that jobs are read from.
     """
-    rows = list(JobCount.objects.using(using).order_by("biz_type_id"))
+    counted, biz_types = JobCount.objects.using(using), BizType.objects.using(using)
+    if biz_type_id is not None:
+        counted, biz_types = counted.filter(biz_type_id=biz_type_id), biz_types.filter(pk=biz_type_id)
+    rows = list(counted.order_by("biz_type_id"))
     if not rows or timezone.now() - max(row.counted_at for row in rows) > STALE:
-        return _count_bounded(using=using)
+        each = max(LEAST_EACH, FARTHEST // max(len(rows), USUAL_BIZ_TYPES))
+        return _count_bounded(biz_types, each if biz_type_id is None else FARTHEST)
     return Counts(
         as_of=min(row.counted_at for row in rows),
         by_biz_type={
@@ -98,17 +108,32 @@ def bounded_count(rows: QuerySet[Any]) -> int:
     return rows.order_by()[:FARTHEST].count()
 
 
-def _count_bounded(*, using: str | None) -> Counts:
-    now = timezone.now()
+def _count_bounded(biz_types: QuerySet[BizType], bound: int) -> Counts:
+    now, no_time = timezone.now(), Value(None, DateTimeField())
     pending = Job.objects.filter(biz_type=OuterRef("pk"), status=Status.PENDING).order_by("next_run_at")
-    biz_types: QuerySet[Any] = with_counts(BizType.objects.using(using)).annotate(
-        running=_count(Q(status=Status.RUNNING)),
-        due_now=_count(Q(status=Status.PENDING, next_run_at__lte=now)),
-        oldest_due_at=Subquery(pending.values("next_run_at")[:1]),
-        next_due_at=Subquery(pending.filter(next_run_at__gt=now).values("next_run_at")[:1]),
+    waiting = biz_types.order_by().annotate(
+        runs=Value(0),
+        waits=_bounded(Q(status=Status.PENDING), bound),
+        due=_bounded(Q(status=Status.PENDING, next_run_at__lte=now), bound),
+        died=_bounded(Q(status=Status.DEAD), bound),
+        oldest=Subquery(pending.values("next_run_at")[:1]),
+        following=Subquery(pending.filter(next_run_at__gt=now).values("next_run_at")[:1]),
     )
-    rows = biz_types.order_by().values_list("pk", *BizTypeCounts._fields)
-    return Counts(as_of=now, by_biz_type={key: BizTypeCounts(*columns) for key, *columns in rows}, bounded=True)
+    # No more jobs run than workers can hold. Their index is by leases: for each biz type it would be read as a whole.
+    running = Job.objects.filter(status=Status.RUNNING, biz_type__in=biz_types.values("pk")).order_by()
+    held = running.values("biz_type_id").annotate(
+        runs=Count("pk"), waits=Value(0), due=Value(0), died=Value(0), oldest=no_time, following=no_time
+    )
+    columns = ("runs", "waits", "due", "died", "oldest", "following")
+    rows = waiting.values_list("pk", *columns).union(held.values_list("biz_type_id", *columns), all=True)
+    found: dict[int, BizTypeCounts] = {}
+    for key, runs, waits, due, died, oldest, following in rows:
+        if runs:
+            found[key] = found.get(key, BizTypeCounts())._replace(running=runs)
+        else:
+            ran = found.get(key, BizTypeCounts()).running
+            found[key] = BizTypeCounts(waits, due, ran, died, oldest, following)
+    return Counts(as_of=now, by_biz_type=found, bound=bound)
 
 
 def _earliest(times: Iterable[datetime | None]) -> datetime | None:
@@ -122,11 +147,6 @@ class _BoundedCount(Subquery):
     output_field = IntegerField()
 
 
-def with_counts(biz_types: QuerySet[BizType]) -> QuerySet[Any]:
-    """The biz types with ``pending`` and ``dead``: how many of their jobs are."""
-    return biz_types.annotate(pending=_count(Q(status=Status.PENDING)), dead=_count(Q(status=Status.DEAD)))
-
-
-def _count(condition: Q) -> _BoundedCount:
+def _bounded(condition: Q, bound: int) -> _BoundedCount:
     rows = Job.objects.filter(condition, biz_type=OuterRef("pk"))
-    return _BoundedCount(rows.order_by().values("pk")[:FARTHEST])
+    return _BoundedCount(rows.order_by().values("pk")[:bound])

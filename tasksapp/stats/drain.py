@@ -82,7 +82,7 @@ class Known(NamedTuple):
     """What forecasts of one biz type are made from, read once for several of them.
 
     Args:
-        counts: the jobs of all biz types.
+        counts: its jobs.
         measured: what its pulses say.
         arrivals: its jobs of the next day.
     """
@@ -95,9 +95,9 @@ class Known(NamedTuple):
 def read_known(biz_type: BizType, *, using: str | None = None) -> Known:
     """What is known of the biz type at this moment; four queries."""
     return Known(
-        read_counts(using=using),
+        read_counts(biz_type_id=biz_type.id, using=using),
         measure([biz_type], using=using)[biz_type.id],
-        read_arrivals(biz_type_id=biz_type.id, using=using).get(biz_type.id, []),
+        read_arrivals(biz_type_ids=[biz_type.id], using=using).get(biz_type.id, []),
     )
 
 
@@ -147,7 +147,7 @@ def forecast(
         paces=paces,
         until=start + HORIZON,
     )
-    return _drain(first, capacity, measured, own, start=start, is_bounded=counts.bounded)
+    return _drain(first, capacity, measured, own, start=start, is_bounded=counts.bound is not None)
 
 
 def ahead(
@@ -163,7 +163,7 @@ def ahead(
     """
     now = now or timezone.now()
     found: list[Peak] = []
-    arrivals = read_arrivals(biz_type_id=biz_type_id, using=using)
+    arrivals = read_arrivals(biz_type_ids=None if biz_type_id is None else [biz_type_id], using=using)
     biz_types = list(BizType.objects.using(using).filter(id__in=arrivals))
     measured = measure(biz_types, using=using)
     for biz_type in biz_types:

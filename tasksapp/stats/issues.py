@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models import OuterRef, Subquery, Sum
 from django.utils import timezone
 
 from tasksapp.models import BizType, DeadCount, Job, Pulse, Status
@@ -41,72 +43,83 @@ class Issue(NamedTuple):
     sample_job_id: UUID | None
 
 
-def open_issues(*, biz_type_id: int | None = None, using: str | None = None) -> list[Issue]:
-    """All groups of dead jobs, the latest first, as the loader counted them last.
+def open_issues(
+    *,
+    biz_type_id: int | None = None,
+    biz_types: Mapping[int, BizType] | None = None,
+    using: str | None = None,
+) -> list[Issue]:
+    """All groups of dead jobs, the latest first, as the loader counted them last; three queries at most.
 
     Args:
         biz_type_id: only those of this biz type.
+        biz_types: all biz types by their ids, where they are known; None to read those that are needed.
         using: the database.
     """
     newest = Job.objects.filter(
         biz_type=OuterRef("biz_type"), error_class=OuterRef("error_class"), status=Status.DEAD
     ).order_by("-finished_at")
-    counts = DeadCount.objects.using(using).filter(dead__gt=0).select_related("biz_type")
+    counts = DeadCount.objects.using(using).filter(dead__gt=0)
     if biz_type_id is not None:
         counts = counts.filter(biz_type_id=biz_type_id)
     rows = list(counts.annotate(sample_job_id=Subquery(newest.values("id")[:1])).order_by("-last_at", "-dead"))
     if not rows:
         return []
-    today = _died_today(biz_type_id, using=using)
-    attempts, failed = _recent_attempts(biz_type_id, using=using)
+    if biz_types is None:
+        biz_types = BizType.objects.using(using).in_bulk({row.biz_type_id for row in rows})
+    pulses = _pulses(biz_type_id, using=using)
     return [
         Issue(
-            row.biz_type,
+            biz_types[row.biz_type_id],
             row.error_class,
             row.dead,
             row.first_at,
             row.last_at,
-            today[row.biz_type_id, row.error_class],
-            failed[row.biz_type_id, row.error_class] / attempts[row.biz_type_id] if attempts[row.biz_type_id] else None,
+            pulses.today[row.biz_type_id, row.error_class],
+            pulses.failing_share(row.biz_type_id, row.error_class),
             row.sample_job_id,
         )
         for row in rows
+        if row.biz_type_id in biz_types  # one that was deleted meanwhile takes its issues with it
     ]
 
 
-def _died_today(biz_type_id: int | None, *, using: str | None) -> Counter[tuple[int, str]]:
-    now = timezone.localtime()
+@dataclass(slots=True)
+class _Pulses:
+    """What was counted of attempts: deaths of today and recent failures by biz type and error class."""
+
+    today: Counter[tuple[int, str]] = field(default_factory=Counter)
+    failed: Counter[tuple[int, str]] = field(default_factory=Counter)
+    attempts: Counter[int] = field(default_factory=Counter)
+
+    def failing_share(self, biz_type_id: int, error_class: str) -> float | None:
+        attempts = self.attempts[biz_type_id]
+        return self.failed[biz_type_id, error_class] / attempts if attempts else None
+
+
+def _pulses(biz_type_id: int | None, *, using: str | None) -> _Pulses:
+    now, (recent, _) = timezone.localtime(), lately(RECENT_MINUTES)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     settled = max(midnight, settled_until(HOUR, now=now))
-    died = _pulses(biz_type_id, using=using).filter(kind=Pulse.Kind.DEAD)
-    by_class = [
-        rows.values_list("biz_type_id", "key").annotate(Sum("count"))
-        for rows in (
-            died.filter(span_seconds=HOUR, at__gte=midnight, at__lt=settled),
-            died.filter(span_seconds=MINUTE, at__gte=settled),
+    rows = Pulse.objects.using(using).order_by()
+    if biz_type_id is not None:
+        rows = rows.filter(biz_type_id=biz_type_id)
+    hours, minutes = rows.filter(span_seconds=HOUR), rows.filter(span_seconds=MINUTE)
+    # Ranges of indexes: an OR of them is planned as a walk over the whole table.
+    ranges = [
+        each.values_list("biz_type_id", "kind", "key").annotate(Sum("count"))
+        for each in (
+            hours.filter(kind=Pulse.Kind.DEAD, at__gte=midnight, at__lt=settled),
+            minutes.filter(kind=Pulse.Kind.DEAD, at__gte=settled),
+            minutes.filter(kind__in=[Pulse.Kind.SUCCEEDED, Pulse.Kind.FAILED], at__gte=recent),
         )
     ]
-    found = Counter[tuple[int, str]]()
-    # Two ranges of the index: an OR of both is planned as a walk over the whole table.
-    for biz_type, error_class, count in by_class[0].union(by_class[1], all=True):
-        found[biz_type, error_class] += count
-    return found
-
-
-def _recent_attempts(biz_type_id: int | None, *, using: str | None) -> tuple[dict[int, int], Counter[tuple[int, str]]]:
-    """Recent attempts by biz type, and the failed ones by biz type and error class."""
-    since, _ = lately(RECENT_MINUTES)
-    kinds = [Pulse.Kind.SUCCEEDED, Pulse.Kind.FAILED]
-    rows = _pulses(biz_type_id, using=using).filter(span_seconds=MINUTE, at__gte=since, kind__in=kinds)
-    attempts: dict[int, int] = defaultdict(int)
-    failed = Counter[tuple[int, str]]()
-    for biz_type, kind, key, count in rows.values_list("biz_type_id", "kind", "key").annotate(Sum("count")):
-        attempts[biz_type] += count
+    found = _Pulses()
+    for biz_type, kind, error_class, count in ranges[0].union(*ranges[1:], all=True):
+        if kind == Pulse.Kind.DEAD:
+            found.today[biz_type, error_class] += count
+            continue
+        found.attempts[biz_type] += count
         if kind == Pulse.Kind.FAILED:
-            failed[biz_type, key] += count
-    return attempts, failed
-
-
-def _pulses(biz_type_id: int | None, *, using: str | None) -> QuerySet[Pulse]:
-    rows = Pulse.objects.using(using).order_by()
-    return rows if biz_type_id is None else rows.filter(biz_type_id=biz_type_id)
+            found.failed[biz_type, error_class] += count
+    return found

@@ -1,4 +1,4 @@
-"""Peaks ahead that come faster than the limit of their biz type lets them out; by no query of their own."""
+"""Peaks ahead that come faster than the limit of their biz type lets them out."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from tasksapp.models import BizType
+from django.db.models import F
+
+from tasksapp.models import BizType, Upcoming
 from tasksapp.stats.backlog import Pace, busy_times
-from tasksapp.stats.upcoming import Arrivals
+from tasksapp.stats.upcoming import FINE_SECONDS, Arrivals, read_arrivals
 
 #: Jobs that wait for less than this at a peak are no news.
 LEAST_WAIT = timedelta(seconds=5)
@@ -34,6 +36,27 @@ class LimitPeak(NamedTuple):
     per_second: float
     done_at: datetime | None
     wait: timedelta
+
+
+def read_limit_peaks(biz_types: Iterable[BizType], *, now: datetime, using: str | None = None) -> list[LimitPeak]:
+    """The peaks of the next day, as :func:`limit_peaks` has them; one query, or none where no biz type has a limit.
+
+    Args:
+        biz_types: the biz types.
+        now: the present.
+        using: the database.
+    """
+    limited = [each for each in biz_types if each.delivery_rate is not None and not each.is_shut(now=now)]
+    if not limited:
+        return []
+    # Jobs wait so long only where one stretch, or two that touch each other, have more than the limit lets out by then.
+    crowded = Upcoming.objects.using(using).filter(
+        span_seconds=FINE_SECONDS,
+        biz_type__in=[biz_type.pk for biz_type in limited],
+        jobs__gte=F("biz_type__delivery_rate") * (LEAST_WAIT.total_seconds() / 2),
+    )
+    arrivals = read_arrivals(biz_type_ids=crowded.values("biz_type_id"), using=using)
+    return limit_peaks(limited, arrivals=arrivals, now=now)
 
 
 def limit_peaks(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from django.db import router
 from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from tasksapp.models import Upcoming
+from tasksapp.sql.sum_upcoming import sum_upcoming
 from tasksapp.stats.pulses import floor
 
 #: The loader counts the next day by five minutes, and the next 30 days by days.
@@ -17,47 +20,54 @@ FINE_SECONDS, FINE_HOURS = 300, 24
 DAY_SECONDS, DAYS = 86_400, 30
 
 
-class UpcomingBucket(NamedTuple):
+class Coming(NamedTuple):
     """The jobs that run in one stretch of time.
 
     Args:
         at: when it begins.
-        seconds: how long it is.
-        jobs_by_biz_type: how many jobs, by the id of their biz type; none for those that have none.
+        jobs: how many there are.
+        biz_types: how many biz types they have.
+        biz_type_id: the biz type that has most of them; None where there are no jobs.
+        most: how many it has.
     """
 
     at: datetime
-    seconds: int
-    jobs_by_biz_type: dict[int, int]
-
-    @property
-    def jobs(self) -> int:
-        """All of them."""
-        return sum(self.jobs_by_biz_type.values())
+    jobs: int = 0
+    biz_types: int = 0
+    biz_type_id: int | None = None
+    most: int = 0
 
 
-def read_upcoming(*, hours: int, biz_type_id: int | None = None, using: str | None = None) -> list[UpcomingBucket]:
-    """The stretches of the hours ahead, empty ones too: of five minutes up to a day ahead, else of a day.
+def read_upcoming(
+    *, hours: int, seconds: int, now: datetime | None = None, biz_type_id: int | None = None, using: str | None = None
+) -> list[Coming]:
+    """The stretches of the hours ahead, empty ones too, from the one in which now lies; one query.
 
     Days begin at midnight of the project's time zone, and have 24 hours.
 
     Args:
-        hours: how far ahead.
+        hours: how far ahead: up to a day, or up to 30 days by days.
+        seconds: how long a stretch is: five minutes or a multiple of them, or a day.
+        now: the present; None for what the clock says.
         biz_type_id: only the jobs of this biz type.
         using: the database.
     """
-    now = timezone.now()
-    if hours <= FINE_HOURS:
-        seconds, begin, stretches = FINE_SECONDS, floor(now, FINE_SECONDS), -(-hours * 3_600 // FINE_SECONDS)
-    else:
-        seconds, begin, stretches = DAY_SECONDS, day_begins(now), min(DAYS, -(-hours // 24))
-    found: dict[datetime, dict[int, int]] = {begin + timedelta(seconds=n * seconds): {} for n in range(stretches)}
-    rows = Upcoming.objects.using(using).filter(span_seconds=seconds, at__in=list(found))
-    if biz_type_id is not None:
-        rows = rows.filter(biz_type_id=biz_type_id)
-    for at, key, jobs in rows.values_list("at", "biz_type_id", "jobs"):
-        found[at][key] = jobs
-    return [UpcomingBucket(at, seconds, jobs) for at, jobs in found.items()]
+    now, step = now or timezone.now(), timedelta(seconds=seconds)
+    by_days = seconds == DAY_SECONDS
+    begin = day_begins(now) if by_days else floor(now, seconds)
+    stretches = min(hours, DAYS * 24 if by_days else FINE_HOURS) * 3_600 // seconds
+    found = {
+        row.number: Coming(begin + row.number * step, row.jobs, row.biz_types, row.biz_type_id, row.most)
+        for row in sum_upcoming(
+            begin=begin,
+            end=begin + stretches * step,
+            seconds=seconds,
+            counted_by=DAY_SECONDS if by_days else FINE_SECONDS,
+            using=using or router.db_for_read(Upcoming),
+            biz_type_id=biz_type_id,
+        )
+    }
+    return [found.get(number) or Coming(begin + number * step) for number in range(stretches)]
 
 
 def day_begins(now: datetime) -> datetime:
@@ -74,11 +84,18 @@ class Arrivals(NamedTuple):
     last_at: datetime
 
 
-def read_arrivals(*, biz_type_id: int | None = None, using: str | None = None) -> dict[int, list[Arrivals]]:
-    """The jobs of the next day by the id of their biz type, in the order of their times."""
+def read_arrivals(
+    *, biz_type_ids: Collection[int] | QuerySet[Any, Any] | None = None, using: str | None = None
+) -> dict[int, list[Arrivals]]:
+    """The jobs of the next day by the id of their biz type, in the order of their times.
+
+    Args:
+        biz_type_ids: only the jobs of these biz types, or of those that a query finds; None for all.
+        using: the database.
+    """
     rows: QuerySet[Upcoming] = Upcoming.objects.using(using).filter(span_seconds=FINE_SECONDS, jobs__gt=0)
-    if biz_type_id is not None:
-        rows = rows.filter(biz_type_id=biz_type_id)
+    if biz_type_ids is not None:
+        rows = rows.filter(biz_type_id__in=biz_type_ids)
     found: dict[int, list[Arrivals]] = {}
     # Plain columns: with 200 biz types these are 57 600 rows, and a model of each takes four times as long.
     columns = rows.order_by(F("first_at").asc(nulls_last=True), "at").values_list(

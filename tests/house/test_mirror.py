@@ -197,6 +197,10 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/stats/test_upcoming.py",
         "it does no more than name its row",
     ),
+    "tasksapp/sql/stretches.py": (
+        "tests/integration/tasksapp/sql/test_sum_upcoming.py",
+        "it is a part of statements, and they show whether it is right",
+    ),
     "tasksapp/templatetags/delayhub.py": (
         "tests/integration/tasksapp/admin/overview/test_overview.py",
         "the tags hand on what other modules make, and the first page shows whether they do",

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from django.utils.translation import ngettext
 
-from tasksapp.admin.frame.fragments import job_count
+from tasksapp.admin.frame.fragments import number
 from tasksapp.models import LIVE, BizType, Job
-from tasksapp.stats.counts import bounded_count
+from tasksapp.stats.counts import FARTHEST, bounded_count
 
 
 def why_kept(biz_types: Iterable[BizType]) -> list[str]:
@@ -35,4 +35,8 @@ def _reason(biz_type: BizType) -> str:
             " purge_jobs --biz-type %(code)s. Or disable it: it then takes no jobs, and none fire.",
             count,
         )
-    return sentence % {"code": biz_type.code, "jobs": job_count(count), "live": job_count(live)}
+    return sentence % {
+        "code": biz_type.code,
+        "jobs": number(count, bound=FARTHEST),
+        "live": number(live, bound=FARTHEST),
+    }

@@ -31,7 +31,7 @@ class ListedNumbers:
     counts: BizTypeCounts
     summary: PulseSummary
     breaker: Breaker | None
-    is_bounded: bool
+    bound: int | None
     now: datetime
 
 
@@ -49,7 +49,7 @@ class BizTypeChangeList(ChangeList):
                 counts=counts.of(biz_type.pk),
                 summary=lately.get(biz_type.pk, PulseSummary()),
                 breaker=breakers.get(biz_type.code),
-                is_bounded=counts.bounded,
+                bound=counts.bound,
                 now=now,
             )
 
@@ -112,7 +112,7 @@ class BizTypeList(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
         return format_html('<span title="{}">{}</span>', f"{biz_type.method} {biz_type.url}", callback_host(biz_type))
 
     def _jobs(self, biz_type: Any, label: str, count: int, *, tab: str) -> SafeString:
-        shown = number(count, bounded=biz_type.listed.is_bounded)
+        shown = number(count, bound=biz_type.listed.bound)
         url = jobs_address(biz_type, tab, site=self.admin_site.name)
         linked = format_html('<a href="{}">{}</a>', url, shown) if count and url else quiet(shown)
         return format_html('<span class="delayhub-phone">{}</span> {}', label, linked)

@@ -12,12 +12,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from tasksapp.admin.audit.words import deed_label
-from tasksapp.admin.biz_types.charts import next_chart, past_chart
 from tasksapp.admin.biz_types.copying import COPY_OF
 from tasksapp.admin.biz_types.listing import jobs_address
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.retry_drawing import schedule_sentence
 from tasksapp.admin.frame.fragments import address, badge, clock_time, duration, flow_state, number, percent, time_away
+from tasksapp.admin.frame.job_charts import next_chart, past_chart
 from tasksapp.biz_types.breaker import Breaker, callback_host
 from tasksapp.biz_types.holds import open_breakers
 from tasksapp.jobs.retry_policy import RetryPolicy
@@ -60,10 +60,10 @@ class Now(BizTypePages):
             "forecast": forecast(biz_type, now=now, known=known).sentence if waits and breakers is not None else "",
             "tiles": self._tiles(biz_type, known),
             "counted_at": clock_time(known.counts.as_of) if known.counts.as_of else "",
-            "is_bounded": known.counts.bounded,
+            "counts_end": "" if known.counts.bound is None else number(known.counts.bound),
             "zone": timezone.get_current_timezone_name(),
-            "next_chart": next_chart(known.arrivals, now=now),
-            "past_chart": past_chart(biz_type, now=now),
+            "next_chart": next_chart(biz_type, now=now),
+            "past_chart": past_chart(biz_type_id=biz_type.pk, now=now),
             "facts": list(_facts(biz_type)),
             "deeds": self._deeds(request, biz_type),
             "history_url": self.address("history", biz_type),
@@ -90,7 +90,7 @@ class Now(BizTypePages):
         site, now = self.admin_site.name, timezone.now()
 
         def count(value: int) -> str:
-            return number(value, bounded=known.counts.bounded)
+            return number(value, bound=known.counts.bound)
 
         def jobs(tab: str, value: int) -> str:
             return jobs_address(biz_type, tab, site=site) if value else ""

@@ -13,11 +13,11 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from tasksapp.admin.biz_types.charts import next_chart
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
 from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.fragments import DASH, clock_time, duration, number
+from tasksapp.admin.frame.job_charts import next_chart
 from tasksapp.admin.frame.stale_form import StaleForm, submitted
 from tasksapp.admin.frame.unit_input import UnitInput
 from tasksapp.biz_types import verbs
@@ -112,8 +112,8 @@ def _columns(biz_type: BizType, form: LimitsForm, *, now: datetime) -> dict[str,
     return {
         "columns": columns,
         "is_changed": len(columns) > 1,
-        "next_chart": next_chart(known.arrivals, now=now),
-        "due_now": number(known.counts.of(biz_type.pk).due_now, bounded=known.counts.bounded),
+        "next_chart": next_chart(biz_type, now=now),
+        "due_now": number(known.counts.of(biz_type.pk).due_now, bound=known.counts.bound),
         "measured": known.measured.attempts > 0,
     }
 

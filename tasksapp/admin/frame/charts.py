@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -15,6 +15,8 @@ from tasksapp.admin.frame.fragments import DASH, number
 HEIGHT = 100
 #: A bar that is not nothing is at least so tall: one dead job among a million is seen.
 LEAST = 1.5
+_NUMBER = '<td class="delayhub-number">{}</td>'
+_HEADING, _NOTED = '<th scope="col" class="delayhub-number">{}</th>', '<th scope="col">{}</th>'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,42 +55,32 @@ def chart(
         caption: what stands below the drawing, from left to right; the first and the last label if empty.
         notes: what else is to be said of each column, '' for nothing.
     """
-    columns = max(len(labels), 1)
+    shown = [*bars, *lines]
+    texts = [[_shown(series, column) for series in shown] for column in range(len(labels))]
     below = caption or [*labels[:1], *labels[-1:]]
-    return format_html(
-        '<figure class="delayhub-chart"><div class="delayhub-legend">{}</div>'
-        '<svg viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}" focusable="false">{}{}{}</svg>'
-        '<div class="delayhub-axis" aria-hidden="true">{}</div>{}</figure>',
-        _legend(bars, lines),
-        columns * 10,
-        HEIGHT,
-        name,
-        _bars(bars),
-        format_html_join("", "{}", ((_line(series),) for series in lines)),
-        _titles(labels, [*bars, *lines], notes=notes),
-        format_html_join("", "<span>{}</span>", ((text,) for text in below)),
-        _numbers(labels, [*bars, *lines], name=name, notes=notes),
+    return SafeString(
+        f'<figure class="delayhub-chart"><div class="delayhub-legend">{_legend(bars, lines)}</div>'
+        f'<svg viewBox="0 0 {max(len(labels), 1) * 10} {HEIGHT}" preserveAspectRatio="none" role="img"'
+        f' aria-label="{escape(name)}" focusable="false">{_bars(bars)}{"".join(map(_line, lines))}'
+        f"{_titles(labels, shown, texts, notes=notes)}</svg>"
+        f'<div class="delayhub-axis" aria-hidden="true">{_each("<span>{}</span>", below)}</div>'
+        f"{_numbers(labels, shown, texts, name=name, notes=notes)}</figure>"
     )
 
 
-def sparkline(values: Sequence[float | None], *, name: str, kind: str = "late") -> SafeString:
-    """A small line without axes, for the row of a table."""
-    series = Series(name=name, kind=kind, values=values)
-    return format_html(
-        '<svg class="delayhub-spark" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img"'
-        ' aria-label="{}">{}</svg>',
-        max(len(values), 1) * 10,
-        HEIGHT,
-        name,
-        _line(series),
-    )
+def _each(form: str, texts: Iterable[str]) -> str:
+    """The texts, escaped, each in that form.
+
+    Charts have thousands of them: ``format_html`` takes 10 µs for each, and this takes 1 µs.
+    """
+    return "".join(form.format(escape(text)) for text in texts)
 
 
-def _bars(stack: Sequence[Series]) -> SafeString:
+def _bars(stack: Sequence[Series]) -> str:
     columns = list(zip(*(series.values for series in stack), strict=True))
     greatest = max((sum(value or 0 for value in values) for values in columns), default=0)
     if not greatest:
-        return SafeString("")
+        return ""
     drawn = []
     for column, values in enumerate(columns):
         foot = float(HEIGHT)
@@ -96,11 +88,14 @@ def _bars(stack: Sequence[Series]) -> SafeString:
             if value:
                 tall = max(value / greatest * HEIGHT, LEAST)
                 foot -= tall
-                drawn.append((series.kind, f"{column * 10 + 1}", f"{max(foot, 0):.1f}", f"{tall:.1f}"))
-    return format_html_join("", '<rect class="delayhub-fill-{}" x="{}" y="{}" width="8" height="{}"/>', drawn)
+                drawn.append(
+                    f'<rect class="delayhub-fill-{series.kind}" x="{column * 10 + 1}" y="{max(foot, 0):.1f}" width="8"'
+                    f' height="{tall:.1f}"/>'
+                )
+    return "".join(drawn)
 
 
-def _line(series: Series) -> SafeString:
+def _line(series: Series) -> str:
     greatest = max((value for value in series.values if value is not None), default=0)
     parts: list[list[str]] = [[]]
     for column, value in enumerate(series.values):
@@ -111,10 +106,10 @@ def _line(series: Series) -> SafeString:
             parts[-1].append(f"{column * 10 + 5},{y:.1f}")
     # One point makes no line: it is drawn as wide as its column.
     drawn = [part if len(part) > 1 else [_moved(part[0], -4), _moved(part[0], 4)] for part in parts if part]
-    return format_html_join(
-        "",
-        '<polyline class="delayhub-stroke-{}" vector-effect="non-scaling-stroke" points="{}"/>',
-        ((series.kind, " ".join(part)) for part in drawn),
+    return "".join(
+        f'<polyline class="delayhub-stroke-{series.kind}" vector-effect="non-scaling-stroke"'
+        f' points="{" ".join(part)}"/>'
+        for part in drawn
     )
 
 
@@ -123,29 +118,27 @@ def _moved(point: str, by: int) -> str:
     return f"{int(x) + by},{y}"
 
 
-def _titles(labels: Sequence[str], shown: Sequence[Series], *, notes: Sequence[str]) -> SafeString:
+def _titles(labels: Sequence[str], shown: Sequence[Series], texts: Sequence[list[str]], *, notes: Sequence[str]) -> str:
     """A rectangle for each column that cannot be seen, with what the browser shows to a person who points at it."""
-    return format_html_join(
-        "",
-        '<rect class="delayhub-hit" x="{}" y="0" width="10" height="{}"><title>{}</title></rect>',
-        (
-            (
-                column * 10,
-                HEIGHT,
-                "\n".join(
-                    [
-                        label,
-                        *(f"{series.name}: {_shown(series, column)}" for series in shown),
-                        *notes[column : column + 1],
-                    ]
-                ),
-            )
-            for column, label in enumerate(labels)
-        ),
+    names = [series.name for series in shown]
+    titles = (
+        "\n".join(
+            [
+                label,
+                *(f"{name}: {text}" for name, text in zip(names, texts[column], strict=True)),
+                *notes[column : column + 1],
+            ]
+        )
+        for column, label in enumerate(labels)
+    )
+    return "".join(
+        f'<rect class="delayhub-hit" x="{column * 10}" y="0" width="10" height="{HEIGHT}">'
+        f"<title>{escape(title)}</title></rect>"
+        for column, title in enumerate(titles)
     )
 
 
-def _legend(bars: Sequence[Series], lines: Sequence[Series]) -> SafeString:
+def _legend(bars: Sequence[Series], lines: Sequence[Series]) -> str:
     named = [(series.kind, "bar", series.name) for series in bars]
     for series in lines:
         greatest = max((value for value in series.values if value is not None), default=None)
@@ -153,31 +146,31 @@ def _legend(bars: Sequence[Series], lines: Sequence[Series]) -> SafeString:
         if greatest is not None:
             text = _("%(name)s, at most %(value)s") % {"name": series.name, "value": series.shown(round(greatest))}
         named.append((series.kind, "line", text))
-    return format_html_join("", '<span class="delayhub-key delayhub-key-{} delayhub-key-{}">{}</span>', named)
+    return "".join(
+        f'<span class="delayhub-key delayhub-key-{kind} delayhub-key-{form}">{escape(text)}</span>'
+        for kind, form, text in named
+    )
 
 
-def _numbers(labels: Sequence[str], shown: Sequence[Series], *, name: str, notes: Sequence[str]) -> SafeString:
-    rows = (
-        (
-            label,
-            format_html_join("", '<td class="delayhub-number">{}</td>', ((_shown(one, column),) for one in shown)),
-            format_html("<td>{}</td>", notes[column]) if notes else "",
-        )
+def _numbers(
+    labels: Sequence[str], shown: Sequence[Series], texts: Sequence[list[str]], *, name: str, notes: Sequence[str]
+) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{escape(label)}</th>{_each(_NUMBER, texts[column])}'
+        f"{_each('<td>{}</td>', notes[column : column + 1])}</tr>"
         for column, label in enumerate(labels)
         # Hundreds of empty rows say nothing.
         if any(one.values[column] for one in shown)
     )
-    return format_html(
-        '<details class="delayhub-numbers"><summary>{}</summary><div class="delayhub-scroll" role="region"'
-        ' aria-label="{}" tabindex="0"><table class="delayhub-plain"><caption class="visually-hidden">{}</caption>'
-        '<thead><tr><th scope="col">{}</th>{}{}</tr></thead><tbody>{}</tbody></table></div></details>',
-        _("As numbers"),
-        name,
-        name,
-        _("time"),
-        format_html_join("", '<th scope="col" class="delayhub-number">{}</th>', ((one.name,) for one in shown)),
-        format_html('<th scope="col">{}</th>', _("biz type")) if notes else "",
-        format_html_join("", '<tr><th scope="row">{}</th>{}{}</tr>', rows),
+    named, noted = escape(name), [_("biz type")] if notes else []
+    opened, time = escape(_("As numbers")), escape(_("time"))
+    return (
+        f'<details class="delayhub-numbers"><summary>{opened}</summary>'
+        f'<div class="delayhub-scroll" role="region" aria-label="{named}" tabindex="0">'
+        f'<table class="delayhub-plain"><caption class="visually-hidden">{named}</caption>'
+        f'<thead><tr><th scope="col">{time}</th>'
+        f"{_each(_HEADING, (one.name for one in shown))}{_each(_NOTED, noted)}"
+        f"</tr></thead><tbody>{rows}</tbody></table></div></details>"
     )
 
 

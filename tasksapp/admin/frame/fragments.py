@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 from delayhub.clock import due_ms
 from tasksapp.biz_types.breaker import Breaker
 from tasksapp.models import UNTIL_RESUMED, BizType
-from tasksapp.stats import counts
 
 #: What stands where there is no value.
 DASH = "-"
@@ -31,11 +30,11 @@ def quiet(text: object) -> SafeString:
     return format_html('<span class="delayhub-quiet">{}</span>', text)
 
 
-def number(value: int | None, *, bounded: bool = False) -> str:
-    """A number with its thousands separated; with a ``+`` where the count ended early, a dash for None."""
+def number(value: int | None, *, bound: int | None = None) -> str:
+    """A number with its thousands separated; with a ``+`` from the bound on where the count ended, a dash for None."""
     if value is None:
         return DASH
-    return f"{value:,}+" if bounded and value >= counts.FARTHEST else f"{value:,}"
+    return f"{value:,}+" if bound is not None and value >= bound else f"{value:,}"
 
 
 def percent(share: float | None) -> str:
@@ -141,11 +140,6 @@ def flow_state(
     if wait > 0:
         return badge(_("receiver down, retry in %(seconds)d s") % {"seconds": wait}, "down")
     return badge(_("receiver down, trying one job at a time"), "down")
-
-
-def job_count(count: int) -> str:
-    """A count that ended at ``FARTHEST``: there are at least as many."""
-    return number(count, bounded=True)
 
 
 def address(name: str, *args: object, site: str) -> str:

@@ -21,7 +21,7 @@ from tasksapp.jobs.listing import BodyLook, JobList, Page, TookTooLong
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, DeadCount, Job
 from tasksapp.models.error_class import error_class_label
-from tasksapp.stats.counts import Counts, bounded_count, read_counts
+from tasksapp.stats.counts import FARTHEST, Counts, bounded_count, read_counts
 
 #: How buttons name the verbs, and whether what they do can be taken back.
 LABELS: dict[Verb, str | Promise] = {
@@ -71,7 +71,8 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
         search, problem = JobSearch(), str(error)
     listed = search.job_list(biz_types, now=now)
     found = _Found([], problem=problem) if problem else _find(search, listed)
-    counts = read_counts()
+    chosen = next((each.pk for each in biz_types if each.code == search.job_filter.biz_type), None)
+    counts = read_counts(biz_type_id=chosen)
     here = None if found.problem else _count_here(search, listed, found)
     kinds = {job.biz_type.id: job.biz_type for job in found.jobs}
     showing = Showing(
@@ -86,8 +87,8 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
         "problem": found.problem,
         "is_bad": bool(problem),
         "note": found.note,
-        "tabs": _tabs(search, counts, biz_types, here=here),
-        "as_of": clock_time(counts.as_of) if counts.as_of and not counts.bounded else "",
+        "tabs": _tabs(search, counts, here=here),
+        "as_of": clock_time(counts.as_of) if counts.as_of and counts.bound is None else "",
         "columns": [(name, COLUMNS[name].label) for name in search.tab.columns],
         "sorted_by": _sorted_column(search),
         "turn_url": search.address(o=None if search.turned else "turned"),
@@ -137,7 +138,7 @@ def _found_in_bodies(listed: JobList, look: BodyLook) -> _Found:
     if look.is_whole:
         return _Found(jobs, note=_("All %(looked_at)s bodies were looked at.") % {"looked_at": looked_at})
     total = listed.count()
-    of = number(total, bounded=True) if total is not None and total > look.looked_at else _("more")
+    of = number(total, bound=FARTHEST) if total is not None and total > look.looked_at else _("more")
     note = _(
         "Looked at %(looked_at)s bodies of %(total)s, the first of the list. Choose a range of time to look further."
     )
@@ -152,21 +153,18 @@ def _count_here(search: JobSearch, listed: JobList, found: _Found) -> str | None
         return number(len(found.jobs))
     if search.is_narrow or search.tab.name in {"off", "done"}:
         count = listed.count()
-        return None if count is None else number(count, bounded=True)
+        return None if count is None else number(count, bound=FARTHEST)
     return None
 
 
-def _tabs(search: JobSearch, counts: Counts, biz_types: list[BizType], *, here: str | None) -> list[TabLink]:
+def _tabs(search: JobSearch, counts: Counts, *, here: str | None) -> list[TabLink]:
     found = counts.total
-    code = search.job_filter.biz_type
-    if code:
-        found = counts.of(next((each.id for each in biz_types if each.code == code), 0))
     shown: dict[str, str] = {}
     if not search.is_narrow:
         numbers = {"pending": found.pending, "due": found.due_now, "running": found.running, "dead": found.dead}
-        shown = {name: number(count, bounded=counts.bounded) for name, count in numbers.items()}
-        if not code:
-            shown["off"] = number(bounded_count(Job.objects.filter(status__in=ENDED)), bounded=True)
+        shown = {name: number(count, bound=counts.bound) for name, count in numbers.items()}
+        if not search.job_filter.biz_type:
+            shown["off"] = number(bounded_count(Job.objects.filter(status__in=ENDED)), bound=FARTHEST)
     if here is not None and (search.tab.name not in shown or search.is_narrow):
         shown[search.tab.name] = here
     return [

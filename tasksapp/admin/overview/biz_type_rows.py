@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
+from typing import NamedTuple
 
 from django.utils.safestring import SafeString
 
@@ -13,7 +14,7 @@ from tasksapp.admin.frame.fragments import DASH, address, duration, flow_state, 
 from tasksapp.admin.frame.links import jobs_address
 from tasksapp.biz_types.breaker import Breaker, callback_host
 from tasksapp.models import BizType
-from tasksapp.stats.counts import Counts
+from tasksapp.stats.counts import BizTypeCounts, Counts
 from tasksapp.stats.pulses import PulseSummary
 
 #: Jobs that wait for longer than this after their time are late, and an attempt that begins so late is, too.
@@ -37,7 +38,6 @@ class BizTypeRow:
 
     Args:
         pk: its id.
-        urgency: where it stands in the table.
         code: what callers name it by.
         url: its page.
         flow: whether its jobs go out, in words.
@@ -57,7 +57,6 @@ class BizTypeRow:
     """
 
     pk: int
-    urgency: Urgency
     code: str
     url: str
     flow: SafeString
@@ -76,8 +75,34 @@ class BizTypeRow:
     receiver: str
 
 
+class Standing(NamedTuple):
+    """Where a biz type stands in the table: sorted, the most urgent first, then by code.
+
+    Args:
+        urgency: how soon it needs a person.
+        code: what callers name it by.
+        biz_type: the biz type.
+        is_late: whether one of its jobs is late.
+        is_held: whether it is paused or disabled.
+    """
+
+    urgency: Urgency
+    code: str
+    biz_type: BizType
+    is_late: bool
+    is_held: bool
+
+
+def standings(
+    biz_types: Iterable[BizType], *, counts: Counts, breakers: Mapping[str, Breaker] | None, now: datetime
+) -> list[Standing]:
+    """All biz types in the order of the table; breakers are None where Redis does not answer."""
+    found = (_standing(each, counts.of(each.pk), is_down=each.code in (breakers or {}), now=now) for each in biz_types)
+    return sorted(found, key=lambda standing: standing[:2])
+
+
 def biz_type_rows(
-    biz_types: Iterable[BizType],
+    standings: Iterable[Standing],
     *,
     counts: Counts,
     summaries: Mapping[int, PulseSummary],
@@ -85,43 +110,27 @@ def biz_type_rows(
     site: str,
     now: datetime,
 ) -> list[BizTypeRow]:
-    """A row for each, the most urgent first, then by code; breakers are None where Redis does not answer."""
-    rows = [
+    """A row for each of those that a page shows, in their order; breakers are None where Redis does not answer."""
+    return [
         _row(
-            biz_type,
-            counts=counts,
-            summary=summaries.get(biz_type.pk, PulseSummary()),
-            breaker=(breakers or {}).get(biz_type.code),
-            has_redis=breakers is not None,
+            standing,
+            found=counts.of(standing.biz_type.pk),
+            bound=counts.bound,
+            summary=summaries.get(standing.biz_type.pk, PulseSummary()),
+            flow=flow_state(
+                standing.biz_type, (breakers or {}).get(standing.code), has_redis=breakers is not None, now=now
+            ),
             site=site,
             now=now,
         )
-        for biz_type in biz_types
+        for standing in standings
     ]
-    return sorted(rows, key=lambda row: (row.urgency, row.code))
 
 
-def _row(
-    biz_type: BizType,
-    *,
-    counts: Counts,
-    summary: PulseSummary,
-    breaker: Breaker | None,
-    has_redis: bool,
-    site: str,
-    now: datetime,
-) -> BizTypeRow:
-    found = counts.of(biz_type.pk)
+def _standing(biz_type: BizType, found: BizTypeCounts, *, is_down: bool, now: datetime) -> Standing:
     is_late = found.due_now > 0 and found.oldest_due_at is not None and now - found.oldest_due_at > LATE
-
-    def count(value: int) -> str:
-        return number(value, bounded=counts.bounded)
-
-    def jobs(tab: str, value: int) -> str:
-        return jobs_address(site=site, tab=tab, biz_type=biz_type.code) if value else ""
-
     is_held = biz_type.is_shut(now=now)
-    if breaker is not None and not is_held:
+    if is_down and not is_held:
         urgency = Urgency.DOWN
     elif is_late and not is_held:
         urgency = Urgency.LATE
@@ -131,17 +140,37 @@ def _row(
         urgency = Urgency.DEAD
     else:
         urgency = Urgency.ALIVE if found.pending or found.running else Urgency.IDLE
+    return Standing(urgency, biz_type.code, biz_type, is_late, is_held)
+
+
+def _row(
+    standing: Standing,
+    *,
+    found: BizTypeCounts,
+    bound: int | None,
+    summary: PulseSummary,
+    flow: SafeString,
+    site: str,
+    now: datetime,
+) -> BizTypeRow:
+    biz_type = standing.biz_type
+
+    def count(value: int) -> str:
+        return number(value, bound=bound)
+
+    def jobs(tab: str, value: int) -> str:
+        return jobs_address(site=site, tab=tab, biz_type=biz_type.code) if value else ""
+
     return BizTypeRow(
         pk=biz_type.pk,
-        urgency=urgency,
         code=biz_type.code,
         url=address("tasksapp_biztype_change", biz_type.pk, site=site),
-        flow=flow_state(biz_type, breaker, has_redis=has_redis, now=now),
-        reason=biz_type.pause_reason if is_held else "",
+        flow=flow,
+        reason=biz_type.pause_reason if standing.is_held else "",
         unsigned=biz_type.is_unsigned,
         due_now=count(found.due_now),
         due_url=jobs("due", found.due_now),
-        is_late=is_late,
+        is_late=standing.is_late,
         lateness=duration(ms=summary.lateness_p99_ms),
         pending=count(found.pending),
         pending_url=jobs("pending", found.pending),

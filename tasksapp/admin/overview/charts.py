@@ -1,21 +1,19 @@
-"""The two charts of the overview: what comes, and what was."""
+"""What comes, on the overview: drawn, in words, and against the limits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
-from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from tasksapp.admin.frame.charts import Series, chart
 from tasksapp.admin.frame.fragments import clock_time, duration, number
+from tasksapp.admin.frame.job_charts import coming_chart, time_label
 from tasksapp.models import BizType
-from tasksapp.stats.limit_peaks import LimitPeak, limit_peaks
-from tasksapp.stats.pulses import TEN_MINUTES, floor, read_series
-from tasksapp.stats.upcoming import DAY_SECONDS, Arrivals, read_arrivals, read_upcoming
+from tasksapp.stats.limit_peaks import LimitPeak, read_limit_peaks
+from tasksapp.stats.upcoming import DAY_SECONDS, Coming, read_upcoming
 
 #: Sentences about peaks that are shown.
 PEAKS_SHOWN = 3
@@ -52,75 +50,25 @@ def span_label(span: Span) -> str:
 
 
 def ahead_view(span: Span, *, biz_types: Mapping[int, BizType], now: datetime) -> Ahead:
-    """The jobs of the next day, by when they are due and against the limits, or those of the next month; one query."""
-    if span.seconds < DAY_SECONDS:
-        arrivals = read_arrivals()
-        peaks = limit_peaks(biz_types.values(), arrivals=arrivals, now=now)
-        return _drawn(_columns(arrivals, span, now=now), span, biz_types, peaks=peaks)
-    # Stretches of days are those of UTC, as the loader counts them.
-    days = [_Column(day.at, day.jobs_by_biz_type) for day in read_upcoming(hours=span.hours)]
-    return _drawn(days, span, biz_types, peaks=[])
-
-
-def past_chart(*, now: datetime) -> SafeString:
-    """The attempts of the last day, by ten minutes, and how late they began."""
-    until = floor(now, TEN_MINUTES) + timedelta(seconds=TEN_MINUTES)
-    points = read_series(biz_type_id=None, since=until - timedelta(days=1), until=until, step_seconds=TEN_MINUTES)
-    labels = [_label(point.at) for point in points]
-    return chart(
-        labels,
-        name=_("Attempts of the last 24 hours"),
-        bars=[
-            Series(name=_("done"), kind="done", values=[point.succeeded for point in points]),
-            Series(name=_("failed"), kind="failed", values=[point.failed for point in points]),
-        ],
-        lines=[
-            Series(
-                name=_("lateness, 99 in 100 within"),
-                kind="late",
-                values=[point.lateness_p99_ms for point in points],
-                shown=lambda ms: duration(ms=ms),
-            )
-        ],
-        caption=_axis(labels),
-    )
-
-
-class _Column(NamedTuple):
-    at: datetime
-    by_biz_type: dict[int, int]
-
-
-def _columns(arrivals: Mapping[int, Sequence[Arrivals]], span: Span, *, now: datetime) -> list[_Column]:
-    """The stretches of the next hours, empty ones too."""
-    begin = floor(now, span.seconds)
-    length = timedelta(seconds=span.seconds)
-    columns = [_Column(begin + place * length, {}) for place in range(span.hours * 3_600 // span.seconds)]
-    for biz_type_id, stretches in arrivals.items():
-        for stretch in stretches:
-            place = max(0, (stretch.first_at - begin) // length)
-            if place < len(columns):
-                found = columns[place].by_biz_type
-                found[biz_type_id] = found.get(biz_type_id, 0) + stretch.jobs
-    return columns
-
-
-def _drawn(
-    columns: Sequence[_Column], span: Span, biz_types: Mapping[int, BizType], *, peaks: Sequence[LimitPeak]
-) -> Ahead:
-    is_days = span.seconds >= DAY_SECONDS
-    values = [sum(column.by_biz_type.values()) for column in columns]
-    labels = [f"{column.at:%Y-%m-%d}" if is_days else _label(column.at) for column in columns]
-    notes = [_most(column, biz_types) for column in columns]
-    top = max(range(len(values)), key=values.__getitem__, default=0)
+    """The jobs of the next day, by when they are due and against the limits, or those of 30 days; two queries."""
+    stretches = read_upcoming(hours=span.hours, seconds=span.seconds, now=now)
+    notes = [_most(stretch, biz_types) for stretch in stretches]
+    top = max(range(len(stretches)), key=lambda place: stretches[place].jobs)
     greatest = ""
-    if values and values[top]:
-        words = {"time": labels[top], "jobs": number(values[top]), "note": notes[top]}
+    if stretches[top].jobs:
+        words = {
+            "time": time_label(stretches[top].at, by_days=span.seconds == DAY_SECONDS),
+            "jobs": number(stretches[top].jobs),
+            "note": notes[top],
+        }
         greatest = _("Most at %(time)s: %(jobs)s (%(note)s)") % words
-    title = _("Jobs due in the next 30 days") if is_days else _("Jobs due in the next 24 hours")
-    coming = Series(name=_("jobs due"), kind="coming", values=values)
-    drawn = chart(labels, name=title, bars=[coming], notes=notes, caption=_axis(labels))
-    return Ahead(drawn, number(sum(values)), greatest, [_peak_sentence(peak) for peak in peaks[:PEAKS_SHOWN]])
+    peaks = read_limit_peaks(biz_types.values(), now=now) if span.seconds < DAY_SECONDS else []
+    return Ahead(
+        coming_chart(stretches, seconds=span.seconds, notes=notes),
+        number(sum(stretch.jobs for stretch in stretches)),
+        greatest,
+        [_peak_sentence(peak) for peak in peaks[:PEAKS_SHOWN]],
+    )
 
 
 def _peak_sentence(peak: LimitPeak) -> str:
@@ -140,26 +88,11 @@ def _peak_sentence(peak: LimitPeak) -> str:
     )
 
 
-def _most(column: _Column, biz_types: Mapping[int, BizType]) -> str:
-    """The biz type that has most of a column."""
-    if not column.by_biz_type:
+def _most(stretch: Coming, biz_types: Mapping[int, BizType]) -> str:
+    """The biz type that has most of a stretch."""
+    if stretch.biz_type_id is None or stretch.biz_type_id not in biz_types:
         return ""
-    greatest = max(column.by_biz_type, key=column.by_biz_type.__getitem__)
-    if greatest not in biz_types:
-        return ""
-    words = {"biz_type": biz_types[greatest].code, "jobs": number(column.by_biz_type[greatest])}
-    if len(column.by_biz_type) == 1:
-        return _("all of %(biz_type)s") % words
-    return _("%(jobs)s of them of %(biz_type)s") % words
-
-
-def _label(at: datetime) -> str:
-    return f"{timezone.localtime(at):%H:%M}"
-
-
-def _axis(labels: Sequence[str]) -> list[str]:
-    """Five labels, evenly spread."""
-    if len(labels) < 5:
-        return list(labels)
-    last = len(labels) - 1
-    return [labels[round(last * part / 4)] for part in range(5)]
+    code = biz_types[stretch.biz_type_id].code
+    if stretch.biz_types == 1:
+        return _("all of %(biz_type)s") % {"biz_type": code}
+    return _("%(jobs)s of them of %(biz_type)s") % {"biz_type": code, "jobs": number(stretch.most)}

@@ -16,9 +16,10 @@ from django.utils.translation import gettext as _
 from tasksapp.admin.alerts.rows import alert_rows, open_alerts
 from tasksapp.admin.frame.delivery_banner import banner, health_of
 from tasksapp.admin.frame.fragments import address, clock_time, duration, number, percent
+from tasksapp.admin.frame.job_charts import past_chart
 from tasksapp.admin.frame.links import jobs_address, site_name
-from tasksapp.admin.overview.biz_type_rows import LATE, BizTypeRow, Urgency, biz_type_rows
-from tasksapp.admin.overview.charts import SPANS, ahead_view, past_chart, span_label, span_of
+from tasksapp.admin.overview.biz_type_rows import LATE, Standing, Urgency, biz_type_rows, standings
+from tasksapp.admin.overview.charts import SPANS, ahead_view, span_label, span_of
 from tasksapp.admin.overview.health_marks import has_redis, marks
 from tasksapp.admin.overview.issue_rows import issue_rows
 from tasksapp.admin.overview.lately import open_operations, recent_lines
@@ -59,16 +60,14 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     total, by_biz_type = total_and_summaries()
     biz_types = {biz_type.pk: biz_type for biz_type in BizType.objects.order_by("code")}
     breakers = open_breakers(biz_types.values()) if has_redis(health) else None
-    issues, alerts = open_issues(), open_alerts()
-    rows = biz_type_rows(
-        biz_types.values(), counts=counts, summaries=by_biz_type, breakers=breakers, site=site, now=now
-    )
+    issues, alerts = open_issues(biz_types=biz_types), open_alerts()
+    every = standings(biz_types.values(), counts=counts, breakers=breakers, now=now)
+    page = Paginator(every, BIZ_TYPES_SHOWN).get_page(request.GET.get(BIZ_TYPES_PAGE))
     span = span_of(request.GET.get(AHEAD, ""))
-    page = Paginator(rows, BIZ_TYPES_SHOWN).get_page(request.GET.get(BIZ_TYPES_PAGE))
     return {
         "banner": banner(request),
         "marks": marks(health),
-        "late": _late_sentence(rows, counts=counts),
+        "late": _late_sentence(every, counts=counts),
         "alerts": alert_rows(alerts[:ALERTS_SHOWN], site=site, now=now),
         "more_alerts": max(0, len(alerts) - ALERTS_SHOWN),
         "alerts_url": address("tasksapp_alert_changelist", site=site),
@@ -81,6 +80,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "more_issues": max(0, len(issues) - ISSUES_SHOWN),
         "issues_url": address("tasksapp_deadcount_changelist", site=site),
         "page": page,
+        "rows": biz_type_rows(page, counts=counts, summaries=by_biz_type, breakers=breakers, site=site, now=now),
         "earlier": _query(request, {BIZ_TYPES_PAGE: page.number - 1}) if page.has_previous() else "",
         "later": _query(request, {BIZ_TYPES_PAGE: page.number + 1}) if page.has_next() else "",
         "may_add": request.user.has_perm("tasksapp.add_biztype"),
@@ -90,21 +90,21 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "sees_audit": request.user.has_perm("tasksapp.view_auditentry"),
         "audit_url": address("tasksapp_auditentry_changelist", site=site),
         "counted_at": "" if counts.as_of is None else clock_time(counts.as_of),
-        "is_bounded": counts.bounded,
+        "counts_end": "" if counts.bound is None else number(counts.bound),
         "zone": timezone.get_current_timezone_name(),
         "live_url": _live_url(request, site=site),
     }
 
 
-def _late_sentence(rows: Sequence[BizTypeRow], *, counts: Counts) -> str:
+def _late_sentence(every: Sequence[Standing], *, counts: Counts) -> str:
     """Which biz types are late; '' while none is."""
-    late = [row for row in rows if row.is_late and row.urgency in {Urgency.LATE, Urgency.DOWN}]
+    late = [each for each in every if each.is_late and each.urgency in {Urgency.LATE, Urgency.DOWN}]
     if not late:
         return ""
     words = {
-        "biz_types": ", ".join(row.code for row in late[:NAMED]),
+        "biz_types": ", ".join(each.code for each in late[:NAMED]),
         "more": number(len(late) - NAMED),
-        "jobs": number(sum(counts.of(row.pk).due_now for row in late), bounded=counts.bounded),
+        "jobs": number(sum(counts.of(each.biz_type.pk).due_now for each in late), bound=counts.bound),
     }
     if len(late) > NAMED:
         return _("Late: %(biz_types)s and %(more)s more; %(jobs)s jobs are due.") % words
@@ -112,21 +112,19 @@ def _late_sentence(rows: Sequence[BizTypeRow], *, counts: Counts) -> str:
 
 
 def _tiles(counts: Counts, recent: PulseSummary, *, died_today: int, site: str, now: datetime) -> list[Tile]:
-    total, bounded = counts.total, counts.bounded
+    total, bound = counts.total, counts.bound
     oldest = total.oldest_due_at if total.due_now else None
     waits = None if oldest is None else now - oldest
     p99 = recent.lateness_p99_ms
     return [
         Tile(
             label=_("Due now"),
-            value=number(total.due_now, bounded=bounded),
+            value=number(total.due_now, bound=bound),
             note=_("the oldest for %(time)s") % {"time": duration(seconds=waits.total_seconds())} if waits else "",
             url=jobs_address(site=site, tab="due"),
             tone="warning" if waits and waits > LATE else "",
         ),
-        Tile(
-            label=_("Running"), value=number(total.running, bounded=bounded), url=jobs_address(site=site, tab="running")
-        ),
+        Tile(label=_("Running"), value=number(total.running, bound=bound), url=jobs_address(site=site, tab="running")),
         Tile(label=_("Done per minute"), value=number(round(recent.done_per_minute)), note=_("in the last 5 minutes")),
         Tile(
             label=_("Attempts that fail"),
@@ -142,7 +140,7 @@ def _tiles(counts: Counts, recent: PulseSummary, *, died_today: int, site: str, 
         ),
         Tile(
             label=_("Dead"),
-            value=number(total.dead, bounded=bounded),
+            value=number(total.dead, bound=bound),
             note=_("+%(number)s today") % {"number": number(died_today)} if died_today else _("none today"),
             url=jobs_address(site=site, tab="dead"),
             tone="bad" if died_today else "",

@@ -54,7 +54,7 @@ def test_where_the_loader_has_not_counted_the_page_does(biz_type: BizType) -> No
 
     found = read_counts()
 
-    assert found.bounded
+    assert found.bound == 1_000
     own = found.of(biz_type.id)
     assert own[:4] == (3, 1, 1, 2)
     run_at = list(
@@ -67,9 +67,10 @@ def test_where_the_loader_has_not_counted_the_page_does(biz_type: BizType) -> No
 def test_no_count_of_a_page_goes_further_than_the_farthest(biz_type: BizType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "FARTHEST", 2)
 
-    own = read_counts().of(biz_type.id)
+    own = read_counts(biz_type_id=biz_type.id)
 
-    assert (own.pending, own.dead) == (2, 2)
+    assert own.bound == 2
+    assert (own.total.pending, own.total.dead, list(own.by_biz_type)) == (2, 2, [biz_type.id])
     assert counts.bounded_count(Job.objects.order_by("body")) == 2
 
 
@@ -83,7 +84,13 @@ def test_the_total_has_all_jobs_and_the_earliest_times(biz_type: BizType) -> Non
     assert Counts(None).total == BizTypeCounts()
 
 
-def test_biz_types_are_sorted_by_their_counts(biz_type: BizType) -> None:
-    rows = counts.with_counts(BizType.objects.all()).order_by("-dead")
+def test_a_page_counts_all_biz_types_together_no_further_than_one(biz_type: BizType) -> None:
+    at = timezone.now() - timedelta(seconds=61)
+    for number in range(49):
+        stored(BizType.objects.create(code=f"kind-{number}"), counted_at=at)
+    stored(biz_type, counted_at=at)
 
-    assert [(row.code, row.pending, row.dead) for row in rows] == [("a.busy", 3, 2), ("b.empty", 0, 0)]
+    found = read_counts()
+
+    assert found.bound == 200
+    assert found.total[:4] == (3, 1, 1, 2)

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tasksapp.models import BizType, Upcoming
 from tasksapp.stats.pulses import floor
-from tasksapp.stats.upcoming import Arrivals, day_begins, read_arrivals, read_upcoming
+from tasksapp.stats.upcoming import Arrivals, Coming, day_begins, read_arrivals, read_upcoming
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db
@@ -30,12 +30,25 @@ def test_stretches_are_read_by_one_query(
     ahead(other, at + timedelta(hours=30), 5)
 
     with django_assert_num_queries(1):
-        buckets = read_upcoming(hours=24)
+        stretches = read_upcoming(hours=24, seconds=300)
 
-    assert len(buckets) == 288
-    (busy,) = [bucket for bucket in buckets if bucket.jobs]
-    assert (busy.at, busy.seconds, busy.jobs_by_biz_type) == (at, 300, {biz_type.id: 200_000, other.id: 3})
-    assert sum(bucket.jobs for bucket in read_upcoming(hours=24, biz_type_id=other.id)) == 3
+    assert len(stretches) == 288
+    (busy,) = [stretch for stretch in stretches if stretch.jobs]
+    assert busy == Coming(at, 200_003, 2, biz_type.id, 200_000)
+    assert sum(stretch.jobs for stretch in read_upcoming(hours=24, seconds=300, biz_type_id=other.id)) == 3
+
+
+def test_longer_stretches_are_sums(biz_type: BizType, make_biz_type: MakeBizType) -> None:
+    other, now = make_biz_type("other"), timezone.now()
+    hour = floor(now, 3_600) + timedelta(hours=2)
+    for minutes, jobs in ((0, 3), (55, 4), (60, 9)):
+        ahead(biz_type, hour + timedelta(minutes=minutes), jobs)
+    ahead(other, hour + timedelta(minutes=30), 5)
+
+    third, fourth = read_upcoming(hours=24, seconds=3_600, now=now)[2:4]
+
+    assert third == Coming(hour, 12, 2, biz_type.id, 7)
+    assert fourth == Coming(hour + timedelta(hours=1), 9, 1, biz_type.id, 9)
 
 
 def test_days_begin_at_midnight_of_the_project(biz_type: BizType, settings: Any) -> None:
@@ -43,11 +56,11 @@ def test_days_begin_at_midnight_of_the_project(biz_type: BizType, settings: Any)
     midnight = day_begins(timezone.now())
     ahead(biz_type, midnight + timedelta(days=2), 7, span=86_400)
 
-    days = read_upcoming(hours=24 * 7)
+    days = read_upcoming(hours=24 * 7, seconds=86_400)
 
     assert midnight.astimezone(UTC).hour == 16
     assert [day.jobs for day in days] == [0, 0, 7, 0, 0, 0, 0]
-    assert len(read_upcoming(hours=24 * 365)) == 30
+    assert len(read_upcoming(hours=24 * 365, seconds=86_400)) == 30
 
 
 def test_arrivals_are_in_the_order_of_their_times(biz_type: BizType) -> None:
@@ -57,6 +70,7 @@ def test_arrivals_are_in_the_order_of_their_times(biz_type: BizType) -> None:
 
     first, second = read_arrivals()[biz_type.id]
 
+    assert read_arrivals(biz_type_ids=[-1]) == {}
     assert first == Arrivals(9, at, at)
     # where it is not known they come evenly
     assert second == Arrivals(2, at + timedelta(minutes=5), at + timedelta(minutes=10))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tasksapp.admin.frame.charts import Series, chart, sparkline
+from tasksapp.admin.frame.charts import Series, chart
 
 DONE = Series(name="done", kind="done", values=[100, 0, 50])
 FAILED = Series(name="failed", kind="failed", values=[0, 0, 50])
@@ -44,7 +44,7 @@ def test_a_note_stands_with_its_column() -> None:
 
 
 def test_a_line_has_a_gap_where_there_is_no_value() -> None:
-    drawn = sparkline([1, 2, None, 4], name="late")
+    drawn = chart(list("abcd"), name="Late", lines=[Series(name="late", kind="late", values=[1, 2, None, 4])])
 
     assert len(re.findall("<polyline", drawn)) == 2
 

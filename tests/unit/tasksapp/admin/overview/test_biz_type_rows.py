@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from tasksapp.admin.overview.biz_type_rows import Urgency, biz_type_rows
+from tasksapp.admin.overview.biz_type_rows import BizTypeRow, Urgency, biz_type_rows, standings
 from tasksapp.biz_types.breaker import Breaker
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.stats.counts import BizTypeCounts, Counts
@@ -12,6 +12,11 @@ from tasksapp.stats.pulses import PulseSummary
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 AGO = NOW - timedelta(seconds=41)
+
+
+def rows_of(*biz_types: BizType, counts: Counts, summaries: dict[int, PulseSummary] | None = None) -> list[BizTypeRow]:
+    found = standings(biz_types, counts=counts, breakers={}, now=NOW)
+    return biz_type_rows(found, counts=counts, summaries=summaries or {}, breakers={}, site="admin", now=NOW)
 
 
 def test_biz_types_that_need_a_person_come_first() -> None:
@@ -35,10 +40,11 @@ def test_biz_types_that_need_a_person_come_first() -> None:
     )
     breakers = {"f.down": Breaker(open_until_ms=1)}
 
-    rows = biz_type_rows(biz_types, counts=counts, summaries={}, breakers=breakers, site="admin", now=NOW)
+    found = standings(biz_types, counts=counts, breakers=breakers, now=NOW)
 
-    assert [row.urgency for row in rows] == [*Urgency, Urgency.IDLE]
-    assert [row.code[0] for row in rows] == ["f", "e", "d", "c", "b", "a", "g"]
+    assert [each.urgency for each in found] == [*Urgency, Urgency.IDLE]
+    assert [each.code[0] for each in found] == ["f", "e", "d", "c", "b", "a", "g"]
+    assert [each.is_late for each in found] == [False, True, True, False, False, False, False]
 
 
 def test_a_row_says_who_gets_the_jobs_how_late_and_what_is_next() -> None:
@@ -47,7 +53,7 @@ def test_a_row_says_who_gets_the_jobs_how_late_and_what_is_next() -> None:
     counts = Counts(NOW, {1: BizTypeCounts(pending=1, next_due_at=NOW + timedelta(seconds=12))})
     summaries = {1: PulseSummary(lateness_p99_ms=41_000)}
 
-    first, second = biz_type_rows([called, run], counts=counts, summaries=summaries, breakers={}, site="admin", now=NOW)
+    first, second = rows_of(called, run, counts=counts, summaries=summaries)
 
     assert (first.receiver, second.receiver) == ("shop.example:8443", "reports.make")
     assert (first.lateness, second.lateness) == ("41 s", "-")
@@ -58,6 +64,6 @@ def test_a_row_says_who_gets_the_jobs_how_late_and_what_is_next() -> None:
 def test_a_count_that_is_older_than_the_next_job_says_now() -> None:
     counts = Counts(NOW, {1: BizTypeCounts(pending=1, next_due_at=AGO)})
 
-    (row,) = biz_type_rows([BizType(pk=1, code="a")], counts=counts, summaries={}, breakers={}, site="admin", now=NOW)
+    (row,) = rows_of(BizType(pk=1, code="a"), counts=counts)
 
     assert row.next_due == "now"
