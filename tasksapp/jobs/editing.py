@@ -15,7 +15,7 @@ from tasksapp.access.audit import Deed
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.validation import DUE_AT, VERSION, due_time
-from tasksapp.jobs.verbs import Values, change, follow_on_commit, locked
+from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked
 from tasksapp.models import Job, Status
 
 
@@ -77,7 +77,7 @@ def _moved(due_at: Any, *, now: datetime) -> Values:
     if given is None:
         raise InvalidJob("due_at", "required", "due_at may not be empty")
     due = due_time(due=given, wait=None, now=now)
-    return {"due_at": due, "next_run_at": due, "redriven_at": None, "lease_until": None}
+    return Verb.RESCHEDULE.changes(now=now, due=due)
 
 
 def _changes(job: Job, values: Values) -> Values:

@@ -76,6 +76,10 @@ class Verb(Enum):
         """Its name in the audit and among the permissions."""
         return self.name.lower()
 
+    def changes(self, *, now: datetime, due: datetime | None = None, row: Any = COLUMNS) -> Values:
+        """The columns that are the verb's own, with their new values; the arguments are those of :meth:`values`."""
+        return self._changes(row, now, due)
+
     def values(
         self, *, now: datetime, due: datetime | None = None, by: Actor | None = None, row: Any = COLUMNS
     ) -> Values:
@@ -88,7 +92,7 @@ class Verb(Enum):
             row: the job that it is done to, where that is locked; else the values are for an UPDATE of any rows.
         """
         return {
-            **self._changes(row, now, due),
+            **self.changes(now=now, due=due, row=row),
             # A job that an operation changed before is that operation's no more.
             "operation_id": None,
             "status": self.transition.target,
