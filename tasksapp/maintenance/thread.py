@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 
 import redis
@@ -13,6 +12,7 @@ from tasksapp.conf import options
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.operation_turns import OperationTurns
 from tasksapp.maintenance.purger import Purger
+from tasksapp.sql.driver.fork_guard import ForkGuard
 from tasksapp.sql.purge_rows import Purged
 
 logger = logging.getLogger(__name__)
@@ -33,8 +33,7 @@ class MaintenanceThread:
         self._purger = Purger(using=loader.using, clock=loader.clock)
         self._operations = OperationTurns(using=loader.using, clock=loader.clock)
         self._stop = threading.Event()
-        self._turn = threading.Lock()
-        self._paused = False
+        self._guard = ForkGuard()
         self._thread = threading.Thread(target=self._run, name="delayhub-maintenance", daemon=True)
 
     @property
@@ -49,7 +48,6 @@ class MaintenanceThread:
 
     def start(self) -> None:
         """Begins with a turn at once."""
-        os.register_at_fork(before=self._pause, after_in_parent=self._go_on)
         self._thread.start()
 
     def stop(self) -> None:
@@ -59,7 +57,7 @@ class MaintenanceThread:
 
     def run_once(self) -> bool:
         """One turn; whether it succeeded. A failure is logged, and the next turn does what this one did not."""
-        with self._turn:
+        with self._guard:
             try:
                 if self._loader.run_once().held:
                     self._operations.run_once()
@@ -86,11 +84,3 @@ class MaintenanceThread:
 
     def _close_connection(self) -> None:
         connections[self._loader.using].close()
-
-    def _pause(self) -> None:
-        # A turn that takes longer than this waits for a server; a child forked meanwhile uses nothing of it.
-        self._paused = self._turn.acquire(timeout=2.0)
-
-    def _go_on(self) -> None:
-        if self._paused:
-            self._turn.release()

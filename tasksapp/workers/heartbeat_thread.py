@@ -18,6 +18,7 @@ import delayhub
 from delayhub.clock import SystemClock
 from delayhub.errors import OptionError
 from tasksapp.queues.heartbeats import BEAT_SECONDS, NAMED_TASKS, Beat, remove_beat, write_beat
+from tasksapp.sql.driver.fork_guard import ForkGuard
 from tasksapp.timers.broker import timer_pool
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.delivery_runtime import delivery_activity
@@ -46,13 +47,11 @@ class HeartbeatThread:
         self._client = redis.Redis(connection_pool=timer_pool(timeout_seconds=REDIS_SECONDS))
         self._clock = RedisClock(lambda: self._client)
         self._stop = threading.Event()
-        self._beating = threading.Lock()
-        self._paused = False
+        self._guard = ForkGuard()
         self._thread = threading.Thread(target=self._run, name="delayhub-heartbeat", daemon=True)
 
     def start(self) -> None:
         """Begins with a heartbeat at once."""
-        os.register_at_fork(before=self._pause, after_in_parent=self._go_on)
         self._thread.start()
 
     def stop(self) -> None:
@@ -62,7 +61,7 @@ class HeartbeatThread:
 
     def run_once(self) -> bool:
         """Writes a heartbeat; whether Redis took it."""
-        with self._beating:
+        with self._guard:
             try:
                 self._clock.sync()
                 write_beat(self._client, self._describe(self._clock))
@@ -85,13 +84,6 @@ class HeartbeatThread:
         except (redis.RedisError, OSError):
             logger.debug("the heartbeat will be gone when its key ends")
         self._client.close()
-
-    def _pause(self) -> None:
-        self._paused = self._beating.acquire(timeout=REDIS_SECONDS)
-
-    def _go_on(self) -> None:
-        if self._paused:
-            self._beating.release()
 
 
 class _Running:

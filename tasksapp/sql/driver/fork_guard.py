@@ -1,4 +1,4 @@
-"""ForkGuard: no process is forked while a thread uses a database connection.
+"""ForkGuard: no process is forked while a thread uses a connection to the database or to Redis.
 
 A child has copies of its parent's connections, but not of the threads that own them: Python then closes the copies, and
 with that ends the parent's connection to the server.
