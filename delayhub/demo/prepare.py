@@ -40,11 +40,12 @@ def keep_admin(name: str, *, password: str) -> None:
 
 
 def keep_api_key(name: str, *, key: str) -> None:
-    """Creates the API key, unless there is one of that name, or a person gave this one another name."""
+    """Creates the API key, which may do everything, unless there is one of that name, or one that was renamed."""
     keys: Any = apps.get_model("tasksapp", "ApiKey")
     prefix = key[: import_string("tasksapp.access.keys.PREFIX_LENGTH")]
     if not keys.objects.filter(Q(name=name) | Q(prefix=prefix)).exists():
-        import_string("tasksapp.access.keys.issue_key")(name, key=key)
+        scopes = import_string("tasksapp.models.api_key.Scope").values
+        import_string("tasksapp.access.keys.issue_key")(name, key=key, scopes=scopes)
 
 
 def keep_biz_type(sample: SampleBizType, *, receiver: str, secret: str) -> None:

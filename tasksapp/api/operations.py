@@ -11,12 +11,14 @@ from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.definition_views import DefinitionViews
 from tasksapp.api.http.direct_view import direct_view
 from tasksapp.api.job_views import JobViews
+from tasksapp.api.key_views import KeyViews
 from tasksapp.api.operation_views import OperationViews
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=True)
 router.register("jobs", JobViews, basename="job")
 router.register("biz-types", BizTypeViews, basename="biz-type")
 router.register("operations", OperationViews, basename="operation")
+router.register("keys", KeyViews, basename="key")
 
 operations = [
     path("v1/jobs", direct_view(create_job, view=JobViews.as_view({"get": "list", "post": "create"}))),

@@ -155,6 +155,22 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/workers/test_timer_queues.py",
         "the worker's start shows what it finds",
     ),
+    "tasksapp/access/key_validation.py": (
+        "tests/integration/tasksapp/api/test_key_views.py",
+        "the API refuses what it complains of, by field",
+    ),
+    "tasksapp/admin/api_keys/form.py": (
+        "tests/integration/tasksapp/admin/api_keys/test_api_key_admin.py",
+        "the pages show what the form takes and refuses",
+    ),
+    "tasksapp/api/key_requests.py": (
+        "tests/integration/tasksapp/api/test_key_views.py",
+        "the views show what it refuses",
+    ),
+    "tasksapp/api/representation/key.py": (
+        "tests/integration/tasksapp/api/test_key_views.py",
+        "the views show it",
+    ),
     "tasksapp/access/permissions.py": (
         "tests/integration/tasksapp/access/test_access_groups.py",
         "groups have the permissions that it names, and it is asked what people may do",

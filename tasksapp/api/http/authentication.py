@@ -30,14 +30,14 @@ class ApiKeyAuthentication(BaseAuthentication):
         """
         scheme, _, key = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
-            raise _unauthorized("Send your API key as `Authorization: Bearer dh_…`.")
+            raise unauthorized("Send your API key as `Authorization: Bearer dh_…`.")
         caller = find_caller(key.strip(), used_from=lambda: client_ip(request))
         if caller is None:
             wait = count_wrong_key(client_address(request))
             raise (
                 _too_many(wait)
                 if wait
-                else _unauthorized("That API key is not known, or it is disabled or has expired.")
+                else unauthorized("That API key is not known, or it is disabled or has expired.")
             )
         return caller, None
 
@@ -47,7 +47,8 @@ class ApiKeyAuthentication(BaseAuthentication):
         return CHALLENGE
 
 
-def _unauthorized(detail: str) -> Refused:
+def unauthorized(detail: str) -> Refused:
+    """The refusal of a caller that is not known (401)."""
     error = FieldError(None, "unauthorized", detail)
     headers = {"WWW-Authenticate": CHALLENGE}
     return Refused(Problem(status=401, code="unauthorized", detail=detail, errors=[error], headers=headers))

@@ -28,6 +28,7 @@ from tasksapp.errors import (
     KeyTaken,
     OperationNotFound,
     SeveralJobs,
+    StaleKey,
     TooManyInserts,
     VersionConflict,
     WrongOperationState,
@@ -77,6 +78,9 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of
         case VersionConflict():
             entry = FieldError("version", "stale", str(error))
             return _conflict("version_conflict", error, errors=[entry], state=error.status, version=error.version)
+        case StaleKey():
+            entry = FieldError("version", "stale", str(error))
+            return _conflict("version_conflict", error, errors=[entry], version=error.version)
         case SeveralJobs():
             return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
         case JobNotFound() | OperationNotFound() | Http404():

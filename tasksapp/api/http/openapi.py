@@ -11,6 +11,8 @@ from drf_spectacular.utils import extend_schema
 
 from tasksapp.api.http.database_away import database_away
 from tasksapp.api.http.problems import MEDIA_TYPE, FieldError, Problem
+from tasksapp.api.http.scopes import scope_missing
+from tasksapp.models.api_key import Scope
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -55,6 +57,7 @@ _ALWAYS = {
     401: ("The API key is missing or not valid.", Problem(
         status=401, code="unauthorized", detail="That API key is not known, or it is disabled."
     )),
+    403: ("The API key lacks the scope of the operation, which `scope` names.", scope_missing(Scope.JOBS_WRITE)),
     429: ("Too many calls, or too many wrong API keys from one address; see `Retry-After`.", Problem(
         status=429, code="throttled", detail="Request was throttled. Expected available in 30 seconds."
     )),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from django.core.management import CommandError
+from django.utils import timezone
 
 from tasksapp.access.keys import find_key
 from tasksapp.models import ApiKey
+from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.commands import run_command
 
 pytestmark = pytest.mark.django_db
@@ -37,3 +39,23 @@ def test_a_name_is_used_once() -> None:
 def test_a_key_needs_a_name() -> None:
     with pytest.raises(CommandError, match="a key needs a name"):
         run_command("create_api_key", " ")
+
+
+def test_a_key_is_limited_to_scopes_biz_types_a_tenant_and_days(make_biz_type: MakeBizType) -> None:
+    biz_type = make_biz_type("order.close")
+
+    limits = ["--scope=stats", "--scope=keys", "--biz-type=order.close", "--tenant=default", "--days=30", "--owner=Ada"]
+    run_command("create_api_key", "shop", *limits)
+
+    row = ApiKey.objects.get()
+    assert (row.scopes, row.biz_type_ids, row.owner) == (["stats", "keys"], [biz_type.pk], "Ada")
+    assert row.expires_at is not None
+    assert 29 < (row.expires_at - timezone.now()).total_seconds() / 86_400 < 31
+    for wrong, complaint in {
+        "--biz-type=no": "no biz type 'no'",
+        "--tenant=no": "no tenant 'no'",
+        "--days=-1": "expire in the past",
+        "--days=99999999": "out of range",
+    }.items():
+        with pytest.raises(CommandError, match=complaint):
+            run_command("create_api_key", "till", wrong)

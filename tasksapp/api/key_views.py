@@ -1,0 +1,184 @@
+"""The views of API keys: callers with the scope ``keys`` issue, change, rotate and revoke them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db import IntegrityError
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.translation import override
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp.access import key_verbs
+from tasksapp.access.keys import store_key
+from tasksapp.api.filters import RefusingFilters
+from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.openapi import described
+from tasksapp.api.http.paging import NewestNumberFirst
+from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.key_requests import (
+    CHANGE_FIELDS,
+    NEW_FIELDS,
+    ROTATE_FIELDS,
+    KeyChangeSerializer,
+    KeyRequestSerializer,
+    RotateRequestSerializer,
+    check_grant,
+    fill,
+    name_taken,
+    overlap_of,
+    unchanged,
+    visible_keys,
+)
+from tasksapp.api.representation.key import KeySerializer, NewKeySerializer, codes_of, key_json
+from tasksapp.api.requests import VERB_FIELDS, VerbRequestSerializer, only_known, refused
+from tasksapp.errors import StaleKey
+from tasksapp.jobs.validation import VERSION
+from tasksapp.models import ApiKey
+from tasksapp.models.api_key import Scope
+
+ONCE = OpenApiResponse(NewKeySerializer, "The key, which no other answer has.")
+
+
+class KeyFilters(filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
+    """Filters of the list of keys."""
+
+    name = filters.CharFilter()
+    enabled = filters.BooleanFilter()
+
+    class Meta:
+        model = ApiKey
+        fields: list[str] = []
+
+
+class KeyViews(ApiViewSet):
+    """API keys of the caller's tenant. A caller gives no more than its own key has: scopes, biz types and time."""
+
+    queryset = ApiKey.objects.all()
+    serializer_class = KeySerializer
+    pagination_class = NewestNumberFirst
+    filter_backends = [RefusingFilters]
+    filterset_class = KeyFilters
+    lookup_value_regex = "[0-9]{1,18}"
+    scopes: ClassVar = {
+        "list": Scope.KEYS,
+        "retrieve": Scope.KEYS,
+        "create": Scope.KEYS,
+        "partial_update": Scope.KEYS,
+        "rotate": Scope.KEYS,
+        "end_previous": Scope.KEYS,
+        "destroy": Scope.KEYS,
+    }
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answers in English, as the rest of the API does, whatever language the pages are in."""
+        with override("en"):
+            return super().dispatch(request, *args, **kwargs)
+
+    @described(summary="List API keys", responses=KeySerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """A page of keys, the newest first."""
+        page = self.paginate_queryset(self.filter_queryset(visible_keys(request.user)))
+        assert page is not None
+        codes = codes_of(page)
+        return self.get_paginated_response([key_json(key, codes=codes) for key in page])
+
+    @described(summary="Read an API key", responses=KeySerializer)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """Who has the key, and what it may do."""
+        return _shown(_found(request, pk))
+
+    @described(summary="Issue an API key", request=KeyRequestSerializer, responses={201: ONCE})
+    def create(self, request: Request) -> Response:
+        """Makes a key for a caller of your tenant. It has no more scopes, biz types and time than your own."""
+        fields = fields_of(request)
+        only_known(fields, NEW_FIELDS)
+        for name in ("name", "scopes"):
+            if name not in fields:
+                raise refused(name, "required", f"{name} is required")
+        caller: Any = request.user
+        row = ApiKey(tenant_id=caller.tenant_id)
+        fill(row, fields, caller=caller)
+        check_grant(row, caller=caller)
+        try:
+            with unchanged(caller):
+                issued = store_key(row, by=actor_of(request))
+        except IntegrityError:
+            raise name_taken(row.name) from None
+        return _shown(issued.row, key=issued.key, status=201, headers={"Location": f"{request.path}/{issued.row.pk}"})
+
+    @described(summary="Change an API key", request=KeyChangeSerializer, responses=KeySerializer)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Changes what the request names. It holds from the key's next call on."""
+        fields = fields_of(request)
+        only_known(fields, CHANGE_FIELDS)
+        row = _asked(request, pk, fields)
+        is_only_disabled = fields == {"enabled": False}
+        if not is_only_disabled:
+            check_grant(row, caller=request.user)
+        columns = fill(row, fields, caller=request.user)
+        if not is_only_disabled:
+            check_grant(row, caller=request.user)
+        try:
+            with unchanged(request.user):
+                key_verbs.edit(row, columns, by=actor_of(request))
+        except IntegrityError:
+            raise name_taken(row.name) from None
+        return _shown(row)
+
+    @described(summary="Rotate an API key", request=RotateRequestSerializer, responses={200: ONCE})
+    @action(detail=True, methods=["post"])
+    def rotate(self, request: Request, pk: str) -> Response:
+        """Replaces the key by a new one; the key so far stays valid for `overlap_seconds`."""
+        fields = fields_of(request)
+        only_known(fields, ROTATE_FIELDS)
+        overlap = overlap_of(fields)
+        row = _asked(request, pk, fields)
+        check_grant(row, caller=request.user)
+        with unchanged(request.user):
+            key = key_verbs.rotate(row, overlap=overlap, by=actor_of(request))
+        return _shown(row, key=key)
+
+    @described(summary="End a replaced API key", request=VerbRequestSerializer, responses=KeySerializer)
+    @action(detail=True, methods=["post"], url_path="end-previous")
+    def end_previous(self, request: Request, pk: str) -> Response:
+        """Ends the replaced key at once, if it is still valid beside the present one."""
+        fields = fields_of(request)
+        only_known(fields, VERB_FIELDS)
+        row = _asked(request, pk, fields)
+        key_verbs.end_previous(row, by=actor_of(request))
+        return _shown(row)
+
+    @described(summary="Revoke an API key", responses={204: OpenApiResponse(None, "It is refused from now on.")})
+    def destroy(self, request: Request, pk: str) -> HttpResponse:
+        """Deletes the key, and a replaced one that is still valid. Its next call is refused."""
+        key_verbs.delete(_found(request, pk), by=actor_of(request))
+        return HttpResponse(status=204)
+
+
+def _found(request: Request, pk: str) -> ApiKey:
+    """The key of that number. Raises Http404 where there is none that the caller may see."""
+    row = visible_keys(request.user).filter(pk=int(pk)).first()
+    if row is None:
+        raise Http404(f"There is no key {pk}.")
+    return row
+
+
+def _asked(request: Request, pk: str, fields: dict[str, Any]) -> ApiKey:
+    """The same, with the version that the request names; takes it out of the fields. Raises StaleKey too."""
+    version = VERSION(fields.pop("version", None))
+    fields.pop("overlap_seconds", None)
+    row = _found(request, pk)
+    if version is not None and version != row.version:
+        raise StaleKey(row.name, asked=version, version=row.version)
+    return row
+
+
+def _shown(row: ApiKey, *, key: str = "", status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    shown = key_json(row, codes=codes_of([row]))
+    return Response({**shown, "key": key} if key else shown, status=status, headers=headers)
