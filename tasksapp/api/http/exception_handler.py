@@ -54,7 +54,7 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
     return response
 
 
-def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911  a table of errors
+def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a table of errors
     """The problem document of an error that a caller can do something about; None for a failure on our side."""
     match error:
         case Refused():
