@@ -15,6 +15,7 @@ from tasksapp.api.biz_type_requests import DocumentSerializer, ImportRequestSeri
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.openapi import described
+from tasksapp.api.http.parameters import Parameters
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.requests import refused
 from tasksapp.biz_types.document import Imported, export_document, import_document
@@ -116,11 +117,4 @@ def imported_json(done: Imported, *, dry_run: bool) -> dict[str, Any]:
 
 
 def _dry_run(request: Request) -> bool:
-    given = request.query_params
-    for name in given:
-        if name not in {"dry_run", "format"}:
-            raise refused(name[:100], "unknown", f"there is no parameter {name[:100]!r}")
-    asked = given.get("dry_run", "false")
-    if asked not in {"true", "false"}:
-        raise refused("dry_run", "invalid", f"dry_run must be true or false, got {asked!r:.80}")
-    return asked == "true"
+    return Parameters(request, {"dry_run"}).chosen("dry_run", ("true", "false")) == "true"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from django.urls import include, path
+from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
+from tasksapp.api.audit_views import AuditViews
 from tasksapp.api.biz_type_views import BizTypeViews
 from tasksapp.api.business_key_views import key_operations
 from tasksapp.api.creation import create_job, create_jobs
@@ -13,17 +14,29 @@ from tasksapp.api.http.direct_view import direct_view
 from tasksapp.api.job_views import JobViews
 from tasksapp.api.key_views import KeyViews
 from tasksapp.api.operation_views import OperationViews
+from tasksapp.api.stats_views import StatsViews
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=True)
 router.register("jobs", JobViews, basename="job")
 router.register("biz-types", BizTypeViews, basename="biz-type")
 router.register("operations", OperationViews, basename="operation")
 router.register("keys", KeyViews, basename="key")
+router.register("audit", AuditViews, basename="audit")
 
 operations = [
     path("v1/jobs", direct_view(create_job, view=JobViews.as_view({"get": "list", "post": "create"}))),
     path("v1/jobs/bulk", direct_view(create_jobs, view=JobViews.as_view({"post": "bulk"}))),
     *key_operations,
     path("v1/biz-type-definitions", DefinitionViews.as_view({"get": "export", "put": "replace"}), name="definitions"),
+    path("v1/stats", StatsViews.as_view({"get": "counts"}), name="stats"),
+    path("v1/stats/series", StatsViews.as_view({"get": "series"}), name="stats-series"),
+    path("v1/forecast", StatsViews.as_view({"get": "peaks"}), name="forecast"),
+    re_path(
+        rf"^v1/forecast/(?P<code>{BizTypeViews.lookup_value_regex})$",
+        StatsViews.as_view({"get": "drain"}),
+        name="forecast-biz-type",
+    ),
+    path("v1/issues", StatsViews.as_view({"get": "issues"}), name="issues"),
+    path("v1/health", StatsViews.as_view({"get": "health"}), name="health"),
     path("v1/", include(router.urls)),
 ]

@@ -7,7 +7,7 @@ series takes the longest stretches that fit its steps, and minutes for its newes
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -66,7 +66,13 @@ class PulseSummary(NamedTuple):
 
 
 def read_series(
-    *, biz_type_id: int | None, since: datetime, until: datetime, step_seconds: int, using: str | None = None
+    *,
+    biz_type_id: int | None,
+    since: datetime,
+    until: datetime,
+    step_seconds: int,
+    among: Collection[int] | None = None,
+    using: str | None = None,
 ) -> list[PulsePoint]:
     """The points of the steps from ``since`` (from the whole minute before it) until ``until``; by one query.
 
@@ -77,6 +83,7 @@ def read_series(
         since: where the first step begins.
         until: no step begins then or later.
         step_seconds: the length of a step, whole minutes.
+        among: only these biz types, by their ids.
         using: the database.
     """
     since, step = floor(since, MINUTE), timedelta(seconds=step_seconds)
@@ -85,7 +92,7 @@ def read_series(
     for span, begin, end in _stretches(since, until, step_seconds=step_seconds, now=timezone.now()):
         stretches |= Q(span_seconds=span, at__gte=begin, at__lt=end)
     if stretches:
-        rows = _pulses(stretches, biz_type_id=biz_type_id, using=using)
+        rows = _pulses(stretches, biz_type_id=biz_type_id, among=among, using=using)
         for at, kind, key, count in rows.values_list("at", "kind", "key").annotate(Sum("count")):
             tallies[(at - since) // step].add(kind, key, count)
     steps = max(0, -((since - until) // step))
@@ -107,11 +114,19 @@ def summaries(minutes: int = 5, *, using: str | None = None) -> dict[int, PulseS
     return total_and_summaries(minutes, using=using)[1]
 
 
-def total_and_summaries(minutes: int = 5, *, using: str | None = None) -> tuple[PulseSummary, dict[int, PulseSummary]]:
-    """The last minutes of all biz types together, and by the id of the biz type; by one query."""
+def total_and_summaries(
+    minutes: int = 5, *, among: Collection[int] | None = None, using: str | None = None
+) -> tuple[PulseSummary, dict[int, PulseSummary]]:
+    """The last minutes of all biz types together, and by the id of the biz type; by one query.
+
+    Args:
+        minutes: how many.
+        among: only these biz types, by their ids.
+        using: the database.
+    """
     since, seconds = lately(minutes)
     total, tallies = _Tally(), defaultdict[int, _Tally](_Tally)
-    rows = _minutes(since, biz_type_id=None, using=using)
+    rows = _minutes(since, biz_type_id=None, among=among, using=using)
     for biz_type_id, kind, key, count in rows.values_list("biz_type_id", "kind", "key").annotate(Sum("count")):
         total.add(kind, key, count)
         tallies[biz_type_id].add(kind, key, count)
@@ -169,13 +184,19 @@ def _stretches(
         yield MINUTE, since, until
 
 
-def _minutes(since: datetime, *, biz_type_id: int | None, using: str | None) -> QuerySet[Pulse]:
-    return _pulses(Q(span_seconds=MINUTE, at__gte=since), biz_type_id=biz_type_id, using=using)
+def _minutes(
+    since: datetime, *, biz_type_id: int | None, among: Collection[int] | None = None, using: str | None
+) -> QuerySet[Pulse]:
+    return _pulses(Q(span_seconds=MINUTE, at__gte=since), biz_type_id=biz_type_id, among=among, using=using)
 
 
-def _pulses(stretches: Q, *, biz_type_id: int | None, using: str | None) -> QuerySet[Pulse]:
+def _pulses(
+    stretches: Q, *, biz_type_id: int | None, among: Collection[int] | None = None, using: str | None
+) -> QuerySet[Pulse]:
     kinds = [*_ATTEMPTS, Pulse.Kind.DEAD, Pulse.Kind.LATENESS]
     rows = Pulse.objects.using(using).filter(stretches, kind__in=kinds).order_by()
+    if among is not None:
+        rows = rows.filter(biz_type_id__in=among)
     return rows if biz_type_id is None else rows.filter(biz_type_id=biz_type_id)
 
 

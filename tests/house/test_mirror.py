@@ -139,6 +139,14 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/api/http/test_openapi.py",
         "the schema has BizTypeRequest and the others, with their examples",
     ),
+    "tasksapp/api/http/parameters.py": (
+        "tests/integration/tasksapp/api/test_stats_views.py",
+        "the views refuse parameters that are wrong, each kind of them",
+    ),
+    "tasksapp/api/representation/stats.py": (
+        "tests/integration/tasksapp/api/test_stats_views.py",
+        "the views show the numbers: stats, issues, forecasts",
+    ),
     "tasksapp/api/representation/sample.py": (
         "tests/integration/tasksapp/api/test_biz_type_secrets.py",
         "the view shows a sample's answer",

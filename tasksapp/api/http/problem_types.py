@@ -135,7 +135,7 @@ _TYPES = (
         "precondition_required", 428, "Say which state you saw",
         "This site takes changes only with an If-Match header or a version, so that no caller overwrites what another"
         " one has changed meanwhile.",
-        "Read the job, and send its ETag as If-Match or its version in the body.",
+        "Read it, and send its ETag as If-Match; for a job, its version in the body does as well.",
     ),
     ProblemType(
         "idempotency_key_taken", 422, "The idempotency key belongs to another request",
@@ -158,6 +158,37 @@ _TYPES = (
         "This site limits how often a caller may ask.",
         "Wait for the time in Retry-After.",
     ),
+    # ---------------------------------------------------------------- biz types
+    ProblemType(
+        "not_for_this_key", 403, "The API key is for certain biz types only",
+        "A key that is for certain biz types adds none: it could not see them afterwards.",
+        "Use a key that is for all biz types of its tenant.",
+    ),
+    ProblemType(
+        "code_taken", 409, "There is a biz type of that code already",
+        "Each biz type has a code of its own, by which callers know it.",
+        "Choose another code, or change the biz type that is there.",
+    ),
+    ProblemType(
+        "has_jobs", 409, "The biz type has jobs",
+        "A biz type is deleted only where it has no jobs, also none that are finished.",
+        "Disable it: it then takes no jobs, and none fire. Or delete it once its jobs are purged.",
+    ),
+    ProblemType(
+        "no_callback", 409, "There is nothing to call",
+        "The biz type runs a Celery task, so there is no receiver that a test call could go to.",
+        "Create a job instead.",
+    ),
+    ProblemType(
+        "secrets_unreadable", 409, "The stored secrets cannot be decrypted",
+        "The encryption key that the secrets were stored with is not among those of this site.",
+        "Let the site's operator bring the old key back, or set the secrets again.",
+    ),
+    ProblemType(
+        "too_many_tests", 429, "Too many test calls",
+        "A caller may send ten test calls a minute.",
+        "Wait for the time in Retry-After.",
+    ),
     ProblemType(
         "too_many_waits", 503, "Too many requests wait already",
         "Each request with wait= keeps a thread of the web server; as many as this process allows are waiting now.",
@@ -165,7 +196,7 @@ _TYPES = (
     ),
     ProblemType(
         "busy", 503, "The server is busy",
-        "Many large requests are being read, and there is no room for another one.",
+        "Large requests are being read, or test calls wait for answers, and there is no room for another one.",
         "Send it again after the time in Retry-After, or in smaller parts.",
     ),
     ProblemType(

@@ -1,0 +1,103 @@
+"""Parameters: the query of an address, read strictly, with a refusal that names each that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+
+from tasksapp.api.http.problems import FieldError, Problem, Refused
+
+#: What removes a limit, in a parameter that sets one.
+NO_LIMIT = "none"
+
+
+class Parameters:
+    """The parameters of a request. Each is given once.
+
+    Raises Refused (400) where there is one that is not known, or one is given twice.
+    """
+
+    def __init__(self, request: Request, known: Collection[str]) -> None:
+        self._given = request.query_params
+        for name in self._given:
+            if name not in known and name != "format":
+                raise _refused(name[:100], "unknown", f"there is no parameter {name[:100]!r}")
+            if len(self._given.getlist(name)) > 1:
+                raise _refused(name, "twice", f"{name} may be given once")
+
+    def has(self, name: str) -> bool:
+        """Whether the parameter is given."""
+        return name in self._given
+
+    def text(self, name: str, *, longest: int = 200) -> str | None:
+        """A text; None where it is not given. Raises Refused."""
+        given = self._given.get(name)
+        if given is not None and (not given or len(given) > longest or "\0" in given):
+            raise _refused(name, "invalid", f"{name} must be a text of 1 to {longest} characters")
+        return given
+
+    def whole(self, name: str, *, least: int, most: int, default: int) -> int:
+        """A whole number. Raises Refused."""
+        given = self._given.get(name)
+        if given is None:
+            return default
+        if not (given.isascii() and given.isdigit() and len(given) <= 19 and least <= int(given) <= most):
+            raise _refused(name, "invalid", f"{name} must be a whole number from {least} to {most}, got {given!r:.80}")
+        return int(given)
+
+    def limit(self, name: str, *, least: float, most: float, is_whole: bool = False) -> float | None:
+        """A limit that is given; None for ``none``. Raises Refused."""
+        given = self._given.get(name, "")
+        if given == NO_LIMIT:
+            return None
+        try:
+            number = int(given) if is_whole else float(given)
+        except ValueError:
+            number = -1
+        if len(given) > 40 or not isfinite(number) or not least <= number <= most:
+            kind = "a whole number" if is_whole else "a number"
+            raise _refused(
+                name, "invalid", f"{name} must be {kind} from {least:g} to {most:g}, or none, got {given!r:.80}"
+            )
+        return number
+
+    def moment(self, name: str) -> datetime | None:
+        """A moment, in UTC; None where it is not given. Raises Refused."""
+        given = self._given.get(name)
+        if given is None:
+            return None
+        try:
+            # A plus that a client did not encode has become a blank.
+            found = parse_datetime(given[:40].replace(" ", "+"))
+            if found is not None and found.tzinfo is not None:
+                return found.astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+        raise _refused(name, "invalid", f"{name} must be an ISO 8601 time with a time zone, got {given!r:.80}")
+
+    def chosen(self, name: str, choices: Collection[str]) -> str | None:
+        """One of some texts; None where it is not given. Raises Refused."""
+        given = self._given.get(name)
+        if given is not None and given not in choices:
+            raise _refused(name, "invalid", f"{name} must be one of {', '.join(choices)}, got {given!r:.80}")
+        return given
+
+
+def parameter(name: str, schema: dict[str, Any], description: str) -> OpenApiParameter:
+    """How OpenAPI describes a parameter."""
+    return OpenApiParameter(name, schema, description=description)
+
+
+def refused_parameter(name: str, message: str) -> Refused:
+    """The refusal of a parameter that fits no other, or what is there."""
+    return _refused(name, "invalid", message)
+
+
+def _refused(field: str, code: str, message: str) -> Refused:
+    return Refused(Problem(status=400, code="invalid", detail=message, errors=[FieldError(field, code, message)]))
