@@ -78,11 +78,11 @@ class StatsViews(ApiViewSet):
         biz_types = _asked(request, Parameters(request, {"biz_type"}))
         counts = read_counts()
         total, summaries = total_and_summaries(among=list(biz_types))
-        own = Counts(counts.as_of, {key: counts.of(key) for key in biz_types}, counts.bounded)
+        own = Counts(counts.as_of, {key: counts.of(key) for key in biz_types}, counts.bound)
         return Response(
             {
                 "as_of": timestamp(own.as_of or timezone.now()),
-                "bounded": own.bounded,
+                "bounded": own.bound is not None,
                 "total": numbers_json(own.total, total),
                 "biz_types": [
                     {"biz_type": biz_type.code, **numbers_json(own.of(key), summaries.get(key, PulseSummary()))}
@@ -186,7 +186,7 @@ class StatsViews(ApiViewSet):
                 "delivery_rate": rate,
                 "max_in_flight": slots,
                 "as_of": timestamp(known.counts.as_of or now),
-                "bounded": known.counts.bounded,
+                "bounded": known.counts.bound is not None,
                 "due_now": known.counts.of(biz_type.pk).due_now,
                 **drain_json(found),
                 "peaks": [peak_json(peak) for peak in peaks],
