@@ -17,6 +17,7 @@ from tasksapp.access.keys import find_key
 from tasksapp.models import ApiKey
 from tasksapp.models.api_key import USUAL_SCOPES
 from tasksapp.models.tenant import DEFAULT_TENANT
+from tasksapp.sql.find_api_key import StoredKey
 
 #: ``last_used_at`` is written at most this often, by each process.
 USED_EVERY = timedelta(minutes=1)
@@ -88,18 +89,14 @@ def find_caller(key: str, *, used_from: Callable[[], str | None] = nowhere) -> C
     if row is None:
         return None
     last_uses.note(row.id, used_from)
-    ids = _ids_of(row.biz_type_ids)
-    return Caller(row.name, row.id, row.tenant_id, _scopes_of(row.scopes), ids, row.version)
+    return _caller(row)
 
 
 @lru_cache(maxsize=1_000)
-def _scopes_of(text: str) -> frozenset[str]:
-    return frozenset(json.loads(text))
-
-
-@lru_cache(maxsize=1_000)
-def _ids_of(text: str) -> frozenset[int] | None:
-    return frozenset(json.loads(text)) or None
+def _caller(row: StoredKey) -> Caller:
+    """The caller of a row; each request reads the row, so this is never out of date."""
+    scopes, ids = frozenset(json.loads(row.scopes)), frozenset(json.loads(row.biz_type_ids))
+    return Caller(row.name, row.id, row.tenant_id, scopes, ids or None, row.version)
 
 
 class LastUses:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db import connections
@@ -11,16 +12,47 @@ from tasksapp.sql.driver import health_check
 from tasksapp.sql.driver.single_query import SingleQuery
 from tasksapp.sql.driver.single_statement import may_be_single
 
-_SELECT = """
-SELECT id, name, CASE WHEN prefix = {prefix} THEN hashed_key ELSE previous_hashed_key END,
-       tenant_id, scopes, biz_type_ids, version
-  FROM delayhub_api_key
- WHERE enabled
-   AND (prefix = {prefix} OR (previous_prefix = {prefix} AND previous_prefix <> '' AND previous_until > {now}))
-   AND (expires_at IS NULL OR expires_at > {now})
-"""
-_SINGLE = SingleQuery(_SELECT.format(prefix="$1", now="$2"))
-_BY_CURSOR = _SELECT.format(prefix="%(prefix)s", now="%(now)s")
+#: Between the columns, which come as one text: libpq takes 1 to 2 µs to read each. The name comes last, since it may
+#: have any character, and the others cannot have this one.
+_SEPARATOR = "\x1f"
+_COLUMNS = ("id", "{hashed}", "tenant_id", "scopes", "biz_type_ids", "version", "name")
+_AS_TEXT = {
+    "postgresql": f"concat_ws(chr(31), {', '.join(_COLUMNS)})",
+    "other": " || char(31) || ".join(_COLUMNS),
+}
+_PRESENT = "prefix = {prefix}"
+#: The index has no rows with an empty prefix, and is used only where the statement says that it wants none.
+_PREVIOUS = "previous_prefix = {prefix} AND previous_prefix <> '' AND previous_until > {now}"
+
+
+def _select(vendor: str, *, hashed: str, where: str, prefix: str, now: str) -> str:
+    row = _AS_TEXT[vendor].format(hashed=hashed)
+    condition = f"{where} AND enabled AND (expires_at IS NULL OR expires_at > {{now}})".format(prefix=prefix, now=now)
+    return f"SELECT {row} FROM delayhub_api_key WHERE {condition}"  # noqa: S608  our own texts
+
+
+class _Statements(NamedTuple):
+    """What finds a key in one way, in each dialect and through each door."""
+
+    single: SingleQuery
+    postgresql: str
+    other: str
+
+    @classmethod
+    def of(cls, *, hashed: str, where: str) -> _Statements:
+        on_postgresql = {"hashed": hashed, "where": where, "now": "statement_timestamp()"}
+        return cls(
+            SingleQuery(_select("postgresql", prefix="$1", **on_postgresql)),
+            _select("postgresql", prefix="%(prefix)s", **on_postgresql),
+            _select("other", prefix="%(prefix)s", hashed=hashed, where=where, now="%(now)s"),
+        )
+
+
+_STATEMENTS = (
+    _Statements.of(hashed="hashed_key", where=_PRESENT),
+    # Only where there is no such key: to ask for both at once costs each request more.
+    _Statements.of(hashed="previous_hashed_key", where=_PREVIOUS),
+)
 
 
 class StoredKey(NamedTuple):
@@ -40,20 +72,36 @@ def find_api_keys(prefix: str, *, at: datetime, using: str) -> list[StoredKey]:
 
     It is one key or none, unless two that were made at random begin alike. Each request asks, so the model's query,
     which takes ten times as long, is not used.
+
+    Args:
+        prefix: how the key begins.
+        at: the present time; PostgreSQL takes its own.
+        using: the database.
     """
     connection = connections[using]
     # It is the first statement of a request, before which Django would check the connection.
     health_check.trust(using)
-    rows: Any
-    if may_be_single(connection):
-        rows = _SINGLE.rows(connection, [prefix, at])
-    else:
-        with connection.cursor() as cursor:
-            now = connection.ops.adapt_datetimefield_value(at)
-            cursor.execute(_BY_CURSOR, {"prefix": prefix, "now": now})
-            rows = cursor.fetchall()
+    rows: list[Any] = []
+    for statements in _STATEMENTS:
+        rows = rows or _rows(connection, statements, prefix=prefix, at=at)
     health_check.answered(using)
-    return [
-        StoredKey(int(row[0]), row[1], row[2], int(row[3]), row[4], row[5], int(row[6]))  # libpq gives texts
-        for row in rows
-    ]
+    return [_stored(row[0]) for row in rows]
+
+
+def _rows(connection: Any, statements: _Statements, *, prefix: str, at: datetime) -> list[Any]:
+    if may_be_single(connection):
+        return statements.single.rows(connection, [prefix])
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(statements.postgresql, {"prefix": prefix})
+        else:
+            now = connection.ops.adapt_datetimefield_value(at)
+            cursor.execute(statements.other, {"prefix": prefix, "now": now})
+        found: list[Any] = cursor.fetchall()
+        return found
+
+
+@lru_cache(maxsize=1_000)
+def _stored(row: str) -> StoredKey:
+    id_, hashed, tenant, scopes, biz_types, version, name = row.split(_SEPARATOR, 6)
+    return StoredKey(int(id_), name, hashed, int(tenant), scopes, biz_types, int(version))
