@@ -5,7 +5,8 @@
     DelayHubError
     └── JobError
         ├── InvalidJob        a field has a value that a job cannot have
-        │   └── UnknownBizType   there is no such biz type
+        │   ├── UnknownBizType   there is no such biz type
+        │   └── UnknownTenant    there is no such tenant
         ├── TooManyInserts    the insert rate of the biz type is used up for now
         ├── KeyTaken          the idempotency key belongs to another request
         ├── JobNotFound       there is no such job
@@ -53,6 +54,13 @@ class UnknownBizType(InvalidJob, LookupError):
 
     def __init__(self, biz_type: object) -> None:
         super().__init__("biz_type", "unknown", f"there is no biz type {biz_type!r}")
+
+
+class UnknownTenant(InvalidJob, LookupError):
+    """There is no tenant of that code."""
+
+    def __init__(self, tenant: object) -> None:
+        super().__init__("tenant", "unknown", f"there is no tenant {tenant!r}")
 
 
 class TooManyInserts(JobError):

@@ -21,6 +21,7 @@ from tasksapp.workers import (  # noqa: F401  connect what a worker does beside 
     unknown_task,
     watching,
 )
+from tasksapp.workers.biz_type_report import is_biz_type_of
 from tasksapp.workers.delivery_runtime import delivery_runtime
 
 logger = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ def run_task(self: Task[..., Any], task_name: str) -> Any:
 
 def task_of(app: Celery, biz_type: BizType) -> Any:
     """The task of a biz type's jobs, as far as this process knows it; None where it does not."""
-    return app.tasks.get(biz_type.task_name) or _renamed(app, biz_type.code)
+    return app.tasks.get(biz_type.task_name) or _renamed(app, biz_type)
 
 
 def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
@@ -120,8 +121,8 @@ def _queue(biz_type: BizType, task: Task[..., Any] | None) -> str | None:
     return biz_type.task_queue or own
 
 
-def _renamed(app: Celery, code: str) -> DelayedTask[..., Any] | None:
+def _renamed(app: Celery, biz_type: BizType) -> DelayedTask[..., Any] | None:
     """The delayed task that has this biz type now, where the one that the biz type names is not known here."""
     tasks = [task for task in app.tasks.values() if isinstance(task, DelayedTask)]
-    found = [task for task in tasks if task.biz_type == code and not task.is_alias]
+    found = [task for task in tasks if is_biz_type_of(task, biz_type) and not task.is_alias]
     return found[0] if len(found) == 1 else None

@@ -50,6 +50,8 @@ class DelayedTask(_Task[P, R]):
 
     abstract = True
     biz_type: str
+    #: The code of the tenant whose biz type that is; None for the default one.
+    job_tenant: str | None = None
     job_max_attempts: int | None = None
     #: The wait of ``self.retry()`` in a job; None for the biz type's backoff.
     job_retry_delay: float | None = None
@@ -201,6 +203,7 @@ def _ran(result: Any) -> Any:
 def delayed_task(
     *,
     biz_type: str,
+    tenant: str | None = None,
     max_attempts: int | None = None,
     queue: str | None = None,
     aliases: Sequence[str] = (),
@@ -210,6 +213,7 @@ def delayed_task(
 
     Args:
         biz_type: the code of the biz type its jobs belong to; made with the first job where there is none yet.
+        tenant: the code of the tenant whose biz type that is; None for the default one.
         max_attempts: attempts of a job; None for one more than ``max_retries``, and without that for as many as the biz
             type says.
         queue: its Celery queue, before the one that the biz type names; None for the biz type's, or Celery's choice.
@@ -242,7 +246,7 @@ def delayed_task(
         # A job's message stays with its worker until the outcome is written.
         kept = {"acks_late": True, "reject_on_worker_lost": True, **options}
         kept |= {"biz_type": biz_type, "job_max_attempts": max_attempts, "job_retry_delay": retry_delay}
-        kept |= {"base": base, "job_queue": queue, "aliases": tuple(aliases)}
+        kept |= {"base": base, "job_queue": queue, "job_tenant": tenant, "aliases": tuple(aliases)}
         make = cast("Any", shared_task)
         for alias in aliases:
             make(**{**kept, "name": alias, "is_alias": True})(function)

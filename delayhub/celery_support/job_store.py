@@ -17,6 +17,7 @@ class JobTask(Protocol):
 
     name: str
     biz_type: str
+    job_tenant: str | None
     job_max_attempts: int | None
     aliases: tuple[str, ...]
 

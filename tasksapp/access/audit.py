@@ -57,6 +57,10 @@ class Deed(StrEnum):
     TEST = "biz_type.test"
     DELETE_BIZ_TYPE = "biz_type.delete"
 
+    ADD_TENANT = "tenant.add"
+    EDIT_TENANT = "tenant.edit"
+    DELETE_TENANT = "tenant.delete"
+
     ISSUE_KEY = "key.issue"
     EDIT_KEY = "key.edit"
     ENABLE_KEY = "key.enable"

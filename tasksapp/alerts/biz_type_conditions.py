@@ -30,7 +30,7 @@ def biz_type_judgement(*, now: datetime, using: str) -> Judgement:
         now: the present.
         using: the database.
     """
-    biz_types = list(BizType.objects.using(using).order_by("id"))
+    biz_types = list(BizType.objects.using(using).select_related("tenant").order_by("id"))
     counts = {row.biz_type_id: row for row in JobCount.objects.using(using).filter(counted_at__gte=now - FRESH)}
     breakers = open_breakers(biz_types)
     found = _dying(biz_types, counts, now=now, using=using)
@@ -38,7 +38,7 @@ def biz_type_judgement(*, now: datetime, using: str) -> Judgement:
     if breakers is not None:
         kinds.add(AlertKind.BREAKER_OPEN)
         found += [
-            _down(biz_type) for biz_type in biz_types if biz_type.code in breakers and not biz_type.is_shut(now=now)
+            _down(biz_type) for biz_type in biz_types if biz_type.queue in breakers and not biz_type.is_shut(now=now)
         ]
         if counts or not biz_types:
             kinds.add(AlertKind.OVERDUE)
@@ -47,7 +47,7 @@ def biz_type_judgement(*, now: datetime, using: str) -> Judgement:
 
 
 def _down(biz_type: BizType) -> Condition:
-    facts = {"biz_type": biz_type.code, "host": callback_host(biz_type)}
+    facts = {"biz_type": biz_type.label, "host": callback_host(biz_type)}
     return Condition(kind=AlertKind.BREAKER_OPEN, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE)
 
 
@@ -59,10 +59,10 @@ def _overdue(
     found = []
     for biz_type in biz_types:
         count = counts.get(biz_type.pk)
-        if count is None or not count.due_now or biz_type.is_shut(now=now) or biz_type.code in breakers:
+        if count is None or not count.due_now or biz_type.is_shut(now=now) or biz_type.queue in breakers:
             continue
         if count.oldest_due_at is not None and count.oldest_due_at < before:
-            facts = {"biz_type": biz_type.code, "due": count.due_now, "oldest": count.oldest_due_at.isoformat()}
+            facts = {"biz_type": biz_type.label, "due": count.due_now, "oldest": count.oldest_due_at.isoformat()}
             found.append(Condition(kind=AlertKind.OVERDUE, biz_type_id=biz_type.pk, facts=facts))
     return found
 
@@ -80,7 +80,7 @@ def _dying(
             kind=AlertKind.DEAD,
             biz_type_id=biz_type.pk,
             facts={
-                "biz_type": biz_type.code,
+                "biz_type": biz_type.label,
                 "died": died[biz_type.pk].total(),
                 "minutes": max(1, round(options().alert_calm_seconds / MINUTE)),
                 "dead": counts[biz_type.pk].dead if biz_type.pk in counts else None,

@@ -74,7 +74,7 @@ def compose(events: Iterable[Event], biz_types: Mapping[int, BizType], *, now: d
 def compose_test(recipient: Recipient, *, biz_type: BizType | None, by: str, now: datetime) -> Composed:
     """A message that says only that messages arrive."""
     with in_messages_language():
-        words = {"actor": by, "biz_type": biz_type.code if biz_type else ""}
+        words = {"actor": by, "biz_type": biz_type.label if biz_type else ""}
         sentence = (
             _("This is a test by %(actor)s: alerts about %(biz_type)s come to this address.")
             if biz_type
@@ -83,7 +83,7 @@ def compose_test(recipient: Recipient, *, biz_type: BizType | None, by: str, now
         text = "\n\n".join([sentence, *_footer()]) + "\n"
         payload = {"type": TEST, "timestamp": now.isoformat(), "data": {"sentence": sentence}}
         if biz_type is not None:
-            payload["data"] = {"sentence": sentence, "biz_type": biz_type.code}
+            payload["data"] = {"sentence": sentence, "biz_type": biz_type.label}
         return Composed(recipient=recipient, subject=_("[DelayHub] Test message"), text=text, payload=payload)
 
 

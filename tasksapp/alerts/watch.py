@@ -74,7 +74,7 @@ class Watch:
         with transaction.atomic(using=self.using):
             events = [event for judgement in judgements for event in self._book.apply(judgement, now=now)]
             about = {event.alert.biz_type_id for event in events} - {0}
-            biz_types = BizType.objects.using(self.using).in_bulk(about) if about else {}
+            biz_types = BizType.objects.using(self.using).select_related("tenant").in_bulk(about) if about else {}
             count = outbox.put(compose(events, biz_types, now=now), now=now, using=self.using) if events else 0
         for name in names_of(events):
             logger.warning("alert %s", name, extra={"action": "alert"})

@@ -33,7 +33,7 @@ def create_job(request: HttpRequest) -> HttpResponse:
         key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
         traceparent=request.META.get("HTTP_TRACEPARENT", ""),
     )
-    (outcome,) = jobs.create_many([asked], by=creator_of(request))
+    (outcome,) = jobs.create_many([asked], seen_by=request.user, by=creator_of(request))
     if isinstance(outcome, jobs.Rejected):
         raise outcome.error
     answer = _answer(created_json(outcome, biz_type=asked.biz_type), status=201 if outcome.created else 200)
@@ -61,7 +61,7 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
             asked.append((number, job_request(job, traceparent=traceparent)))
         except Refused as error:
             results[number] = {"error": error.problem.as_json()}
-    outcomes = jobs.create_many([job for _, job in asked], by=creator_of(request))
+    outcomes = jobs.create_many([job for _, job in asked], seen_by=request.user, by=creator_of(request))
     for (number, _), outcome in zip(asked, outcomes, strict=True):
         results[number] = _bulk_result(outcome)
     refusals = sum("error" in result for result in results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, ClassVar
 
+from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from django.utils.translation import override
 from django_filters import rest_framework as filters
@@ -32,6 +33,7 @@ from tasksapp.api.requests import only_known, refused
 from tasksapp.models import Operation
 from tasksapp.models.api_key import Scope
 from tasksapp.operations import Starter
+from tasksapp.operations.reach import visible_operations
 from tasksapp.stats.delivery_health import delivery_health
 
 
@@ -48,7 +50,7 @@ class OperationFilters(filters.FilterSet):  # type: ignore[misc]  # django-filte
 
 
 class OperationViews(ApiViewSet):
-    """Operations: one verb for all jobs that match a filter. Every key sees all of them."""
+    """Operations: one verb for all jobs of the caller's tenant and biz types that match a filter."""
 
     queryset = Operation.objects.select_related("biz_type")
     serializer_class = OperationSerializer
@@ -65,6 +67,10 @@ class OperationViews(ApiViewSet):
         "pace": Scope.JOBS_ACT,
     }
 
+    def get_queryset(self) -> QuerySet[Operation]:
+        """The operations that the caller sees."""
+        return visible_operations(self.request.user, rows=Operation.objects.select_related("biz_type"))
+
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answers in English, as the rest of the API does, whatever language the pages are in."""
         with override("en"):
@@ -78,7 +84,7 @@ class OperationViews(ApiViewSet):
         if "verb" not in fields:
             raise refused("verb", "required", "verb is required")
         wanted, verb = filter_of(fields.pop("filter", None)), fields.pop("verb")
-        operation = operations.plan(verb, wanted, by=_starter(request), **fields)
+        operation = operations.plan(verb, wanted, by=_starter(request), seen_by=request.user, **fields)
         # Its address is below the one that it was posted to.
         headers = {"Location": f"{request.path}/{operation.pk}"}
         return Response(operation_json(operation), status=201, headers=headers)
@@ -94,7 +100,7 @@ class OperationViews(ApiViewSet):
     @described(summary="Read an operation", responses=OperationSerializer)
     def retrieve(self, request: Request, pk: str) -> Response:
         """The operation with that number, and how far it has come."""
-        return _shown(operations.find(int(pk)))
+        return _shown(operations.find(int(pk), seen_by=request.user))
 
     @described(summary="Start an operation", request=StartRequestSerializer, responses=OperationSerializer)
     @action(detail=True, methods=["post"])
@@ -102,7 +108,7 @@ class OperationViews(ApiViewSet):
         """Starts an operation that is planned. To cancel or drop more than 1 000 jobs takes their number."""
         fields = fields_of(request)
         only_known(fields, StartRequestSerializer().fields)
-        return _shown(operations.start(int(pk), by=_starter(request), **fields))
+        return _shown(operations.start(int(pk), by=_starter(request), seen_by=request.user, **fields))
 
     @described(summary="Stop an operation", request=StopRequestSerializer, responses=OperationSerializer)
     @action(detail=True, methods=["post"])
@@ -110,7 +116,7 @@ class OperationViews(ApiViewSet):
         """Stops an operation. Jobs that it changed already stay changed."""
         fields = fields_of(request)
         only_known(fields, StopRequestSerializer().fields)
-        return _shown(operations.stop(int(pk), by=_starter(request), **fields))
+        return _shown(operations.stop(int(pk), by=_starter(request), seen_by=request.user, **fields))
 
     @described(summary="Change an operation's pace", request=PaceRequestSerializer, responses=OperationSerializer)
     @action(detail=True, methods=["post"])
@@ -120,7 +126,7 @@ class OperationViews(ApiViewSet):
         only_known(fields, PaceRequestSerializer().fields)
         if "rate_per_second" not in fields:
             raise refused("rate_per_second", "required", "rate_per_second is required; null: as fast as possible")
-        return _shown(operations.repace(int(pk), by=_starter(request), **fields))
+        return _shown(operations.repace(int(pk), by=_starter(request), seen_by=request.user, **fields))
 
 
 def _shown(operation: Operation) -> Response:

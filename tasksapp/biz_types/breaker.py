@@ -66,11 +66,11 @@ class FailureCounter:
             succeeded: whether another callback found it up.
             now_ms: Redis' time.
         """
-        pair = biz_type.code, callback_host(biz_type)
+        pair = biz_type.queue, callback_host(biz_type)
         if not failed and not self._in_a_row[pair] and not succeeded:
             return False
         lane = brisk_lane(biz_type.lane)
-        breaker = read_breakers(lane, [biz_type]).get(biz_type.code, CLOSED)
+        breaker = read_breakers(lane, [biz_type]).get(biz_type.queue, CLOSED)
         if succeeded:
             self._in_a_row.pop(pair, None)
             if breaker.open_until_ms is not None:
@@ -88,7 +88,7 @@ class FailureCounter:
 
 
 def read_breakers(lane: TimerLane, biz_types: Iterable[BizType]) -> dict[str, Breaker]:
-    """By code, the breakers that are open or were lately, for the hosts that these biz types have now.
+    """By queue, the breakers that are open or were lately, for the hosts that these biz types have now.
 
     Empty where Redis does not answer.
     """
@@ -96,7 +96,7 @@ def read_breakers(lane: TimerLane, biz_types: Iterable[BizType]) -> dict[str, Br
     if not asked:
         return {}
     try:
-        values = lane.client.mget([lane.keys.queue(biz_type.code).breaker for biz_type in asked])
+        values = lane.client.mget([lane.keys.queue(biz_type.queue).breaker for biz_type in asked])
     except (redis.RedisError, OSError):
         return {}
     found = {}
@@ -104,7 +104,7 @@ def read_breakers(lane: TimerLane, biz_types: Iterable[BizType]) -> dict[str, Br
         if value is not None:
             host, breaker = _parse(value)
             if host == callback_host(biz_type):
-                found[biz_type.code] = breaker
+                found[biz_type.queue] = breaker
     return found
 
 
@@ -124,26 +124,26 @@ def _open(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> Non
     breaker = Breaker(open_until_ms=now_ms + pause_ms)
 
     def act() -> bool:
-        key = lane.keys.queue(biz_type.code).breaker
+        key = lane.keys.queue(biz_type.queue).breaker
         lane.client.set(key, f"open:{breaker.open_until_ms}:{callback_host(biz_type)}", px=pause_ms * FORGET_PAUSES)
-        lane.set_gate(biz_type.code, breaker.restrict(gate))
+        lane.set_gate(biz_type.queue, breaker.restrict(gate))
         return True
 
     if tried(act, action="break"):
-        extra = {"action": "break", "biz_type": biz_type.code}
-        logger.warning("the receiver of %s is down, trying again in %d s", biz_type.code, pause_ms / 1000, extra=extra)
+        extra = {"action": "break", "biz_type": biz_type.label}
+        logger.warning("the receiver of %s is down, trying again in %d s", biz_type.label, pause_ms / 1000, extra=extra)
 
 
 def _heal(lane: TimerLane, biz_type: BizType, gate: Gate, *, now_ms: int) -> None:
     def act() -> bool:
-        key = lane.keys.queue(biz_type.code).breaker
+        key = lane.keys.queue(biz_type.queue).breaker
         lane.client.set(key, f"healed:{now_ms}:{callback_host(biz_type)}", px=HEALED_MS)
-        lane.set_gate(biz_type.code, gate)
+        lane.set_gate(biz_type.queue, gate)
         return True
 
     if tried(act, action="heal"):
-        extra = {"action": "heal", "biz_type": biz_type.code}
-        logger.info("the receiver of %s is up again", biz_type.code, extra=extra)
+        extra = {"action": "heal", "biz_type": biz_type.label}
+        logger.info("the receiver of %s is up again", biz_type.label, extra=extra)
 
 
 def _parse(value: bytes | str) -> tuple[str, Breaker]:

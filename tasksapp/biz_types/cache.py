@@ -13,7 +13,9 @@ from django.dispatch import receiver
 from django.utils import timezone
 
 from delayhub.clock import Clock, SystemClock
-from tasksapp.models import BizType
+from tasksapp.errors import UnknownTenant
+from tasksapp.models import BizType, Tenant
+from tasksapp.models.code import is_code
 from tasksapp.models.tenant import DEFAULT_TENANT
 from tasksapp.sql.biz_type_revision import Revised, read_biz_type
 
@@ -31,6 +33,20 @@ class BizTypeCache:
         self._lock = threading.Lock()
         self._by_code: dict[tuple[str, int, str], tuple[BizType, float]] = {}
         self._by_id: dict[tuple[str, int], Revised] = {}
+        self._tenants: dict[tuple[str, str], tuple[int, float]] = {}
+
+    def tenant_id(self, code: str, *, using: str) -> int:
+        """The id of the tenant of that code, as it was ``FRESH_SECONDS`` ago or later. Raises UnknownTenant."""
+        now = self._clock.monotonic()
+        known = self._tenants.get((using, code))
+        if known is not None and known[1] > now:
+            return known[0]
+        rows = Tenant.objects.using(using).filter(code=code) if isinstance(code, str) and is_code(code) else ()
+        for tenant in rows:
+            if not connections[using].in_atomic_block:  # what a transaction made may be rolled back
+                self._tenants[using, code] = tenant.pk, now + FRESH_SECONDS
+            return int(tenant.pk)
+        raise UnknownTenant(code)
 
     def find(self, codes: set[str], *, tenant_id: int = DEFAULT_TENANT, using: str) -> dict[str, BizType]:
         """The biz types that exist of the tenant, by code; at most ``FRESH_SECONDS`` old."""
@@ -72,11 +88,12 @@ class BizTypeCache:
         with self._lock:
             self._by_code.clear()
             self._by_id.clear()
+            self._tenants.clear()
 
     def reset_after_fork(self) -> None:
         """Empties the cache of a forked child and replaces its lock, which a thread of the parent may have held."""
         self._lock = threading.Lock()
-        self._by_code, self._by_id = {}, {}
+        self._by_code, self._by_id, self._tenants = {}, {}, {}
 
 
 def _is_committed(row: BizType, using: str) -> bool:
@@ -89,6 +106,7 @@ os.register_at_fork(after_in_child=biz_type_cache.reset_after_fork)
 
 
 @receiver([post_save, post_delete], sender=BizType, dispatch_uid="tasksapp.biz_types.cache")
+@receiver([post_save, post_delete], sender=Tenant, dispatch_uid="tasksapp.biz_types.cache.tenants")
 @receiver(post_migrate, dispatch_uid="tasksapp.biz_types.cache.flush")
 def _clear_cache(**_: Any) -> None:
     # ``flush`` deletes all rows without another signal than post_migrate; so does a TransactionTestCase at its end.

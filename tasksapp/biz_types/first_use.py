@@ -9,6 +9,7 @@ from typing import Any
 from django.db import DatabaseError, connections, transaction
 
 from tasksapp.models import BizType
+from tasksapp.models.tenant import DEFAULT_TENANT
 
 logger = logging.getLogger(__name__)
 
@@ -16,8 +17,8 @@ logger = logging.getLogger(__name__)
 LOCK_TIMEOUT_MS = 2_000
 
 
-def make_at_first_use(code: str, *, defaults: dict[str, Any], using: str) -> BizType:
-    """The biz type of that code, made with these values where there is none.
+def make_at_first_use(code: str, *, tenant_id: int = DEFAULT_TENANT, defaults: dict[str, Any], using: str) -> BizType:
+    """The tenant's biz type of that code, made with these values where there is none.
 
     Within the caller's transaction, a new row would lock its code until that transaction ends, and every other first
     use would wait for it. So a connection of its own commits it at once, and it stays where the caller rolls back.
@@ -25,11 +26,11 @@ def make_at_first_use(code: str, *, defaults: dict[str, Any], using: str) -> Biz
     if _can_commit_at_once(using):
         try:
             with ThreadPoolExecutor(max_workers=1, thread_name_prefix="delayhub-first-use") as thread:
-                return thread.submit(_make, code, defaults=defaults, using=using).result()
+                return thread.submit(_make, code, tenant_id=tenant_id, defaults=defaults, using=using).result()
         except DatabaseError as error:
             extra = {"action": "first_use", "biz_type": code}
             logger.warning("the biz type %s is made in the caller's transaction: %s", code, error, extra=extra)
-    biz_type, _ = BizType.objects.using(using).get_or_create(code=code, defaults=defaults)
+    biz_type, _ = BizType.objects.using(using).get_or_create(tenant_id=tenant_id, code=code, defaults=defaults)
     return biz_type
 
 
@@ -46,12 +47,12 @@ def _can_commit_at_once(using: str) -> bool:
     return bool(connection.isolation_level.name == "READ_COMMITTED")
 
 
-def _make(code: str, *, defaults: dict[str, Any], using: str) -> BizType:
+def _make(code: str, *, tenant_id: int, defaults: dict[str, Any], using: str) -> BizType:
     try:
         with transaction.atomic(using=using):
             with connections[using].cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}")
-            biz_type, _ = BizType.objects.using(using).get_or_create(code=code, defaults=defaults)
+            biz_type, _ = BizType.objects.using(using).get_or_create(tenant_id=tenant_id, code=code, defaults=defaults)
             return biz_type
     finally:
         connections[using].close()

@@ -17,26 +17,26 @@ from tasksapp.timers.lanes import brisk_lane, tried
 
 
 def holds(biz_types: Iterable[BizType], *, now: datetime) -> dict[str, str]:
-    """By code, why no due job of the biz type goes out now; biz types whose jobs do are left out."""
+    """By queue, why no due job of the biz type goes out now; biz types whose jobs do are left out."""
     found: dict[str, str] = {}
     lanes: dict[str, list[BizType]] = defaultdict(list)
     for biz_type in biz_types:
         if biz_type.is_shut(now=now):
-            found[biz_type.code] = _why_shut(biz_type)
+            found[biz_type.queue] = _why_shut(biz_type)
         else:
             lanes[biz_type.lane].append(biz_type)
     for lane, group in lanes.items():
         breakers = _breakers(lane, group)
         for biz_type in group:
             if breakers is None:
-                found[biz_type.code] = _("Redis does not answer; workers go on once it does")
-            elif (breaker := breakers.get(biz_type.code)) and breaker.open_until_ms is not None:
-                found[biz_type.code] = _why_broken(biz_type, breaker.open_until_ms, now_ms=due_ms(now))
+                found[biz_type.queue] = _("Redis does not answer; workers go on once it does")
+            elif (breaker := breakers.get(biz_type.queue)) and breaker.open_until_ms is not None:
+                found[biz_type.queue] = _why_broken(biz_type, breaker.open_until_ms, now_ms=due_ms(now))
     return found
 
 
 def open_breakers(biz_types: Iterable[BizType]) -> dict[str, Breaker] | None:
-    """By code, the breakers that are open; None where Redis does not answer. One question for each lane."""
+    """By queue, the breakers that are open; None where Redis does not answer. One question for each lane."""
     lanes: dict[str, list[BizType]] = defaultdict(list)
     for biz_type in biz_types:
         lanes[biz_type.lane].append(biz_type)
@@ -45,13 +45,13 @@ def open_breakers(biz_types: Iterable[BizType]) -> dict[str, Breaker] | None:
         breakers = _breakers(lane, group)
         if breakers is None:
             return None
-        found |= {code: breaker for code, breaker in breakers.items() if breaker.open_until_ms is not None}
+        found |= {queue: breaker for queue, breaker in breakers.items() if breaker.open_until_ms is not None}
     return found
 
 
 def _why_shut(biz_type: BizType) -> str:
     if not biz_type.enabled:
-        return _("%(biz_type)s is disabled") % {"biz_type": biz_type.code}
+        return _("%(biz_type)s is disabled") % {"biz_type": biz_type.label}
     said = pause_sentence(biz_type)
     return f"{said}: {biz_type.pause_reason}" if biz_type.pause_reason else said
 
@@ -59,7 +59,7 @@ def _why_shut(biz_type: BizType) -> str:
 def pause_sentence(biz_type: BizType) -> str:
     """Who paused the biz type and until when, without the reason."""
     ends, by = biz_type.paused_until, biz_type.paused_by
-    values = {"biz_type": biz_type.code, "actor": by}
+    values = {"biz_type": biz_type.label, "actor": by}
     if ends is None or ends >= UNTIL_RESUMED:
         if by:
             return _("%(biz_type)s is paused by %(actor)s until somebody resumes it") % values
@@ -72,7 +72,7 @@ def pause_sentence(biz_type: BizType) -> str:
 
 def _why_broken(biz_type: BizType, open_until_ms: int, *, now_ms: int) -> str:
     wait = ceil((open_until_ms - now_ms) / 1000)
-    values = {"biz_type": biz_type.code, "seconds": wait}
+    values = {"biz_type": biz_type.label, "seconds": wait}
     if wait > 0:
         return (
             _("the receiver of %(biz_type)s is down (its breaker is open), the next try is in %(seconds)s s") % values

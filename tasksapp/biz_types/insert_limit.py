@@ -30,7 +30,7 @@ def allow_inserts(biz_type: BizType, *, count: int) -> AllowedInserts:
         return AllowedInserts(count, None)
     try:
         admitted = brisk_lane(biz_type.lane).admit(
-            biz_type.code, count=count, rate_per_second=biz_type.insert_rate, burst=biz_type.insert_burst
+            biz_type.queue, count=count, rate_per_second=biz_type.insert_rate, burst=biz_type.insert_burst
         )
     except (redis.RedisError, OSError) as error:
         logger.warning("insert rate not counted: %s", error, extra={"action": "admit", "biz_type": biz_type.code})

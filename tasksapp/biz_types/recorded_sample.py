@@ -43,7 +43,7 @@ def send_recorded_sample(biz_type: BizType, *, body: str, sender: Hashable, by: 
     _sent.failed(sender)
     answer = send_sample(biz_type, body=body)
     after = {"verdict": answer.verdict.value, "status_code": answer.status_code, "ms": answer.duration_ms}
-    entry = audit.entry(Deed.TEST, by=by, biz_type_id=biz_type.pk, what=biz_type.code, after=after)
+    entry = audit.entry(Deed.TEST, by=by, biz_type_id=biz_type.pk, what=biz_type.label, after=after)
     audit.record([entry], using=router.db_for_write(AuditEntry))
     return answer
 

@@ -45,6 +45,7 @@ def _target(edit: _Edit, rotating: bool) -> Target:
     secrets = [biz_type.signing_secret, *([biz_type.previous_signing_secret] if rotating else [])]
     return Target(
         biz_type=biz_type.code,
+        queue=biz_type.queue,
         url=biz_type.url,
         host=parts.netloc,
         method=biz_type.method,

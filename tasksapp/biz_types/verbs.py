@@ -23,7 +23,7 @@ ROTATION = timedelta(days=1)
 _PREVIOUS = ["previous_signing_secret_sealed", "previous_secret_until"]
 
 #: Columns that an entry about a new or deleted biz type leaves out.
-_OWN = frozenset({"id", "created_at", "updated_at"})
+_OWN = frozenset({"id", "created_at", "updated_at", "queue_name"})
 
 
 def add(biz_type: BizType, *, by: Actor | None = None) -> None:
@@ -45,8 +45,11 @@ def edit(biz_type: BizType, changed: Collection[str], *, by: Actor | None = None
         by: who does it, for the audit; None for the project's own code, which leaves no entry there.
         reason: why, for the audit.
 
-    Raises DatabaseError where the biz type was deleted meanwhile.
+    Raises DatabaseError where the biz type was deleted meanwhile, IntegrityError where its tenant has another one of
+    the new code, ValueError where the tenant would change.
     """
+    if "tenant" in changed:
+        raise ValueError("a biz type stays with its tenant: make another one")
     columns = {field.name for field in BizType._meta.concrete_fields}
     fields = {"auth_secret_sealed" if name == "auth_secret" else name for name in changed} & columns
     if fields:
@@ -163,7 +166,7 @@ def _change(deed: Deed, biz_type: BizType, fields: Sequence[str], *, by: Actor |
 
 def _record(deed: Deed, biz_type: BizType, *, by: Actor | None, **details: Any) -> None:
     if by is not None and audit.is_recorded(by):
-        entry = audit.entry(deed, by=by, biz_type_id=biz_type.pk, what=biz_type.code, **details)
+        entry = audit.entry(deed, by=by, biz_type_id=biz_type.pk, what=biz_type.label, **details)
         audit.record([entry], using=_using(biz_type))
 
 

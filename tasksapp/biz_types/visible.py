@@ -52,6 +52,33 @@ class Reach(NamedTuple):
         return found
 
 
+def labelled(label: str, *, path: str = "") -> Q:
+    """What holds for the biz type of that label, or for rows of it; see ``BizType.label``.
+
+    Args:
+        label: a code of the default tenant, or ``tenant/code``.
+        path: how the rows name their biz type; '' for biz types themselves.
+    """
+    tenant, _, code = label.rpartition("/")
+    begin = f"{path}__" if path else ""
+    owner = {f"{begin}tenant__code": tenant} if tenant else {f"{begin}tenant_id": DEFAULT_TENANT}
+    return Q(**owner, **{f"{begin}code": code})
+
+
+#: The project's own code, where it names no tenant.
+OWN_REACH = Reach()
+
+
+def reach_of(seen_by: object, *, tenant: str | None, using: str) -> Reach:
+    """Which biz types codes mean: those of a caller, if there is one, or else those of the tenant of that code.
+
+    Raises UnknownTenant.
+    """
+    if seen_by is not None:
+        return Reach.of(seen_by)
+    return OWN_REACH if tenant is None else Reach(biz_type_cache.tenant_id(tenant, using=using))
+
+
 def visible_biz_types(caller: object, *, using: str | None = None) -> QuerySet[BizType]:
     """The biz types that the caller sees, by code."""
     rows = BizType.objects.using(using or router.db_for_read(BizType))

@@ -10,7 +10,8 @@ class Target:
     """Where callbacks of one biz type go, and how.
 
     Args:
-        biz_type: its code.
+        biz_type: its code, which receivers are told.
+        queue: the biz type itself, of which several tenants may have one of that code; '' where the code says it.
         url: http:// or https://.
         host: the URL's host and port, which share a cap.
         method: POST, PUT or PATCH.
@@ -32,6 +33,12 @@ class Target:
     timeout_seconds: float = 10.0
     permanent_codes: frozenset[int] = frozenset()
     at_most_once: bool = False
+    queue: str = ""
+
+    @property
+    def line(self) -> str:
+        """What its callbacks wait by."""
+        return self.queue or self.biz_type
 
 
 @dataclass(slots=True, kw_only=True)

@@ -54,16 +54,16 @@ class FairQueue:
     def put(self, callback: Callback) -> bool:
         """Lets a callback wait; False where too many of its biz type wait already and go too slowly."""
         target = callback.target
-        waiting = self._waiting[target.biz_type]
+        waiting = self._waiting[target.line]
         allowed = self._caps.biz_type * WAITING_PER_OPEN
         half = self._caps.process // 2
         if self._waiting.total() >= half:
             # The other half is shared: if a few slow biz types filled it, hand-overs of all others would wait.
             allowed = min(allowed, half // (len(self._waiting) + (not waiting)))
-        if waiting >= max(allowed, FEW) and waiting >= LONGEST_WAIT_SECONDS * self._rate(target.biz_type):
+        if waiting >= max(allowed, FEW) and waiting >= LONGEST_WAIT_SECONDS * self._rate(target.line):
             return False
-        self._waiting[target.biz_type] += 1
-        self._lines.setdefault((target.biz_type, target.host), deque()).append(callback)
+        self._waiting[target.line] += 1
+        self._lines.setdefault((target.line, target.host), deque()).append(callback)
         return True
 
     def take(self) -> Iterator[Callback]:
@@ -92,8 +92,8 @@ class FairQueue:
     def done(self, callback: Callback) -> None:
         """Counts an open callback as ended."""
         self._turn_second()
-        self._done_now[callback.target.biz_type] += 1
-        self._open_of_type[callback.target.biz_type] -= 1
+        self._done_now[callback.target.line] += 1
+        self._open_of_type[callback.target.line] -= 1
         self._open_of_host[callback.target.host] -= 1
         self._open -= 1
 
@@ -101,7 +101,7 @@ class FairQueue:
         """Takes out the waiting callbacks of a biz type, or all of them, and gives them back."""
         removed = [line for line in self._lines if biz_type in (None, line[0])]
         waiting = [callback for line in removed for callback in self._lines.pop(line)]
-        self._waiting.subtract(callback.target.biz_type for callback in waiting)
+        self._waiting.subtract(callback.target.line for callback in waiting)
         self._waiting = +self._waiting
         return waiting
 

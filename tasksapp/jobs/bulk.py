@@ -72,7 +72,7 @@ def apply_many(
                 continue
             rows = jobs.filter(id__in=list(before))
             rows.update(**values)
-            updated = list(rows.select_related("biz_type").defer("body"))
+            updated = list(rows.select_related("biz_type__tenant").defer("body"))
             if by is not None and kept:
                 entries = [_entry(verb, job, before[job.id], now=now, by=by, reason=reason) for job in updated]
                 audit.record(entries, using=using)

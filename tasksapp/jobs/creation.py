@@ -14,6 +14,7 @@ from django.db import router, transaction
 from django.utils import timezone
 
 from tasksapp.access.actors import Actor
+from tasksapp.biz_types.visible import reach_of
 from tasksapp.conf import options
 from tasksapp.errors import KeyTaken
 from tasksapp.jobs.requests import DAY, Accepted, JobRequest, Rejected, checked
@@ -78,8 +79,9 @@ class Created:
 
 @dataclass(kw_only=True, slots=True)
 class _SingleRequest(JobRequest):
-    """The parameters of ``create``: those of a request, the database, and who creates the job."""
+    """The parameters of ``create``: those of a request, the tenant, the database, and who creates the job."""
 
+    tenant: str | None = None
     using: str | None = None
     by: Actor | None = None
 
@@ -98,25 +100,42 @@ def with_parameters_of(pattern: Callable[P, object]) -> Callable[[Callable[..., 
 def create(*biz_type: Any, **fields: Any) -> Created:
     """A new job, the one that the idempotency key made before, or the pending one that the debounce key stands for.
 
-    Takes the biz type's code, the fields of a :class:`JobRequest`, ``using``, the database, and ``by``, who creates it;
-    the project's own code says nothing about that.
+    Takes the biz type's code, the fields of a :class:`JobRequest`, ``tenant``, the code of the tenant whose biz type it
+    is if that is not the default one, ``using``, the database, and ``by``, who creates it; the project's own code says
+    nothing about that.
 
     Raises InvalidJob, KeyTaken or TooManyInserts.
     """
     request = _SingleRequest(*biz_type, **fields)
-    (outcome,) = create_many([request], using=request.using, by=request.by)
+    (outcome,) = create_many([request], tenant=request.tenant, using=request.using, by=request.by)
     if isinstance(outcome, Rejected):
         raise outcome.error
     return outcome
 
 
 def create_many(
-    requests: Sequence[JobRequest], *, using: str | None = None, by: Actor | None = None
+    requests: Sequence[JobRequest],
+    *,
+    tenant: str | None = None,
+    seen_by: object = None,
+    using: str | None = None,
+    by: Actor | None = None,
 ) -> list[Created | Rejected]:
-    """What became of each request, in order: Created, or Rejected with the error, which does not stop the others."""
+    """What became of each request, in order: Created, or Rejected with the error, which does not stop the others.
+
+    Args:
+        requests: what is asked for.
+        tenant: the code of the tenant whose biz types they name; None for the default one.
+        seen_by: the caller of the API whose tenant and biz types they are, in the place of ``tenant``.
+        using: the database.
+        by: who creates them; None for the project's own code.
+
+    Raises UnknownTenant.
+    """
     batch = Batch(timezone.now(), using or router.db_for_write(Job), created_by=by.name if by else "")
     health_check.trust(batch.using)
-    outcomes = checked(requests, now=batch.now, using=batch.using)
+    reach = reach_of(seen_by, tenant=tenant, using=batch.using)
+    outcomes = checked(requests, reach=reach, now=batch.now, using=batch.using)
     writing = _Writing([outcome for outcome in outcomes if isinstance(outcome, Accepted)], batch)
     if writing.accepted:
         writing.save()
@@ -242,4 +261,4 @@ class _Writing:
 
 
 def _timer(request: Accepted, job_id: UUID) -> Timer:
-    return Timer(request.biz_type.lane, request.biz_type.code, job_id, request.row.due_at, request.row.priority)
+    return Timer(request.biz_type.lane, request.biz_type.queue, job_id, request.row.due_at, request.row.priority)

@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
+from tasksapp.biz_types.visible import labelled
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.validation import utc_moment
 from tasksapp.models import Job, Status
@@ -31,7 +32,7 @@ class JobFilter:
 
     Args:
         status: where they stand; None for any.
-        biz_type: the code of their biz type; '' for any.
+        biz_type: the label of their biz type, which is its code in the default tenant; '' for any.
         error_class: the kind of their last error; '' for any.
         biz_id: their whole business key, or the beginning of it with ``*`` behind; '' for any.
         ids: their ids, ``MOST_IDS`` at most; empty for any.
@@ -78,7 +79,7 @@ class JobFilter:
         if self.status:
             found &= Q(status=self.status)
         if self.biz_type:
-            found &= Q(biz_type__code=self.biz_type)
+            found &= labelled(self.biz_type, path="biz_type")
         if self.error_class:
             found &= Q(error_class=self.error_class)
         if self.biz_id.endswith("*"):
@@ -112,9 +113,13 @@ def _read(name: str, value: Any) -> Any:
 
 
 def _read_text(name: str, value: Any) -> str:
-    if not isinstance(value, str) or "\0" in value or len(value) > 201 or (name == "biz_type" and not is_code(value)):
+    if not isinstance(value, str) or "\0" in value or len(value) > 201 or (name == "biz_type" and not _is_label(value)):
         raise InvalidJob(name, "invalid", _("%(value)r cannot be a %(name)s") % {"value": value, "name": name})
     return value
+
+
+def _is_label(value: str) -> bool:
+    return value.count("/") <= 1 and all(is_code(part) for part in value.split("/"))
 
 
 def _read_ids(value: Any) -> tuple[UUID, ...]:

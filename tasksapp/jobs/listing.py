@@ -54,7 +54,7 @@ class JobList:
         statuses: where they stand; empty for any.
         order: the column, ``-`` before it for the last ones first: ``next_run_at``, ``finished_at``, ``lease_until``
             or ``id``.
-        biz_types: all biz types.
+        biz_types: all biz types, with their tenants.
         using: the database; None for the one that jobs are read from.
     """
 
@@ -130,7 +130,7 @@ class JobList:
     def _parts(self) -> tuple[str, list[Any]]:
         """What begins the index that has the order, and its values; '' where the order is that of an index itself."""
         column = self.order.lstrip("-")
-        kinds = [each.id for each in self.biz_types if self.job_filter.biz_type in {"", each.code}]
+        kinds = [each.id for each in self.biz_types if self.job_filter.biz_type in {"", each.label}]
         if self.job_filter.ids or column == "lease_until":
             return ("biz_type_id", kinds) if self.job_filter.biz_type else ("", [])
         if column != "id" or self.job_filter.biz_type or self.job_filter.biz_id:
@@ -142,7 +142,7 @@ class JobList:
     def _in_biz_type(self, rows: QuerySet[Job]) -> QuerySet[Job]:
         if not self.job_filter.biz_type:
             return rows
-        kinds = [each.id for each in self.biz_types if each.code == self.job_filter.biz_type]
+        kinds = [each.id for each in self.biz_types if each.label == self.job_filter.biz_type]
         return rows.filter(biz_type_id__in=kinds)
 
     def _position(self, job: Job) -> Position:

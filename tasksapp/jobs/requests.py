@@ -14,7 +14,8 @@ from uuid import UUID
 
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.insert_limit import allow_inserts
-from tasksapp.errors import InvalidJob, JobError
+from tasksapp.biz_types.visible import OWN_REACH, Reach
+from tasksapp.errors import InvalidJob, JobError, UnknownBizType
 from tasksapp.jobs.validation import (
     DELAY,
     DUE_AT,
@@ -134,12 +135,23 @@ class Accepted(NamedTuple):
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
-def checked(requests: Sequence[JobRequest], *, now: datetime, using: str) -> list[Accepted | Rejected]:
-    """Each request as it was accepted; rejected where it breaks a rule, or its biz type takes no more jobs for now."""
+def checked(
+    requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: datetime, using: str
+) -> list[Accepted | Rejected]:
+    """Each request as it was accepted; rejected where it breaks a rule, or its biz type takes no more jobs for now.
+
+    Args:
+        requests: the requests.
+        reach: which biz types they may name.
+        now: when they came.
+        using: the database.
+    """
     codes = {request.biz_type for request in requests if isinstance(request.biz_type, str)}
     # The database is asked for no other: for NUL or half a surrogate pair it would raise an error.
     codes = {code for code in codes if is_code(code)}
-    known = biz_type_cache.find(codes, using=using)
+    known = biz_type_cache.find(codes, tenant_id=reach.tenant_id, using=using)
+    if reach.biz_type_ids is not None:
+        known = {code: biz_type for code, biz_type in known.items() if biz_type.id in reach.biz_type_ids}
     outcomes: list[Accepted | Rejected] = []
     for job_id, request in zip(new_job_ids(len(requests)), requests, strict=True):
         try:
@@ -154,7 +166,7 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
     biz_type = known.get(request.biz_type) if isinstance(request.biz_type, str) else None
     if biz_type is None:
         RULES["biz_type"](request.biz_type)
-        raise InvalidJob("biz_type", "unknown", f"there is no biz type {request.biz_type!r}")
+        raise UnknownBizType(request.biz_type)
     if not biz_type.enabled:
         raise InvalidJob("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")
     due = due_time(due=_due_at(request.due_at), wait=_delay(request.delay), now=now)

@@ -238,7 +238,7 @@ def change(job: Job, values: Mapping[str, Any], *, verb: str, by: Actor | None, 
 
 def named(job: Job) -> str:
     """What a person knows the job by."""
-    return f"{job.biz_type.code} {job.biz_id or job.id}"
+    return f"{job.biz_type.label} {job.biz_id or job.id}"
 
 
 def new_time(verb: Verb, *, due_at: Any, delay: Any, now: datetime) -> datetime | None:

@@ -22,7 +22,7 @@ class GateWriter:
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        #: By lane and code: the gate as it was written, and of which edit of the biz type.
+        #: By lane and queue: the gate as it was written, and of which edit of the biz type.
         self._written: dict[tuple[str, str], tuple[Gate, datetime, str]] = {}
 
     def run_once(self, biz_types: Sequence[BizType], *, all_of_them: bool = False) -> int:
@@ -35,21 +35,21 @@ class GateWriter:
         now, written = moment(self._clock.now_ms()), 0
         breakers = _breakers(biz_types)
         for biz_type in biz_types:
-            place = biz_type.lane, biz_type.code
+            place = biz_type.lane, biz_type.queue
             # The edit counts too: a breaker of the host before the edit may have shut the gate that is there.
             gate = gate_of(biz_type, now=now, breaker=breakers.get(place, CLOSED))
             current = gate, biz_type.updated_at, callback_host(biz_type)
             if all_of_them or self._written.get(place) != current:
-                patient_lane(biz_type.lane).set_gate(biz_type.code, current[0])
+                patient_lane(biz_type.lane).set_gate(biz_type.queue, current[0])
                 self._written[place] = current
                 written += 1
         return written
 
 
 def _breakers(biz_types: Sequence[BizType]) -> dict[tuple[str, str], Breaker]:
-    """By lane and code: the breakers that are open, or were lately."""
+    """By lane and queue: the breakers that are open, or were lately."""
     found: dict[tuple[str, str], Breaker] = {}
     for lane in {biz_type.lane for biz_type in biz_types}:
         here = [biz_type for biz_type in biz_types if biz_type.lane == lane]
-        found |= {(lane, code): breaker for code, breaker in read_breakers(patient_lane(lane), here).items()}
+        found |= {(lane, queue): breaker for queue, breaker in read_breakers(patient_lane(lane), here).items()}
     return found

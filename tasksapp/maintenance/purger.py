@@ -5,7 +5,7 @@ The worker whose loader has the seat does it by itself, a batch at a time; ``man
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from delayhub.clock import Clock, moment
@@ -34,13 +34,13 @@ class Purger:
     Args:
         using: the database.
         clock: Redis' time, which retention is counted back from.
-        codes: only jobs of these biz types, and neither keys nor audit; None for everything.
+        only: only jobs of the biz types with these ids, and neither keys nor audit; None for everything.
     """
 
-    def __init__(self, *, using: str, clock: Clock, codes: Sequence[str] | None = None) -> None:
+    def __init__(self, *, using: str, clock: Clock, only: Collection[int] | None = None) -> None:
         self._using = using
         self._clock = clock
-        self._codes = codes
+        self._only = only
         self._batches: Iterator[Purged] | None = None
         #: When the rate allows the next rows, in monotonic seconds.
         self._next_at = 0.0
@@ -80,7 +80,7 @@ class Purger:
             while batch.jobs == limit:
                 batch = purge_jobs(biz_type.id, before=before, using=self._using, limit=limit)
                 yield batch
-        if self._codes is None:
+        if self._only is None:
             batch = Purged(keys=limit)
             while batch.keys == limit:
                 batch = purge_keys(before=now, using=self._using, limit=limit)
@@ -95,10 +95,10 @@ class Purger:
         """What would be deleted, by biz type; keys under ''."""
         now = self._now()
         counts = {
-            biz_type.code: count_old_jobs(biz_type.id, before=before, using=self._using)
+            biz_type.label: count_old_jobs(biz_type.id, before=before, using=self._using)
             for biz_type, before in self._cuts(now)
         }
-        if self._codes is None:
+        if self._only is None:
             counts[""] = count_old_keys(before=now, using=self._using)
         if (before := self._audit_until(now)) is not None:
             counts[""] += count_old_entries(before=before, using=self._using)
@@ -107,12 +107,12 @@ class Purger:
     def _audit_until(self, now: datetime) -> datetime | None:
         """Entries of the audit from before then are deleted; None where none are."""
         days = options().audit_days
-        return now - timedelta(days=days) if days and self._codes is None else None
+        return now - timedelta(days=days) if days and self._only is None else None
 
     def _cuts(self, now: datetime) -> Iterator[tuple[BizType, datetime]]:
         """Each biz type that limits how long its jobs are kept, and until when those must have ended."""
-        biz_types = BizType.objects.using(self._using).filter(retention__isnull=False)
-        for biz_type in biz_types if self._codes is None else biz_types.filter(code__in=self._codes):
+        biz_types = BizType.objects.using(self._using).select_related("tenant").filter(retention__isnull=False)
+        for biz_type in biz_types if self._only is None else biz_types.filter(id__in=self._only):
             assert biz_type.retention is not None
             yield biz_type, now - biz_type.retention
 

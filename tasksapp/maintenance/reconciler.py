@@ -74,7 +74,7 @@ class Reconciler:
             for biz_type in biz_types
             if not biz_type.is_shut(now=now)
         )
-        return rows + sum(patient_lane(biz_type.lane).count(biz_type.code) for biz_type in biz_types)
+        return rows + sum(patient_lane(biz_type.lane).count(biz_type.queue) for biz_type in biz_types)
 
     def run_once(self, *, advance: Advance = lambda _: None) -> dict[str, Difference]:
         """By biz type, how its timers differ, or differed before they were repaired.
@@ -82,7 +82,7 @@ class Reconciler:
         Args:
             advance: called with the number of rows or timers of each page.
         """
-        return {biz_type.code: self.compare(biz_type, advance=advance) for biz_type in self._biz_types()}
+        return {biz_type.label: self.compare(biz_type, advance=advance) for biz_type in self._biz_types()}
 
     def compare(self, biz_type: BizType, *, advance: Advance = lambda _: None) -> Difference:
         """The same for one biz type."""
@@ -102,7 +102,7 @@ class Reconciler:
             for page in pages(biz_type.id, after=now + MARGIN, until=until, using=self._using):
                 self._compare_rows(lane, biz_type, page, difference)
                 advance(len(page))
-        for ids in lane.waiting(biz_type.code):
+        for ids in lane.waiting(biz_type.queue):
             self._compare_timers(lane, biz_type, ids, difference)
             advance(len(ids))
         return difference
@@ -118,7 +118,7 @@ class Reconciler:
     ) -> None:
         """Looks up the timers of the rows; each must fire when its row says, or by ``in_time``."""
         wrong: list[PendingRow] = []
-        for row, fires_ms in zip(rows, lane.look(biz_type.code, [str(row.id) for row in rows]), strict=True):
+        for row, fires_ms in zip(rows, lane.look(biz_type.queue, [str(row.id) for row in rows]), strict=True):
             if fires_ms is None:
                 difference.missing.append(row.id)
                 wrong.append(row)
@@ -136,10 +136,10 @@ class Reconciler:
         difference.timers += len(ids)
         difference.stray += sorted(stray)
         if self._mend and stray:
-            lane.cancel(biz_type.code, [str(job_id) for job_id in stray])
+            lane.cancel(biz_type.queue, [str(job_id) for job_id in stray])
 
     def _biz_types(self) -> list[BizType]:
-        return list(BizType.objects.using(self._using))
+        return list(BizType.objects.using(self._using).select_related("tenant"))
 
     def _now(self) -> datetime:
         return moment(self._clock.now_ms())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from secrets import token_hex
+from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -50,17 +52,23 @@ class BizType(models.Model):
         SKIP = "skip", _("skip")
         DEAD = "dead", _("declare dead")
 
-    tenant = models.ForeignKey(
+    tenant: models.ForeignKey[Any, Any] = models.ForeignKey(
         Tenant,
         on_delete=models.PROTECT,
         default=DEFAULT_TENANT,
         db_default=DEFAULT_TENANT,
         related_name="+",
-        editable=False,
         verbose_name=_("tenant"),
     )
-    code = models.CharField(
-        _("code"), max_length=100, unique=True, validators=[CODE], help_text=_("What callers name it by.")
+    code = models.CharField(_("code"), max_length=100, validators=[CODE], help_text=_("What callers name it by."))
+    queue_name = models.CharField(
+        _("queue name"),
+        max_length=120,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text=_("Names its timers in Redis, also after a change of the code. Empty: the code does."),
     )
     name = models.CharField(_("name"), max_length=200, blank=True)
     description = models.TextField(_("description"), blank=True)
@@ -182,6 +190,16 @@ class BizType(models.Model):
         ordering = ["code"]
         verbose_name = _("biz type")
         verbose_name_plural = _("biz types")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "code"],
+                name="delayhub_biz_type_code_once",
+                violation_error_message=_("The tenant has a biz type of this code already."),
+            ),
+            models.UniqueConstraint(
+                fields=["queue_name"], condition=~models.Q(queue_name=""), name="delayhub_biz_type_queue_once"
+            ),
+        ]
         permissions = [
             ("pause_biztype", "Can pause and resume biz types"),
             ("test_biztype", "Can send test callbacks"),
@@ -189,7 +207,26 @@ class BizType(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.code
+        return self.label
+
+    def save(self, **options: Any) -> None:
+        """Saves it, and gives its timers a name in Redis that stays."""
+        fields = options.get("update_fields")
+        if not self.queue_name and (fields is None or "code" in fields):
+            self.queue_name = self._new_queue_name(options.get("using") or self._state.db)
+            if fields is not None:
+                options["update_fields"] = {*fields, "queue_name"}
+        super().save(**options)
+
+    @property
+    def label(self) -> str:
+        """What people know it by: the code, behind that of its tenant unless that is the default one."""
+        return self.code if self.tenant_id == DEFAULT_TENANT else f"{self.tenant.code}/{self.code}"
+
+    @property
+    def queue(self) -> str:
+        """What names its timers in Redis, its gate, its breaker and its limits. It never changes."""
+        return self.queue_name or self.code
 
     @property
     def is_unsigned(self) -> bool:
@@ -211,6 +248,17 @@ class BizType(models.Model):
     def is_shut(self, *, now: datetime) -> bool:
         """Whether none of its jobs may run now, because it is paused or disabled."""
         return self.shut_until(now) is not None
+
+    def _new_queue_name(self, using: str | None) -> str:
+        """The code, where nothing else has that name in Redis: workers of earlier releases go by the code."""
+        rows = BizType.objects.using(using)
+        # A row of an earlier release has its timers under the code that it had until now.
+        code = rows.filter(pk=self.pk).values_list("code", flat=True).first() if self.pk else None
+        code = code or self.code
+        if self.tenant_id == DEFAULT_TENANT and not rows.exclude(pk=self.pk).filter(queue_name=code).exists():
+            return code
+        # No code has a tilde.
+        return f"{code}~{token_hex(4)}"
 
     def _pause_ends(self, now: datetime) -> datetime | None:
         return self.paused_until if self.paused_until is not None and self.paused_until > now else None

@@ -150,18 +150,18 @@ def hindrance_of(biz_type: BizType, *, breaker: Breaker, now: datetime) -> dict[
         now: the time.
     """
     if not biz_type.enabled:
-        return {"why": "disabled", "biz_type": biz_type.code}
+        return {"why": "disabled", "biz_type": biz_type.label}
     if biz_type.is_shut(now=now):
-        return {"why": "paused", "biz_type": biz_type.code}
+        return {"why": "paused", "biz_type": biz_type.label}
     if breaker.open_until_ms is not None:
         until = moment(breaker.open_until_ms).isoformat()
-        return {"why": "breaker", "biz_type": biz_type.code, "until": until}
+        return {"why": "breaker", "biz_type": biz_type.label, "until": until}
     return {}
 
 
 def breaker_of(biz_type: BizType) -> Breaker:
     """The breaker of the biz type's receiver, as Redis has it; a closed one where Redis does not answer."""
-    return read_breakers(patient_lane(biz_type.lane), [biz_type]).get(biz_type.code, CLOSED)
+    return read_breakers(patient_lane(biz_type.lane), [biz_type]).get(biz_type.queue, CLOSED)
 
 
 def _bounded(rows: QuerySet[Job]) -> int:

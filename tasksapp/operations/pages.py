@@ -16,9 +16,10 @@ from django.db import OperationalError, connections, transaction
 from django.db.models import Q, QuerySet
 
 from tasksapp.jobs.job_filter import JobFilter
-from tasksapp.models import BizType, Job, Operation, Status
+from tasksapp.models import Job, Operation, Status
 from tasksapp.operations.ages import Ages, count_with_ages
 from tasksapp.operations.cursor import Place, Walk
+from tasksapp.operations.reach import biz_types_of
 from tasksapp.operations.verbs import job_verb
 
 #: Rows that one page looks at.
@@ -186,9 +187,10 @@ def biz_types_with_jobs(operation: Operation, *, using: str) -> list[int]:
         return [operation.biz_type_id]
     wanted, source = JobFilter.parse(operation.job_filter), job_verb(operation.verb).source
     jobs = Job.objects.using(using)
+    ids = list(biz_types_of(operation, using=using).order_by("id").values_list("id", flat=True))
     if wanted.ids:
-        return sorted(set(jobs.filter(id__in=wanted.ids).values_list("biz_type_id", flat=True)))
-    ids = BizType.objects.using(using).order_by("id").values_list("id", flat=True)
+        found = set(jobs.filter(id__in=wanted.ids).values_list("biz_type_id", flat=True))
+        return [one for one in ids if one in found]
     # A question for each: one statement for all would be planned as a walk over all rows.
     return [one for one in ids if jobs.filter(biz_type_id=one, status=source).exists()]
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from delayhub.clock import Clock, moment
 from tasksapp.models import BizType, Operation
@@ -137,7 +137,7 @@ class Runner:
             if self._blocked(walk) or self._clock.monotonic() >= until:
                 break
         if self._blocked(walk):
-            cursor.waits = cursor.waits or {"why": "locked", "biz_type": biz_type.code}
+            cursor.waits = cursor.waits or {"why": "locked", "biz_type": biz_type.label}
 
     def _change_page(
         self,
@@ -203,7 +203,7 @@ class Runner:
         demand = demand_of(operation, biz_type, now=now, using=self._using)
         feed = feed_of(walk, biz_type, demand, breaker=breaker, now=now)
         if feed <= 0:
-            return Allowance(0, waits={"why": "busy", "biz_type": biz_type.code})
+            return Allowance(0, waits={"why": "busy", "biz_type": biz_type.label})
         rate = feed if pace is None else min(pace, feed)
         return allowance(walk, pace=rate, now_ms=now_ms, ahead_ms=LOOK_AHEAD.total_seconds() * 1000)
 
@@ -258,6 +258,8 @@ def blocker(operation: Operation, *, using: str) -> int | None:
     rows = Operation.objects.using(using).filter(state=State.RUNNING, verb__in=alike).exclude(pk=operation.pk)
     if operation.biz_type_id is not None:
         rows = rows.filter(biz_type_id=operation.biz_type_id) | rows.filter(biz_type_id=None)
+    if operation.tenant_id is not None:
+        rows = rows.filter(Q(tenant_id=operation.tenant_id) | Q(tenant_id__isnull=True))
     earlier = [
         other
         for other in rows.order_by("started_at", "id")[:100]

@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from tasksapp.access.actors import Actor
 from tasksapp.access.permissions import may
 from tasksapp.models import ApiKey, Operation
+from tasksapp.operations.reach import lost_biz_types
 
 
 class Starter(NamedTuple):
@@ -53,8 +54,16 @@ def lost_right(operation: Operation, *, kind: str, using: str) -> str:
     elif kind == "key":
         held = operation.api_key_id
         key = None if held is None else ApiKey.objects.using(using).filter(pk=held).first()
-        if key is None:
-            return f"the API key {name} was deleted"
-        if not key.enabled:
-            return f"the API key {name} is disabled"
+        return _lost_by_key(operation, key)
+    return ""
+
+
+def _lost_by_key(operation: Operation, key: ApiKey | None) -> str:
+    name = operation.started_by
+    if key is None:
+        return f"the API key {name} was deleted"
+    if not key.enabled:
+        return f"the API key {name} is disabled"
+    if lost_biz_types(operation, key):
+        return f"the API key {name} may not act on all of these biz types any more"
     return ""

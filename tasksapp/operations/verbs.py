@@ -13,12 +13,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tasksapp.access.audit import Deed
+from tasksapp.biz_types.visible import Reach, labelled, visible_biz_types
 from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.verbs import Verb, new_time
-from tasksapp.models import BizType, Job, Operation
+from tasksapp.models import BizType, Job, Operation, Tenant
 from tasksapp.operations.audit import record_deed
 from tasksapp.operations.cursor import Cursor
+from tasksapp.operations.reach import may_see_operation
 from tasksapp.operations.starter import Starter
 
 State = Operation.State
@@ -39,6 +41,7 @@ def plan(
     job_filter: JobFilter,
     *,
     by: Starter,
+    seen_by: object = None,
     due_at: datetime | None = None,
     reason: str = "",
     using: str | None = None,
@@ -49,6 +52,7 @@ def plan(
         verb: the name of a verb, such as ``redrive``.
         job_filter: which jobs; of these only those in the status from which the verb starts.
         by: who plans it.
+        seen_by: the caller of the API, for whose jobs it is; None for jobs of every tenant that the filter allows.
         due_at: the new time, of jobs that are rescheduled.
         reason: why, for the record.
         using: the database.
@@ -65,10 +69,12 @@ def plan(
         raise InvalidJob("status", "conflict", message % words)
     if due_at is not None and wanted is not Verb.RESCHEDULE:
         raise InvalidJob("due_at", "conflict", _("only rescheduled jobs get a new time"))
+    biz_type = _biz_type(job_filter, seen_by=seen_by, using=using)
     operation = Operation(
         verb=verb,
         job_filter=job_filter.as_dict(),
-        biz_type=_biz_type(job_filter.biz_type, using=using),
+        biz_type=biz_type,
+        **_reach_columns(biz_type, seen_by=seen_by, using=using),
         due_at=new_time(wanted, due_at=due_at, delay=None, now=timezone.now()),
         reason=_reason(reason),
         cursor=Cursor(starter=by.kind).as_dict(),
@@ -85,6 +91,7 @@ def start(
     operation_id: int,
     *,
     by: Starter,
+    seen_by: object = None,
     rate_per_second: float | None = None,
     spread_seconds: float | None = None,
     trial_jobs: int = 0,
@@ -98,6 +105,7 @@ def start(
     Args:
         operation_id: which operation.
         by: who starts it; it stops when this person or key may not do this any more.
+        seen_by: the caller of the API, who must see the operation; None for people, who see all.
         rate_per_second: the pace, in jobs a second; or
         spread_seconds: how long it is to take. Neither: as fast as possible.
         trial_jobs: so many jobs go first, and the others only if enough of their first attempts succeed; 0: no trial.
@@ -109,7 +117,7 @@ def start(
     Raises OperationNotFound, WrongOperationState (it is not planned) or InvalidJob (a value does not fit).
     """
     using = using or router.db_for_write(Job)
-    operation = find(operation_id, using=using)
+    operation = find(operation_id, seen_by=seen_by, using=using)
     planned = operation.planned or 0
     values: dict[str, Any] = {
         "rate_per_second": _pace(rate_per_second, spread_seconds, planned=planned),
@@ -132,13 +140,15 @@ def start(
     return _changed(operation, Deed.START, by=by, values=values, using=using, reason=values["reason"], after=after)
 
 
-def stop(operation_id: int, *, by: Starter, reason: str = "", using: str | None = None) -> Operation:
+def stop(
+    operation_id: int, *, by: Starter, seen_by: object = None, reason: str = "", using: str | None = None
+) -> Operation:
     """Stops an operation; jobs that it changed already stay changed, and start within seconds where that is the verb.
 
     Raises OperationNotFound, WrongOperationState (it has ended) or InvalidJob (the reason is too long).
     """
     using = using or router.db_for_write(Job)
-    operation, why = find(operation_id, using=using), _reason(reason)
+    operation, why = find(operation_id, seen_by=seen_by, using=using), _reason(reason)
     if operation.state not in OPEN:
         raise WrongOperationState(operation_id, verb="stop", state=operation.state)
     name = by.actor.name or "the project's own code"
@@ -153,13 +163,15 @@ def stop(operation_id: int, *, by: Starter, reason: str = "", using: str | None 
     return _changed(operation, Deed.STOP, by=by, values=values, using=using, reason=why)
 
 
-def repace(operation_id: int, *, by: Starter, rate_per_second: float | None, using: str | None = None) -> Operation:
+def repace(
+    operation_id: int, *, by: Starter, seen_by: object = None, rate_per_second: float | None, using: str | None = None
+) -> Operation:
     """Gives a running operation another pace, in jobs a second; None: as fast as possible. It holds within seconds.
 
     Raises OperationNotFound, WrongOperationState (it does not run) or InvalidJob (there is no such pace).
     """
     using = using or router.db_for_write(Job)
-    operation = find(operation_id, using=using)
+    operation = find(operation_id, seen_by=seen_by, using=using)
     values = {"rate_per_second": _pace(rate_per_second, None, planned=0)}
     if operation.state != State.RUNNING:
         raise WrongOperationState(operation_id, verb="pace", state=operation.state)
@@ -180,11 +192,11 @@ def current(*, biz_type: BizType | None = None, using: str | None = None) -> lis
     return list(rows.order_by("id")[:100])
 
 
-def find(operation_id: int, *, using: str | None = None) -> Operation:
-    """The operation as it is now. Raises OperationNotFound."""
+def find(operation_id: int, *, seen_by: object = None, using: str | None = None) -> Operation:
+    """The operation as it is now, if the caller of the API sees it. Raises OperationNotFound."""
     rows = Operation.objects.using(using or router.db_for_write(Job))
     operation = rows.select_related("biz_type").filter(pk=operation_id).first()
-    if operation is None:
+    if operation is None or (seen_by is not None and not may_see_operation(seen_by, operation)):
         raise OperationNotFound(f"there is no operation {operation_id}")
     return operation
 
@@ -228,13 +240,30 @@ def _starter_columns(by: Starter) -> dict[str, Any]:
     return {"started_by": by.actor.name, "user_id": by.user_id, "api_key_id": by.api_key_id}
 
 
-def _biz_type(code: str, *, using: str) -> BizType | None:
-    if not code:
+def _biz_type(job_filter: JobFilter, *, seen_by: object, using: str) -> BizType | None:
+    """The one biz type that the filter names; None where it names none."""
+    if not job_filter.biz_type:
         return None
-    found = BizType.objects.using(using).filter(code=code).first()
+    if seen_by is None:
+        found = BizType.objects.using(using).filter(labelled(job_filter.biz_type)).first()
+    else:
+        found = visible_biz_types(seen_by, using=using).filter(code=job_filter.biz_type).first()
     if found is None:
-        raise InvalidJob("biz_type", "unknown", _("there is no biz type %(code)r") % {"code": code})
+        message = _("there is no biz type %(code)r") % {"code": job_filter.biz_type}
+        raise InvalidJob("biz_type", "unknown", message)
     return found
+
+
+def _reach_columns(biz_type: BizType | None, *, seen_by: object, using: str) -> dict[str, Any]:
+    """Whose jobs the operation is for."""
+    if seen_by is not None:
+        reach = Reach.of(seen_by)
+        return {"tenant_id": reach.tenant_id, "biz_type_ids": sorted(reach.biz_type_ids or ())}
+    if biz_type is not None:
+        return {"tenant_id": biz_type.tenant_id}
+    ids = list(Tenant.objects.using(using).values_list("id", flat=True)[:2])
+    # Where there is one only, its callers see the operation; a tenant that comes later has no part in it.
+    return {"tenant_id": ids[0] if len(ids) == 1 else None}
 
 
 def _reason(given: Any) -> str:

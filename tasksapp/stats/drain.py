@@ -164,7 +164,7 @@ def ahead(
     now = now or timezone.now()
     found: list[Peak] = []
     arrivals = read_arrivals(biz_type_ids=None if biz_type_id is None else [biz_type_id], using=using)
-    biz_types = list(BizType.objects.using(using).filter(id__in=arrivals))
+    biz_types = list(BizType.objects.using(using).select_related("tenant").filter(id__in=arrivals))
     measured = measure(biz_types, using=using)
     for biz_type in biz_types:
         shut_until = biz_type.shut_until(now)
@@ -295,7 +295,7 @@ def _peak(biz_type: BizType, busy: Busy, capacity: Capacity) -> Peak:
     words = {
         "jobs": _number(round(busy.jobs)),
         "at": _clock(busy.begins),
-        "biz_type": biz_type.code,
+        "biz_type": biz_type.label,
         "limit": _limit_words(capacity),
         "late": in_words(busy.wait_seconds),
     }

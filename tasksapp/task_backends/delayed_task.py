@@ -18,6 +18,7 @@ from delayhub.celery_support.job_store import JobCall, JobTask, ScheduleOptions,
 from tasksapp import jobs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.first_use import make_at_first_use
+from tasksapp.biz_types.visible import reach_of
 from tasksapp.checks import check_times
 from tasksapp.conf import DEFAULT_LANE, options
 from tasksapp.errors import InvalidJob
@@ -77,7 +78,14 @@ class TableStore:
         using, body = router.db_for_write(Job), encoded(args, kwargs)
         biz_type = _biz_type(task, using=using)
         try:
-            created = jobs.create(biz_type.code, body=body, max_attempts=task.job_max_attempts, using=using, **options)
+            created = jobs.create(
+                biz_type.code,
+                body=body,
+                max_attempts=task.job_max_attempts,
+                tenant=task.job_tenant,
+                using=using,
+                **options,
+            )
         except InvalidJob as error:
             if error.field != "body":
                 raise
@@ -119,7 +127,8 @@ def _table_faults(*, using: str) -> list[str]:
 
 
 def _biz_type(task: JobTask, *, using: str) -> BizType:
-    biz_type = biz_type_cache.find({task.biz_type}, using=using).get(task.biz_type)
+    tenant_id = reach_of(None, tenant=task.job_tenant, using=using).tenant_id
+    biz_type = biz_type_cache.find({task.biz_type}, tenant_id=tenant_id, using=using).get(task.biz_type)
     if biz_type is None:
         defaults = {
             "target": BizType.Target.CELERY,
@@ -128,7 +137,7 @@ def _biz_type(task: JobTask, *, using: str) -> BizType:
             "lane": DEFAULT_LANE if DEFAULT_LANE in options().lanes else options().lanes[0],
             "description": "Made with the first job of its task.",
         }
-        biz_type = make_at_first_use(task.biz_type, defaults=defaults, using=using)
+        biz_type = make_at_first_use(task.biz_type, tenant_id=tenant_id, defaults=defaults, using=using)
     # One with an old name keeps it: workers of the earlier release know the task by no other.
     if biz_type.target == BizType.Target.CELERY and biz_type.task_name in {task.name, *task.aliases}:
         return biz_type

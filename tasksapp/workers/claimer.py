@@ -127,5 +127,5 @@ class Claimer:
         if not ids:
             return
         capped = BizType.objects.using(self._using).filter(max_in_flight__isnull=False)
-        for lane, code in capped.values_list("lane", "code"):
-            settle(lane, code, ids, ended_ms=self._clock.now_ms())
+        for biz_type in capped.only("lane", "queue_name", "code"):
+            settle(biz_type.lane, biz_type.queue, ids, ended_ms=self._clock.now_ms())

@@ -83,9 +83,9 @@ class Completer:
         self._worker = worker
         self._using = using
         self._failures = FailureCounter()
-        #: Called with the code of a biz type whose breaker is open: its callbacks that wait in this process had better
+        #: Called with the queue of a biz type whose breaker is open: its callbacks that wait in this process had better
         #: be given back.
-        self.on_breaker_open: Callable[[str], None] = lambda code: None
+        self.on_breaker_open: Callable[[str], None] = lambda queue: None
 
     def complete(self, completions: Sequence[Completion]) -> set[UUID]:
         """Writes what the jobs become, and sets the timers of those that run again.
@@ -102,7 +102,7 @@ class Completer:
         for completion in completions:
             job, biz_type = completion.job, completion.job.biz_type
             if completion.may_hold_slot:
-                slots[biz_type.lane, biz_type.code].append(job.id)
+                slots[biz_type.lane, biz_type.queue].append(job.id)
             if job.id not in written:
                 logger.warning(
                     "the lease of job %s was lost; its outcome does not count",
@@ -113,8 +113,8 @@ class Completer:
                 again.append(Timer.of(job.row, biz_type, at=completion.finished.next_run_at))
         self._report_to_breakers(completions, now=now)
         self._count(completions, written=written)
-        for (lane, code), ids in slots.items():
-            settle(lane, code, ids, ended_ms=self._clock.now_ms())
+        for (lane, queue), ids in slots.items():
+            settle(lane, queue, ids, ended_ms=self._clock.now_ms())
         if again:
             # Put, not ensured: the timer of this attempt may still be leased, and its acknowledgement must not end the
             # next one.
@@ -175,7 +175,7 @@ class Completer:
             failed = sum(not completion.receiver_is_up for completion in group)
             gate, now_ms = gate_of(biz_type, now=now), self._clock.now_ms()
             if self._failures.record(biz_type, gate, failed=failed, succeeded=failed < len(group), now_ms=now_ms):
-                self.on_breaker_open(biz_type.code)
+                self.on_breaker_open(biz_type.queue)
 
     def _cancel_others(self, job: RunningJob) -> None:
         """Cancels the other live jobs of the job's business key."""

@@ -54,7 +54,7 @@ class JobCallbacks:
                 target = target_of(biz_type, now=now)
             except SecretUnreadable:
                 logger.exception(
-                    "%d jobs wait for the secret of %s", len(group), biz_type.code, extra={"action": "claim"}
+                    "%d jobs wait for the secret of %s", len(group), biz_type.label, extra={"action": "claim"}
                 )
                 self._give_back(group, reason="system: secrets unreadable", at=now + UNREADABLE_WAIT)
                 continue

@@ -25,7 +25,7 @@ def operation_json(operation: Operation, *, health: Callable[[], DeliveryHealth]
     return {
         "id": operation.pk,
         "verb": str(operation.verb),
-        "filter": operation.job_filter,
+        "filter": _filter(operation),
         "biz_type": None if operation.biz_type is None else operation.biz_type.code,
         "due_at": timestamp(operation.due_at),
         "reason": operation.reason,
@@ -51,6 +51,14 @@ def operation_json(operation: Operation, *, health: Callable[[], DeliveryHealth]
         "started_at": timestamp(operation.started_at),
         "finished_at": timestamp(operation.finished_at),
     }
+
+
+def _filter(operation: Operation) -> dict[str, Any]:
+    """Which jobs, with the biz type by the code that it has now."""
+    given: dict[str, Any] = operation.job_filter
+    if operation.biz_type is None or "biz_type" not in given:
+        return given
+    return {**given, "biz_type": operation.biz_type.code}
 
 
 def _example() -> dict[str, Any]:

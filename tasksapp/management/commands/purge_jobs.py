@@ -8,9 +8,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from delayhub.clock import SystemClock
+from tasksapp.biz_types.visible import reach_of, visible_biz_types
+from tasksapp.errors import UnknownTenant
 from tasksapp.maintenance.purger import Purger
 from tasksapp.management.progress import Progress
-from tasksapp.models import BizType, Job
+from tasksapp.models import Job
 from tasksapp.sql.purge_rows import Purged
 
 
@@ -21,16 +23,14 @@ class Command(BaseCommand):
         """What may be deleted, and where."""
         parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
         parser.add_argument("--biz-type", action="append", metavar="CODE", help="only this one's jobs; may be repeated")
+        parser.add_argument("--tenant", metavar="CODE", help="only the jobs of this one's biz types")
         parser.add_argument("--database", help="its alias in DATABASES")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Counts what is old enough, and deletes it in batches unless this is a dry run."""
         using = options["database"] or router.db_for_write(Job)
-        codes = options["biz_type"]
-        known = set(BizType.objects.using(using).values_list("code", flat=True))
-        if unknown := sorted(set(codes or ()) - known):
-            raise CommandError(f"there is no biz type {', '.join(unknown)}")
-        purger = Purger(using=using, clock=SystemClock(), codes=codes)
+        only = _chosen(options["biz_type"], tenant=options["tenant"], using=using)
+        purger = Purger(using=using, clock=SystemClock(), only=only)
         counts = purger.count()
         total = sum(counts.values(), start=Purged())
         if options["dry_run"]:
@@ -46,6 +46,20 @@ class Command(BaseCommand):
             progress.advance(batch.jobs + batch.keys + batch.entries)
         progress.end()
         self.stdout.write(f"deleted {_in_words(gone)}")
+
+
+def _chosen(codes: list[str] | None, *, tenant: str | None, using: str) -> list[int] | None:
+    """The ids of the biz types whose jobs are purged; None for all, and keys and audit with them."""
+    if codes is None and tenant is None:
+        return None
+    try:
+        reach = reach_of(None, tenant=tenant, using=using)
+    except UnknownTenant as error:
+        raise CommandError(str(error)) from error
+    known = dict(visible_biz_types(reach, using=using).values_list("code", "id"))
+    if unknown := sorted(set(codes or ()) - known.keys()):
+        raise CommandError(f"there is no biz type {', '.join(unknown)}")
+    return [known[code] for code in (known if codes is None else codes)]
 
 
 def _in_words(count: Purged) -> str:

@@ -40,7 +40,7 @@ def timers_section(*, check: bool, clock: Clock | None = None) -> Section:
         return Section(key="timers", title=_("Timers and rows"), facts=[unknown], notes=notes)
     clock = clock or SystemClock()
     end, rows = clock.monotonic() + MOST_SECONDS, list[list[Value]]()
-    biz_types = list(BizType.objects.using(router.db_for_write(Job)))
+    biz_types = list(BizType.objects.using(router.db_for_write(Job)).select_related("tenant"))
     now = timezone.now()
     for biz_type in biz_types:
         if clock.monotonic() > end:
@@ -79,12 +79,12 @@ def _compared(biz_type: BizType, *, now: datetime) -> list[Value]:
     if not biz_type.is_shut(now=now):  # one that is shut needs no timers
         page = next(pages(biz_type.id, after=now + MARGIN, until=now + options().near_window, using=using), ())
         waiting = [row for row in page if row.under_way_until is None or row.under_way_until <= now]
-    fires = lane.look(biz_type.code, [str(row.id) for row in waiting])
+    fires = lane.look(biz_type.queue, [str(row.id) for row in waiting])
     late = [row for row, at_ms in zip(waiting, fires, strict=True) if (at_ms or 0) > due_ms(row.next_run_at)]
-    timers: Any = lane.client.zrange(lane.keys.queue(biz_type.code).waiting, 0, PAGE_ROWS - 1)
+    timers: Any = lane.client.zrange(lane.keys.queue(biz_type.queue).waiting, 0, PAGE_ROWS - 1)
     ids = [found for member in timers if (found := _job_id(member)) is not None]
     known = Job.objects.using(using).filter(id__in=ids, biz_type_id=biz_type.id, status=Status.PENDING).count()
-    return [biz_type.code, len(waiting), len(timers), fires.count(None), len(late), len(timers) - known]
+    return [biz_type.label, len(waiting), len(timers), fires.count(None), len(late), len(timers) - known]
 
 
 def _job_id(member: bytes) -> UUID | None:

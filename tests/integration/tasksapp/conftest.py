@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import redis
 from celery import Celery
-from django.db import connections
+from django.core.management import call_command
+from django.db import connection, connections
+from django.db.migrations.executor import MigrationExecutor
 
 import delayhub
 from delayhub.engine import TimerLane
@@ -69,6 +71,17 @@ def make_biz_type(db: None) -> MakeBizType:
         return BizType.objects.create(code=code, **{"url": "https://shop.example/hooks", **fields})
 
     return make
+
+
+@pytest.fixture
+def migrate(transactional_db: None) -> Iterator[Callable[[tuple[str, str]], Any]]:
+    """Brings the database to a migration, and gives its models; to the newest one after the test."""
+
+    def to(target: tuple[str, str]) -> Any:
+        return MigrationExecutor(connection).migrate([target]).apps
+
+    yield to
+    call_command("migrate", verbosity=0)
 
 
 @pytest.fixture

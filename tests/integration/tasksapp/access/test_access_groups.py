@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from tasksapp.access import permissions
 from tasksapp.access.permissions import VERBS, may
 
 BEFORE, AFTER = ("tasksapp", "0007_operations_and_numbers"), ("tasksapp", "0008_access")
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def migrate() -> Iterator[Any]:
-    """Brings the database to a migration; to the newest one after the test."""
-
-    def to(target: tuple[str, str]) -> Any:
-        executor = MigrationExecutor(connection)
-        return executor.migrate([target]).apps
-
-    yield to
-    call_command("migrate", verbosity=0)
 
 
 def names(group: str) -> set[str]:

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from tasksapp.admin.operations.filter_words import filter_of, filter_words, query_of, stored_filter
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
-from tasksapp.models import Status
+from tasksapp.models import Operation, Status
 from tasksapp.models.error_class import error_class_label
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -70,4 +70,4 @@ def test_an_address_that_means_nothing_is_refused(query: str) -> None:
 
 @pytest.mark.parametrize("stored", [{"colour": "red"}, "text", None])
 def test_what_a_later_release_stored_is_no_error(stored: object) -> None:
-    assert stored_filter(stored) == JobFilter()
+    assert stored_filter(Operation(job_filter=stored)) == JobFilter()

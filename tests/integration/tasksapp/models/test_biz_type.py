@@ -1,0 +1,78 @@
+"""A biz type's code is its tenant's own; what it has in Redis keeps one name, whatever its code becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, models
+
+from tasksapp.models import BizType, Tenant
+from tests.fixture_types import MakeBizType
+
+
+@pytest.fixture
+def acme(db: None) -> Tenant:
+    return Tenant.objects.create(code="acme")
+
+
+def as_an_earlier_release_makes_one(code: str) -> BizType:
+    """Its statement names no columns that are new."""
+    BizType.objects.bulk_create([BizType(code=code)])
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE delayhub_biz_type SET queue_name = '' WHERE code = %s", [code])
+    return BizType.objects.get(code=code)
+
+
+@pytest.mark.django_db
+def test_a_code_is_there_once_in_a_tenant(biz_type: BizType, acme: Tenant) -> None:
+    BizType.objects.create(code=biz_type.code, tenant=acme)
+
+    with pytest.raises(IntegrityError):
+        BizType.objects.create(code=biz_type.code, tenant=acme)
+
+
+@pytest.mark.django_db
+def test_people_know_it_by_its_code_and_that_of_another_tenant(biz_type: BizType, acme: Tenant) -> None:
+    assert biz_type.label == "order.close"
+    assert str(BizType(code="order.close", tenant=acme)) == "acme/order.close"
+
+
+@pytest.mark.django_db
+def test_its_queue_has_its_code_as_workers_of_earlier_releases_expect(biz_type: BizType) -> None:
+    assert biz_type.queue == biz_type.queue_name == "order.close"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("fields", [None, ["code"]])
+@pytest.mark.parametrize("is_older", [False, True])
+def test_its_queue_keeps_its_name_when_the_code_changes(is_older: bool, fields: list[str] | None) -> None:
+    biz_type = as_an_earlier_release_makes_one("old") if is_older else BizType.objects.create(code="old")
+
+    biz_type.code = "new"
+    biz_type.save(update_fields=fields)
+
+    assert BizType.objects.get(code="new").queue == "old"
+
+
+@pytest.mark.django_db
+def test_no_two_share_a_queue(acme: Tenant, make_biz_type: MakeBizType) -> None:
+    renamed = make_biz_type("order.close")
+    renamed.code = "order.shut"
+    renamed.save()
+
+    made = [make_biz_type("order.close"), make_biz_type("order.close", tenant=acme), make_biz_type("a", tenant=acme)]
+
+    queues = {one.queue for one in (renamed, *made)}
+    assert len(queues) == 4
+    assert all(one.queue.startswith(f"{one.code}~") for one in made)
+
+
+def test_timers_of_the_release_before_stay_under_their_name(migrate: Callable[[tuple[str, str]], Any]) -> None:
+    before: type[models.Model] = migrate(("tasksapp", "0015_alerts")).get_model("tasksapp", "BizType")
+    before._default_manager.create(code="order.close")
+
+    migrate(("tasksapp", "0016_tenants"))
+
+    assert BizType.objects.get().queue_name == "order.close"
