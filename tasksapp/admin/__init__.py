@@ -11,6 +11,7 @@ from tasksapp.admin.issues.issue_admin import IssueAdmin
 from tasksapp.admin.jobs.job_admin import JobAdmin
 from tasksapp.admin.operations.operation_admin import OperationAdmin
 from tasksapp.admin.system_admin import SystemAdmin
+from tasksapp.admin.tenant_admin import TenantAdmin
 
 __all__ = [
     "AlertAdmin",
@@ -22,4 +23,5 @@ __all__ = [
     "JobAdmin",
     "OperationAdmin",
     "SystemAdmin",
+    "TenantAdmin",
 ]

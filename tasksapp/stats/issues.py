@@ -66,7 +66,7 @@ def open_issues(
     if not rows:
         return []
     if biz_types is None:
-        biz_types = BizType.objects.using(using).in_bulk({row.biz_type_id for row in rows})
+        biz_types = BizType.objects.using(using).select_related("tenant").in_bulk({row.biz_type_id for row in rows})
     pulses = _pulses(biz_type_id, using=using)
     return [
         Issue(

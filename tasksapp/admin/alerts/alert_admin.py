@@ -71,7 +71,9 @@ class AlertAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no arg
         rows = Alert.objects.prefetch_related("messages")
         past = BoundedPaginator(rows.filter(ended_at__isnull=False).order_by("-id"), SHOWN)
         page = past.get_page(request.GET.get("page"))
-        with_owner = BizType.objects.exclude(owner_mail="", owner_url="").order_by("code")[:MOST_OWNERS]
+        with_owner = (
+            BizType.objects.select_related("tenant").exclude(owner_mail="", owner_url="").order_by("code")[:MOST_OWNERS]
+        )
         may_test = request.user.has_perm(TEST_CALL)
         return own_page(
             request,
@@ -85,7 +87,7 @@ class AlertAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no arg
                 "page": page,
                 "zone": timezone.get_current_timezone_name(),
                 "owner": [shown_address(*recipient) for recipient in site_owner()],
-                "owners": [(biz_type.pk, biz_type.code) for biz_type in with_owner] if may_test else [],
+                "owners": [(biz_type.pk, biz_type.label) for biz_type in with_owner] if may_test else [],
                 "may_test": may_test,
                 "test_url": address("tasksapp_alert_test", site=site),
                 **(extra_context or {}),

@@ -25,7 +25,8 @@ from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.fragments import badge, local_time, number, quiet
 from tasksapp.admin.frame.lookups import OnlyNamedLookups
 from tasksapp.admin.frame.possible_rows import PossibleRows
-from tasksapp.models import ApiKey, AuditEntry, Tenant
+from tasksapp.admin.frame.tenants import has_tenants
+from tasksapp.models import ApiKey, AuditEntry
 from tasksapp.models.api_key import Scope
 
 #: The attribute of a request that holds the key which it made.
@@ -60,7 +61,7 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
 
     def get_list_display(self, request: HttpRequest) -> Any:
         """The columns; the tenant only where there are several."""
-        return [self.list_display[0], "tenant", *self.list_display[1:]] if _has_tenants() else self.list_display
+        return [self.list_display[0], "tenant", *self.list_display[1:]] if has_tenants() else self.list_display
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         """What cannot be changed. The tenant is chosen for a new key, and then never changes."""
@@ -68,7 +69,7 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         """The form's parts; a new key has only what a person fills in."""
-        tenant = ["tenant"] if _has_tenants() else []
+        tenant = ["tenant"] if has_tenants() else []
         may = (_("What it may do"), {"fields": ["scopes", "biz_types"]})
         if obj is None:
             return [(None, {"fields": [*tenant, "name", "owner", "expires_at", "enabled"]}), may]
@@ -164,10 +165,6 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
         if not ends:
             return quiet(_("none is valid"))
         return format_html("<code>{}…</code> {} {}", row.previous_prefix, _("valid until"), ends)
-
-
-def _has_tenants() -> bool:
-    return Tenant.objects.count() > 1
 
 
 def _prefixes(row: ApiKey) -> list[str]:

@@ -57,7 +57,7 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argu
         super().__init__(*args, **kwargs)
         row: ApiKey = self.instance
         if "biz_types" in self.fields:
-            choices = BizType.objects.order_by("code")
+            choices = BizType.objects.select_related("tenant").order_by("code")
             if "tenant" not in self.fields:
                 choices = choices.filter(tenant_id=row.tenant_id or DEFAULT_TENANT)
             chosen: Any = self.fields["biz_types"]

@@ -75,10 +75,10 @@ class ByBizType(admin.SimpleListFilter):
     parameter_name = "biz_type"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Their codes."""
+        """Their labels."""
         del request, model_admin
-        codes = BizType.objects.order_by("code").values_list("pk", "code")[:MOST_BIZ_TYPES]
-        return [(str(pk), code) for pk, code in codes]
+        rows = BizType.objects.select_related("tenant").only("code", "tenant__code").order_by("code")
+        return [(str(row.pk), row.label) for row in rows[:MOST_BIZ_TYPES]]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
         """The entries of the biz type and of its jobs."""

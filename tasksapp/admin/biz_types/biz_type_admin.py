@@ -31,6 +31,7 @@ from tasksapp.admin.frame.json_field import JsonField
 from tasksapp.admin.frame.lookups import OnlyNamedLookups
 from tasksapp.admin.frame.own_page import FRAGMENT
 from tasksapp.admin.frame.possible_rows import PossibleRows
+from tasksapp.admin.frame.tenants import has_tenants
 from tasksapp.biz_types import verbs
 from tasksapp.models import BizType
 
@@ -45,7 +46,9 @@ class BizTypeAdmin(
     """Biz types: their list, their first page, and the tabs of their form."""
 
     form = BizTypeForm
-    named_lookups = frozenset({"enabled__exact", "enabled__isnull", "target__exact", "lane", "lane__isnull"})
+    named_lookups = frozenset(
+        {"enabled__exact", "enabled__isnull", "target__exact", "lane", "lane__isnull", "tenant__id__exact"}
+    )
     formfield_overrides = {models.JSONField: {"form_class": JsonField}}
     change_form_template = "tasksapp/admin/biz_type.html"
     delete_confirmation_template = "tasksapp/admin/biz_type_delete.html"
@@ -72,16 +75,17 @@ class BizTypeAdmin(
         return super().change_view(request, object_id, form_url, extra_context)
 
     def get_readonly_fields(self, request: HttpRequest, obj: BizType | None = None) -> list[str]:
-        """The read-only fields. An existing code is one: callers use it, and it names a queue in Redis."""
-        return ["code", *self.readonly_fields] if obj else list(self.readonly_fields)
+        """The read-only fields. The tenant of an existing biz type is one."""
+        return ["tenant", *self.readonly_fields] if obj else list(self.readonly_fields)
 
     def get_fieldsets(self, request: HttpRequest, obj: BizType | None = None) -> Any:
         """The fields of the form, or of its tab; people who may not change the biz type see headers by name only."""
         may_change_secrets = self.has_secrets_permission(request)
+        left_out = set() if has_tenants() else {"tenant"}
         if obj is None:
-            left_out = set() if may_change_secrets else {"auth", "auth_secret"}
+            left_out |= set() if may_change_secrets else {"auth", "auth_secret"}
             return [_without(fieldset, left_out) for fieldset in NEW]
-        fieldsets = fieldsets_of(request)
+        fieldsets = [_without(fieldset, left_out) for fieldset in fieldsets_of(request)]
         if not self.has_change_permission(request, obj):
             return [_renamed(fieldset, {"headers": "header_names"}) for fieldset in fieldsets]
         if obj.auth_secret_sealed and may_change_secrets:
@@ -115,7 +119,7 @@ class BizTypeAdmin(
         else:
             context |= self.head_of(request, biz_type, tab=tab)
             context |= {
-                "title": biz_type.code,
+                "title": biz_type.label,
                 "subtitle": None,
                 "tab": tab,
                 "show_save_and_continue": False,
@@ -134,7 +138,7 @@ class BizTypeAdmin(
         tab = tab_of(request)
         if not tab:
             return super().response_change(request, obj)
-        self.message_user(request, _("The biz type %(biz_type)s is saved.") % {"biz_type": obj.code}, messages.SUCCESS)
+        self.message_user(request, _("The biz type %(biz_type)s is saved.") % {"biz_type": obj.label}, messages.SUCCESS)
         return HttpResponseRedirect(f"{self.address('change', obj)}?{TAB}={tab}")
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:

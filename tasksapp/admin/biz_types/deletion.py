@@ -36,7 +36,7 @@ def _reason(biz_type: BizType) -> str:
             count,
         )
     return sentence % {
-        "code": biz_type.code,
+        "code": biz_type.label,
         "jobs": number(count, bound=FARTHEST),
         "live": number(live, bound=FARTHEST),
     }

@@ -91,6 +91,7 @@ class BizTypeForm(StaleForm):
             for field, message in complaints(candidate).items():
                 if field in self.fields:  # of another tab: it says so itself, and this one can be saved meanwhile
                     self.add_error(field, message)
+            self._clean_code(candidate)
             self._clean_credentials(candidate, typed=cleaned.get("auth_secret", ""))
         return cleaned
 
@@ -98,6 +99,8 @@ class BizTypeForm(StaleForm):
         """The biz type as it would be stored, in a row of its own."""
         stored: BizType = self.instance
         columns = {field.attname: getattr(stored, field.attname) for field in BizType._meta.concrete_fields}
+        if cleaned.get("tenant"):
+            columns["tenant_id"] = cleaned["tenant"].pk
         return BizType(**{**columns, **{name: cleaned[name] for name in cleaned if name in columns}})
 
     def schedule(self) -> RetrySchedule | None:
@@ -123,6 +126,14 @@ class BizTypeForm(StaleForm):
 
     def _leads_elsewhere_with_credentials(self) -> bool:
         return "url" in self.fields and bool(self.instance.auth_secret_sealed)
+
+    def _clean_code(self, candidate: BizType) -> None:
+        """Compares the code with those of the tenant; Django does so only where the form has the tenant too."""
+        if "code" not in self.fields:
+            return
+        others = BizType.objects.filter(tenant=candidate.tenant, code=candidate.code).exclude(pk=candidate.pk)
+        if others.exists():
+            self.add_error("code", _("There is a biz type of this code already."))
 
     def _clean_credentials(self, candidate: BizType, *, typed: str) -> None:
         before: BizType = self.instance

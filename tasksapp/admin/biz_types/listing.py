@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.admin.frame.fragments import DASH, address, badge, duration, flow_state, number, quiet
+from tasksapp.admin.frame.tenants import has_tenants
 from tasksapp.biz_types.breaker import Breaker, callback_host
 from tasksapp.biz_types.holds import open_breakers
 from tasksapp.models import BizType
@@ -48,7 +49,7 @@ class BizTypeChangeList(ChangeList):
             biz_type.listed = ListedNumbers(
                 counts=counts.of(biz_type.pk),
                 summary=lately.get(biz_type.pk, PulseSummary()),
-                breaker=breakers.get(biz_type.code),
+                breaker=breakers.get(biz_type.queue),
                 bound=counts.bound,
                 now=now,
             )
@@ -59,8 +60,13 @@ class BizTypeList(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
 
     list_display = ["biz_type", "flow", "due_now", "pending_jobs", "dead_jobs", "lateness", "receiver"]
     list_display_links = ["biz_type"]
-    list_filter = ["enabled", "target", "lane"]
+    list_select_related = ["tenant"]
     search_fields = ["code", "name", "description"]
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """The filters; that of tenants where there are several."""
+        del request
+        return [*(["tenant"] if has_tenants() else []), "enabled", "target", "lane"]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """The list that knows the numbers."""
@@ -70,7 +76,7 @@ class BizTypeList(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
     def biz_type(self, biz_type: BizType) -> SafeString:
         """The code, and the name below it."""
         name = format_html('<span class="delayhub-below">{}</span>', biz_type.name) if biz_type.name else ""
-        return format_html('<span class="delayhub-code-name">{}</span>{}', biz_type.code, name)
+        return format_html('<span class="delayhub-code-name">{}</span>{}', biz_type.label, name)
 
     @admin.display(description=gettext_lazy("flow"))
     def flow(self, biz_type: Any) -> SafeString:
@@ -121,4 +127,4 @@ class BizTypeList(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
 def jobs_address(biz_type: BizType, tab: str, *, site: str) -> str:
     """The list of the biz type's jobs on that tab; '' where the admin site has no list of jobs."""
     url = address("tasksapp_job_changelist", site=site)
-    return url and f"{url}?{urlencode({'tab': tab, 'biz_type': biz_type.code})}"
+    return url and f"{url}?{urlencode({'tab': tab, 'biz_type': biz_type.label})}"

@@ -74,7 +74,7 @@ class Now(BizTypePages):
             request,
             biz_type,
             template="tasksapp/admin/biz_type_now.html",
-            title=biz_type.code,
+            title=biz_type.label,
             context=context,
             tab="now",
             fragment="tasksapp/admin/biz_type_now_part.html",
@@ -83,7 +83,7 @@ class Now(BizTypePages):
     def _flow(self, biz_type: BizType, breakers: dict[str, Breaker] | None, *, now: datetime) -> SafeString:
         if breakers is None and not biz_type.is_shut(now=now):
             return badge(_("Redis does not answer: no job goes out"), "down")
-        return flow_state(biz_type, (breakers or {}).get(biz_type.code), now=now)
+        return flow_state(biz_type, (breakers or {}).get(biz_type.queue), now=now)
 
     def _tiles(self, biz_type: BizType, known: Any) -> list[Tile]:
         found, lately = known.counts.of(biz_type.pk), read_summary(biz_type_id=biz_type.pk)

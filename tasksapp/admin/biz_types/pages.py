@@ -74,7 +74,7 @@ class BizTypePages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
         """
         crumbs = [Crumb(str(capfirst(self.opts.verbose_name_plural)), self.address("changelist"))]
         if tab != "now":
-            crumbs.append(Crumb(biz_type.code, self.address("change", biz_type)))
+            crumbs.append(Crumb(biz_type.label, self.address("change", biz_type)))
         own = {**self.head_of(request, biz_type, tab=tab), "opts": self.opts, "media": self.media, **context}
         return own_page(
             request,

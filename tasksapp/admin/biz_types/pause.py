@@ -112,7 +112,7 @@ class Pausing(BizTypePages):
             request,
             biz_type,
             template="tasksapp/admin/biz_type_pause.html",
-            title=_("Pause %(biz_type)s") % {"biz_type": biz_type.code},
+            title=_("Pause %(biz_type)s") % {"biz_type": biz_type.label},
             context={"form": form, "paused": [biz_type], "zone": timezone.get_current_timezone_name()},
         )
 
@@ -125,7 +125,8 @@ class Pausing(BizTypePages):
             raise PermissionDenied
         given = request.POST if request.method == "POST" else request.GET
         ids = [text for text in given.getlist(IDS)[:MOST] if text.isascii() and text.isdecimal()]
-        found = list(BizType.objects.filter(pk__in=[int(text) for text in ids if len(text) < LONGEST_KEY]))
+        keys = [int(text) for text in ids if len(text) < LONGEST_KEY]
+        found = list(BizType.objects.select_related("tenant").filter(pk__in=keys))
         if not found:
             return HttpResponseRedirect(self.address("changelist"))
         form = PauseForm(request.POST if request.method == "POST" else None)
@@ -166,7 +167,7 @@ class Pausing(BizTypePages):
             request,
             biz_type,
             template="tasksapp/admin/biz_type_resume.html",
-            title=_("Resume %(biz_type)s") % {"biz_type": biz_type.code},
+            title=_("Resume %(biz_type)s") % {"biz_type": biz_type.label},
             context={},
         )
 

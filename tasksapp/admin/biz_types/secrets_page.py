@@ -173,7 +173,7 @@ class Secrets(BizTypePages):
             "is_authorized": biz_type.auth != BizType.Auth.NONE,
             "old_signs_until": _signs_until(biz_type),
         }
-        title = _("Secrets of %(biz_type)s") % {"biz_type": biz_type.code}
+        title = _("Secrets of %(biz_type)s") % {"biz_type": biz_type.label}
         return self.biz_type_page(
             request,
             biz_type,
@@ -188,7 +188,7 @@ class Secrets(BizTypePages):
             request,
             biz_type,
             template="tasksapp/admin/signing_secret.html",
-            title=_("Signing secret of %(biz_type)s") % {"biz_type": biz_type.code},
+            title=_("Signing secret of %(biz_type)s") % {"biz_type": biz_type.label},
             context={"secret": secret, "onward": onward, "old_signs_until": _signs_until(biz_type)},
         )
 

@@ -30,7 +30,7 @@ _LIMITS: Fieldsets = [
 ]
 _OWNER: list[Any] = ["owner_mail", "owner_url"]
 _GENERAL: Fieldsets = [
-    (None, {"fields": ["code", "name", "description", "enabled"]}),
+    (None, {"fields": ["tenant", "code", "name", "description", "enabled"]}),
     (gettext_lazy("Guarantees"), {"fields": ["guarantee", "max_lateness", "when_late"]}),
     (gettext_lazy("Where and for how long"), {"fields": ["lane", "retention"]}),
     (gettext_lazy("Owner"), {"fields": _OWNER}),
@@ -54,7 +54,7 @@ WHOLE: Fieldsets = [
 ]
 #: Of the form for a new one: what each needs first, and the rest folded.
 NEW: Fieldsets = [
-    (None, {"fields": ["code", "target", "url", "task_name"]}),
+    (None, {"fields": ["tenant", "code", "target", "url", "task_name"]}),
     (gettext_lazy("Name"), {"fields": ["name", "description"], "classes": ["collapse"]}),
     (
         gettext_lazy("More about the target"),

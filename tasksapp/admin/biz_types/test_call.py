@@ -83,7 +83,7 @@ class SampleCalls(BizTypePages):
             request,
             biz_type,
             template="tasksapp/admin/biz_type_test.html",
-            title=_("Test %(biz_type)s") % {"biz_type": biz_type.code},
+            title=_("Test %(biz_type)s") % {"biz_type": biz_type.label},
             context=context,
         )
 

@@ -6,6 +6,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 LABELS = {
+    "tenant": _("Tenant"),
     "code": _("Code"),
     "name": _("Name"),
     "description": _("Description"),
@@ -47,7 +48,8 @@ LABELS = {
 _SPAN = _("As days and hours:minutes:seconds: 1 06:00:00 is 30 hours, 00:05:00 is 5 minutes.")
 
 HELP = {
-    "code": _("What callers name it by, such as order.close. It cannot be changed later."),
+    "tenant": _("Whose it is. Its keys see it, those of others do not. It cannot be changed later."),
+    "code": _("What callers name it by, such as order.close. After a change, callers must use the new one."),
     "name": _("For people: lists show it beside the code."),
     "description": _("For people: what these jobs are, and whom to ask."),
     "enabled": _("While it is off, new jobs are refused and none of the waiting ones goes out."),

@@ -86,7 +86,7 @@ class WhatIf(BizTypePages):
             request,
             stored,
             template="tasksapp/admin/biz_type_what_if.html",
-            title=_("What if … %(biz_type)s") % {"biz_type": stored.code},
+            title=_("What if … %(biz_type)s") % {"biz_type": stored.label},
             context=context,
         )
 

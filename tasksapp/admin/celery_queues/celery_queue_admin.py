@@ -22,6 +22,7 @@ from tasksapp.admin.frame.fragments import address, number
 from tasksapp.admin.frame.masking import may_see_bodies
 from tasksapp.admin.frame.own_page import Crumb, own_page
 from tasksapp.admin.frame.page_entry import CeleryQueue, PageEntry
+from tasksapp.models import BizType
 from tasksapp.queues.celery_broker import CeleryBroker, NoBroker, Place, QueueVerb, celery_broker
 from tasksapp.queues.heartbeats import WorkerBeat, read_workers
 
@@ -195,14 +196,16 @@ class CeleryQueueAdmin(PageEntry):
 
     def _timers(self, broker: CeleryBroker, lane: str) -> list[dict[str, str]]:
         jobs = address("tasksapp_job_changelist", site=self.admin_site.name)
+        rows = BizType.objects.select_related("tenant").only("code", "queue_name", "tenant__code")
+        labels = {row.queue: row.label for row in rows}
         return [
             {
-                "code": code,
+                "code": labels.get(queue, queue),
                 "waiting": number(waiting),
                 "held": number(held),
-                "url": jobs and f"{jobs}?{urlencode({'tab': 'pending', 'biz_type': code})}",
+                "url": jobs and f"{jobs}?{urlencode({'tab': 'pending', 'biz_type': labels.get(queue, queue)})}",
             }
-            for code, (waiting, held) in sorted(broker.browser.timers(lane).items())
+            for queue, (waiting, held) in sorted(broker.browser.timers(lane).items())
         ]
 
     def _act(self, request: HttpRequest, broker: CeleryBroker, chosen: Chosen, *, back: str) -> HttpResponse:

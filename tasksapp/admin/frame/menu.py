@@ -31,6 +31,7 @@ PAGES: tuple[tuple[Promise, str, str], ...] = (
     (_("Celery queues"), "tasksapp_celery_queues", VIEW_QUEUES),
     (_("System"), "tasksapp_system", VIEW_SYSTEM),
     (_("Audit"), "tasksapp_auditentry_changelist", "tasksapp.view_auditentry"),
+    (_("Tenants"), "tasksapp_tenant_changelist", "tasksapp.view_tenant"),
     (_("API keys"), "tasksapp_apikey_changelist", "tasksapp.view_apikey"),
 )
 

@@ -97,7 +97,7 @@ class IssueAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no arg
         found = _filtered(every, chosen, now=now)
         page = Paginator(found, SHOWN).get_page(request.GET.get("page"))
         issues: Sequence[Issue] = list(page)
-        biz_types = {issue.biz_type.code: issue.biz_type for issue in issues}
+        biz_types = {issue.biz_type.label: issue.biz_type for issue in issues}
         breakers = open_breakers(biz_types.values()) if has_redis(health_of(request)) else None
         shown = samples([issue.sample_job_id for issue in issues if issue.sample_job_id], request=request)
         rows = issue_rows(issues, request=request, site=self.admin_site.name, breakers=breakers, samples=shown, now=now)
@@ -107,7 +107,7 @@ class IssueAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no arg
             "page": page,
             "earlier": _query(chosen, page=page.number - 1) if page.has_previous() else "",
             "later": _query(chosen, page=page.number + 1) if page.has_next() else "",
-            "codes": sorted({issue.biz_type.code for issue in every}),
+            "codes": sorted({issue.biz_type.label for issue in every}),
             "error_classes": sorted(
                 {(issue.error_class, error_class_label(issue.error_class)) for issue in every if issue.error_class}
             ),
@@ -128,7 +128,7 @@ def _filtered(issues: Sequence[Issue], chosen: dict[str, str], *, now: datetime)
     return [
         issue
         for issue in issues
-        if chosen["biz_type"] in {"", issue.biz_type.code}
+        if chosen["biz_type"] in {"", issue.biz_type.label}
         and chosen["error_class"] in {"", issue.error_class}
         and (span is None or (issue.last_at is not None and issue.last_at >= now - span))
     ]

@@ -32,7 +32,7 @@ from tasksapp.errors import InvalidJob
 from tasksapp.jobs.bulk import BulkOutcome, apply_many
 from tasksapp.jobs.validation import DUE_AT, due_time
 from tasksapp.jobs.verbs import Verb
-from tasksapp.models import Job
+from tasksapp.models import BizType, Job
 from tasksapp.stats.delivery_health import delivery_health
 
 #: Jobs that an action changes while the person waits; operations act on more.
@@ -199,9 +199,10 @@ def _posted_ids(request: HttpRequest) -> list[UUID]:
 def _confirm_page(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> HttpResponse:
     question, meaning, button = ASK_FIRST[verb]
     found = Job.objects.filter(id__in=ids, status=verb.source).order_by()
-    by_biz_type = found.values_list("biz_type__code").annotate(jobs=Count("id")).order_by("biz_type__code")
-    counts: list[tuple[str, int]] = list(by_biz_type)
-    count = sum(jobs for _code, jobs in counts)
+    by_biz_type = dict(found.values_list("biz_type").annotate(jobs=Count("id")))
+    biz_types = BizType.objects.select_related("tenant").filter(id__in=by_biz_type).order_by("code")
+    counts = [(biz_type.label, by_biz_type[biz_type.pk]) for biz_type in biz_types]
+    count = sum(by_biz_type.values())
     values = {"count": count, "jobs": f"{count:,}"}
     site, back = site_of(request), request.get_full_path()
     context: dict[str, Any] = {
@@ -229,6 +230,6 @@ def _by_reason(outcome: BulkOutcome, held: Mapping[str, str]) -> Counter[str]:
     """How many of the changed jobs are held, by the reason."""
     counts: Counter[str] = Counter()
     for biz_type, count in outcome.biz_types.items():
-        if biz_type.code in held:
-            counts[held[biz_type.code]] += count
+        if biz_type.queue in held:
+            counts[held[biz_type.queue]] += count
     return counts

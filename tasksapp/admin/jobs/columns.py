@@ -87,7 +87,7 @@ def _job(job: Job, showing: Showing) -> SafeString:
         url,
         job.biz_id or job.id,
         job.biz_id or job.id,
-        job.biz_type.code,
+        job.biz_type.label,
     )
 
 
@@ -104,7 +104,7 @@ def _next_run(job: Job, showing: Showing) -> SafeString:
 
 
 def _waits(job: Job, showing: Showing) -> str | SafeString:
-    held = showing.holds.get(job.biz_type.code)
+    held = showing.holds.get(job.biz_type.queue)
     is_due = job.next_run_at <= showing.now
     # Only a pause is known to last; whatever else holds due jobs now may be over by then.
     if held and (is_due or job.biz_type.is_shut(now=job.next_run_at)):

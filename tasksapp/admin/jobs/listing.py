@@ -62,7 +62,7 @@ class _Found(NamedTuple):
 def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
     """What the page shows. ``problem`` says why it has no jobs, ``is_bad`` whether the address is the cause."""
     now = timezone.now()
-    biz_types = list(BizType.objects.defer(*_UNREAD))
+    biz_types = list(BizType.objects.select_related("tenant").defer(*_UNREAD))
     problem = ""
     try:
         search = JobSearch.parse(request.GET)
@@ -71,7 +71,7 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
         search, problem = JobSearch(), str(error)
     listed = search.job_list(biz_types, now=now)
     found = _Found([], problem=problem) if problem else _find(search, listed)
-    chosen = next((each.pk for each in biz_types if each.code == search.job_filter.biz_type), None)
+    chosen = next((each.pk for each in biz_types if each.label == search.job_filter.biz_type), None)
     counts = read_counts(biz_type_id=chosen)
     here = None if found.problem else _count_here(search, listed, found)
     kinds = {job.biz_type.id: job.biz_type for job in found.jobs}
@@ -99,7 +99,7 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
         "first_url": search.address() if search.after else "",
         "is_narrow": search.is_narrow or bool(search.job_filter.biz_type),
         "clear_url": f"?tab={search.tab.name}",
-        "biz_types": [(each.code, each.code == search.job_filter.biz_type) for each in biz_types],
+        "biz_types": [(each.label, each.label == search.job_filter.biz_type) for each in biz_types],
         "error_classes": _error_classes(search),
         "spans": [(name, span.label, name == search.span) for name, span in SPANS.get(search.tab.span, {}).items()],
         "times": _times(search),
@@ -115,7 +115,7 @@ _UNREAD = ("description", "headers", "auth_secret_sealed", "signing_secret_seale
 def _check(request: HttpRequest, search: JobSearch, biz_types: list[BizType]) -> None:
     """Raises BadSearch where there is no such biz type, or the person may not search so."""
     code = search.job_filter.biz_type
-    if code and code not in {each.code for each in biz_types}:
+    if code and code not in {each.label for each in biz_types}:
         raise BadSearch(_("There is no biz type “%(code)s”.") % {"code": code})
     if search.body and not may_see_bodies(request):
         raise BadSearch(_("You may not search in bodies: your account may not see them."))

@@ -54,7 +54,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
     sees = may_see_bodies(request)
     waits = job.status == Status.PENDING
     error = shown_error(job.last_error, sees_bodies=sees, error_class=job.error_class)
-    held = holds([job.biz_type], now=now).get(job.biz_type.code, "") if waits else ""
+    held = holds([job.biz_type], now=now).get(job.biz_type.queue, "") if waits else ""
     timer = timer_state(job) if waits and job.next_run_at > now else None
     zone = timezone.get_current_timezone()
     sentence = job_sentence(job, now=now, held=held, timer=timer, error=error, zone=zone)
@@ -79,7 +79,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "attempts": _attempts(job),
         "siblings": siblings,
         "others": others,
-        "siblings_url": _list_url(site, tab="all", biz_type=job.biz_type.code, q=job.biz_id),
+        "siblings_url": _list_url(site, tab="all", biz_type=job.biz_type.label, q=job.biz_id),
         "operation_url": address("tasksapp_operation_change", job.operation_id, site=site) if job.operation_id else "",
         "raw": _raw(job),
         "zone": timezone.get_current_timezone_name(),

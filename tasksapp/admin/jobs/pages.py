@@ -234,7 +234,7 @@ class JobPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
             "count": int(allowed),
             "left": int(not allowed),
             "status": verb.source.label,
-            "by_biz_type": [(job.biz_type.code, 1)] if allowed else [],
+            "by_biz_type": [(job.biz_type.label, 1)] if allowed else [],
             "ids": [job.id],
             "ids_name": ACTION_CHECKBOX_NAME,
             "action": verb.deed,
@@ -291,7 +291,7 @@ class JobPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
             job_id = object_id if isinstance(object_id, UUID) else UUID(object_id.replace("_2D", "-"))
         except ValueError:
             return None
-        return Job.objects.select_related("biz_type").filter(id=job_id).first()
+        return Job.objects.select_related("biz_type__tenant").filter(id=job_id).first()
 
     def _job_or_404(self, job_id: UUID) -> Job:
         job = self._job(job_id)

@@ -67,7 +67,7 @@ def slower_than_the_pace(operation: Operation, rate: float | None, *, now: datet
         return ""
     seconds = jobs / biz_type.delivery_rate
     return _("%(biz_type)s delivers %(rate)s a second at most: the last one goes out at %(time)s at the earliest.") % {
-        "biz_type": biz_type.code,
+        "biz_type": biz_type.label,
         "rate": rate_words(biz_type.delivery_rate),
         "time": _later(now, seconds),
     }

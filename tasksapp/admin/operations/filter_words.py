@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.models import Operation
 from tasksapp.models.error_class import error_class_label
 
 #: The ranges of time that a filter may have.
@@ -62,12 +64,16 @@ def filter_of(query: QueryDict, *, apart: frozenset[str] = frozenset()) -> JobFi
     return JobFilter.parse(given)
 
 
-def stored_filter(stored: object) -> JobFilter:
+def stored_filter(operation: Operation) -> JobFilter:
     """The filter of an operation's row; the empty one where a later release wrote what this one cannot read."""
+    stored: object = operation.job_filter
     try:
-        return JobFilter.parse(stored) if isinstance(stored, dict) else JobFilter()
+        found = JobFilter.parse(stored) if isinstance(stored, dict) else JobFilter()
     except InvalidJob:
         return JobFilter()
+    # The biz type may have another code since.
+    named = operation.biz_type if found.biz_type else None
+    return found if named is None else replace(found, biz_type=named.label)
 
 
 def query_of(job_filter: JobFilter) -> str:

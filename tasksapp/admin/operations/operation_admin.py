@@ -60,7 +60,8 @@ class OperationChangeList(ChangeList):
         """Reads a page of operations."""
         super().get_results(request)
         site = self.model_admin.admin_site.name
-        self.biz_types = list(BizType.objects.order_by("code").values_list("id", "code")[:MOST_BIZ_TYPES])
+        rows = BizType.objects.select_related("tenant").only("code", "tenant__code").order_by("code")
+        self.biz_types = [(row.pk, row.label) for row in rows[:MOST_BIZ_TYPES]]
         self.biz_type, self.open = (request.GET.get(name, "") for name in ("biz_type__id__exact", "open"))
         self.rows = [OperationRow.of(operation, site=site) for operation in self.result_list]
 
@@ -72,7 +73,7 @@ class OperationAdmin(OperationPages, OnlyNamedLookups, PossibleRows):
     list_display = ["__str__"]
     list_filter = [OpenFilter, "biz_type"]
     named_lookups = frozenset({"biz_type__id__exact", "open"})
-    list_select_related = ["biz_type"]
+    list_select_related = ["biz_type__tenant"]
     list_per_page = 50
     list_max_show_all = 0
     paginator = BoundedPaginator

@@ -25,6 +25,7 @@ from tasksapp.admin.operations.forms import RepaceForm, StartForm, StopForm, pla
 from tasksapp.admin.operations.rows import list_address
 from tasksapp.admin.operations.verb_words import VERB_WORDS, title_of
 from tasksapp.admin.operations.view import OperationView
+from tasksapp.biz_types.visible import labelled
 from tasksapp.errors import InvalidJob, WrongOperationState
 from tasksapp.models import BizType, Operation
 from tasksapp.operations import Starter
@@ -71,7 +72,7 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
                 _add_error(form, error)
             else:
                 return HttpResponseRedirect(self._address(operation))
-        biz_type = BizType.objects.filter(code=job_filter.biz_type).first() if job_filter.biz_type else None
+        biz_type = BizType.objects.filter(labelled(job_filter.biz_type)).first() if job_filter.biz_type else None
         if job_filter.biz_type and biz_type is None:
             sentence = _("There is no biz type %(code)s.") % {"code": job_filter.biz_type}
             return self._refused(request, sentence, status=400)

@@ -52,7 +52,7 @@ class OperationRow:
     @classmethod
     def of(cls, operation: Operation, *, site: str, now: datetime | None = None) -> OperationRow:
         """The line of that operation, with links to the admin site of that name."""
-        job_filter = stored_filter(operation.job_filter)
+        job_filter = stored_filter(operation)
         runs, started = operation.verb in RUNS, operation.started_at is not None
         return cls(
             pk=operation.pk,

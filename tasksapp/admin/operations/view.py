@@ -31,7 +31,7 @@ class OperationView:
 
     def __init__(self, request: HttpRequest, operation: Operation, *, site: str) -> None:
         self.operation = operation
-        self.job_filter = stored_filter(operation.job_filter)
+        self.job_filter = stored_filter(operation)
         self.title = title_of(operation.verb, self.job_filter)
         self._request = request
         self._site = site
@@ -129,7 +129,11 @@ class OperationView:
         if self.operation.biz_type is not None:
             return [self.operation.biz_type]
         walks = self.operation.cursor.get("walks", [])
-        return list(BizType.objects.filter(pk__in=[walk["biz_type"] for walk in walks])) if walks else []
+        return (
+            list(BizType.objects.select_related("tenant").filter(pk__in=[walk["biz_type"] for walk in walks]))
+            if walks
+            else []
+        )
 
 
 def pace_words(operation: Operation) -> str:

@@ -97,7 +97,7 @@ def standings(
     biz_types: Iterable[BizType], *, counts: Counts, breakers: Mapping[str, Breaker] | None, now: datetime
 ) -> list[Standing]:
     """All biz types in the order of the table; breakers are None where Redis does not answer."""
-    found = (_standing(each, counts.of(each.pk), is_down=each.code in (breakers or {}), now=now) for each in biz_types)
+    found = (_standing(each, counts.of(each.pk), is_down=each.queue in (breakers or {}), now=now) for each in biz_types)
     return sorted(found, key=lambda standing: standing[:2])
 
 
@@ -118,7 +118,10 @@ def biz_type_rows(
             bound=counts.bound,
             summary=summaries.get(standing.biz_type.pk, PulseSummary()),
             flow=flow_state(
-                standing.biz_type, (breakers or {}).get(standing.code), has_redis=breakers is not None, now=now
+                standing.biz_type,
+                (breakers or {}).get(standing.biz_type.queue),
+                has_redis=breakers is not None,
+                now=now,
             ),
             site=site,
             now=now,
@@ -140,7 +143,7 @@ def _standing(biz_type: BizType, found: BizTypeCounts, *, is_down: bool, now: da
         urgency = Urgency.DEAD
     else:
         urgency = Urgency.ALIVE if found.pending or found.running else Urgency.IDLE
-    return Standing(urgency, biz_type.code, biz_type, is_late, is_held)
+    return Standing(urgency, biz_type.label, biz_type, is_late, is_held)
 
 
 def _row(
@@ -159,11 +162,11 @@ def _row(
         return number(value, bound=bound)
 
     def jobs(tab: str, value: int) -> str:
-        return jobs_address(site=site, tab=tab, biz_type=biz_type.code) if value else ""
+        return jobs_address(site=site, tab=tab, biz_type=biz_type.label) if value else ""
 
     return BizTypeRow(
         pk=biz_type.pk,
-        code=biz_type.code,
+        code=biz_type.label,
         url=address("tasksapp_biztype_change", biz_type.pk, site=site),
         flow=flow,
         reason=biz_type.pause_reason if standing.is_held else "",

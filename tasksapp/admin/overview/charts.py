@@ -74,7 +74,7 @@ def ahead_view(span: Span, *, biz_types: Mapping[int, BizType], now: datetime) -
 def _peak_sentence(peak: LimitPeak) -> str:
     words = {
         "jobs": number(peak.jobs),
-        "biz_type": peak.biz_type.code,
+        "biz_type": peak.biz_type.label,
         "time": clock_time(peak.at),
         "limit": f"{peak.per_second:,.10g}",
         "wait": duration(seconds=peak.wait.total_seconds()),
@@ -92,7 +92,7 @@ def _most(stretch: Coming, biz_types: Mapping[int, BizType]) -> str:
     """The biz type that has most of a stretch."""
     if stretch.biz_type_id is None or stretch.biz_type_id not in biz_types:
         return ""
-    code = biz_types[stretch.biz_type_id].code
+    code = biz_types[stretch.biz_type_id].label
     if stretch.biz_types == 1:
         return _("all of %(biz_type)s") % {"biz_type": code}
     return _("%(jobs)s of them of %(biz_type)s") % {"biz_type": code, "jobs": number(stretch.most)}

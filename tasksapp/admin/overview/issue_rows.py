@@ -78,7 +78,7 @@ def issue_rows(
     rows = []
     for issue in issues:
         biz_type = issue.biz_type
-        chosen = {"biz_type": biz_type.code, "error_class": issue.error_class}
+        chosen = {"biz_type": biz_type.label, "error_class": issue.error_class}
         dead = {"status": "dead", **chosen}
         # A filter without a class means all of them: an operation would be for more jobs than the row has.
         is_exact = bool(issue.error_class)
@@ -87,7 +87,7 @@ def issue_rows(
         rows.append(
             IssueRow(
                 key=f"{biz_type.pk}.{issue.error_class}",
-                code=biz_type.code,
+                code=biz_type.label,
                 biz_type_url=address("tasksapp_biztype_change", biz_type.pk, site=site) if may_see_biz_types else "",
                 error=error_class_label(issue.error_class),
                 dead=number(issue.dead),
@@ -96,7 +96,9 @@ def issue_rows(
                 last_away="" if issue.last_at is None else time_away(issue.last_at, now=now),
                 today=_("+%(number)s today") % {"number": number(issue.today)} if issue.today else "",
                 share=percent(issue.failing_share),
-                flow=flow_state(biz_type, (breakers or {}).get(biz_type.code), has_redis=breakers is not None, now=now),
+                flow=flow_state(
+                    biz_type, (breakers or {}).get(biz_type.queue), has_redis=breakers is not None, now=now
+                ),
                 jobs_url=jobs_address(site=site, tab="dead", **chosen),
                 sample_url=address("tasksapp_job_change", issue.sample_job_id, site=site)
                 if issue.sample_job_id

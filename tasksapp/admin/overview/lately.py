@@ -51,7 +51,7 @@ def open_operations(request: HttpRequest, *, site: str) -> list[OpenOperation]:
     if not request.user.has_perm("tasksapp.view_operation"):
         return []
     states = [Operation.State.PLANNING, Operation.State.PLANNED, Operation.State.RUNNING]
-    found = Operation.objects.filter(state__in=states).select_related("biz_type").order_by("-id")
+    found = Operation.objects.filter(state__in=states).select_related("biz_type__tenant").order_by("-id")
     return [_operation(operation, site=site) for operation in found[:SHOWN]]
 
 
@@ -82,7 +82,7 @@ def _short(entry: AuditEntry) -> str:
 
 
 def _operation(operation: Operation, *, site: str) -> OpenOperation:
-    planned, code = operation.planned or 0, operation.biz_type.code if operation.biz_type else ""
+    planned, code = operation.planned or 0, operation.biz_type.label if operation.biz_type else ""
     words = {
         "verb": operation.get_verb_display(),
         "biz_type": code or _("all biz types"),

@@ -58,7 +58,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     health = health_of(request)
     counts = read_counts()
     total, by_biz_type = total_and_summaries()
-    biz_types = {biz_type.pk: biz_type for biz_type in BizType.objects.order_by("code")}
+    biz_types = {biz_type.pk: biz_type for biz_type in BizType.objects.select_related("tenant").order_by("code")}
     breakers = open_breakers(biz_types.values()) if has_redis(health) else None
     issues, alerts = open_issues(biz_types=biz_types), open_alerts()
     every = standings(biz_types.values(), counts=counts, breakers=breakers, now=now)

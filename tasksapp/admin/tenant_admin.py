@@ -1,0 +1,79 @@
+"""Tenants in the admin: people add and rename them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.access import audit
+from tasksapp.access.audit import Deed
+from tasksapp.admin.audit.history import AuditHistory
+from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.lookups import OnlyNamedLookups
+from tasksapp.admin.frame.possible_rows import PossibleRows
+from tasksapp.models import ApiKey, BizType, Tenant
+from tasksapp.models.tenant import DEFAULT_TENANT
+
+
+@admin.register(Tenant)
+class TenantAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
+    """Who owns biz types and API keys."""
+
+    list_display = ["code", "name", "biz_types", "api_keys"]
+    search_fields = ["code", "name"]
+    fields = ["code", "name"]
+    named_lookups: frozenset[str] = frozenset()
+
+    def audit_of(self, row: Tenant) -> Q:
+        """Entries about the tenant itself."""
+        return Q(verb__in=[Deed.ADD_TENANT, Deed.EDIT_TENANT, Deed.DELETE_TENANT], what__endswith=f"({row.pk})")
+
+    @admin.display(description=gettext_lazy("biz types"))
+    def biz_types(self, tenant: Tenant) -> int:
+        """How many biz types it has."""
+        return BizType.objects.filter(tenant=tenant).count()
+
+    @admin.display(description=gettext_lazy("API keys"))
+    def api_keys(self, tenant: Tenant) -> int:
+        """How many API keys it has."""
+        return ApiKey.objects.filter(tenant=tenant).count()
+
+    def get_form(self, request: HttpRequest, obj: Tenant | None = None, change: bool = False, **kwargs: Any) -> Any:
+        """The form, which says what its fields do."""
+        texts = {
+            "code": _("Names the tenant in Python and in addresses, such as acme."),
+            "name": _("For people."),
+        }
+        return super().get_form(request, obj, change=change, help_texts=texts, **kwargs)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Tenant | None = None) -> bool:
+        """Whether the person may delete it; the default tenant stays."""
+        return super().has_delete_permission(request, obj) and (obj is None or obj.pk != DEFAULT_TENANT)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """None: tenants are deleted one by one, where they have neither biz types nor keys."""
+        del request
+        return {}
+
+    def save_model(self, request: HttpRequest, obj: Tenant, form: ModelForm[Tenant], change: bool) -> None:
+        """Stores the tenant, and records who did."""
+        super().save_model(request, obj, form, change)
+        before = {name: form.initial.get(name) for name in form.changed_data} if change else {}
+        after = {name: form.cleaned_data[name] for name in form.changed_data}
+        self._record(request, Deed.EDIT_TENANT if change else Deed.ADD_TENANT, obj, before=before, after=after)
+
+    def delete_model(self, request: HttpRequest, obj: Tenant) -> None:
+        """Deletes the tenant, and records who did."""
+        self._record(request, Deed.DELETE_TENANT, obj)
+        super().delete_model(request, obj)
+
+    def _record(self, request: HttpRequest, deed: Deed, tenant: Tenant, **details: Any) -> None:
+        # The number says which tenant it was: codes can be changed.
+        entry = audit.entry(deed, by=actor_of(request), what=f"{tenant.code} ({tenant.pk})", **details)
+        audit.record([entry], using=tenant._state.db or "default")
