@@ -26,7 +26,7 @@ from tasksapp.api.job_changing import (
     changing,
     verb_fields,
 )
-from tasksapp.api.job_reading import READ_PARAMETERS, read_job, shown
+from tasksapp.api.job_reading import READ_PARAMETERS, READ_RESPONSES, read_job, shown
 from tasksapp.api.representation.job import JobSerializer
 from tasksapp.api.requests import ChangeRequestSerializer, VerbRequestSerializer
 from tasksapp.biz_types.visible import biz_type_of, visible_jobs
@@ -62,7 +62,7 @@ class BusinessKeyViews(ApiViewSet):
         summary="Look a job up by business key",
         operation_id="biz_types_jobs_retrieve",
         parameters=READ_PARAMETERS,
-        responses=JobSerializer,
+        responses=READ_RESPONSES,
     )
     def retrieve(self, request: Request, code: str, biz_id: str) -> Response:
         """The newest job with that business key. Write its biz id as one part of a URL: a slash as `%2F`."""

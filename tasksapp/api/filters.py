@@ -1,53 +1,15 @@
-"""The filters of the list of jobs."""
+"""Filters of lists by django-filter: what is not valid is refused."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
-from django_filters.fields import IsoDateTimeField
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from tasksapp.api.http.problems import FieldError, Problem, Refused
-from tasksapp.models import Job, Status
-
-
-class TimeField(IsoDateTimeField):  # type: ignore[misc]  # django-filter has no types
-    """A time in UTC. PostgreSQL takes no offset beyond 15:59, and in UTC the time may be before the first year."""
-
-    def clean(self, value: Any) -> datetime | None:
-        """The time; None for none."""
-        time: datetime | None = super().clean(value)
-        try:
-            return None if time is None else time.astimezone(UTC)
-        except OverflowError:
-            raise ValidationError("That time is out of range.", code="invalid") from None
-
-
-class TimeFilter(filters.IsoDateTimeFilter):  # type: ignore[misc]  # django-filter has no types
-    """Compares with a time."""
-
-    field_class = TimeField
-
-
-class JobFilters(filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
-    """Filters of the job list."""
-
-    status = filters.MultipleChoiceFilter(choices=Status.choices, help_text="May be given several times.")
-    biz_type = filters.CharFilter(field_name="biz_type__code")
-    biz_id = filters.CharFilter()
-    due_after = TimeFilter(field_name="due_at", lookup_expr="gte")
-    due_before = TimeFilter(field_name="due_at", lookup_expr="lt")
-    created_after = TimeFilter(field_name="created_at", lookup_expr="gte")
-    created_before = TimeFilter(field_name="created_at", lookup_expr="lt")
-
-    class Meta:
-        model = Job
-        fields: list[str] = []
 
 
 class RefusingFilters(filters.DjangoFilterBackend):  # type: ignore[misc]  # django-filter has no types

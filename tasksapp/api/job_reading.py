@@ -5,16 +5,21 @@ from __future__ import annotations
 from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp.api.http.conditions import answer, is_known
 from tasksapp.api.job_state import etag_of, job_etag
-from tasksapp.api.representation.job import job_json
+from tasksapp.api.representation.job import JobSerializer, job_json
 from tasksapp.api.waiting import MOST_SECONDS, seconds_to_wait, wait_until
 from tasksapp.models import LIVE, Job
 
+#: The answers to a read of one job, for OpenAPI.
+READ_RESPONSES = {
+    200: JobSerializer,
+    304: OpenApiResponse(None, "The job is still in the state that `If-None-Match` names."),
+}
 #: What a read of one job takes beside its address, and what its answer has, for OpenAPI.
 READ_PARAMETERS = [
     OpenApiParameter(
@@ -27,7 +32,7 @@ READ_PARAMETERS = [
         "If-None-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The ETag of the state you have."
     ),
     OpenApiParameter(
-        "ETag", OpenApiTypes.STR, OpenApiParameter.HEADER, response=[200], description="Names the job's state."
+        "ETag", OpenApiTypes.STR, OpenApiParameter.HEADER, response=[200, 304], description="Names the job's state."
     ),
 ]
 

@@ -16,15 +16,15 @@ from rest_framework.response import Response
 
 from tasksapp import jobs
 from tasksapp.api.creation import create_job, create_jobs
-from tasksapp.api.filters import JobFilters, RefusingFilters
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.openapi import described
-from tasksapp.api.http.paging import FirstAttemptFirst, NewestFirst
+from tasksapp.api.http.paging import FirstAttemptFirst
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.job_changing import CHANGE_PARAMETERS, change, change_fields, changeable, changing, verb_fields
-from tasksapp.api.job_reading import READ_PARAMETERS, read_job, shown
+from tasksapp.api.job_listing import DEAD_PARAMETERS, LIST_PARAMETERS, JobPageSerializer, list_jobs
+from tasksapp.api.job_reading import READ_PARAMETERS, READ_RESPONSES, read_job, shown
 from tasksapp.api.representation.attempt import AttemptSerializer, attempt_json
-from tasksapp.api.representation.job import BulkAnswerSerializer, CreatedJobSerializer, JobSerializer, job_json
+from tasksapp.api.representation.job import BulkAnswerSerializer, CreatedJobSerializer, JobSerializer
 from tasksapp.api.requests import (
     BulkRequestSerializer,
     ChangeRequestSerializer,
@@ -45,14 +45,13 @@ class JobViews(ApiViewSet):
 
     queryset = Job.objects.select_related("biz_type")
     serializer_class = JobSerializer
-    pagination_class = NewestFirst
-    filter_backends = [RefusingFilters]
-    filterset_class = JobFilters
+    pagination_class = None
     lookup_value_regex = "[0-9a-fA-F-]{36}"
     scopes: ClassVar = {
         "create": Scope.JOBS_WRITE,
         "bulk": Scope.JOBS_WRITE,
         "list": Scope.JOBS_READ,
+        "dead": Scope.JOBS_READ,
         "retrieve": Scope.JOBS_READ,
         "attempts": Scope.JOBS_READ,
         "partial_update": Scope.JOBS_WRITE,
@@ -99,14 +98,18 @@ class JobViews(ApiViewSet):
 
     # ------------------------------------------------------------ reading
 
-    @described(summary="List jobs", responses=JobSerializer(many=True))
+    @described(summary="List jobs", parameters=LIST_PARAMETERS, responses=JobPageSerializer)
     def list(self, request: Request) -> Response:
-        """A page of jobs, the newest first."""
-        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        assert page is not None
-        return self.get_paginated_response([job_json(job, biz_type=job.biz_type.code) for job in page])
+        """A page of jobs, the newest first, or in another order that an index has."""
+        return list_jobs(request)
 
-    @described(summary="Read a job", parameters=READ_PARAMETERS, responses=JobSerializer)
+    @described(summary="List dead jobs", parameters=DEAD_PARAMETERS, responses=JobPageSerializer)
+    @action(detail=False, methods=["get"])
+    def dead(self, request: Request) -> Response:
+        """A page of the jobs that were given up and wait for a person, those that died last first."""
+        return list_jobs(request, dead=True)
+
+    @described(summary="Read a job", parameters=READ_PARAMETERS, responses=READ_RESPONSES)
     def retrieve(self, request: Request, pk: str) -> Response:
         """The job with that id, or 304 where `If-None-Match` names the state that it is in."""
         found = visible_jobs(request.user).filter(id=job_id(pk))

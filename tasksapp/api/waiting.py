@@ -1,8 +1,8 @@
 """Long polls: a read that waits until the job changes.
 
 A waiting request keeps a thread of the web server, since WSGI has no other way. So few may wait at once in a process,
-``LONG_POLLS``; others are refused at once, and threads that answer are never used up. Under ASGI Django gives each
-request a thread of its own, and the same bound holds.
+``LONG_POLLS``; others are refused at once (429), so that waits never use up the threads that answer. Under ASGI Django
+gives each request a thread of its own, and the same bound holds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def seconds_to_wait(request: Request) -> float:
 def wait_until(look: Callable[[], T], *, is_over: Callable[[T], bool], seconds: float, request: Request) -> T:
     """What ``look`` gives once it is over, or after so many seconds.
 
-    Raises Refused (503) where as many requests as may wait are waiting already.
+    Raises Refused (429) where as many requests as may wait are waiting already.
 
     Args:
         look: reads what may change; called about once a second.
@@ -90,4 +90,4 @@ def _most(meta: dict[str, Any]) -> int:
 def _full(most: int) -> Refused:
     detail = f"{most} requests wait already, which is as many as may in this process: ask without wait, or later."
     headers = {"Retry-After": str(RETRY_SECONDS)}
-    return Refused(Problem(status=503, code="too_many_waits", detail=detail, headers=headers))
+    return Refused(Problem(status=429, code="too_many_waits", detail=detail, headers=headers))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import router
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Job, Status
@@ -54,8 +54,10 @@ class JobList:
         statuses: where they stand; empty for any.
         order: the column, ``-`` before it for the last ones first: ``next_run_at``, ``finished_at``, ``lease_until``
             or ``id``.
-        biz_types: all biz types, with their tenants.
+        biz_types: all biz types with their tenants, or those of which jobs are shown.
         using: the database; None for the one that jobs are read from.
+        condition: what else must hold for the rows.
+        with_bodies: whether the jobs come with their bodies.
     """
 
     job_filter: JobFilter
@@ -63,16 +65,18 @@ class JobList:
     order: str
     biz_types: Sequence[BizType]
     using: str | None = None
+    condition: Q = field(default_factory=Q)
+    with_bodies: bool = False
 
-    def page(self, *, after: Position | None = None) -> Page:
-        """The page behind that position, or the first one. Raises TookTooLong."""
+    def page(self, *, after: Position | None = None, limit: int = PAGE_ROWS) -> Page:
+        """The page behind that position, or the first one, of so many jobs at most. Raises TookTooLong."""
         rows = self._rows()
         if after is not None:
             rows = rows.filter(beyond(self.order, after.moment, after.id))
         with within(DEADLINE_SECONDS, using=self.database):
-            ids = self._first(rows, PAGE_ROWS + 1)
-            jobs = self.read(ids[:PAGE_ROWS])
-        return Page(jobs, self._position(jobs[-1]) if len(ids) > PAGE_ROWS and jobs else None)
+            ids = self._first(rows, limit + 1)
+            jobs = self.read(ids[:limit])
+        return Page(jobs, self._position(jobs[-1]) if len(ids) > limit and jobs else None)
 
     def count(self) -> int | None:
         """How many there are, up to ``FARTHEST``; None where counting them takes too long."""
@@ -86,17 +90,18 @@ class JobList:
         except TookTooLong:
             return None
 
-    def look_for(self, text: str) -> BodyLook:
+    def look_for(self, text: str, *, limit: int = PAGE_ROWS) -> BodyLook:
         """The first jobs whose bodies hold the text, of a list of one biz type in an order of times."""
         rows = self._in_biz_type(self._rows())
-        return look_in_bodies(
-            rows, text, order=self.order, limit=PAGE_ROWS, seconds=DEADLINE_SECONDS, using=self.database
-        )
+        if self.job_filter.biz_type and not self._kinds():
+            return BodyLook([], 0, True)
+        return look_in_bodies(rows, text, order=self.order, limit=limit, seconds=DEADLINE_SECONDS, using=self.database)
 
     def read(self, ids: Sequence[UUID]) -> list[Job]:
-        """Those jobs without their bodies, in that order, with their biz types."""
+        """Those jobs in that order, with their biz types."""
         kinds = {biz_type.id: biz_type for biz_type in self.biz_types}
-        found = {job.id: job for job in Job.objects.using(self.database).filter(id__in=ids).defer("body")}
+        rows = Job.objects.using(self.database).filter(id__in=ids)
+        found = {job.id: job for job in (rows if self.with_bodies else rows.defer("body"))}
         jobs = [found[job_id] for job_id in ids if job_id in found]
         for job in jobs:
             if job.biz_type_id in kinds:
@@ -111,7 +116,7 @@ class JobList:
     def _rows(self) -> QuerySet[Job]:
         # By the id of the biz type, not by its code in another table: the index begins with it.
         chosen = replace(self.job_filter, biz_type="", status=None)
-        rows = chosen.apply(Job.objects.using(self.database))
+        rows = chosen.apply(Job.objects.using(self.database)).filter(self.condition)
         if self.order.endswith("finished_at"):
             # What the index has; PostgreSQL does not know that all ended jobs have a time.
             rows = rows.filter(finished_at__isnull=False)
@@ -121,6 +126,8 @@ class JobList:
 
     def _first(self, rows: QuerySet[Job], limit: int) -> list[UUID]:
         part, parts = self._parts()
+        if not self.biz_types or (part and not parts):
+            return []
         if not part:
             sign = "-" if self.order.startswith("-") else ""
             keys = [self.order] if self.order.lstrip("-") == "id" else [self.order, f"{sign}id"]
@@ -130,7 +137,7 @@ class JobList:
     def _parts(self) -> tuple[str, list[Any]]:
         """What begins the index that has the order, and its values; '' where the order is that of an index itself."""
         column = self.order.lstrip("-")
-        kinds = [each.id for each in self.biz_types if self.job_filter.biz_type in {"", each.label}]
+        kinds = self._kinds()
         if self.job_filter.ids or column == "lease_until":
             return ("biz_type_id", kinds) if self.job_filter.biz_type else ("", [])
         if column != "id" or self.job_filter.biz_type or self.job_filter.biz_id:
@@ -142,8 +149,11 @@ class JobList:
     def _in_biz_type(self, rows: QuerySet[Job]) -> QuerySet[Job]:
         if not self.job_filter.biz_type:
             return rows
-        kinds = [each.id for each in self.biz_types if each.label == self.job_filter.biz_type]
-        return rows.filter(biz_type_id__in=kinds)
+        return rows.filter(biz_type_id__in=self._kinds())
+
+    def _kinds(self) -> list[int]:
+        """The ids of the biz types of which there may be jobs in the list."""
+        return [each.id for each in self.biz_types if self.job_filter.biz_type in {"", each.label}]
 
     def _position(self, job: Job) -> Position:
         column = self.order.lstrip("-")

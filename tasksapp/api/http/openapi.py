@@ -124,7 +124,7 @@ class ProblemSchema(AutoSchema):
             **_ALWAYS,
             **_LACKING,
             **(_CONDITIONAL if has_condition else {}),
-            **(_CONDITION_ASKED if has_condition and self.method == "PATCH" else {}),
+            **(_CONDITION_ASKED if has_condition else {}),
             **(_OF_ONE if "{" in self.path else {}),
             **(_WITH_BODY if has_body else {}),
             **(_CHANGING if self.method != "GET" and getattr(self.view, "action", None) != "bulk" else {}),

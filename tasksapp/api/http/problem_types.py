@@ -190,7 +190,7 @@ _TYPES = (
         "Wait for the time in Retry-After.",
     ),
     ProblemType(
-        "too_many_waits", 503, "Too many requests wait already",
+        "too_many_waits", 429, "Too many requests wait already",
         "Each request with wait= keeps a thread of the web server; as many as this process allows are waiting now.",
         "Ask without wait=, or again after the time in Retry-After.",
     ),

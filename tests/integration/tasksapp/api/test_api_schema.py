@@ -39,6 +39,7 @@ CHECKS = [
 ]
 OPERATIONS = [
     ("GET", "/v1/jobs"),
+    ("GET", "/v1/jobs/dead"),
     ("POST", "/v1/jobs"),
     ("POST", "/v1/jobs/bulk"),
     ("GET", "/v1/jobs/{id}"),

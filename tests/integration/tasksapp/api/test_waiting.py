@@ -118,7 +118,7 @@ def test_where_there_is_no_room_a_wait_is_refused_at_once(settings: Any, most: i
         waiting.wait_until(int, is_over=bool, seconds=50, request=request_that(**meta))
 
     told = refused.value.problem
-    assert (told.status, told.code, told.headers["Retry-After"]) == (503, "too_many_waits", "5")
+    assert (told.status, told.code, told.headers["Retry-After"]) == (429, "too_many_waits", "5")
 
 
 def test_room_is_given_back_also_after_a_failure() -> None:
@@ -148,8 +148,8 @@ def test_many_waits_leave_the_web_server_threads_for_all_others(tmp_path: Path) 
             asked(port, "POST", f"{path}/cancel", {})
             answers = [each.result(timeout=30) for each in waits]
 
-    assert sorted(answer.status for answer in answers) == [200] * 2 + [503] * 10
-    assert {answer.json["code"] for answer in answers if answer.status == 503} == {"too_many_waits"}
+    assert sorted(answer.status for answer in answers) == [200] * 2 + [429] * 10
+    assert {answer.json["code"] for answer in answers if answer.status == 429} == {"too_many_waits"}
     assert {answer.json["status"] for answer in answers if answer.status == 200} == {"cancelled"}
     assert {answer.status for answer in others} == {200}
     assert took < 10, "they waited for those that wait"
