@@ -23,7 +23,9 @@ def counted(make_biz_type: MakeBizType) -> list[BizType]:
     rows = [make_biz_type("a"), make_biz_type("b"), make_biz_type("c", tenant=other)]
     now = timezone.now()
     for number, biz_type in enumerate(rows, start=1):
-        JobCount.objects.create(biz_type=biz_type, counted_at=now, pending=number, due_now=number, dead=number)
+        JobCount.objects.create(
+            biz_type=biz_type, counted_at=now, pending=number, due_now=number, running=0, dead=number
+        )
         DeadCount.objects.create(
             biz_type=biz_type, error_class="http.503", dead=number, counted_at=now, first_at=now, last_at=now
         )
