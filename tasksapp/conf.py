@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from difflib import get_close_matches
@@ -31,6 +31,9 @@ class Limits(NamedTuple):
     most: float
 
 
+#: A token of the metrics that is shorter could be guessed.
+SHORTEST_TOKEN = 16
+
 _LIMITS: Mapping[str, Limits] = {
     "near_window_seconds": Limits(10, 86_400),
     "lease_seconds": Limits(1, 3_600),
@@ -56,6 +59,7 @@ _LIMITS: Mapping[str, Limits] = {
     "alert_calm_seconds": Limits(10, 86_400),
     "alert_reminder_hours": Limits(0.1, 720),
     "long_polls": Limits(0, 10_000),
+    "metrics_biz_types": Limits(0, 10_000),
 }
 
 
@@ -106,6 +110,9 @@ class Options:
         alert_reminder_hours: how often an alert that stays is sent again.
         long_polls: requests with ``wait`` that may wait at once in one process, fewer than its web server has threads.
         rest_changes: which changes of jobs REST takes: ``any``, or only ``conditional`` ones, which name what they saw.
+        metrics_tokens: tokens of 16 characters or more, any of which lets a scraper read the metrics.
+        metrics_networks: networks from which the metrics may be read without a token, such as ``10.1.0.0/16``.
+        metrics_biz_types: biz types that have series of their own in the metrics; those beyond are added up.
         schema_access: who may read the API's OpenAPI document: ``callers`` (and people in the admin) or ``anyone``.
     """
 
@@ -144,6 +151,9 @@ class Options:
     alert_reminder_hours: float = 6.0
     long_polls: int = 1
     rest_changes: str = "any"
+    metrics_tokens: tuple[str, ...] = ()
+    metrics_networks: tuple[str, ...] = ()
+    metrics_biz_types: int = 200
     schema_access: str = "callers"
 
     @property
@@ -203,7 +213,7 @@ def _complaints_about(key: str, value: Any, kind: Any, limits: Limits | None) ->
     if kind == tuple[str, ...]:
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item for item in value):
             return [f"{label} must be a list of strings, got {value!r}"]
-        return _lane_complaints(value) if key == "LANES" else _network_complaints(key, value)
+        return _LIST_COMPLAINTS[key](key, value) if key in _LIST_COMPLAINTS else []
     if words := _WORDS.get(key.lower()):
         return [] if value in words else [f"{label} must be one of {list(words)}, got {value!r}"]
     if value is not None and not isinstance(value, str):
@@ -220,7 +230,7 @@ def _number_complaints(label: str, value: Any, kind: type, limits: Limits | None
     return []
 
 
-def _lane_complaints(lanes: list[str] | tuple[str, ...]) -> list[str]:
+def _lane_complaints(_key: str, lanes: Sequence[str]) -> list[str]:
     found = [] if lanes else ["DELAYHUB['LANES'] is empty: leave it out"]
     found += [
         f"DELAYHUB['LANES'] must be names of Celery queues, of letters, digits and ._:@- (100 at most), got {lane!r}"
@@ -231,16 +241,31 @@ def _lane_complaints(lanes: list[str] | tuple[str, ...]) -> list[str]:
     return found + [f"DELAYHUB['LANES'] names {lane!r} twice: write it once" for lane in twice]
 
 
-def _network_complaints(key: str, values: list[str] | tuple[str, ...]) -> list[str]:
-    if key != "ALLOWED_NETWORKS":
-        return []
+def _network_complaints(key: str, values: Sequence[str]) -> list[str]:
     found = []
     for value in values:
         try:
             ipaddress.ip_network(value)
         except ValueError as error:
-            found.append(f"DELAYHUB['ALLOWED_NETWORKS']: {error}")
+            found.append(f"DELAYHUB[{key!r}]: {error}")
     return found
+
+
+def _token_complaints(key: str, tokens: Sequence[str]) -> list[str]:
+    if all(len(token) >= SHORTEST_TOKEN for token in tokens):
+        return []
+    # Without the token, which is a secret.
+    return [
+        f"DELAYHUB[{key!r}] has a token of fewer than {SHORTEST_TOKEN} characters: `openssl rand -hex 32` makes one"
+    ]
+
+
+_LIST_COMPLAINTS: Mapping[str, Callable[[str, Sequence[str]], list[str]]] = {
+    "LANES": _lane_complaints,
+    "ALLOWED_NETWORKS": _network_complaints,
+    "METRICS_NETWORKS": _network_complaints,
+    "METRICS_TOKENS": _token_complaints,
+}
 
 
 @cache

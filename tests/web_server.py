@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,7 +75,29 @@ def web_server(
         variables: more of its environment.
     """
     port = free_port()
+    options = [*(("--blocking-threads", str(threads)) if interface == "wsgi" else ()), "--http", http]
+    with _granian(
+        port, interface, *options, environment=_environment(folder, **variables), log=folder / f"{interface}.log"
+    ):
+        yield port
 
+
+@contextmanager
+def second_web_server(environment: Mapping[str, str], *, folder: Path) -> Iterator[int]:
+    """Runs another web process of a site that runs; gives its port.
+
+    Args:
+        environment: that of the site's processes.
+        folder: where its log goes.
+    """
+    port = free_port()
+    options = ("--blocking-threads", "4", "--http", "1")
+    with _granian(port, "wsgi", *options, environment=environment, log=folder / "wsgi.log"):
+        yield port
+
+
+@contextmanager
+def _granian(port: int, interface: str, *options: str, environment: Mapping[str, str], log: Path) -> Iterator[None]:
     def answers() -> bool:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=1) as answer:
             return bool(answer.status == 200)
@@ -84,17 +106,16 @@ def web_server(
         "web server",
         command=[
             *(sys.executable, "-m", "granian", "--interface", interface, "--host", "127.0.0.1", "--port", str(port)),
-            *(("--blocking-threads", str(threads)) if interface == "wsgi" else ()),
-            *("--http", http, "--no-ws", f"delayhub.project.{interface}:application"),
+            *(*options, "--no-ws", f"delayhub.project.{interface}:application"),
         ],
-        environment=_environment(folder, **variables),
-        log=folder / f"{interface}.log",
+        environment=environment,
+        log=log,
         is_ready=answers,
     )
     service.launch()
     try:
         service.wait_until_ready()
-        yield port
+        yield
     finally:
         service.stop()
 

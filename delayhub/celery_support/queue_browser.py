@@ -87,11 +87,15 @@ class QueueBrowser:
 
     def names(self, declared: Iterable[str] = ()) -> list[str]:
         """The queues that settings declare, that were ever used here, or that a binding names; replies left out."""
-        known = {text(name) for name in self.client.smembers(directory(self._options.key_prefix))}
         bound: set[str] = set()
         with suppress(NoPermissionError):  # access rules may hide kombu's keys
             bound = KombuBroker(self._channel).bound_queues(most_keys=MOST_KEYS)
-        return sorted(name for name in {*declared, *known, *bound} if not name.endswith(REPLIES))
+        return self.used_names([*declared, *bound])
+
+    def used_names(self, declared: Iterable[str] = ()) -> list[str]:
+        """The queues that settings declare or that were ever used here; replies left out. One round trip."""
+        known = {text(name) for name in self.client.smembers(directory(self._options.key_prefix))}
+        return sorted(name for name in {*declared, *known} if not name.endswith(REPLIES))
 
     def left_by_kombu(self, names: Sequence[str]) -> int | None:
         """How many messages of kombu's own transport are in these queues' lists, where no worker of ours sees them.

@@ -30,7 +30,7 @@ CSRF_TRUSTED_ORIGINS = env.names("CSRF_TRUSTED_ORIGINS")
 
 HTTPS = env.flag("HTTPS")
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = env.number("HSTS_SECONDS", 31_536_000) if HTTPS else 0
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
@@ -219,5 +219,8 @@ DELAYHUB: dict[str, Any] = {
     "ENCRYPTION_KEYS": env.names("ENCRYPTION_KEYS"),
     "LONG_POLLS": env.number("LONG_POLLS", 1, minimum=0),
     "REST_CHANGES": env.choice("REST_CHANGES", "any", among=frozenset({"any", "conditional"})),
+    "METRICS_TOKENS": env.names("METRICS_TOKENS"),
+    "METRICS_NETWORKS": env.names("METRICS_NETWORKS"),
+    "METRICS_BIZ_TYPES": env.number("METRICS_BIZ_TYPES", 200),
     "SCHEMA_ACCESS": env.choice("SCHEMA_ACCESS", "callers", among=frozenset({"callers", "anyone"})),
 }

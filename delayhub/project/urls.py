@@ -22,6 +22,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", include("tasksapp.api.urls")),
     path("language", set_language, name="set_language"),
+    path("", include("tasksapp.metrics.urls")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
 ]

@@ -105,6 +105,11 @@ class CeleryBroker:
         declared = list(self._app.amqp.queues) if self._app is not None else []
         return self.browser.names([*declared, *options().lanes])
 
+    def used_names(self) -> list[str]:
+        """The queues that settings declare or that were ever used here: the same without looking through all keys."""
+        declared = list(self._app.amqp.queues) if self._app is not None else []
+        return self.browser.used_names([*declared, *options().lanes])
+
     def is_lane(self, queue: str) -> bool:
         """Whether the queue holds the timers of jobs."""
         [found] = self.browser.summaries([queue])

@@ -221,6 +221,10 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/stats/test_pulse_recorder.py",
         "it does no more than name its row",
     ),
+    "tasksapp/models/pulse_total.py": (
+        "tests/integration/tasksapp/sql/test_add_pulses.py",
+        "it does no more than name its row",
+    ),
     "tasksapp/models/upcoming.py": (
         "tests/integration/tasksapp/stats/test_upcoming.py",
         "it does no more than name its row",

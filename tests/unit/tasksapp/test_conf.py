@@ -31,6 +31,15 @@ NO_LANE = "DELAYHUB['LANES'] must be names of Celery queues, of letters, digits 
         *[({"LANES": [lane]}, f"{NO_LANE}, got {lane!r}") for lane in ("a{b}", " ", "a,b", "a b", "x" * 101)],
         ({"LANES": ["a", "b", "a"]}, "DELAYHUB['LANES'] names 'a' twice: write it once"),
         ({"ALLOWED_NETWORKS": ["10.0.0.1/8"]}, "DELAYHUB['ALLOWED_NETWORKS']: 10.0.0.1/8 has host bits set"),
+        (
+            {"METRICS_NETWORKS": ["x"]},
+            "DELAYHUB['METRICS_NETWORKS']: 'x' does not appear to be an IPv4 or IPv6 network",
+        ),
+        # a secret is not shown
+        (
+            {"METRICS_TOKENS": ["0123456789abcdef", "hush"]},
+            "DELAYHUB['METRICS_TOKENS'] has a token of fewer than 16 characters: `openssl rand -hex 32` makes one",
+        ),
         ({"REDIS_URL": 6379}, "DELAYHUB['REDIS_URL'] must be a string or None, got 6379"),
         # one of a few words
         ({"SCHEMA_ACCESS": "all"}, "DELAYHUB['SCHEMA_ACCESS'] must be one of ['callers', 'anyone'], got 'all'"),

@@ -1,0 +1,1 @@
+"""Numbers of the whole site for Prometheus: right in whichever process answers."""

@@ -1,0 +1,81 @@
+"""What Redis knows of jobs: who claims them, what gates and breakers hold back, and the seat of the loader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from django.utils import timezone
+
+from tasksapp.biz_types.breaker import read_breakers
+from tasksapp.conf import options
+from tasksapp.metrics import catalogue
+from tasksapp.metrics.series import OTHERS, BizTypeSeries
+from tasksapp.timers.lanes import watched_lane
+
+
+def lane_numbers() -> Iterator[Any]:
+    """The families of lanes and of the loader's seat, by one round trip. Raises what Redis raises."""
+    lanes = [watched_lane(name) for name in options().lanes]
+    with lanes[0].client.pipeline(transaction=False) as pipeline:
+        pipeline.time()
+        pipeline.exists(lanes[0].keys.loader)
+        for lane in lanes:
+            pipeline.get(lane.keys.claimed)
+        (seconds, micros), seated, *claimed = pipeline.execute()
+    now_ms = seconds * 1000 + micros // 1000
+    yield catalogue.LOADER_SEATED.of(seated)
+    ages = catalogue.CLAIM_AGE.family()
+    for lane, at_ms in zip(lanes, claimed, strict=True):
+        if at_ms is not None:
+            ages.add_metric([lane.name], max(0, now_ms - int(at_ms)) / 1000)
+    yield ages
+
+
+def gate_numbers(series: BizTypeSeries) -> Iterator[Any]:
+    """The families of gates and breakers, by two round trips for each lane. Raises what Redis raises.
+
+    What waits at gates is asked for biz types with series of their own only.
+    """
+    now = timezone.now()
+    shut: Counter[tuple[str, str]] = Counter(series.of(each.pk) for each in series.every if each.is_shut(now=now))
+    opened: Counter[tuple[str, str]] = Counter()
+    waiting, slots, held = (
+        each.family() for each in (catalogue.GATE_WAITING, catalogue.GATE_SLOTS, catalogue.GATE_SLOTS_HELD)
+    )
+    for name in sorted({each.lane for each in series.every}):
+        lane = watched_lane(name)
+        group = [each for each in series.every if each.lane == name]
+        breakers = read_breakers(lane, group)
+        opened.update(
+            series.of(each.pk)
+            for each in group
+            if (breaker := breakers.get(each.code)) is not None and breaker.open_until_ms is not None
+        )
+        named = [each for each in group if series.of(each.pk) != OTHERS]
+        seconds, micros = lane.client.time()
+        # Scores are the due time in ms, times 16, plus the priority step.
+        last_due = (seconds * 1000 + micros // 1000) * 16 + 15
+        with lane.client.pipeline(transaction=False) as pipeline:
+            for each in named:
+                pipeline.zcount(lane.keys.queue(each.code).waiting, "-inf", last_due)
+                pipeline.zcard(lane.keys.queue(each.code).in_flight)
+            replies = iter(pipeline.execute() if named else [])
+        for each in named:
+            labels = series.of(each.pk)
+            waiting.add_metric(labels, next(replies))
+            in_flight = next(replies)
+            if each.max_in_flight is not None:
+                slots.add_metric(labels, each.max_in_flight)
+                held.add_metric(labels, in_flight)
+    yield from (_flags(catalogue.SHUT, series, shut), _flags(catalogue.BREAKER_OPEN, series, opened))
+    yield from (waiting, slots, held)
+
+
+def _flags(metric: catalogue.Described, series: BizTypeSeries, found: Counter[tuple[str, str]]) -> Any:
+    """1 and 0; of the series that several biz types share, how many."""
+    family = metric.family()
+    for labels in series:
+        family.add_metric(labels, found[labels])
+    return family

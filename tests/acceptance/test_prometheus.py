@@ -1,0 +1,126 @@
+"""A real Prometheus scrapes a live site: its numbers are those of the jobs, and the shipped alerts fire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from delayhub.demo.scenario import plan
+from delayhub.demo.site import Site, SiteOptions
+from tests.acceptance.celery_worker import worker_service
+from tests.acceptance.site import SHORT_LEASES, create_on, now, rows_on, wait_until_all_ended
+from tests.prometheus_server import SHIPPED, PrometheusServer, program, without_variables
+from tests.waiting import wait_until
+from tests.web_server import second_web_server
+
+pytestmark = pytest.mark.slow
+
+TOKEN = "the-token-of-a-test-scraper"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One site for all tests: each leaves it up and running."""
+    program("prometheus")
+    settings = {**SHORT_LEASES, "DELAYHUB_METRICS_TOKENS": TOKEN}
+    with Site(SiteOptions(data_dir=tmp_path_factory.mktemp("site"), settings=settings)) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def prometheus(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+    """A Prometheus that scrapes two web processes of the site."""
+    with second_web_server(site.environment, folder=tmp_path_factory.mktemp("web")) as port:
+        targets = [f"127.0.0.1:{site.web_port}", f"127.0.0.1:{port}"]
+        folder = tmp_path_factory.mktemp("prometheus")
+        with PrometheusServer(folder, targets=targets, token=TOKEN) as server:
+            wait_until(
+                lambda: server.value('min(delayhub_delivery_state{state="ok"})') == 1,
+                within_seconds=30,
+                otherwise=server.troubles,
+            )
+            yield server
+
+
+def test_all_web_processes_say_the_same_of_what_prefork_workers_did(
+    site: Site, prometheus: PrometheusServer, tmp_path: Path
+) -> None:
+    before = prometheus.value("max(sum by (instance) (delayhub_attempts_total))") or 0
+    site.worker.stop()
+    with worker_service("delayhub.project", site.environment, "-P", "prefork", "-c", "2", folder=tmp_path):
+        created = create_on(site, plan(jobs=40, seconds=1, now=now(), run="prefork"))
+        wait_until_all_ended(site, created, within_seconds=60)
+        attempts = sum(row["attempts"] for row in rows_on(site, created).values())
+
+        # Counts are written every ten seconds, and read again after three.
+        wait_until(
+            lambda: prometheus.value("min(sum by (instance) (delayhub_attempts_total))") == before + attempts,
+            within_seconds=30,
+            otherwise=lambda: str(prometheus.query("sum by (instance) (delayhub_attempts_total)")),
+        )
+    assert prometheus.value("max(sum by (instance) (delayhub_attempts_total))") == before + attempts
+    assert prometheus.value("max(sum by (instance) (delayhub_attempt_lateness_seconds_count))") == before + attempts
+    # A counter that fell for a moment would be a reset, and a burst of attempts that never were.
+    assert prometheus.value("sum(resets(delayhub_attempts_total[5m]))") == 0
+    site.worker.launch()
+
+
+def test_every_query_of_the_board_and_of_the_rules_is_taken_and_their_metrics_are_there(
+    prometheus: PrometheusServer,
+) -> None:
+    board = json.loads((SHIPPED / "grafana.json").read_text())
+    rules = yaml.safe_load((SHIPPED / "alerts.yml").read_text())["groups"][0]["rules"]
+    queries = {target["expr"] for panel in board["panels"] for target in panel.get("targets", ())}
+
+    for query in {*queries, *(rule["expr"] for rule in rules)}:
+        prometheus.query(without_variables(query))
+
+    assert {
+        "delayhub_jobs",
+        "delayhub_jobs_created_total",
+        "delayhub_attempt_lateness_seconds_bucket",
+        "delayhub_queue_late_seconds",
+        "delayhub_lane_claim_age_seconds",
+        "delayhub_breaker_open",
+    } <= prometheus.names()
+
+
+def test_alerts_fire_when_no_worker_runs_and_when_redis_is_away_and_end_afterwards(
+    site: Site, prometheus: PrometheusServer
+) -> None:
+    wait_until(lambda: prometheus.value('min(delayhub_delivery_state{state="ok"})') == 1, within_seconds=60)
+    assert not prometheus.firing() & {"DelayHubNoWorkerDelivers", "DelayHubRedisAway", "DelayHubDatabaseAway"}
+    assert prometheus.troubles() == []
+
+    site.worker.kill()
+    wait_until(lambda: "DelayHubNoWorkerDelivers" in prometheus.firing(), within_seconds=30)
+
+    site.redis.kill()
+    try:
+        wait_until(lambda: "DelayHubRedisAway" in prometheus.firing(), within_seconds=30)
+        assert "DelayHubNotScraped" not in prometheus.firing()  # the scrape works without Redis
+    finally:
+        site.redis.start()
+
+    site.worker.launch()
+    wait_until(
+        lambda: not prometheus.firing() & {"DelayHubNoWorkerDelivers", "DelayHubRedisAway"},
+        within_seconds=60,
+        otherwise=prometheus.firing,
+    )
+
+
+def test_jobs_that_die_fire_an_alert_that_names_their_biz_type(site: Site, prometheus: PrometheusServer) -> None:
+    planned = [job for job in plan(jobs=20, seconds=1, now=now(), run="dying") if not job.biz_type.succeeds]
+    created = create_on(site, planned)
+    wait_until_all_ended(site, created, within_seconds=90)
+
+    wait_until(lambda: "DelayHubJobsDie" in prometheus.firing(), within_seconds=30)
+
+    [alert] = prometheus.query('ALERTS{alertname="DelayHubJobsDie"}')
+    assert alert["metric"]["biz_type"] == planned[0].biz_type.code
+    assert alert["metric"]["tenant"] == "default"
