@@ -9,6 +9,9 @@ from typing import Any
 from django.utils import timezone
 
 from tasksapp.models import (
+    Alert,
+    AlertKind,
+    AlertMessage,
     Attempt,
     AuditEntry,
     BizType,
@@ -81,7 +84,35 @@ def store_scene() -> Scene:
     cancelled = store_job(closing, Status.CANCELLED, due_in=-HOUR, biz_id="order-90039", body=BODY, changed_by="ada")
     _store_deeds(now, job=waiting, closing=closing, paused=paused)
     _store_numbers(now, closing=closing, paused=paused, task=task)
+    store_alerts(now, closing=closing)
     return Scene(closing, paused, task, waiting, dead, done, cancelled, *_operations(now, closing))
+
+
+def store_alerts(now: datetime, *, closing: BizType) -> None:
+    """Two alerts that are open, one that comes and goes, and one that is over."""
+    about = {"biz_type": closing.code, "host": "shop.example", "died": 1_031, "dead": 1_061, "errors": {"timeout": 31}}
+    down = Alert.objects.create(
+        kind=AlertKind.BREAKER_OPEN, biz_type_id=closing.pk, began_at=now - 12 * MINUTE, told_at=now - 12 * MINUTE,
+        facts=about, sentence="its receiver is down", returns=2,
+    )  # fmt: skip
+    died = Alert.objects.create(
+        kind=AlertKind.DEAD, biz_type_id=closing.pk, began_at=now - HOUR, told_at=now - HOUR, facts=about,
+        sentence="jobs die",
+    )  # fmt: skip
+    over = Alert.objects.create(
+        kind=AlertKind.REDIS_AWAY, began_at=now - 5 * HOUR, told_at=now - 5 * HOUR, ended_at=now - 4 * HOUR,
+        recovery_told_at=now - 4 * HOUR, sentence="Redis does not answer",
+    )  # fmt: skip
+    sent = AlertMessage.objects.create(
+        channel="mail", address="ada@shop.example", subject="down", text="down", created_at=now - HOUR,
+        sent_at=now - HOUR,
+    )  # fmt: skip
+    failing = AlertMessage.objects.create(
+        channel="webhook", address="https://chat.example/hooks/a-secret-path", subject="down", text="down",
+        created_at=now - 12 * MINUTE, next_at=now + MINUTE, failed_sends=4, last_error="the receiver answered 503",
+    )  # fmt: skip
+    sent.alerts.set([died, over])
+    failing.alerts.set([down])
 
 
 def _biz_types(now: datetime) -> tuple[BizType, BizType, BizType]:

@@ -58,7 +58,7 @@ def asked(port: int, method: str, path: str, body: Any = None, *, key: str = KEY
 def prepare_database(folder: Path, **variables: str) -> None:
     """Makes the tables, the API key and the biz type in the database of that data folder."""
     command = [sys.executable, "-c", _PREPARE]
-    subprocess.run(command, cwd=ROOT, env=_environment(folder, **variables), check=True, timeout=120)
+    subprocess.run(command, cwd=ROOT, env=environment_of(folder, **variables), check=True, timeout=120)
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def web_server(
     port = free_port()
     options = [*(("--blocking-threads", str(threads)) if interface == "wsgi" else ()), "--http", http]
     with _granian(
-        port, interface, *options, environment=_environment(folder, **variables), log=folder / f"{interface}.log"
+        port, interface, *options, environment=environment_of(folder, **variables), log=folder / f"{interface}.log"
     ):
         yield port
 
@@ -120,7 +120,7 @@ def _granian(port: int, interface: str, *options: str, environment: Mapping[str,
         service.stop()
 
 
-def _environment(folder: Path, **variables: str) -> dict[str, str]:
+def environment_of(folder: Path, **variables: str) -> dict[str, str]:
     others = {name: value for name, value in os.environ.items() if not name.startswith("DELAYHUB_")}
     return {
         **others,

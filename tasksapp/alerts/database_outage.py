@@ -24,8 +24,8 @@ from tasksapp.models import Alert, AlertKind, AlertWatch
 
 logger = logging.getLogger(__name__)
 
-#: Two processes that see the same outage begin are no further apart.
-SAME = timedelta(seconds=60)
+#: Two processes that see the same outage begin are no further apart: a turn, and how long one waits for an answer.
+SAME = timedelta(seconds=15)
 
 
 class DatabaseOutage:
@@ -124,7 +124,7 @@ class DatabaseOutage:
                 list(AlertWatch.objects.using(self._using).select_for_update().all())
                 alert = _alert(known)
                 rows = Alert.objects.using(self._using).filter(kind=AlertKind.DATABASE_AWAY)
-                if not rows.filter(ended_at__gte=alert.began_at - SAME).exists():
+                if not rows.filter(began_at__range=(alert.began_at - SAME, alert.began_at + SAME)).exists():
                     began = compose([Event(What.BEGAN, alert)], {}, now=now)
                     alert.ended_at, alert.recovery_told_at = ended_at, now
                     alert.save(using=self._using)

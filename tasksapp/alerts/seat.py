@@ -47,4 +47,4 @@ class Seat:
 
     def leave(self) -> None:
         """Frees the seat for another process. Raises what the database raises."""
-        AlertWatch.objects.using(self._using).filter(pk=_ROW, holder=self._holder).update(until=Now() - PATIENCE)
+        AlertWatch.objects.using(self._using).filter(pk=_ROW, holder=self._holder).update(until=Now() - 2 * PATIENCE)

@@ -57,7 +57,8 @@ class WatchThreads:
         """Ends after the turn under way, and leaves the seat to another process."""
         self._stop.set()
         self._wake.set()
-        self._threads[0].join(5.0)
+        if self._threads[0].is_alive():
+            self._threads[0].join(5.0)
 
     def run_once(self) -> bool:
         """One turn; whether the database answered. A failure is logged."""

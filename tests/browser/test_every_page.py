@@ -140,6 +140,8 @@ def pages(scene: Scene) -> dict[str, str]:
         "biz-type-what-if": admin("tasksapp_biztype_whatif", scene.closing.pk),
         "biz-type-history": admin("tasksapp_biztype_history", scene.closing.pk),
         "biz-type-delete": admin("tasksapp_biztype_delete", scene.closing.pk),
+        "alerts": admin("tasksapp_alert_changelist"),
+        "biz-type-general": admin("tasksapp_biztype_change", scene.closing.pk, query="tab=general"),
         "issues": admin("tasksapp_deadcount_changelist"),
         "system": admin("tasksapp_system"),
         "operations": admin("tasksapp_operation_changelist"),

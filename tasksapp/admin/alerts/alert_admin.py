@@ -82,8 +82,10 @@ class AlertAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no arg
             fragment="tasksapp/admin/alert_lists.html",
             title=_("Alerts"),
             context={
-                "open_alerts": alert_rows(rows.filter(ended_at=None).order_by("-id")[:OPEN_SHOWN], site=site, now=now),
-                "past_alerts": alert_rows(page, site=site, now=now),
+                "open_alerts": alert_rows(
+                    rows.filter(ended_at=None).order_by("-id")[:OPEN_SHOWN], has_messages=True, site=site, now=now
+                ),
+                "past_alerts": alert_rows(page, has_messages=True, site=site, now=now),
                 "page": page,
                 "zone": timezone.get_current_timezone_name(),
                 "owner": [shown_address(*recipient) for recipient in site_owner()],

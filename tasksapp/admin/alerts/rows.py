@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -46,12 +46,21 @@ class AlertRow(NamedTuple):
 
 def open_alerts() -> list[Alert]:
     """What is wrong now, the newest first; blips that were not told yet are left out."""
-    return list(Alert.objects.filter(ended_at=None, told_at__isnull=False).prefetch_related("messages")[:MOST_OPEN])
+    return list(Alert.objects.filter(ended_at=None, told_at__isnull=False)[:MOST_OPEN])
 
 
-def alert_rows(alerts: Iterable[Alert], *, site: str, now: datetime) -> list[AlertRow]:
-    """A row for each; the messages of alerts that were not fetched before are by now."""
-    return [_row(alert, site=site, now=now) for alert in alerts]
+def alert_rows(alerts: Iterable[Alert], *, has_messages: bool, site: str, now: datetime) -> list[AlertRow]:
+    """A row for each.
+
+    Args:
+        alerts: the alerts; with their messages prefetched, where rows are to have them.
+        has_messages: whether rows name messages.
+        site: the name of the admin site.
+        now: the present.
+    """
+    return [
+        _row(alert, messages=list(alert.messages.all()) if has_messages else [], site=site, now=now) for alert in alerts
+    ]
 
 
 def shown_address(channel: str, where: str) -> str:
@@ -62,8 +71,8 @@ def shown_address(channel: str, where: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def _row(alert: Alert, *, site: str, now: datetime) -> AlertRow:
-    messages = sorted(alert.messages.all(), key=lambda message: -message.pk)
+def _row(alert: Alert, *, messages: Sequence[AlertMessage], site: str, now: datetime) -> AlertRow:
+    messages = sorted(messages, key=lambda message: -message.pk)
     lasted = ((alert.ended_at or now) - alert.began_at).total_seconds()
     return AlertRow(
         pk=alert.pk,

@@ -68,7 +68,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "banner": banner(request),
         "marks": marks(health),
         "late": _late_sentence(every, counts=counts),
-        "alerts": alert_rows(alerts[:ALERTS_SHOWN], site=site, now=now),
+        "alerts": alert_rows(alerts[:ALERTS_SHOWN], has_messages=False, site=site, now=now),
         "more_alerts": max(0, len(alerts) - ALERTS_SHOWN),
         "alerts_url": address("tasksapp_alert_changelist", site=site),
         "tiles": _tiles(counts, total, died_today=sum(issue.today for issue in issues), site=site, now=now),

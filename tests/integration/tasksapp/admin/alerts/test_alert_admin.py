@@ -1,0 +1,128 @@
+"""The page of alerts: what is wrong, what was sent, and a test message that goes out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core import mail
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tasksapp.models import Alert, AlertKind, AlertMessage, BizType
+from tests.admin_scene import store_scene
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/admin/tasksapp/alert/"
+
+
+def text_of(page: bytes) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.decode()))
+
+
+def viewer() -> Client:
+    user = User.objects.create_user("eve", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="view_job"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_the_page_says_what_is_wrong_and_what_was_sent_and_hides_what_is_secret(person: Client) -> None:
+    store_scene()
+
+    page = text_of(person.get(PAGE).content)
+
+    assert "order.close: jobs die, 1,031 lately. 1,061 dead jobs wait for a person." in page
+    assert "order.close: its receiver shop.example is down." in page
+    assert "came back 2 times" in page
+    assert re.search(r"ada@shop\.example: sent at", page)
+    assert re.search(r"https://chat\.example: failed 4 times, next at .* \(the receiver answered 503\)", page)
+    assert "a-secret-path" not in person.get(PAGE).content.decode()
+
+
+def test_without_alerts_it_says_so(person: Client) -> None:
+    page = text_of(person.get(PAGE).content)
+
+    assert "Nothing is wrong." in page
+    assert "The site has no owner" in page
+
+
+def test_the_overview_names_open_alerts(person: Client) -> None:
+    store_scene()
+
+    page = text_of(person.get("/admin/tasksapp/").content)
+
+    assert "order.close: its receiver shop.example is down." in page
+    assert "All alerts" in page
+
+
+def test_a_blip_is_on_the_page_and_not_on_the_overview(person: Client) -> None:
+    Alert.objects.create(kind=AlertKind.REDIS_AWAY, began_at=timezone.now(), sentence="away")
+
+    assert "not sent yet: it may be a blip" in text_of(person.get(PAGE).content)
+    assert "All alerts" not in text_of(person.get("/admin/tasksapp/").content)
+
+
+def test_a_test_message_goes_to_the_owner_who_is_chosen(person: Client, settings: Any) -> None:
+    settings.DELAYHUB |= {"OWNER_MAIL": ["owner@shop.example"]}
+    team = BizType.objects.create(code="team.job", url="https://shop.example", owner_mail="team@shop.example")
+
+    said = person.post(f"{PAGE}test/", {"biz_type": ""}, follow=True)
+    person.post(f"{PAGE}test/", {"biz_type": team.pk})
+
+    assert "The test message to owner@shop.example is sent." in text_of(said.content)
+    assert [each.to for each in mail.outbox] == [["owner@shop.example"], ["team@shop.example"]]
+    assert AlertMessage.objects.filter(sent_at__isnull=False).count() == 2
+
+
+def test_a_test_message_that_fails_says_why(person: Client, settings: Any) -> None:
+    settings.DELAYHUB |= {"OWNER_MAIL": ["owner@shop.example"]}
+    settings.EMAIL_BACKEND = "delayhub.project.no_mail.EmailBackend"
+
+    said = person.post(f"{PAGE}test/", follow=True)
+
+    assert "no mail server is set: name one in DELAYHUB_EMAIL_URL" in text_of(said.content)
+
+
+@pytest.mark.parametrize("value", ["", "0", "x", "9" * 30, "-1"])
+def test_without_an_owner_a_test_says_so(person: Client, value: str) -> None:
+    said = person.post(f"{PAGE}test/", {"biz_type": value}, follow=True)
+
+    assert "There is no owner to send to" in text_of(said.content)
+
+
+def test_a_viewer_may_look_and_not_send() -> None:
+    client = viewer()
+
+    assert client.get(PAGE).status_code == 200
+    assert "Send a test message" not in client.get(PAGE).content.decode()
+    assert client.post(f"{PAGE}test/").status_code == 403
+    assert client.get(f"{PAGE}test/").status_code == 405
+
+
+def test_a_person_without_rights_sees_nothing() -> None:
+    client = Client()
+    client.force_login(User.objects.create_user("mallory", is_staff=True))
+
+    assert client.get(PAGE).status_code == 403
+
+
+def test_the_page_takes_few_queries_however_many_alerts_there_are(person: Client) -> None:
+    now = timezone.now()
+    Alert.objects.bulk_create(
+        Alert(kind=AlertKind.REDIS_AWAY, began_at=now, ended_at=now, told_at=now, sentence="away") for _ in range(60)
+    )
+
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        page = person.get(f"{PAGE}?page=2")
+
+    assert page.status_code == 200
+    assert len(queries) <= 2 + 12, [query["sql"] for query in queries]

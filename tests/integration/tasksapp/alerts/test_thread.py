@@ -1,0 +1,102 @@
+"""The threads: a database that hangs or is away ends no watching, and a process watches once."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from tasksapp.alerts import thread
+from tasksapp.alerts.thread import WatchThreads
+from tasksapp.alerts.watch import Turn
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Watched:
+    """A watch whose turns do what the test wants."""
+
+    using = "default"
+
+    def __init__(self) -> None:
+        self.turn: Any = lambda: Turn(held=True)
+        self.turns = self.away = self.left = 0
+
+    def run_once(self) -> Turn:
+        self.turns += 1
+        turn: Turn = self.turn()
+        return turn
+
+    def note_away(self) -> bool:
+        self.away += 1
+        return True
+
+    def leave(self) -> None:
+        self.left += 1
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+def test_a_database_that_is_away_is_noted(watched: Watched) -> None:
+    def fail() -> Turn:
+        raise OperationalError("no connection")
+
+    watched.turn = fail
+
+    assert not WatchThreads(watched).run_once()  # type: ignore[arg-type]  # it does what the test wants
+    assert watched.away == 1
+
+
+def test_a_database_that_hangs_is_noted_and_asked_once(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thread, "PATIENCE_SECONDS", {})
+    monkeypatch.setattr(thread, "USUAL_PATIENCE_SECONDS", 0.05)
+    goes_on = threading.Event()
+
+    def hang() -> Turn:
+        assert goes_on.wait(20)
+        return Turn(held=True)
+
+    watched.turn = hang
+    threads = WatchThreads(watched)  # type: ignore[arg-type]  # it does what the test wants
+
+    assert [threads.run_once(), threads.run_once()] == [False, False]
+    assert (watched.turns, watched.away) == (1, 2)
+
+    goes_on.set()
+    wait_until(threads.run_once)
+
+
+def test_a_failure_of_one_turn_does_not_end_the_next(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thread, "LOOK_SECONDS", 0.01)
+
+    def fail() -> Turn:
+        raise RuntimeError("a fault of ours")
+
+    watched.turn = fail
+    threads = WatchThreads(watched)  # type: ignore[arg-type]  # it does what the test wants
+    threads.start()
+    wait_until(lambda: watched.turns > 1)
+    watched.turn = lambda: Turn(held=True)
+    wait_until(lambda: threads._held)
+
+    threads.stop()
+
+    wait_until(lambda: watched.left == 1)
+
+
+def test_a_process_watches_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[WatchThreads] = []
+    monkeypatch.setattr(WatchThreads, "start", lambda self: started.append(self))
+
+    thread.watch()
+    thread.watch()
+    thread.unwatch()
+    thread.unwatch()
+
+    assert len(started) == 1

@@ -1,0 +1,131 @@
+"""One turn of watching, on real rows and a real Redis: what is wrong is found, and its owner's message waits.
+
+It finds what ``site_conditions`` and ``biz_type_conditions`` judge.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from delayhub.clock import due_ms
+from delayhub.engine import TimerLane
+from tasksapp.alerts.watch import Watch
+from tasksapp.models import Alert, AlertMessage, BizType, JobCount, Pulse
+from tasksapp.stats.pulses import MINUTE, floor
+from tasksapp.timers.lanes import without_redis
+from tests.standing_clock import StandingClock
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    clock = StandingClock()
+    clock.seconds = timezone.now().timestamp()
+    return clock
+
+
+@pytest.fixture
+def watch(clock: StandingClock, settings: Any, broker: str) -> Watch:
+    settings.DELAYHUB |= {"OWNER_MAIL": ["owner@shop.example"]}
+    return Watch(using="default", clock=clock)
+
+
+@pytest.fixture
+def delivers(broker: str, lane: TimerLane) -> None:
+    """As if on that broker a worker and its loader had just been at work."""
+    lane.hold("a loader", lease_ms=600_000)
+    lane.claim()
+
+
+def told(watch: Watch, clock: StandingClock, *, seconds: int = 12) -> list[str]:
+    """What the turns of those seconds tell."""
+    found: list[str] = []
+    for _ in range(0, seconds + 1, 3):
+        found += watch.run_once().told
+        clock.seconds += 3
+    return found
+
+
+def count(biz_type: BizType, **numbers: Any) -> None:
+    zero = {"pending": 0, "due_now": 0, "running": 0, "dead": 0, "counted_at": timezone.now()}
+    JobCount.objects.create(biz_type=biz_type, **{**zero, **numbers})
+
+
+def test_a_site_without_biz_types_has_nothing_that_is_wrong(watch: Watch, clock: StandingClock) -> None:
+    assert told(watch, clock) == []
+
+
+@pytest.mark.usefixtures("delivers", "biz_type")
+def test_nothing_is_told_of_a_site_that_delivers(watch: Watch, clock: StandingClock) -> None:
+    assert told(watch, clock) == []
+    assert not Alert.objects.exists()
+
+
+@pytest.mark.usefixtures("biz_type")
+def test_missing_workers_are_told(watch: Watch, clock: StandingClock) -> None:
+    assert told(watch, clock) == ["began: not_delivering"]
+    assert AlertMessage.objects.get().address == "owner@shop.example"
+
+
+@pytest.mark.usefixtures("biz_type")
+def test_a_redis_that_is_away_is_told_and_missing_workers_only_later(watch: Watch, clock: StandingClock) -> None:
+    with without_redis():
+        assert told(watch, clock) == ["began: redis_away"]
+
+    # It is back, and the workers take some seconds to connect.
+    assert told(watch, clock, seconds=30) == ["over: redis_away"]
+    assert told(watch, clock, seconds=30) == ["began: not_delivering"]
+
+
+@pytest.mark.usefixtures("delivers")
+def test_an_open_breaker_is_told_at_once(
+    watch: Watch, clock: StandingClock, biz_type: BizType, lane: TimerLane
+) -> None:
+    at = due_ms(timezone.now() + timedelta(seconds=30))
+    lane.client.set(lane.keys.queue(biz_type.code).breaker, f"open:{at}:shop.example")
+
+    assert told(watch, clock, seconds=0) == [f"began: breaker_open {biz_type.pk}"]
+
+
+@pytest.mark.usefixtures("delivers")
+def test_a_thousand_deaths_are_one_message(watch: Watch, clock: StandingClock, biz_type: BizType) -> None:
+    count(biz_type, dead=1_000)
+    for kind, number in (("timeout", 900), ("http.503", 100)):
+        Pulse.objects.create(
+            biz_type=biz_type, at=floor(timezone.now(), MINUTE), span_seconds=MINUTE, kind=Pulse.Kind.DEAD, key=kind,
+            count=number,
+        )  # fmt: skip
+
+    assert told(watch, clock, seconds=30) == [f"began: dead {biz_type.pk}"]
+
+    message = AlertMessage.objects.get()
+    assert "jobs die, 1,000 lately. 1,000 dead jobs wait for a person." in message.subject
+    assert message.payload["data"]["alerts"][0]["facts"]["errors"] == {"timeout": 900, "http.503": 100}
+
+
+@pytest.mark.usefixtures("delivers")
+@pytest.mark.parametrize(("is_paused", "expected"), [(False, 1), (True, 0)])
+def test_overdue_jobs_are_told_unless_a_person_holds_them(
+    watch: Watch, clock: StandingClock, biz_type: BizType, is_paused: bool, expected: int
+) -> None:
+    if is_paused:
+        BizType.objects.update(paused_until=timezone.now() + timedelta(hours=1))
+    count(biz_type, pending=7, due_now=7, oldest_due_at=timezone.now() - timedelta(seconds=90))
+
+    assert told(watch, clock).count(f"began: overdue {biz_type.pk}") == expected
+
+
+def test_only_who_has_the_seat_watches(watch: Watch, clock: StandingClock, biz_type: BizType) -> None:
+    second = Watch(using="default", clock=clock)
+
+    assert watch.run_once().held
+    assert not second.run_once().held
+    assert told(second, clock) == []
+
+    watch.leave()
+    assert second.run_once().held

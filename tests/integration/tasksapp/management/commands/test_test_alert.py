@@ -1,0 +1,34 @@
+"""``manage.py test_alert`` sends a message, or says why it cannot."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.management import CommandError, call_command
+
+from tests.fixture_types import MakeBizType
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_sends_to_the_owner_of_a_biz_type(make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.close", owner_mail="ann@team.example")
+    said = StringIO()
+
+    call_command("test_alert", biz_type="order.close", stdout=said)
+
+    assert said.getvalue() == "mail ann@team.example: sent\n"
+    assert mail.outbox[0].to == ["ann@team.example"]
+
+
+def test_it_ends_with_an_error_where_nothing_is_sent(settings: Any, make_biz_type: MakeBizType) -> None:
+    with pytest.raises(CommandError, match="no owner"):
+        call_command("test_alert")
+    with pytest.raises(CommandError, match="no biz type 'x'"):
+        call_command("test_alert", biz_type="x")
+    make_biz_type("order.close", owner_url="http://10.0.0.1/")
+    with pytest.raises(CommandError, match="1 of 1 messages were not sent"):
+        call_command("test_alert", biz_type="order.close", stdout=StringIO())
