@@ -19,6 +19,54 @@ MIRRORS = ("tests/unit", "tests/integration")
 
 #: Modules that are tested through others: the test that covers them, and why they need none of their own.
 TESTED_THROUGH = {
+    "tasksapp/alerts/biz_type_conditions.py": (
+        "tests/integration/tasksapp/alerts/test_watch.py",
+        "each condition is told in a turn",
+    ),
+    "tasksapp/alerts/site_conditions.py": (
+        "tests/integration/tasksapp/alerts/test_watch.py",
+        "each condition is told in a turn",
+    ),
+    "tasksapp/alerts/condition.py": (
+        "tests/integration/tasksapp/alerts/test_book.py",
+        "an alert has its key",
+    ),
+    "tasksapp/alerts/composer.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the messages are read where they arrive",
+    ),
+    "tasksapp/alerts/language.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the messages are read where they arrive",
+    ),
+    "tasksapp/alerts/recipients.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the messages are read where they arrive",
+    ),
+    "tasksapp/alerts/sending.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the messages are read where they arrive",
+    ),
+    "tasksapp/alerts/sentences.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the messages are read where they arrive",
+    ),
+    "tasksapp/alerts/outage_record.py": (
+        "tests/integration/tasksapp/alerts/test_database_outage.py",
+        "processes that share it tell an outage once",
+    ),
+    "tasksapp/admin/alerts/rows.py": (
+        "tests/integration/tasksapp/admin/alerts/test_alert_admin.py",
+        "the rows show on the page",
+    ),
+    "tasksapp/workers/watching.py": (
+        "tests/acceptance/test_alerts.py",
+        "a worker is one of the processes that watch",
+    ),
+    "delayhub/project/no_mail.py": (
+        "tests/unit/delayhub/project/test_mail_server.py",
+        "a site without a mail server has it",
+    ),
     "delayhub/client/asynchronous/biz_types.py": (
         "tests/integration/delayhub/client/test_models.py",
         "a table calls each verb, and the OpenAPI document says what it has to ask",
@@ -66,42 +114,6 @@ TESTED_THROUGH = {
     "delayhub/client/models/operations.py": (
         "tests/integration/delayhub/client/test_models.py",
         "the models are compared with the OpenAPI document",
-    "tasksapp/alerts/biz_type_conditions.py": (
-        "tests/integration/tasksapp/alerts/test_watch.py",
-        "each condition is told in a turn",
-    "tasksapp/alerts/site_conditions.py": (
-        "tests/integration/tasksapp/alerts/test_watch.py",
-        "each condition is told in a turn",
-    "tasksapp/alerts/condition.py": (
-        "tests/integration/tasksapp/alerts/test_book.py",
-        "an alert has its key",
-    "tasksapp/alerts/composer.py": (
-        "tests/integration/tasksapp/alerts/test_outbox.py",
-        "the messages are read where they arrive",
-    "tasksapp/alerts/language.py": (
-        "tests/integration/tasksapp/alerts/test_outbox.py",
-        "the messages are read where they arrive",
-    "tasksapp/alerts/recipients.py": (
-        "tests/integration/tasksapp/alerts/test_outbox.py",
-        "the messages are read where they arrive",
-    "tasksapp/alerts/sending.py": (
-        "tests/integration/tasksapp/alerts/test_outbox.py",
-        "the messages are read where they arrive",
-    "tasksapp/alerts/sentences.py": (
-        "tests/integration/tasksapp/alerts/test_outbox.py",
-        "the messages are read where they arrive",
-    "tasksapp/alerts/outage_record.py": (
-        "tests/integration/tasksapp/alerts/test_database_outage.py",
-        "processes that share it tell an outage once",
-    "tasksapp/admin/alerts/rows.py": (
-        "tests/integration/tasksapp/admin/alerts/test_alert_admin.py",
-        "the rows show on the page",
-    "tasksapp/workers/watching.py": (
-        "tests/acceptance/test_alerts.py",
-        "a worker is one of the processes that watch",
-    "delayhub/project/no_mail.py": (
-        "tests/unit/delayhub/project/test_mail_server.py",
-        "a site without a mail server has it",
     ),
     "tasksapp/admin/celery_queues/deeds.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",

@@ -92,7 +92,7 @@ def test_a_failure_of_one_turn_does_not_end_the_next(watched: Watched, monkeypat
 
 def test_a_process_watches_once(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[WatchThreads] = []
-    monkeypatch.setattr(WatchThreads, "start", lambda self: started.append(self))
+    monkeypatch.setattr(WatchThreads, "start", lambda self: started.append(self))  # noqa: PLW0108  append would be no method
 
     thread.watch()
     thread.watch()
