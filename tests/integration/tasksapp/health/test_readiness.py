@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -11,7 +12,7 @@ from django.db import OperationalError
 from django.test import Client
 
 from delayhub.engine import TimerLane
-from delayhub.project import health
+from tasksapp.health import readiness as health
 from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState
 from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
 
@@ -25,7 +26,8 @@ def no_database() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_was_asked() -> None:
+def _nothing_was_asked(settings: Any) -> None:
+    settings.DELAYHUB = {}  # timers are where the broker is
     health.readiness.forget()
 
 
@@ -66,7 +68,10 @@ def lane(current_celery: Celery, broker: str, redis_client: redis.Redis) -> Time
 def test_a_process_with_everything_it_needs_is_ready(client: Client, lane: TimerLane) -> None:
     answer = client.get("/readyz")
 
-    assert (answer.status_code, answer.json()) == (200, {"database": "ok", "redis": "ok", "delivery": "ok"})
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"database": "ok", "redis": "ok", "delivery": "ok", "state": "ok"},
+    )
 
 
 def test_redis_is_reported_and_does_not_take_the_process_out_of_service(
@@ -114,15 +119,15 @@ def test_without_its_database_a_process_is_out_of_service(client: Client, monkey
 
     assert answer.status_code == 503
     said = "no job is delivered: the database does not answer"
-    assert answer.json() == {"database": "away", "redis": "ok", "delivery": said}
+    assert answer.json() == {"database": "away", "redis": "ok", "delivery": said, "state": "database away"}
 
 
 def test_a_process_is_alive_whatever_else_is_away(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_ask_database", no_database)
 
-    assert client.get("/healthz").json() == {"status": "ok"}
+    assert [client.get(path).json() for path in ("/livez", "/healthz")] == [{"status": "ok"}] * 2
 
 
 def test_neither_needs_a_session_or_a_key(client: Client) -> None:
-    for path in ("/healthz", "/readyz"):
+    for path in ("/livez", "/readyz"):
         assert "Set-Cookie" not in client.get(path).headers
