@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -26,12 +26,17 @@ _REASONS: Mapping[type[httpx.TransportError], str] = {
 _SHOWN = 200
 
 
-def json_of(request: Request, response: httpx.Response) -> Any:
-    """The JSON of an answer; None where it is empty. Raises UnexpectedAnswer."""
-    if not response.content:
-        return None
+class Answer(NamedTuple):
+    """What the site answered: the JSON (None: it was empty), and the name of the state that it shows."""
+
+    value: Any
+    etag: str
+
+
+def answer_of(request: Request, response: httpx.Response) -> Answer:
+    """The answer in a response. Raises UnexpectedAnswer."""
     try:
-        return response.json()
+        return Answer(response.json() if response.content else None, response.headers.get("ETag", ""))
     except ValueError as error:
         raise UnexpectedAnswer(
             f"{request} was answered {response.status_code} with what is no JSON: {response.text[:_SHOWN]!r}"

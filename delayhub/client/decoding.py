@@ -14,14 +14,19 @@ from delayhub.client.errors import UnexpectedAnswer
 T = TypeVar("T")
 
 
-def decode(model: type[T], value: Any) -> T:
+def decode(model: type[T], value: Any, *, etag: str = "") -> T:
     """The model with the answer's values. Fields that the model does not know are left out: a newer site has more.
+
+    Args:
+        model: the class.
+        value: the JSON.
+        etag: from the answer's header, for models that have it.
 
     Raises UnexpectedAnswer where a field is missing, or a value cannot be what the model says.
     """
     try:
         annotation: Any = model
-        decoded: T = decoder(annotation)(value)
+        decoded: T = decoder(annotation)({**value, "etag": etag})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnexpectedAnswer(
             f"the answer is no {model.__name__} as this client knows it ({type(error).__name__}: {error}): is another"

@@ -91,11 +91,15 @@ def parameters(**fields: Any) -> Query:
     return listed
 
 
-def job_fields(job: JobRequest, *, with_key: bool = True) -> dict[str, Any]:
+def job_fields(job: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a job as JSON has them. The body is the caller's own, and JSON already."""
+    return {name: value if name == "body" else plain(value) for name, value in job.items()}
+
+
+def new_job_fields(job: JobRequest) -> dict[str, Any]:
     """The fields of a job to create, with an idempotency key: with one, a repeated request makes no second job."""
-    fields = {name: value if name == "body" else plain(value) for name, value in job.items() if value is not None}
-    if with_key:
-        fields.setdefault("idempotency_key", str(uuid4()))
+    fields = {name: value for name, value in job_fields(job).items() if value is not None}
+    fields.setdefault("idempotency_key", str(uuid4()))
     return fields
 
 

@@ -56,7 +56,7 @@ def _may_repeat(error: ApiError, *, repeatable: bool) -> bool:
             return repeatable or not was_sent
         case ServerUnavailable():
             return repeatable
-        case Conflict(code="idempotency_key_in_use"):
+        case Conflict(code="idempotency_key_in_use"):  # the first request with the key is still under way
             return True
     return False
 

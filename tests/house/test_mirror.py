@@ -115,6 +115,14 @@ TESTED_THROUGH = {
         "tests/integration/delayhub/client/test_models.py",
         "the models are compared with the OpenAPI document",
     ),
+    "delayhub/client/asynchronous/keys.py": (
+        "tests/integration/delayhub/client/test_models.py",
+        "a table calls each verb, and the OpenAPI document says what it has to ask",
+    ),
+    "delayhub/client/synchronous/keys.py": (
+        "tests/integration/delayhub/client/test_models.py",
+        "a table calls each verb, and the OpenAPI document says what it has to ask",
+    ),
     "tasksapp/admin/celery_queues/deeds.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "what is done, and what is said of it, shows on the pages",

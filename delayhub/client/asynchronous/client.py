@@ -10,6 +10,7 @@ import httpx
 from delayhub.client.asynchronous.biz_types import AsyncBizTypes
 from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.asynchronous.jobs import AsyncJobs
+from delayhub.client.asynchronous.keys import AsyncKeys
 from delayhub.client.asynchronous.operations import AsyncOperations
 from delayhub.client.options import ClientOptions
 
@@ -35,6 +36,7 @@ class AsyncClient:
     jobs: AsyncJobs
     biz_types: AsyncBizTypes
     operations: AsyncOperations
+    keys: AsyncKeys
 
     def __init__(
         self,
@@ -61,6 +63,7 @@ class AsyncClient:
         self.jobs = AsyncJobs(self._connection)
         self.biz_types = AsyncBizTypes(self._connection)
         self.operations = AsyncOperations(self._connection)
+        self.keys = AsyncKeys(self._connection)
 
     async def aclose(self) -> None:
         """Closes the connections."""

@@ -6,19 +6,29 @@ import builtins
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 import anyio
 
 from delayhub.client.asynchronous.connection import AsyncConnection
-from delayhub.client.errors import WaitTimeout
-from delayhub.client.models.jobs import Attempt, BulkAnswer, BulkResult, CreatedJob, Job, JobRequest, JobStatus
+from delayhub.client.errors import ServerUnavailable, WaitTimeout
+from delayhub.client.models.jobs import (
+    Attempt,
+    BulkAnswer,
+    BulkResult,
+    CreatedJob,
+    Job,
+    JobChange,
+    JobRequest,
+    JobStatus,
+)
 from delayhub.client.request import (
     JobKey,
     Request,
     given,
     job_fields,
+    new_job_fields,
     parameters,
     path_of,
     read,
@@ -86,7 +96,7 @@ class AsyncJobs:
             "debounce_max_wait": debounce_max_wait,
         }
         return await self._connection.one(
-            CreatedJob, Request("POST", "/jobs", body=job_fields(fields), repeatable=True)
+            CreatedJob, Request("POST", "/jobs", body=new_job_fields(fields), repeatable=True)
         )
 
     async def create_many(self, jobs: Iterable[JobRequest]) -> Sequence[BulkResult]:
@@ -94,7 +104,7 @@ class AsyncJobs:
 
         A job that is refused does not keep the others from being created: look at ``error`` of each result.
         """
-        wanted = [job_fields(job) for job in jobs]
+        wanted = [new_job_fields(job) for job in jobs]
         results: builtins.list[BulkResult] = []
         for start in range(0, len(wanted), MOST_AT_ONCE):
             chunk = {"jobs": wanted[start : start + MOST_AT_ONCE]}
@@ -116,16 +126,17 @@ class AsyncJobs:
             left = LONG_POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 raise WaitTimeout(f"job {found.id} is {found.status} after {timeout_seconds} seconds")
-            asked_at = time.monotonic()
+            asked_at, before = time.monotonic(), found
             found = await self._held_back(found.id, seconds=min(left, LONG_POLL_SECONDS))
-            if not found.has_ended:
-                # A site that does not hold answers back is not asked more often than this.
+            if found == before:
+                # A site that did not hold the answer back is not asked more often than this.
                 await anyio.sleep(max(0.0, min(left, POLL_SECONDS) - (time.monotonic() - asked_at)))
         return found
 
-    async def attempts(self, job: str | UUID) -> Sequence[Attempt]:
-        """Every attempt to deliver the job, the oldest first."""
-        return await self._connection.every(Attempt, read(f"/jobs/{segment(str(job))}/attempts"))
+    def attempts(self, job: str | UUID, *, page_size: int | None = None) -> AsyncIterator[Attempt]:
+        """Every attempt to deliver the job, the oldest first. Pages are fetched as they are needed."""
+        path = f"/jobs/{segment(str(job))}/attempts"
+        return self._connection.pages(Attempt, path, query=parameters(limit=page_size))
 
     def list(
         self,
@@ -154,23 +165,15 @@ class AsyncJobs:
 
     # ------------------------------------------------------------ changing
 
-    async def change(
-        self,
-        job: JobKey,
-        *,
-        due_at: datetime | str | None = None,
-        delay: timedelta | float | None = None,
-        version: int | None = None,
-    ) -> Job:
-        """Moves a pending job to another time; gives the moved job.
+    async def change(self, job: JobKey, *, version: int | None = None, **fields: Unpack[JobChange]) -> Job:
+        """Changes the fields of a pending job that are given, such as its time; gives the changed job.
 
         Args:
             job: the job.
-            due_at: the new time; or:
-            delay: how long from now.
             version: the version that you saw; where the job has another, nothing changes: PreconditionFailed.
+            fields: the fields.
         """
-        body = given(due_at=due_at, delay=delay, version=version)
+        body = {**job_fields(fields), **given(version=version)}
         return await self._connection.one(Job, Request("PATCH", path_of(job), body=body))
 
     async def cancel(self, job: JobKey, *, version: int | None = None) -> Job:
@@ -181,11 +184,11 @@ class AsyncJobs:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
         return await self._act(job, "run", version=version)
 
-    async def redrive(self, job: str | UUID, *, version: int | None = None) -> Job:
+    async def redrive(self, job: JobKey, *, version: int | None = None) -> Job:
         """Tries a dead job again, with a new budget of attempts."""
         return await self._act(job, "redrive", version=version)
 
-    async def drop(self, job: str | UUID, *, version: int | None = None) -> Job:
+    async def drop(self, job: JobKey, *, version: int | None = None) -> Job:
         """Drops a dead job for good."""
         return await self._act(job, "drop", version=version)
 
@@ -196,5 +199,10 @@ class AsyncJobs:
     async def _held_back(self, job_id: str, *, seconds: float) -> Job:
         """The job when it has ended, or after so long."""
         # The answer must come before the connection gives up.
-        longest = min(seconds, self._connection.timeout_seconds / 2)
-        return await self._connection.one(Job, read(path_of(job_id), query=parameters(wait=int(longest) or None)))
+        longest = int(min(seconds, self._connection.timeout_seconds / 2))
+        try:
+            return await self._connection.one(Job, read(path_of(job_id), query=parameters(wait=longest or None)))
+        except ServerUnavailable as error:
+            if error.code != "too_many_waits":
+                raise
+            return await self.read(job_id)

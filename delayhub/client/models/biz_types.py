@@ -1,25 +1,237 @@
-"""Biz types: the kinds of jobs."""
+"""Biz types, the kinds of jobs; their secrets, test calls, and the document with all of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, ClassVar, Literal, TypedDict
+
+Target = Literal["http", "celery"]
+Method = Literal["POST", "PUT", "PATCH"]
+Auth = Literal["none", "basic", "bearer"]
+Backoff = Literal["fixed", "linear", "exponential", "list"]
+Guarantee = Literal["at_least_once", "at_most_once"]
+WhenLate = Literal["fire", "skip", "dead"]
+
+
+class BizTypeFields(TypedDict, total=False):
+    """What may be set of a biz type. Its code is fixed."""
+
+    name: str
+    description: str
+    #: No jobs are taken while it is not, and none fire.
+    enabled: bool
+    target: Target
+    method: Method
+    #: http:// or https://, where callbacks go.
+    url: str
+    #: Extra headers, a JSON object of strings.
+    headers: Mapping[str, str]
+    auth: Auth
+    #: The Celery task to run.
+    task_name: str
+    #: Its queue; empty for the task's own.
+    task_queue: str
+    timeout_seconds: float
+    max_attempts: int
+    #: No attempt begins later after the due time; None: no limit.
+    max_age_seconds: float | None
+    backoff: Backoff
+    backoff_min_seconds: float
+    backoff_max_seconds: float
+    backoff_factor: float
+    backoff_max_doublings: int | None
+    #: Seconds before each retry; the last repeats. For the backoff ``list``.
+    backoff_list: Sequence[float]
+    #: Up to this share is added to each backoff.
+    jitter: float
+    #: Never retried, beside 410.
+    permanent_status_codes: Sequence[int]
+    insert_rate: float | None
+    insert_burst: int
+    delivery_rate: float | None
+    delivery_burst: int
+    max_in_flight: int | None
+    weight: int
+    #: 0 goes first, 9 last.
+    priority: int
+    guarantee: Guarantee
+    #: Judged before the first attempt only.
+    max_lateness_seconds: float | None
+    when_late: WhenLate
+    #: Finished jobs are kept this long; None: always.
+    retention_seconds: float | None
+    #: Mail addresses, with commas between them.
+    owner_mail: str
+    #: http:// or https://, where messages to the owner are posted.
+    owner_url: str
+    #: Which workers serve it: one of the setting ``LANES``.
+    lane: str
+    #: ``user:password`` for Basic, the token for Bearer. It is stored encrypted and never shown.
+    auth_secret: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class BizType:
-    """A kind of job: its target, its retries, its limits."""
+    """A kind of job: where its jobs go, how often they are tried, and how fast."""
 
+    #: What callers name it by: a-z, 0-9, '.', '_' and '-'.
     code: str
     name: str
     description: str
+    #: No jobs are taken while it is not, and none fire.
     enabled: bool
+    target: Target
+    method: Method
+    #: http:// or https://, where callbacks go. None: this key may not see it.
+    url: str | None
+    #: Extra headers, a JSON object of strings. None: this key may not see it.
+    headers: Mapping[str, str] | None
+    auth: Auth
+    #: The Celery task to run.
+    task_name: str
+    #: Its queue; empty for the task's own.
+    task_queue: str
+    timeout_seconds: float
+    max_attempts: int
+    #: No attempt begins later after the due time; None: no limit.
+    max_age_seconds: float | None
+    backoff: Backoff
+    backoff_min_seconds: float
+    backoff_max_seconds: float
+    backoff_factor: float
+    backoff_max_doublings: int | None
+    #: Seconds before each retry; the last repeats. For the backoff ``list``.
+    backoff_list: Sequence[float]
+    #: Up to this share is added to each backoff.
+    jitter: float
+    #: Never retried, beside 410.
+    permanent_status_codes: Sequence[int]
+    insert_rate: float | None
+    insert_burst: int
+    delivery_rate: float | None
+    delivery_burst: int
+    max_in_flight: int | None
+    weight: int
+    #: 0 goes first, 9 last.
+    priority: int
+    guarantee: Guarantee
+    #: Judged before the first attempt only.
+    max_lateness_seconds: float | None
+    when_late: WhenLate
+    #: Finished jobs are kept this long; None: always.
+    retention_seconds: float | None
+    #: Mail addresses, with commas between them. None: this key may not see it.
+    owner_mail: str | None
+    #: http:// or https://, where messages to the owner are posted. None: this key may not see it.
+    owner_url: str | None
+    #: Which workers serve it: one of the setting ``LANES``.
+    lane: str
+    #: Its jobs wait until then. None: not paused.
     paused_until: datetime | None
-    target: Literal["http", "celery"]
+    paused_by: str
+    pause_reason: str
+    #: Its rate has been rising since.
+    resumed_at: datetime | None
     #: Whether there is a secret that its callbacks are signed with.
     signed: bool
-    max_attempts: int
+    #: Until then the secret before signs beside it.
+    previous_secret_until: datetime | None
+    #: Whether an ``auth_secret`` is stored.
+    has_credentials: bool
+    created_at: datetime
+    updated_at: datetime
+    #: Names the state that was read; a change sends it back. Empty in lists.
+    etag: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatedBizType(BizType):
+    """A biz type that was just made."""
+
+    #: What its callbacks are signed with, shown this once. None: it runs a Celery task.
+    signing_secret: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotatedSecret:
+    """A new signing secret."""
+
+    #: Shown this once. None: the caller brought it.
+    signing_secret: str | None
+    #: Until then callbacks have both signatures. None: there is no other secret.
+    previous_secret_until: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestRequest:
+    """The request that a test call sent, with its credentials masked."""
+
+    __test__: ClassVar[bool] = False  # for pytest
+
+    #: Method and address.
+    line: str
+    headers: Mapping[str, str]
+    body: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestResponse:
+    """What the receiver answered to a test call."""
+
+    __test__: ClassVar[bool] = False  # for pytest
+
+    status_code: int
+    headers: Mapping[str, str]
+    #: As much of it as is kept of a job's answer.
+    body: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestCall:
+    """What became of a test call."""
+
+    __test__: ClassVar[bool] = False  # for pytest
+
+    #: What a job's attempt would come to.
+    verdict: Literal["succeeds", "tried again", "dead", "not sent"]
+    #: Why, where it does not succeed.
+    reason: str
+    #: Whether callbacks may go to that address.
+    address: Literal["allowed", "refused", "unknown"]
+    #: Whether the receiver may have got some of it.
+    is_sent: bool
+    #: None: none could be made.
+    request: TestRequest | None
+    #: None: there was no answer.
+    response: TestResponse | None
+    duration_ms: int
+    #: How long it would have waited.
     timeout_seconds: float
-    guarantee: Literal["at_least_once", "at_most_once"]
-    lane: str
+    #: Whether the answer asks to cancel the other jobs of the same business key.
+    cancels_others: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class BizTypeChange:
+    """What an import did, or would do, to one biz type."""
+
+    code: str
+    action: Literal["create", "change", "none"]
+    #: The fields that change, as they were.
+    before: Mapping[str, Any]
+    #: The same as they are then; of a new one, all.
+    after: Mapping[str, Any]
+    #: ``signing_secret``: its callbacks are not signed; rotate makes one.
+    needs: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BizTypeImport:
+    """What an import did, or would do."""
+
+    dry_run: bool
+    changes: Sequence[BizTypeChange]
+    #: Biz types that the document does not name: they stay as they are.
+    left_alone: Sequence[str]

@@ -32,6 +32,17 @@ class JobRequest(TypedDict, total=False):
     debounce_max_wait: timedelta | float | None
 
 
+class JobChange(TypedDict, total=False):
+    """What may be changed of a pending job: its time (one of the two), and what it carries."""
+
+    due_at: datetime | str
+    delay: timedelta | float
+    body: Any
+    priority: int
+    #: None: as the biz type says.
+    max_attempts: int | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """A job, as it was when the site answered."""

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Unpack
 
-from delayhub.client.models.biz_types import BizType
-from delayhub.client.request import read, segment
+from delayhub.client.models.biz_types import (
+    Auth,
+    BizType,
+    BizTypeFields,
+    BizTypeImport,
+    CreatedBizType,
+    RotatedSecret,
+    TestCall,
+)
+from delayhub.client.request import Request, given, parameters, plain, read, segment
 from delayhub.client.synchronous.connection import Connection
+
+_DOCUMENT = "/biz-type-definitions"
 
 
 class BizTypes:
@@ -15,10 +27,108 @@ class BizTypes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    # ------------------------------------------------------------ reading
+
     def list(self) -> Sequence[BizType]:
         """All biz types that the key may see, by code."""
         return self._connection.every(BizType, read("/biz-types"))
 
     def read(self, code: str) -> BizType:
         """The biz type with that code."""
-        return self._connection.one(BizType, read(f"/biz-types/{segment(code)}"))
+        return self._connection.one(BizType, read(_path(code)))
+
+    # ------------------------------------------------------------ changing
+
+    def create(self, code: str, **fields: Unpack[BizTypeFields]) -> CreatedBizType:
+        """Makes a biz type; gives it with the secret that its callbacks are signed with."""
+        return self._connection.one(CreatedBizType, Request("POST", "/biz-types", body={"code": code, **fields}))
+
+    def change(self, code: str, *, etag: str = "*", **fields: Unpack[BizTypeFields]) -> BizType:
+        """Changes the fields that are given, and no others.
+
+        Args:
+            code: its code.
+            etag: the ``etag`` of the biz type that you read; if it has changed since, nothing changes:
+                PreconditionFailed. ``*``: change it whatever it is now.
+            fields: the fields.
+        """
+        request = Request("PATCH", _path(code), body=dict(fields), headers={"If-Match": etag})
+        return self._connection.one(BizType, request)
+
+    def delete(self, code: str, *, etag: str = "*") -> None:
+        """Deletes a biz type that has no jobs."""
+        self._connection.ask(Request("DELETE", _path(code), headers={"If-Match": etag}))
+
+    def pause(self, code: str, *, reason: str, until: datetime | str | None = None) -> BizType:
+        """Holds its jobs, until that time or until it is resumed. New ones are still taken."""
+        return self._do(code, "pause", given(reason=reason, until=until))
+
+    def resume(self, code: str, *, reason: str | None = None) -> BizType:
+        """Lets its jobs run again, slowly at first."""
+        return self._do(code, "resume", given(reason=reason))
+
+    # ------------------------------------------------------------ secrets and tests
+
+    def rotate_secret(self, code: str, *, overlap: timedelta | None = None, secret: str | None = None) -> RotatedSecret:
+        """Signs callbacks with a new secret; the one before signs beside it for that time.
+
+        Args:
+            code: its code.
+            overlap: how long; a day, where it is not given.
+            secret: your own; without it, the site makes one, and shows it this once.
+        """
+        seconds = None if overlap is None else int(overlap.total_seconds())
+        body = given(overlap_seconds=seconds, secret=secret)
+        return self._connection.one(RotatedSecret, Request("POST", f"{_path(code)}/rotate", body=body))
+
+    def end_rotation(self, code: str) -> BizType:
+        """Signs callbacks with the present secret only, from now on."""
+        return self._do(code, "end-rotation", None)
+
+    def stop_signing(self, code: str) -> BizType:
+        """Deletes the signing secret; a receiver that checks signatures refuses callbacks from now on."""
+        return self._do(code, "stop-signing", None)
+
+    def set_credentials(self, code: str, auth: Auth, *, auth_secret: str | None = None) -> BizType:
+        """Sets how callbacks are authorized; ``none`` deletes the stored credentials."""
+        body = given(auth=auth, auth_secret=auth_secret)
+        request = Request("PUT", f"{_path(code)}/credentials", body=body, repeatable=True)
+        return self._connection.one(BizType, request)
+
+    def test(self, code: str, *, body: Any = None) -> TestCall:
+        """Sends one callback to the receiver now, and waits for its answer. It makes no job."""
+        request = Request("POST", f"{_path(code)}/test", body={} if body is None else {"body": body})
+        return self._connection.one(TestCall, request)
+
+    # ------------------------------------------------------------ all as one document
+
+    def export(self) -> Mapping[str, Any]:
+        """All biz types as one document, without secrets, for Git or another site."""
+        exported: Mapping[str, Any] = self._connection.ask(read(_DOCUMENT))
+        return exported
+
+    def import_document(
+        self, document: Mapping[str, Any], *, credentials: Mapping[str, str] | None = None, dry_run: bool = False
+    ) -> BizTypeImport:
+        """Makes what is missing and changes what differs, all or nothing. Biz types that it does not name stay.
+
+        Args:
+            document: as :meth:`export` gives it.
+            credentials: by code, the ``auth_secret`` of biz types, which the document does not hold.
+            dry_run: gives the differences, and changes nothing.
+        """
+        request = Request(
+            "PUT",
+            _DOCUMENT,
+            query=parameters(dry_run=dry_run or None),
+            body={**plain(document), **given(credentials=credentials)},
+            repeatable=True,
+        )
+        return self._connection.one(BizTypeImport, request)
+
+    def _do(self, code: str, verb: str, body: Any) -> BizType:
+        return self._connection.one(BizType, Request("POST", f"{_path(code)}/{verb}", body=body))
+
+
+def _path(code: str) -> str:
+    return f"/biz-types/{segment(code)}"

@@ -11,6 +11,7 @@ from delayhub.client.options import ClientOptions
 from delayhub.client.synchronous.biz_types import BizTypes
 from delayhub.client.synchronous.connection import Connection
 from delayhub.client.synchronous.jobs import Jobs
+from delayhub.client.synchronous.keys import Keys
 from delayhub.client.synchronous.operations import Operations
 
 
@@ -35,6 +36,7 @@ class Client:
     jobs: Jobs
     biz_types: BizTypes
     operations: Operations
+    keys: Keys
 
     def __init__(
         self,
@@ -61,6 +63,7 @@ class Client:
         self.jobs = Jobs(self._connection)
         self.biz_types = BizTypes(self._connection)
         self.operations = Operations(self._connection)
+        self.keys = Keys(self._connection)
 
     def close(self) -> None:
         """Closes the connections."""

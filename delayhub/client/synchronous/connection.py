@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from delayhub.client.answer import error_of, json_of, unreachable
+from delayhub.client.answer import Answer, answer_of, error_of, unreachable
 from delayhub.client.decoding import decode
 from delayhub.client.errors import ApiError, UnexpectedAnswer
 from delayhub.client.options import ClientOptions
@@ -36,6 +36,9 @@ class Connection:
 
     def ask(self, request: Request) -> Any:
         """The JSON that the site answers a request with. Raises ApiError."""
+        return (self._answer(request)).value
+
+    def _answer(self, request: Request) -> Answer:
         failures = 0
         while True:
             try:
@@ -49,7 +52,8 @@ class Connection:
 
     def one(self, model: type[Model], request: Request) -> Model:
         """The answer as that model. Raises ApiError."""
-        return decode(model, self.ask(request))
+        value, etag = self._answer(request)
+        return decode(model, value, etag=etag)
 
     def every(self, model: type[Model], request: Request) -> list[Model]:
         """The answer, a list, as models. Raises ApiError."""
@@ -73,7 +77,7 @@ class Connection:
         """Closes the connections."""
         self._http.close()
 
-    def _ask_once(self, request: Request) -> Any:
+    def _ask_once(self, request: Request) -> Answer:
         content = request.content
         headers = dict(request.headers)
         if content is not None:
@@ -92,4 +96,4 @@ class Connection:
             raise UnexpectedAnswer(f"{request} was answered with what cannot be decoded: {error}") from error
         if (error_found := error_of(request, response)) is not None:
             raise error_found
-        return json_of(request, response)
+        return answer_of(request, response)

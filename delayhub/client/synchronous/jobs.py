@@ -6,16 +6,26 @@ import builtins
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
-from delayhub.client.errors import WaitTimeout
-from delayhub.client.models.jobs import Attempt, BulkAnswer, BulkResult, CreatedJob, Job, JobRequest, JobStatus
+from delayhub.client.errors import ServerUnavailable, WaitTimeout
+from delayhub.client.models.jobs import (
+    Attempt,
+    BulkAnswer,
+    BulkResult,
+    CreatedJob,
+    Job,
+    JobChange,
+    JobRequest,
+    JobStatus,
+)
 from delayhub.client.request import (
     JobKey,
     Request,
     given,
     job_fields,
+    new_job_fields,
     parameters,
     path_of,
     read,
@@ -83,14 +93,14 @@ class Jobs:
             "debounce_key": debounce_key,
             "debounce_max_wait": debounce_max_wait,
         }
-        return self._connection.one(CreatedJob, Request("POST", "/jobs", body=job_fields(fields), repeatable=True))
+        return self._connection.one(CreatedJob, Request("POST", "/jobs", body=new_job_fields(fields), repeatable=True))
 
     def create_many(self, jobs: Iterable[JobRequest]) -> Sequence[BulkResult]:
         """Creates jobs, 1 000 with each request; gives a result for each, in their order.
 
         A job that is refused does not keep the others from being created: look at ``error`` of each result.
         """
-        wanted = [job_fields(job) for job in jobs]
+        wanted = [new_job_fields(job) for job in jobs]
         results: builtins.list[BulkResult] = []
         for start in range(0, len(wanted), MOST_AT_ONCE):
             chunk = {"jobs": wanted[start : start + MOST_AT_ONCE]}
@@ -112,16 +122,17 @@ class Jobs:
             left = LONG_POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 raise WaitTimeout(f"job {found.id} is {found.status} after {timeout_seconds} seconds")
-            asked_at = time.monotonic()
+            asked_at, before = time.monotonic(), found
             found = self._held_back(found.id, seconds=min(left, LONG_POLL_SECONDS))
-            if not found.has_ended:
-                # A site that does not hold answers back is not asked more often than this.
+            if found == before:
+                # A site that did not hold the answer back is not asked more often than this.
                 time.sleep(max(0.0, min(left, POLL_SECONDS) - (time.monotonic() - asked_at)))
         return found
 
-    def attempts(self, job: str | UUID) -> Sequence[Attempt]:
-        """Every attempt to deliver the job, the oldest first."""
-        return self._connection.every(Attempt, read(f"/jobs/{segment(str(job))}/attempts"))
+    def attempts(self, job: str | UUID, *, page_size: int | None = None) -> Iterator[Attempt]:
+        """Every attempt to deliver the job, the oldest first. Pages are fetched as they are needed."""
+        path = f"/jobs/{segment(str(job))}/attempts"
+        return self._connection.pages(Attempt, path, query=parameters(limit=page_size))
 
     def list(
         self,
@@ -150,23 +161,15 @@ class Jobs:
 
     # ------------------------------------------------------------ changing
 
-    def change(
-        self,
-        job: JobKey,
-        *,
-        due_at: datetime | str | None = None,
-        delay: timedelta | float | None = None,
-        version: int | None = None,
-    ) -> Job:
-        """Moves a pending job to another time; gives the moved job.
+    def change(self, job: JobKey, *, version: int | None = None, **fields: Unpack[JobChange]) -> Job:
+        """Changes the fields of a pending job that are given, such as its time; gives the changed job.
 
         Args:
             job: the job.
-            due_at: the new time; or:
-            delay: how long from now.
             version: the version that you saw; where the job has another, nothing changes: PreconditionFailed.
+            fields: the fields.
         """
-        body = given(due_at=due_at, delay=delay, version=version)
+        body = {**job_fields(fields), **given(version=version)}
         return self._connection.one(Job, Request("PATCH", path_of(job), body=body))
 
     def cancel(self, job: JobKey, *, version: int | None = None) -> Job:
@@ -177,11 +180,11 @@ class Jobs:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
         return self._act(job, "run", version=version)
 
-    def redrive(self, job: str | UUID, *, version: int | None = None) -> Job:
+    def redrive(self, job: JobKey, *, version: int | None = None) -> Job:
         """Tries a dead job again, with a new budget of attempts."""
         return self._act(job, "redrive", version=version)
 
-    def drop(self, job: str | UUID, *, version: int | None = None) -> Job:
+    def drop(self, job: JobKey, *, version: int | None = None) -> Job:
         """Drops a dead job for good."""
         return self._act(job, "drop", version=version)
 
@@ -192,5 +195,10 @@ class Jobs:
     def _held_back(self, job_id: str, *, seconds: float) -> Job:
         """The job when it has ended, or after so long."""
         # The answer must come before the connection gives up.
-        longest = min(seconds, self._connection.timeout_seconds / 2)
-        return self._connection.one(Job, read(path_of(job_id), query=parameters(wait=int(longest) or None)))
+        longest = int(min(seconds, self._connection.timeout_seconds / 2))
+        try:
+            return self._connection.one(Job, read(path_of(job_id), query=parameters(wait=longest or None)))
+        except ServerUnavailable as error:
+            if error.code != "too_many_waits":
+                raise
+            return self.read(job_id)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from delayhub.client.request import Request, given, job_fields, next_query, parameters, path_of
+from delayhub.client.request import Request, given, new_job_fields, next_query, parameters, path_of
 from delayhub.errors import OptionError
 
 ID = UUID("01a1fcb9-e182-7773-bac4-bf777e5e56f2")
@@ -46,15 +46,15 @@ def test_times_and_durations_are_sent_as_the_api_takes_them() -> None:
 
 
 def test_a_job_gets_an_idempotency_key_unless_it_has_one() -> None:
-    keys = {job_fields({"biz_type": "order.close"})["idempotency_key"] for _ in range(3)}
+    keys = {new_job_fields({"biz_type": "order.close"})["idempotency_key"] for _ in range(3)}
 
     assert len(keys) == 3
-    assert job_fields({"biz_type": "order.close", "idempotency_key": "mine"})["idempotency_key"] == "mine"
+    assert new_job_fields({"biz_type": "order.close", "idempotency_key": "mine"})["idempotency_key"] == "mine"
 
 
 @pytest.mark.parametrize("body", [float("nan"), {"at": datetime(2027, 1, 1, tzinfo=UTC)}, {1, 2}])
 def test_a_body_that_is_no_json_is_refused_before_it_is_sent(body: object) -> None:
-    request = Request("POST", "/jobs", body=job_fields({"biz_type": "order.close", "body": body}))
+    request = Request("POST", "/jobs", body=new_job_fields({"biz_type": "order.close", "body": body}))
 
     with pytest.raises(OptionError, match="POST /jobs cannot be sent as JSON"):
         assert request.content
