@@ -117,9 +117,9 @@ def test_no_process_is_forked_in_the_middle_of_a_turn(
     forked = threading.Event()
 
     def fork() -> None:
-        thread._pause()
+        thread._guard.pause()
         forked.set()
-        thread._go_on()
+        thread._guard.go_on()
 
     forking = threading.Thread(target=fork)
     forking.start()
@@ -129,4 +129,4 @@ def test_no_process_is_forked_in_the_middle_of_a_turn(
     assert forked.wait(20)
     forking.join()
     turn.join()
-    assert thread._turn.acquire(timeout=5), "the next turn can begin"
+    assert not thread.run_once(), "the next turn can begin"
