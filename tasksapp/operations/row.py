@@ -1,4 +1,4 @@
-"""The row of an operation, as maintenance writes it: only if nobody has written it since it was read."""
+"""The row of an operation, as maintenance writes it: only if it has not been written since it was read."""
 
 from __future__ import annotations
 

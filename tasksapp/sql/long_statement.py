@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_datetime
 def long_statement(*, using: str, timeout_seconds: float) -> Iterator[CursorWrapper]:
     """A cursor for one statement that only reads. PostgreSQL ends it after the timeout: OperationalError.
 
-    SQLite has no such limit; there a reader is in nobody's way.
+    SQLite has no such limit; there a reader keeps no other statement waiting.
     """
     connection = connections[using]
     if connection.vendor != "postgresql":

@@ -6,14 +6,22 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final, NamedTuple
 
-from django.utils import formats, timezone
-from django.utils.translation import gettext as _
+from django.utils import timezone
 
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.stats.backlog import Busy, Pace, busy_times
 from tasksapp.stats.capacity import Capacity, Limit, Measured, capacity_of, measure
 from tasksapp.stats.counts import BizTypeCounts, Counts, read_counts
+from tasksapp.stats.drain_sentences import (
+    done_at,
+    done_between,
+    held_back,
+    no_job_waits,
+    not_within_a_day,
+    peak_ahead,
+)
 from tasksapp.stats.upcoming import Arrivals, read_arrivals
+from tasksapp.stats.written import number
 from tasksapp.timers.ramp import ramp_paces
 
 #: A forecast looks no further: what comes later is not counted.
@@ -137,7 +145,7 @@ def forecast(
         return _nothing_waits(capacity, now=now)
     shut_until = biz_type.shut_until(now)
     if shut_until is not None and shut_until >= UNTIL_RESUMED:
-        return _shut(biz_type, capacity, own, now=now)
+        return _shut(biz_type, capacity, own, now=now, bound=counts.bound)
     paces = _paces(biz_type, capacity, start=start, now=now)
     (first, *_rest) = busy_times(
         # Those that run have to end too: a dispatcher takes thousands ahead.
@@ -147,7 +155,7 @@ def forecast(
         paces=paces,
         until=start + HORIZON,
     )
-    return _drain(first, capacity, measured, own, start=start, is_bounded=counts.bound is not None)
+    return _drain(first, capacity, measured, own, start=start, bound=counts.bound)
 
 
 def ahead(
@@ -241,69 +249,41 @@ def _paces(biz_type: BizType, capacity: Capacity, *, start: datetime, now: datet
 
 
 def _drain(
-    busy: Busy, capacity: Capacity, measured: Measured, counts: BizTypeCounts, *, start: datetime, is_bounded: bool
+    busy: Busy, capacity: Capacity, measured: Measured, counts: BizTypeCounts, *, start: datetime, bound: int | None
 ) -> Drain:
     oldest = counts.oldest_due_at or start
     peak = max(0.0, (start - oldest).total_seconds()) + busy.wait_seconds
+    jobs = number(counts.due_now, bound=bound)
     if busy.ends is None:
-        sentence = _("%(jobs)s jobs are due, and they will not be done within a day (%(limit)s)") % {
-            "jobs": _number(counts.due_now),
-            "limit": _limit_words(capacity),
-        }
+        sentence = not_within_a_day(jobs, capacity)
         return Drain(None, None, None, peak, capacity.per_second, capacity.limited_by, sentence)
     took = busy.ends - start
     # What workers can do changes with all else that their machines do: 9 % and more from one burst to the next.
     is_steady = capacity.is_known and capacity.limited_by != Limit.WORKERS
-    is_sure = is_steady and measured.failing_share < FEW_FAIL and not is_bounded
+    is_sure = is_steady and measured.failing_share < FEW_FAIL and bound is None
     if is_sure:
         earliest, latest = start + took * (1 - PROMISED), start + took * (1 + PROMISED)
+        sentence = done_at(jobs, busy.ends, capacity)
     else:
-        # What fails comes again, and a pace that nobody measured may be twice or half of the guess.
+        # What fails comes again, and a pace that was not measured may be twice or half of the guess.
         wide = 1.2 if capacity.is_known else 2.0
         again = 1 / max(0.05, 1 - measured.failing_share)
         earliest, latest = start + took / wide, start + took * wide * again
-    words = {
-        "jobs": _number(counts.due_now),
-        "done": _clock(busy.ends),
-        "earliest": _clock(earliest),
-        "latest": _clock(latest),
-        "limit": _limit_words(capacity),
-    }
-    if is_sure:
-        sentence = _("%(jobs)s jobs are due; done at %(done)s (%(limit)s)") % words
-    else:
-        sentence = _("%(jobs)s jobs are due; done between %(earliest)s and %(latest)s (%(limit)s)") % words
+        sentence = done_between(jobs, earliest, latest, capacity)
     return Drain(busy.ends, earliest, latest, peak, capacity.per_second, capacity.limited_by, sentence)
 
 
 def _nothing_waits(capacity: Capacity, *, now: datetime) -> Drain:
-    sentence = _("No job waits (%(limit)s)") % {"limit": _limit_words(capacity)}
-    return Drain(now, now, now, 0.0, capacity.per_second, capacity.limited_by, sentence)
+    return Drain(now, now, now, 0.0, capacity.per_second, capacity.limited_by, no_job_waits(capacity))
 
 
-def _shut(biz_type: BizType, capacity: Capacity, counts: BizTypeCounts, *, now: datetime) -> Drain:
-    words = {"jobs": _number(counts.due_now)}
-    if biz_type.enabled:
-        sentence = _("%(jobs)s jobs wait until the biz type is resumed") % words
-    else:
-        sentence = _("%(jobs)s jobs wait until the biz type is enabled") % words
+def _shut(biz_type: BizType, capacity: Capacity, counts: BizTypeCounts, *, now: datetime, bound: int | None) -> Drain:
+    sentence = held_back(number(counts.due_now, bound=bound), is_enabled=biz_type.enabled)
     late = max(0.0, (now - (counts.oldest_due_at or now)).total_seconds())
     return Drain(None, None, None, late, capacity.per_second, capacity.limited_by, sentence)
 
 
 def _peak(biz_type: BizType, busy: Busy, capacity: Capacity) -> Peak:
-    words = {
-        "jobs": _number(round(busy.jobs)),
-        "at": _clock(busy.begins),
-        "biz_type": biz_type.label,
-        "limit": _limit_words(capacity),
-        "late": in_words(busy.wait_seconds),
-    }
-    if busy.ends is None:
-        sentence = _("%(jobs)s at %(at)s %(biz_type)s; %(limit)s: not done within a day") % words
-    else:
-        words["done"] = _clock(busy.ends)
-        sentence = _("%(jobs)s at %(at)s %(biz_type)s; %(limit)s: done %(done)s, %(late)s late") % words
     return Peak(
         biz_type,
         busy.begins,
@@ -312,36 +292,5 @@ def _peak(biz_type: BizType, busy: Busy, capacity: Capacity) -> Peak:
         capacity.limited_by,
         busy.ends,
         busy.wait_seconds,
-        sentence,
+        peak_ahead(busy, capacity, biz_type=biz_type.code),
     )
-
-
-def in_words(seconds: float) -> str:
-    """A length of time for people: ``41 s``, ``6 min 40 s``, ``3 h 20 min``."""
-    whole = round(seconds)
-    if whole < 60:
-        return _("%(seconds)d s") % {"seconds": whole}
-    if whole < 3_600:
-        return _("%(minutes)d min %(seconds)d s") % {"minutes": whole // 60, "seconds": whole % 60}
-    return _("%(hours)d h %(minutes)d min") % {"hours": whole // 3_600, "minutes": whole % 3_600 // 60}
-
-
-def _limit_words(capacity: Capacity) -> str:
-    words = {"pace": _number(capacity.per_second if capacity.per_second < 10 else round(capacity.per_second))}
-    match capacity.limited_by:
-        case Limit.RATE:
-            return _("limit %(pace)s/s") % words
-        case Limit.SLOTS:
-            return _("the jobs in flight allow %(pace)s/s") % words
-        case Limit.WORKERS:
-            return _("the workers do %(pace)s/s") % words
-    return _("about %(pace)s/s, not measured yet") % words
-
-
-def _clock(at: datetime) -> str:
-    local, today = timezone.localtime(at), timezone.localtime()
-    return f"{local:%H:%M:%S}" if local.date() == today.date() else f"{local:%Y-%m-%d %H:%M:%S}"
-
-
-def _number(value: float) -> str:
-    return str(formats.number_format(value if value < 10 and value != int(value) else int(value), force_grouping=True))

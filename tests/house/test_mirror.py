@@ -289,6 +289,10 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/sql/test_sum_upcoming.py",
         "it is a part of statements, and they show whether it is right",
     ),
+    "tasksapp/stats/written.py": (
+        "tests/unit/tasksapp/admin/frame/test_fragments.py",
+        "pages show what it writes, and find it there",
+    ),
     "tasksapp/templatetags/delayhub.py": (
         "tests/integration/tasksapp/admin/overview/test_overview.py",
         "the tags hand on what other modules make, and the first page shows whether they do",

@@ -38,7 +38,7 @@ class BizTypePages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
         Args:
             biz_type_id: its id, from the address.
             allowed: whether the person may do what the page is for.
-            lock: whether nobody else may change it before this transaction ends.
+            lock: whether no other transaction may change it before this one ends.
 
         Raises PermissionDenied where they may not, Http404 where there is no such biz type.
         """

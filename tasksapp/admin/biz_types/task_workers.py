@@ -34,7 +34,7 @@ class TaskWorkers(NamedTuple):
 
 
 def ask_workers(biz_type: BizType) -> TaskWorkers:
-    """Asks all workers; takes up to two seconds, since nobody knows how many will answer. No task runs."""
+    """Asks all workers; takes up to two seconds, since it is not known how many will answer. No task runs."""
     queue = queue_of(biz_type)
     try:
         with current_app.connection_for_write(transport_options=AT_ONCE) as connection:

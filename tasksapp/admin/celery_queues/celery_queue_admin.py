@@ -28,7 +28,7 @@ from tasksapp.queues.heartbeats import WorkerBeat, read_workers
 
 #: Queues of one page, and messages of one.
 QUEUES_PAGE, MESSAGES_PAGE = 50, 50
-#: No page begins further back: the engine walks there, and nobody pages so far.
+#: No page begins further back: the engine walks there, and no person pages so far.
 FARTHEST_MESSAGE = 1_000_000
 
 

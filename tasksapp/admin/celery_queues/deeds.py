@@ -37,7 +37,7 @@ MEANINGS = {
     ),
     QueueVerb.REDRIVE: gettext_lazy("Each is in line again at once, without its strikes."),
     QueueVerb.REVOKE: gettext_lazy(
-        "None of them runs any more; whoever waits for their results gets the state REVOKED. A worker that has one is"
+        "None of them runs any more; code that waits for their results gets the state REVOKED. A worker that has one is"
         " asked to leave it; one that runs already goes on."
     ),
 }

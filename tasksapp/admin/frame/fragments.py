@@ -15,9 +15,22 @@ from django.utils.translation import gettext as _
 from delayhub.clock import due_ms
 from tasksapp.biz_types.breaker import Breaker
 from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.stats.written import DASH, clock_time, duration, number
 
-#: What stands where there is no value.
-DASH = "-"
+#: Pages find here also how numbers and times are written.
+__all__ = [
+    "DASH",
+    "address",
+    "badge",
+    "clock_time",
+    "duration",
+    "flow_state",
+    "local_time",
+    "number",
+    "percent",
+    "quiet",
+    "time_away",
+]
 
 
 def badge(text: str, kind: str) -> SafeString:
@@ -28,13 +41,6 @@ def badge(text: str, kind: str) -> SafeString:
 def quiet(text: object) -> SafeString:
     """A text that stands back."""
     return format_html('<span class="delayhub-quiet">{}</span>', text)
-
-
-def number(value: int | None, *, bound: int | None = None) -> str:
-    """A number with its thousands separated; with a ``+`` from the bound on where the count ended, a dash for None."""
-    if value is None:
-        return DASH
-    return f"{value:,}+" if bound is not None and value >= bound else f"{value:,}"
 
 
 def percent(share: float | None) -> str:
@@ -50,39 +56,6 @@ def percent(share: float | None) -> str:
     return _("%(number)s %%") % {"number": shown}
 
 
-def duration(*, seconds: float | None = None, ms: float | None = None) -> str:
-    """A length of time by its two greatest units: ``8 ms``, ``41 s``, ``6 min 40 s``, ``2 h``; a dash for None."""
-    if ms is None:
-        if seconds is None:
-            return DASH
-        ms = seconds * 1000
-    sign = "-" if ms < 0 else ""
-    ms = abs(ms)
-    if ms < 1000:
-        return sign + _("%(n)d ms") % {"n": round(ms)}
-    if ms < 10_000 and round(ms / 1000, 1) % 1:
-        return sign + _("%(n)s s") % {"n": f"{ms / 1000:.1f}"}
-    whole = round(ms / 1000)
-    if whole < 60:
-        return sign + _("%(n)s s") % {"n": whole}
-    minutes, seconds_left = divmod(whole, 60)
-    hours, minutes_left = divmod(minutes, 60)
-    days, hours_left = divmod(hours, 24)
-    if days:
-        text = _("%(days)d d %(hours)d h") if hours_left else _("%(days)d d")
-    elif hours:
-        text = _("%(hours)d h %(minutes)d min") if minutes_left else _("%(hours)d h")
-    else:
-        text = _("%(minutes)d min %(seconds)d s") if seconds_left else _("%(minutes)d min")
-    parts = {
-        "days": days,
-        "hours": hours_left if days else hours,
-        "minutes": minutes_left if hours else minutes,
-        "seconds": seconds_left,
-    }
-    return sign + text % parts
-
-
 def local_time(value: datetime | None, *, now: datetime | None = None) -> SafeString:
     """A time in the current zone and how far away it is, in seconds below a minute; a dash for None."""
     if value is None:
@@ -94,13 +67,6 @@ def local_time(value: datetime | None, *, now: datetime | None = None) -> SafeSt
         local.strftime("%Y-%m-%d %H:%M:%S"),
         time_away(value, now=now),
     )
-
-
-def clock_time(value: datetime) -> str:
-    """The time of the day in the current zone, ``22:14:03``; with the day where it is not today."""
-    local = timezone.localtime(value)
-    today = timezone.localtime().date() == local.date()
-    return local.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M:%S")
 
 
 def time_away(value: datetime, *, now: datetime | None = None) -> str:

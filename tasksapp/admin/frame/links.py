@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from django.http import HttpRequest
-
 from tasksapp.admin.frame.fragments import address
 
 
@@ -17,14 +15,6 @@ def jobs_address(*, site: str, **chosen: str) -> str:
 def plan_address(verb: str, *, site: str, **chosen: str) -> str:
     """The page that plans an operation: the verb for all jobs that are chosen so; '' where a site has none."""
     return _with_query(address("tasksapp_operation_plan", site=site), {"verb": verb, **chosen})
-
-
-def site_name(request: HttpRequest) -> str:
-    """The name of the admin site that the request came to; links stay on it."""
-    named = getattr(request, "current_app", None)
-    if named:
-        return str(named)
-    return request.resolver_match.namespace if request.resolver_match else "admin"
 
 
 def _with_query(url: str, query: dict[str, str]) -> str:

@@ -17,7 +17,8 @@ from tasksapp.admin.alerts.rows import alert_rows, open_alerts
 from tasksapp.admin.frame.delivery_banner import banner, health_of
 from tasksapp.admin.frame.fragments import address, clock_time, duration, number, percent
 from tasksapp.admin.frame.job_charts import past_chart
-from tasksapp.admin.frame.links import jobs_address, site_name
+from tasksapp.admin.frame.links import jobs_address
+from tasksapp.admin.frame.sites import site_name
 from tasksapp.admin.overview.biz_type_rows import LATE, Standing, Urgency, biz_type_rows, standings
 from tasksapp.admin.overview.charts import SPANS, ahead_view, span_label, span_of
 from tasksapp.admin.overview.health_marks import has_redis, marks

@@ -25,7 +25,7 @@ MOST_SECONDS = 3.0
 
 
 def timers_section(*, check: bool, clock: Clock | None = None) -> Section:
-    """How the first 1 000 rows and timers of each biz type agree; only a word of it where nobody asked.
+    """How the first 1 000 rows and timers of each biz type agree; only a word of it where no person asked.
 
     Raises what the two servers raise.
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tasksapp.models import UNTIL_RESUMED, BizType, JobCount, Pulse, Upcoming
 from tasksapp.stats.capacity import Limit
-from tasksapp.stats.drain import ahead, forecast, in_words
+from tasksapp.stats.drain import ahead, forecast
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db
@@ -177,10 +177,3 @@ def test_a_paused_biz_type_has_no_peaks(limited: BizType) -> None:
     BizType.objects.update(paused_until=UNTIL_RESUMED)
 
     assert ahead() == []
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0.4, "0 s"), (41, "41 s"), (59.6, "1 min 0 s"), (400, "6 min 40 s"), (12_000, "3 h 20 min")]
-)
-def test_a_length_of_time_has_words(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words

@@ -42,7 +42,7 @@ def test_a_job_that_was_cancelled_says_by_whom_and_why(person: Client, biz_type:
 
 
 def test_a_row_that_was_never_changed_says_so(person: Client, biz_type: BizType) -> None:
-    assert "Nobody has changed this" in history(person, store_job(biz_type))
+    assert "This has not been changed" in history(person, store_job(biz_type))
 
 
 def test_a_press_of_a_button_is_in_the_audit_and_among_the_persons_recent_actions(

@@ -6,7 +6,7 @@ import pytest
 from django.test import RequestFactory
 from django.urls import resolve
 
-from tasksapp.admin.frame.sites import site_of
+from tasksapp.admin.frame.sites import site_name, site_of
 
 
 @pytest.mark.urls("tests.integration.tasksapp.admin.second_site")
@@ -18,3 +18,11 @@ def test_a_page_belongs_to_the_site_that_was_asked(name: str) -> None:
     found = site_of(request)
 
     assert found.name == name
+
+
+def test_a_page_that_says_its_site_belongs_to_it_and_one_without_an_address_to_the_usual_one() -> None:
+    request = RequestFactory().get("/")
+    assert site_name(request) == "admin"
+
+    request.current_app = "second"  # type: ignore[attr-defined]  # Django sets it so
+    assert site_name(request) == "second"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from django.test import RequestFactory
-
-from tasksapp.admin.frame.links import jobs_address, plan_address, site_name
+from tasksapp.admin.frame.links import jobs_address, plan_address
 
 
 def test_jobs_and_operations_are_named_by_the_parameters_of_a_filter() -> None:
@@ -12,11 +10,3 @@ def test_jobs_and_operations_are_named_by_the_parameters_of_a_filter() -> None:
     assert plan_address("redrive", site="admin", error_class="http.503&x").endswith(
         "?verb=redrive&error_class=http.503%26x"
     )
-
-
-def test_the_site_is_the_one_that_the_request_came_to() -> None:
-    request = RequestFactory().get("/")
-    assert site_name(request) == "admin"
-
-    request.current_app = "second"  # type: ignore[attr-defined]  # Django sets it so
-    assert site_name(request) == "second"
