@@ -292,5 +292,5 @@ def _peak(biz_type: BizType, busy: Busy, capacity: Capacity) -> Peak:
         capacity.limited_by,
         busy.ends,
         busy.wait_seconds,
-        peak_ahead(busy, capacity, biz_type=biz_type.code),
+        peak_ahead(busy, capacity, biz_type=biz_type.label),
     )

@@ -14,6 +14,8 @@ from tasksapp.stats.upcoming import FINE_SECONDS, Arrivals, read_arrivals
 
 #: Jobs that wait for less than this at a peak are no news.
 LEAST_WAIT = timedelta(seconds=5)
+#: They wait so long only where a stretch, or each of two that touch, has more than the limit lets out in these seconds.
+CROWDED_SECONDS = LEAST_WAIT.total_seconds() / 2
 #: How far ahead is looked.
 HORIZON = timedelta(hours=24)
 
@@ -38,22 +40,30 @@ class LimitPeak(NamedTuple):
     wait: timedelta
 
 
-def read_limit_peaks(biz_types: Iterable[BizType], *, now: datetime, using: str | None = None) -> list[LimitPeak]:
-    """The peaks of the next day, as :func:`limit_peaks` has them; one query, or none where no biz type has a limit.
+def read_limit_peaks(
+    biz_types: Iterable[BizType], *, fullest: int, now: datetime, using: str | None = None
+) -> list[LimitPeak]:
+    """The peaks of the next day, as :func:`limit_peaks` has them; one query, or none where there can be no peak.
 
     Args:
         biz_types: the biz types.
+        fullest: the jobs of all biz types in the fullest stretch of the day.
         now: the present.
         using: the database.
     """
-    limited = [each for each in biz_types if each.delivery_rate is not None and not each.is_shut(now=now)]
+    limited = [
+        biz_type
+        for biz_type in biz_types
+        if biz_type.delivery_rate is not None
+        and biz_type.delivery_rate * CROWDED_SECONDS <= fullest
+        and not biz_type.is_shut(now=now)
+    ]
     if not limited:
         return []
-    # Jobs wait so long only where one stretch, or two that touch each other, have more than the limit lets out by then.
     crowded = Upcoming.objects.using(using).filter(
         span_seconds=FINE_SECONDS,
         biz_type__in=[biz_type.pk for biz_type in limited],
-        jobs__gte=F("biz_type__delivery_rate") * (LEAST_WAIT.total_seconds() / 2),
+        jobs__gte=F("biz_type__delivery_rate") * CROWDED_SECONDS,
     )
     arrivals = read_arrivals(biz_type_ids=crowded.values("biz_type_id"), using=using)
     return limit_peaks(limited, arrivals=arrivals, now=now)

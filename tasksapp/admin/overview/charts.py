@@ -51,18 +51,19 @@ def span_label(span: Span) -> str:
 
 def ahead_view(span: Span, *, biz_types: Mapping[int, BizType], now: datetime) -> Ahead:
     """The jobs of the next day, by when they are due and against the limits, or those of 30 days; two queries."""
+    by_days = span.seconds == DAY_SECONDS
     stretches = read_upcoming(hours=span.hours, seconds=span.seconds, now=now)
     notes = [_most(stretch, biz_types) for stretch in stretches]
     top = max(range(len(stretches)), key=lambda place: stretches[place].jobs)
     greatest = ""
     if stretches[top].jobs:
         words = {
-            "time": time_label(stretches[top].at, by_days=span.seconds == DAY_SECONDS),
+            "time": time_label(stretches[top].at, by_days=by_days),
             "jobs": number(stretches[top].jobs),
             "note": notes[top],
         }
         greatest = _("Most at %(time)s: %(jobs)s (%(note)s)") % words
-    peaks = read_limit_peaks(biz_types.values(), now=now) if span.seconds < DAY_SECONDS else []
+    peaks = [] if by_days else read_limit_peaks(biz_types.values(), fullest=stretches[top].jobs, now=now)
     return Ahead(
         coming_chart(stretches, seconds=span.seconds, notes=notes),
         number(sum(stretch.jobs for stretch in stretches)),

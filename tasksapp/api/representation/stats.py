@@ -9,7 +9,7 @@ from rest_framework import serializers
 from tasksapp.api.representation.timestamp import timestamp
 from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.capacity import Limit
-from tasksapp.stats.counts import BizTypeCounts
+from tasksapp.stats.counts import LEAST_EACH, BizTypeCounts
 from tasksapp.stats.drain import Drain, Peak
 from tasksapp.stats.issues import Issue
 from tasksapp.stats.pulses import PulsePoint, PulseSummary
@@ -133,7 +133,7 @@ class StatsSerializer(serializers.Serializer[Any]):
     }
 
     as_of = serializers.DateTimeField(help_text="When they were counted; the loader counts every ten seconds.")
-    bounded = serializers.BooleanField(help_text="True: no loader counts, and a number may mean so many or more.")
+    bounded = serializers.BooleanField(help_text=f"True: no loader counts; a number from {LEAST_EACH} on may be more.")
     total = NumbersSerializer()
     biz_types = BizTypeNumbersSerializer(many=True, help_text="By code.")
 

@@ -40,12 +40,14 @@ def test_jobs_on_both_sides_of_an_edge_are_one_peak_and_all_peaks_are_found_by_o
     biz_types, now = list(BizType.objects.all()), timezone.now()
 
     with django_assert_num_queries(1):
-        found = read_limit_peaks(biz_types, now=now)
+        found = read_limit_peaks(biz_types, fullest=1_000_600, now=now)
 
     assert [(peak.biz_type, peak.jobs) for peak in found] == [(one, 600), (halves, 502)]
     assert found == limit_peaks(biz_types, arrivals=read_arrivals(), now=now), "what is not read has no peak"
 
 
-def test_without_limits_nothing_is_read(biz_type: BizType, django_assert_num_queries: Any) -> None:
+def test_where_no_limit_can_be_reached_nothing_is_read(biz_type: BizType, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
-        assert read_limit_peaks([biz_type], now=timezone.now()) == []
+        assert read_limit_peaks([biz_type], fullest=1_000_000, now=timezone.now()) == []
+        biz_type.delivery_rate = 500
+        assert read_limit_peaks([biz_type], fullest=1_249, now=timezone.now()) == []
