@@ -28,7 +28,8 @@ from django.core.management import call_command
 call_command("migrate", interactive=False, verbosity=0)
 from tasksapp.access.keys import issue_key
 from tasksapp.models import BizType
-issue_key("tests", key={KEY!r})
+from tasksapp.models.api_key import Scope
+issue_key("tests", key={KEY!r}, scopes=Scope.values)
 BizType.objects.create(code={BIZ_TYPE!r}, url="https://shop.example/hooks")
 """
 

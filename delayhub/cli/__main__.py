@@ -1,12 +1,20 @@
-"""``python -m delayhub.cli up | demo``; see ``local_commands``."""
+"""``delayhub``, which is also ``python -m delayhub.cli``."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from importlib import import_module
 
-if __name__ == "__main__":
+
+def run() -> int:
+    """The exit code of the command in this process's arguments."""
     # While the modules are imported nothing runs yet, so a Ctrl-C may end this process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    sys.exit(import_module("delayhub.cli.local_commands").start())
+    from delayhub.cli.main import main  # noqa: PLC0415  after the line above
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,4 +1,4 @@
-"""``python -m delayhub.cli up | demo``: starts a whole site on this machine."""
+"""``delayhub up | demo``: starts a whole site on this machine."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+import click
+
 from delayhub.demo import demo, up
 from delayhub.demo.site import SiteOptions
 from delayhub.errors import DelayHubError
@@ -17,12 +19,29 @@ from delayhub.errors import DelayHubError
 INTERRUPTED = 130
 
 
-def start() -> int:
-    """The exit code of the command in this process's arguments; SIGINT, SIGTERM and SIGHUP end its services."""
+_AS_IT_IS = {"ignore_unknown_options": True, "help_option_names": list[str]()}
+
+
+@click.command(name="up", context_settings=_AS_IT_IS)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def up_command(arguments: tuple[str, ...]) -> int:
+    """Start a whole site on this machine."""
+    return start(["up", *arguments])
+
+
+@click.command(name="demo", context_settings=_AS_IT_IS)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def demo_command(arguments: tuple[str, ...]) -> int:
+    """Start a site, and show what it does."""
+    return start(["demo", *arguments])
+
+
+def start(arguments: Sequence[str]) -> int:
+    """The exit code of a command; SIGINT, SIGTERM and SIGHUP end its services."""
     # SIGINT too: a shell starts background programs with SIGINT ignored.
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, end_as_ctrl_c_does)
-    return main()
+    return main(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     shared.add_argument("--receiver-port", type=port, metavar="PORT", help="a free one by default")
 
     whole = argparse.ArgumentParser(
-        prog="python -m delayhub.cli",
+        prog="delayhub",
         description="Runs Redis, web server, worker and a receiver of callbacks on this machine.",
     )
     commands = whole.add_subparsers(dest="command", required=True, metavar="up | demo")

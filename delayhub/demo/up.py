@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 
@@ -59,9 +60,14 @@ DelayHub is up.
 
 A job that fires in ten seconds:
 
-  curl {site.url}{API_PATH}/jobs \\
-    -H "Authorization: Bearer {site.api_key}" -H "Content-Type: application/json" \\
+  export DELAYHUB_URL={site.url} DELAYHUB_API_KEY={site.api_key}
+  curl "$DELAYHUB_URL{API_PATH}/jobs" \\
+    -H "Authorization: Bearer $DELAYHUB_API_KEY" -H "Content-Type: application/json" \\
     -d '{{"biz_type": "{CLOSE_ORDER.code}", "biz_id": "order-42", "delay": 10, "body": {{"order": 42}}}}'
+
+or, with {Path(sys.executable).parent} in PATH:
+
+  delayhub jobs create {CLOSE_ORDER.code} --biz-id order-42 --delay 10s
 
 Ctrl-C stops everything.
 """

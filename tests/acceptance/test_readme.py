@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import requests
 
+from delayhub.client import Client
 from delayhub.demo.receiver import read_received
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.readme_shop import CHECK, MIGRATE, PLACE_ORDER, ReadmeShop
 from tests.acceptance.site import site_in
 from tests.acceptance.typed_commands import hear, run
 from tests.repository import ROOT
-from tests.waiting import wait_until
 
+SECOND = timedelta(seconds=1)
 README = (ROOT / "README.md").read_text()
 
 
@@ -53,21 +54,28 @@ def test_the_django_example_closes_its_first_order(tmp_path: Path, redis_server:
 
 
 @pytest.mark.slow
-def test_the_curl_example_is_called_back_with_a_good_signature(tmp_path: Path) -> None:
-    [command] = re.findall(r"```\n(curl .*?)```", README, re.DOTALL)
-    words = shlex.split(command)
-    given = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
-    body = json.loads(words[words.index("-d") + 1])
-    assert given["Authorization"] == "Bearer $DELAYHUB_KEY"
+def test_the_rest_examples_in_curl_python_and_the_command_line_are_called_back_with_a_good_signature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [curl] = re.findall(r"```\n(curl .*?)```", README, re.DOTALL)
+    [program] = re.findall(r"```python\n(from delayhub.client .*?)```", README, re.DOTALL)
+    [command] = re.findall(r"```\n(delayhub jobs .*?)```", README, re.DOTALL)
+    (tmp_path / "create.py").write_text(program)
 
-    with site_in(tmp_path) as site:
-        address = words[1].replace("http://127.0.0.1:8000", site.url)
-        headers = {**given, "Authorization": f"Bearer {site.api_key}"}
-        created = requests.post(address, json={**body, "delay": 1}, headers=headers, timeout=10)
-        assert created.status_code == 201, created.text
-        wait_until(lambda: any(read_received(site.folder.received)), within_seconds=30, otherwise=site.worker.log_tail)
+    with site_in(tmp_path / "site") as site:
+        monkeypatch.setenv("DELAYHUB_URL", site.url)
+        monkeypatch.setenv("DELAYHUB_API_KEY", site.api_key)
+        created = json.loads(run(shlex.join(["sh", "-c", curl]), tmp_path))
+        ids = [created["id"], run("python create.py", tmp_path).strip()]
+        [third] = re.findall(r"^id +(\S+)", run(command, tmp_path), re.MULTILINE)
 
-        [callback] = read_received(site.folder.received)
-        assert callback.job_id == created.json()["id"]
-        assert callback.biz_type == body["biz_type"]
-        assert callback.verified
+        with Client() as client:
+            jobs = [client.jobs.run_now(job_id) for job_id in (*ids, third)]
+            ended = [client.jobs.wait(job.id, timeout_seconds=30).status for job in jobs]
+
+        assert ended == ["succeeded"] * 3, site.worker.log_tail()
+        assert [job.due_at - job.created_at for job in jobs] == [pytest.approx(timedelta(minutes=30), abs=SECOND)] * 3
+        callbacks = list(read_received(site.folder.received))
+        assert {callback.job_id for callback in callbacks} == {job.id for job in jobs}
+        assert {(callback.biz_type, callback.verified) for callback in callbacks} == {("order.close", True)}
+        assert {(job.biz_id, str(job.body)) for job in jobs} == {("order-42", "{'order': 42}")}

@@ -123,6 +123,58 @@ TESTED_THROUGH = {
         "tests/integration/delayhub/client/test_models.py",
         "a table calls each verb, and the OpenAPI document says what it has to ask",
     ),
+    "delayhub/cli/__main__.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "the console script runs it",
+    ),
+    "delayhub/cli/biz_type_commands.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "a biz type is made, changed and deleted by them",
+    ),
+    "delayhub/cli/biz_type_names.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "the console script completes them",
+    ),
+    "delayhub/cli/completion_command.py": (
+        "tests/unit/delayhub/cli/test_commands.py",
+        "its script is click's own",
+    ),
+    "delayhub/cli/import_progress.py": (
+        "tests/unit/delayhub/cli/test_job_import.py",
+        "imports are broken off and gone on with",
+    ),
+    "delayhub/cli/job_commands.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "a job is made, moved, cancelled and waited for by them",
+    ),
+    "delayhub/cli/job_display.py": (
+        "tests/unit/delayhub/cli/test_output.py",
+        "jobs are shown",
+    ),
+    "delayhub/cli/job_input.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "bodies are read from files and the standard input",
+    ),
+    "delayhub/cli/key_commands.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "a key is issued, changed and revoked by them",
+    ),
+    "delayhub/cli/operation_commands.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "an operation is planned and stopped by them",
+    ),
+    "delayhub/cli/profile_commands.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "a profile is added, used and removed by them",
+    ),
+    "delayhub/cli/session.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "it finds the site and the key",
+    ),
+    "delayhub/cli/site_options.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "every command has them",
+    ),
     "tasksapp/admin/celery_queues/deeds.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "what is done, and what is said of it, shows on the pages",

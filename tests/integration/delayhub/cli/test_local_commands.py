@@ -1,4 +1,4 @@
-"""``python -m delayhub.cli``, as far as it goes without a site that is up."""
+"""``delayhub up`` and ``delayhub demo``, as far as it goes without a site that is up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_help_is_there(arguments: list[str], capsys: pytest.CaptureFixture[str])
         main(arguments)
 
     assert ended.value.code == 0
-    assert "usage: python -m delayhub.cli" in capsys.readouterr().out
+    assert "usage: delayhub" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -22,17 +22,9 @@ from delayhub.client import (
 )
 from delayhub.local.redis_server import free_port
 from tests.tcp_proxy import TcpProxy
-from tests.web_server import BIZ_TYPE, KEY, prepare_database, web_server
+from tests.web_server import BIZ_TYPE, KEY
 
 DUE = datetime(2099, 1, 31, 8, 30, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    folder = tmp_path_factory.mktemp("site")
-    prepare_database(folder)
-    with web_server(folder) as port:
-        yield port
 
 
 @pytest.fixture

@@ -20,8 +20,9 @@ def test_the_welcome_has_every_address_and_a_command_that_can_be_typed(tmp_path:
         assert part in said
     start = said.index("curl ")
     words = shlex.split(said[start : said.index("\n\n", start)].replace("\\\n", " "))
-    assert words[1] == "http://127.0.0.1:8123/api/v1/jobs"
-    assert f"Authorization: Bearer {site.api_key}" in words
+    assert f"export DELAYHUB_URL=http://127.0.0.1:8123 DELAYHUB_API_KEY={site.api_key}\n" in said
+    assert words[1] == "$DELAYHUB_URL/api/v1/jobs"
+    assert "Authorization: Bearer $DELAYHUB_API_KEY" in words
 
 
 def test_a_port_is_free_unless_something_listens_on_it() -> None:

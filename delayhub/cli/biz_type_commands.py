@@ -1,0 +1,253 @@
+"""``delayhub biz-types …``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast, get_type_hints
+
+import click
+
+from delayhub.cli.biz_type_names import BIZ_TYPE
+from delayhub.cli.exit_codes import ExitCode
+from delayhub.cli.job_input import BODY
+from delayhub.cli.output import coloured
+from delayhub.cli.session import Session
+from delayhub.cli.site_options import DURATION, MOMENT, YES, SiteGroup
+from delayhub.cli.times import now, shown
+from delayhub.client import BizType, BizTypeFields, BizTypeImport, CreatedBizType
+
+COLUMNS = ("code", "name", "target", "#attempts", "guarantee", "state")
+SETTING = click.option(
+    "--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Several times; VALUE is JSON or text."
+)
+
+
+@click.group(name="biz-types", cls=SiteGroup)
+def biz_types() -> None:
+    """The kinds of jobs: where they go, how often they are tried, how fast.
+
+    \b
+        delayhub biz-types create order.close --set url=https://shop.example/hooks --set max_attempts=5
+        delayhub biz-types export > biz-types.json      keep it in Git, and later:
+        delayhub biz-types import biz-types.json --dry-run
+    """
+
+
+@biz_types.command(name="list")
+@click.pass_obj
+def list_(session: Session) -> None:
+    """List biz types, by code."""
+    with session.client() as api:
+        session.out.several(api.biz_types.list(), COLUMNS, _row, none="There is no biz type.")
+
+
+@biz_types.command()
+@click.argument("code", type=BIZ_TYPE)
+@click.pass_obj
+def show(session: Session, code: str) -> None:
+    """Show a biz type."""
+    with session.client() as api:
+        _show(session, api.biz_types.read(code))
+
+
+@biz_types.command()
+@click.argument("code")
+@SETTING
+@click.pass_obj
+def create(session: Session, code: str, settings: tuple[str, ...]) -> None:
+    """Make a biz type. The secret that its callbacks are signed with is shown this once."""
+    with session.client() as api:
+        made = api.biz_types.create(code, **_fields(settings))
+    _show(session, made)
+
+
+@biz_types.command()
+@click.argument("code", type=BIZ_TYPE)
+@SETTING
+@click.pass_obj
+def change(session: Session, code: str, settings: tuple[str, ...]) -> None:
+    """Change fields of a biz type; workers use them within a second."""
+    given = _fields(settings)
+    if not given:
+        raise click.UsageError("What is to change? --set FIELD=VALUE, such as --set max_attempts=5")
+    with session.client() as api:
+        _show(session, api.biz_types.change(code, **given))
+
+
+@biz_types.command()
+@click.argument("code", type=BIZ_TYPE)
+@YES
+@click.pass_obj
+def delete(session: Session, code: str, yes: bool) -> None:
+    """Delete a biz type that has no jobs."""
+    session.confirm(f"Delete {code}?", yes=yes)
+    with session.client() as api:
+        api.biz_types.delete(code)
+    session.out.note(f"{code} is deleted.")
+
+
+@biz_types.command()
+@click.argument("code", type=BIZ_TYPE)
+@click.option("--reason", required=True, help="All read it who ask why a job waits.")
+@click.option("--until", type=MOMENT, help="When it ends: a time, or +2h. Without it: until it is resumed.")
+@click.pass_obj
+def pause(session: Session, code: str, reason: str, until: datetime | None) -> None:
+    """Hold the jobs of a biz type. New ones are still taken, and wait."""
+    with session.client() as api:
+        _show(session, api.biz_types.pause(code, reason=reason, until=until))
+
+
+@biz_types.command()
+@click.argument("code", type=BIZ_TYPE)
+@click.option("--reason", help="Why; it is kept.")
+@click.pass_obj
+def resume(session: Session, code: str, reason: str | None) -> None:
+    """Let the jobs of a biz type run again, slowly at first."""
+    with session.client() as api:
+        _show(session, api.biz_types.resume(code, reason=reason))
+
+
+@biz_types.command(name="rotate-secret")
+@click.argument("code", type=BIZ_TYPE)
+@click.option("--overlap", type=DURATION, help="How long callbacks have both signatures.")
+@YES
+@click.pass_obj
+def rotate_secret(session: Session, code: str, overlap: timedelta | None, yes: bool) -> None:
+    """Sign callbacks with a new secret, which is shown this once."""
+    session.confirm(f"Make a new signing secret for {code}?", yes=yes)
+    with session.client() as api:
+        made = api.biz_types.rotate_secret(code, overlap=overlap)
+    rows = [("signing secret", made.signing_secret), ("the one before until", shown(made.previous_secret_until))]
+    session.out.one(made, rows)
+
+
+@biz_types.command()
+@click.argument("code", type=BIZ_TYPE)
+@click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
+@click.pass_obj
+def test(session: Session, code: str, body: Any) -> ExitCode:
+    """Send one callback to the receiver now, and show its answer. It makes no job.
+
+    Exits with 0 where a job would succeed, with 7 where not.
+    """
+    with session.client() as api, session.out.waiting("waiting for the receiver"):
+        done = api.biz_types.test(code, body=body)
+    answer = "none" if done.response is None else f"{done.response.status_code} {done.response.body[:500]}"
+    session.out.one(
+        done,
+        [
+            ("a job", coloured(done.verdict)),
+            ("because", done.reason),
+            ("sent", done.request.line if done.request else None),
+            ("answer", answer),
+            ("took ms", done.duration_ms),
+        ],
+    )
+    return ExitCode.OK if done.verdict == "succeeds" else ExitCode.ENDED_BADLY
+
+
+@biz_types.command()
+@click.pass_obj
+def export(session: Session) -> None:
+    """Write all biz types as one JSON document, without pauses and secrets."""
+    with session.client() as api:
+        session.out.json(api.biz_types.export())
+
+
+@biz_types.command(name="import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Show the differences, and change nothing.")
+@YES
+@click.pass_obj
+def import_(session: Session, file: Path, dry_run: bool, yes: bool) -> None:
+    """Make what is missing and change what differs, by a document of `export`. Others stay as they are."""
+    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"{file} is no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise click.UsageError(f"{file} is no JSON object.")
+    with session.client() as api:
+        if not (dry_run or yes):
+            planned = api.biz_types.import_document(document, dry_run=True)
+            if not _report(session, planned):
+                return
+            session.confirm("Do that?", yes=yes)
+        done = api.biz_types.import_document(document, dry_run=dry_run)
+    if session.as_json:
+        session.out.json(done)
+    elif dry_run or yes:
+        _report(session, done)
+    else:
+        session.out.note("Done.")
+
+
+def _fields(settings: Sequence[str]) -> BizTypeFields:
+    """The fields that ``--set`` names. A value is JSON, or text where the field is one. Raises UsageError."""
+    known = get_type_hints(BizTypeFields)
+    given: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or name not in known:
+            raise click.UsageError(f"--set takes FIELD=VALUE, got {setting!r}. Fields: {', '.join(sorted(known))}")
+        given[name] = text if known[name] is str else _value(text)
+    return cast("BizTypeFields", given)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _state(biz_type: BizType) -> str:
+    if not biz_type.enabled:
+        return "disabled"
+    until = biz_type.paused_until
+    return f"paused: {biz_type.pause_reason}" if until and until > now() else "ok"
+
+
+def _row(biz_type: BizType) -> Sequence[Any]:
+    guarantee = biz_type.guarantee.replace("_", " ")
+    state = coloured(_state(biz_type))
+    return biz_type.code, biz_type.name, biz_type.target, biz_type.max_attempts, guarantee, state
+
+
+def _show(session: Session, biz_type: BizType) -> None:
+    rows: list[tuple[str, Any]] = [("code", biz_type.code), ("state", coloured(_state(biz_type)))]
+    if isinstance(biz_type, CreatedBizType):
+        rows.insert(0, ("signing secret", biz_type.signing_secret))
+    shown_already = {"code", "signing_secret", "etag"}
+    for field in fields(biz_type):
+        value = getattr(biz_type, field.name)
+        if field.name not in shown_already and value not in (None, "", [], {}):
+            if isinstance(value, datetime):
+                value = shown(value)
+            elif isinstance(value, list | dict):
+                value = json.dumps(value, ensure_ascii=False)
+            rows.append((field.name, value))
+    session.out.one(biz_type, rows)
+
+
+def _report(session: Session, done: BizTypeImport) -> int:
+    """Shows what an import changes; gives how many biz types that are."""
+    changed = [change for change in done.changes if change.action != "none"]
+    if session.as_json:
+        return len(changed)
+    for change in changed:
+        session.out.note(f"{change.action} {change.code}")
+        for name, after in sorted(change.after.items()):
+            before = f"{json.dumps(change.before[name])} -> " if name in change.before else ""
+            session.out.note(f"  {name}: {before}{json.dumps(after)}")
+    if not changed:
+        session.out.note("Nothing differs.")
+    if done.left_alone:
+        session.out.note(f"Not in the document, and left as they are: {', '.join(done.left_alone)}")
+    return len(changed)

@@ -1,0 +1,61 @@
+"""``delayhub``: the groups of commands, each in a module of its own that is imported when it is needed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from delayhub.cli.session import Session
+
+#: The commands and groups, where they are, and their short help: with it, ``--help`` imports none of them.
+HOMES: dict[str, tuple[str, str]] = {
+    "jobs": ("delayhub.cli.job_commands:jobs", "create, find, change and wait for jobs"),
+    "biz-types": ("delayhub.cli.biz_type_commands:biz_types", "the kinds of jobs"),
+    "keys": ("delayhub.cli.key_commands:keys", "API keys: issue, limit, rotate, revoke"),
+    "operations": ("delayhub.cli.operation_commands:operations", "one verb for many jobs: plan, start, follow, stop"),
+    "profiles": ("delayhub.cli.profile_commands:profiles", "sites and their keys, for this user"),
+    "completion": ("delayhub.cli.completion_command:completion", "completion of commands for your shell"),
+    "up": ("delayhub.cli.local_commands:up_command", "start a whole site on this machine, until Ctrl-C"),
+    "demo": ("delayhub.cli.local_commands:demo_command", "start a site, create jobs on it, and watch them fire"),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when one of them is asked for: completion at each tab must be quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands."""
+        return list(HOMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in HOMES:
+            return None
+        module, _, name = HOMES[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, for ``--help``."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_text) for name, (_, help_text) in HOMES.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="delayhub", message="delayhub %(version)s")
+@click.pass_context
+def delayhub(ctx: click.Context) -> None:
+    """Jobs that are due at a set time: create them, look at them, act on them.
+
+    Which site: set DELAYHUB_URL and DELAYHUB_API_KEY, or save both as a profile:
+
+    \b
+        delayhub profiles add work --url https://delay.example
+        delayhub jobs create order.close --biz-id order-42 --delay 30m
+        delayhub jobs show order.close/order-42
+
+    Every command takes --json, --profile NAME and --url URL. Results go to the standard output, everything else to the
+    standard error. `delayhub COMMAND --help` says more.
+    """
+    ctx.ensure_object(Session)

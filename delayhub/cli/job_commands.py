@@ -1,0 +1,182 @@
+"""``delayhub jobs …``."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, cast, get_args
+
+import click
+
+from delayhub.cli.biz_type_names import BIZ_TYPE
+from delayhub.cli.exit_codes import ExitCode
+from delayhub.cli.job_display import ATTEMPT_COLUMNS, JOB_COLUMNS, attempt_row, job_details, job_row
+from delayhub.cli.job_import import import_jobs
+from delayhub.cli.job_input import BODY
+from delayhub.cli.session import Session
+from delayhub.cli.site_options import DURATION, JOB, MOMENT, YES, SiteGroup
+from delayhub.cli.times import relative
+from delayhub.client import Client, Job, JobChange, JobKey, JobStatus
+
+STATUSES = click.Choice(get_args(JobStatus))
+VERSION = click.option("--version", type=int, help="Only if the job still has this version.")
+
+
+@click.group(cls=SiteGroup)
+def jobs() -> None:
+    """Create, find, change and wait for jobs.
+
+    A job is named by its id, or by its biz type and biz id: order.close/order-42.
+    """
+
+
+jobs.add_command(import_jobs)
+
+
+@jobs.command()
+@click.argument("biz_type", type=BIZ_TYPE)
+@click.option("--biz-id", default="", help="The business key, such as an order number.")
+@click.option("--delay", type=DURATION, help="How long from now: 30m, 1h30m, 2d, 90 (seconds).")
+@click.option("--due-at", type=MOMENT, help="When: 2027-01-31T09:00, in this machine's zone if it names none.")
+@click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
+@click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last.")
+@click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
+@click.option("--idempotency-key", help="The same request with the same key makes one job.")
+@click.option("--debounce-key", help="A later job with the same key replaces this one, until its first attempt.")
+@click.pass_obj
+def create(session: Session, /, biz_type: str, **fields: Any) -> None:
+    """Create a job of BIZ_TYPE. With neither --delay nor --due-at it is due at once."""
+    if fields["delay"] is not None and fields["due_at"] is not None:
+        raise click.UsageError("--delay and --due-at cannot be given together")
+    with session.client() as api:
+        made = api.jobs.create(biz_type, **fields)
+    if not session.as_json:
+        was = "Created" if made.created else "There already, by the same idempotency key:"
+        session.out.note(f"{was} {made.id}, due {relative(made.due_at)}.")
+    session.out.one(made, job_details(made))
+
+
+@jobs.command(name="list")
+@click.option("--status", type=STATUSES, multiple=True, help="May be given several times.")
+@click.option("--biz-type", type=BIZ_TYPE)
+@click.option("--biz-id")
+@click.option("--due-after", type=MOMENT, help="A time, or +2h (from now), or -2h (ago).")
+@click.option("--due-before", type=MOMENT)
+@click.option("--created-after", type=MOMENT)
+@click.option("--created-before", type=MOMENT)
+@click.option("--limit", type=click.IntRange(0), default=50, show_default=True, help="How many, at most; 0: all.")
+@click.pass_obj
+def list_(session: Session, /, status: tuple[str, ...], limit: int, **filters: Any) -> None:
+    """List jobs, the newest first."""
+    wanted = cast("tuple[JobStatus, ...]", status)
+    with session.client() as api:
+        found = api.jobs.list(status=wanted, page_size=min(limit + 1, 1_000) if limit else 1_000, **filters)
+        session.out.several(found, JOB_COLUMNS, job_row, most=limit, none="No job matches.")
+
+
+@jobs.command()
+@click.argument("job", type=JOB)
+@click.option("--attempts", is_flag=True, help="Its attempts, too.")
+@click.pass_obj
+def show(session: Session, job: JobKey, attempts: bool) -> None:
+    """Show a job; of several with that business key, the newest."""
+    with session.client() as api:
+        found = api.jobs.read(job)
+        made = list(api.jobs.attempts(found.id)) if attempts else None
+    if made is None:
+        session.out.one(found, job_details(found))
+    elif session.as_json:
+        session.out.json({"job": found, "attempts": made})
+    else:
+        session.out.one(found, job_details(found))
+        session.out.note("")
+        session.out.several(made, ATTEMPT_COLUMNS, attempt_row, none="No attempt has been made.")
+
+
+@jobs.command()
+@click.argument("job", type=JOB)
+@click.option("--timeout", type=DURATION, help="How long to wait at most; without it, until it has ended.")
+@click.pass_obj
+def wait(session: Session, job: JobKey, timeout: timedelta | None) -> ExitCode:
+    """Wait until a job has ended, and show it.
+
+    Exits with 0 where it succeeded, with 7 where it ended otherwise, with 8 where it has not ended in time.
+    """
+    seconds = None if timeout is None else timeout.total_seconds()
+    with session.client() as api, session.out.waiting("waiting for the job to end"):
+        ended = api.jobs.wait(job, timeout_seconds=seconds)
+    session.out.one(ended, job_details(ended))
+    return ExitCode.OK if ended.status == "succeeded" else ExitCode.ENDED_BADLY
+
+
+@jobs.command()
+@click.argument("job", type=JOB)
+@click.option("--delay", type=DURATION, help="How long from now.")
+@click.option("--due-at", type=MOMENT, help="When.")
+@VERSION
+@click.pass_obj
+def move(session: Session, job: JobKey, delay: timedelta | None, due_at: datetime | None, version: int | None) -> None:
+    """Move a pending job to another time."""
+    if (delay is None) == (due_at is None):
+        raise click.UsageError("give one of --delay and --due-at")
+    new_time: JobChange = {"due_at": due_at} if due_at is not None else {"delay": delay or timedelta()}
+    with session.client() as api:
+        _changed(session, api.jobs.change(job, version=version, **new_time), "Moved")
+
+
+@jobs.command()
+@click.argument("job", type=JOB)
+@VERSION
+@YES
+@click.pass_obj
+def cancel(session: Session, job: JobKey, version: int | None, yes: bool) -> None:
+    """Cancel a pending job: once this has ended well, nothing is sent."""
+    with session.client() as api:
+        version = _asked(session, api, job, "Cancel", version=version, yes=yes)
+        _changed(session, api.jobs.cancel(job, version=version), "Cancelled")
+
+
+@jobs.command()
+@click.argument("job", type=JOB)
+@VERSION
+@click.pass_obj
+def run(session: Session, job: JobKey, version: int | None) -> None:
+    """Make a pending job due at once."""
+    with session.client() as api:
+        _changed(session, api.jobs.run_now(job, version=version), "Due now")
+
+
+@jobs.command()
+@click.argument("job", type=JOB)
+@VERSION
+@click.pass_obj
+def redrive(session: Session, job: JobKey, version: int | None) -> None:
+    """Try a dead job again, with a new budget of attempts."""
+    with session.client() as api:
+        _changed(session, api.jobs.redrive(job, version=version), "Redriven")
+
+
+@jobs.command()
+@click.argument("job", type=JOB)
+@VERSION
+@YES
+@click.pass_obj
+def drop(session: Session, job: JobKey, version: int | None, yes: bool) -> None:
+    """Drop a dead job for good."""
+    with session.client() as api:
+        version = _asked(session, api, job, "Drop", version=version, yes=yes)
+        _changed(session, api.jobs.drop(job, version=version), "Dropped")
+
+
+def _asked(session: Session, api: Client, job: JobKey, verb: str, *, version: int | None, yes: bool) -> int | None:
+    """The version that the person was asked about, so that nothing is done to another."""
+    if yes:
+        return version
+    seen = api.jobs.read(job)
+    session.confirm(f"{verb} {seen.biz_type}/{seen.biz_id or seen.id} ({seen.status})?", yes=yes)
+    return seen.version if version is None else version
+
+
+def _changed(session: Session, job: Job, what: str) -> None:
+    if not session.as_json:
+        session.out.note(f"{what}: {job.id}.")
+    session.out.one(job, job_details(job))

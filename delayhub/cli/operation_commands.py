@@ -1,0 +1,263 @@
+"""``delayhub operations …``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar, cast, get_args
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from delayhub.cli.biz_type_names import BIZ_TYPE
+from delayhub.cli.exit_codes import ExitCode
+from delayhub.cli.output import coloured
+from delayhub.cli.session import Session
+from delayhub.cli.site_options import DURATION, MOMENT, YES, SiteGroup
+from delayhub.cli.times import relative, shown
+from delayhub.client import Client, JobFilter, JobStatus, Operation, OperationState, OperationVerb
+
+COLUMNS = ("#id", "verb", "jobs", "state", "#done", "#of", "began", "by")
+VERB = click.Choice(get_args(OperationVerb))
+STATE = click.Choice(get_args(OperationState))
+#: How long a site's workers may take to count the jobs of an operation.
+COUNTING_SECONDS = 120.0
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def filters(command: Command) -> Command:
+    """The options that say which jobs."""
+    for option in reversed(
+        [
+            click.option("--status", type=click.Choice(get_args(JobStatus))),
+            click.option("--biz-type", type=BIZ_TYPE),
+            click.option("--biz-id", help="Whole, or its beginning and *."),
+            click.option("--error-class", help="Such as http.503 or timeout."),
+            click.option("--id", "ids", multiple=True, help="A job's id; may be given several times."),
+            click.option("--due-from", type=MOMENT, help="A time, or +2h (from now), or -2h (ago)."),
+            click.option("--due-until", type=MOMENT),
+            click.option("--ended-from", type=MOMENT),
+            click.option("--ended-until", type=MOMENT),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def speed(command: Command) -> Command:
+    """The options that say how fast, and with which trial."""
+    for option in reversed(
+        [
+            click.option("--rate", type=click.FloatRange(0, min_open=True), help="Jobs a second."),
+            click.option("--spread", type=DURATION, help="Over how long, in place of a rate."),
+            click.option("--trial", "trial_jobs", type=click.IntRange(0), help="So many jobs go first."),
+            click.option(
+                "--trial-percent", type=click.IntRange(1, 100), help="The others go if so many of 100 succeed."
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(cls=SiteGroup)
+def operations() -> None:
+    """One verb for all jobs that match a filter: planned, started, followed, stopped.
+
+    \b
+        delayhub operations run redrive --status dead --biz-type order.close --reason "it was down"
+
+    counts the jobs, asks, starts the operation, and shows how far it is.
+    """
+
+
+@operations.command()
+@click.argument("verb", type=VERB)
+@filters
+@click.option("--due-at", type=MOMENT, help="The new time; for reschedule.")
+@click.option("--reason", default="", help="Why; it is kept.")
+@click.pass_obj
+def plan(session: Session, /, verb: OperationVerb, due_at: datetime | None, reason: str, **jobs: Any) -> None:
+    """Count the jobs that VERB is meant for. Nothing changes before `start`."""
+    with session.client() as api:
+        planned = _plan(session, api, verb, _filter(jobs), due_at=due_at, reason=reason)
+    _show(session, planned)
+
+
+@operations.command()
+@click.argument("verb", type=VERB)
+@filters
+@click.option("--due-at", type=MOMENT, help="The new time; for reschedule.")
+@click.option("--reason", default="", help="Why; it is kept.")
+@speed
+@click.option("--at-most", type=click.IntRange(0), help="Do nothing if more jobs match.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for its end.")
+@YES
+@click.pass_obj
+def run(
+    session: Session,
+    /,
+    *,
+    verb: OperationVerb,
+    due_at: datetime | None,
+    reason: str,
+    at_most: int | None,
+    no_wait: bool,
+    yes: bool,
+    **given: Any,
+) -> ExitCode:
+    """Plan an operation, ask, start it, and follow it to its end."""
+    pace = {name: given.pop(name) for name in ("rate", "spread", "trial_jobs", "trial_percent")}
+    with session.client() as api:
+        planned = _plan(session, api, verb, _filter(given), due_at=due_at, reason=reason)
+        count = planned.planned or 0
+        if planned.state != "planned" or not count:
+            _show(session, planned)
+            return ExitCode.OK if planned.state == "planned" else ExitCode.ENDED_BADLY
+        if at_most is not None and count > at_most:
+            api.operations.stop(planned.id, reason=f"more than {at_most} jobs match")
+            raise click.ClickException(f"{count:,} jobs match, more than {at_most:,}; nothing was changed.")
+        session.confirm(f"{_verb(verb)} {count:,} jobs?", yes=yes)
+        started = _start(api, planned, **pace)
+        if no_wait:
+            _show(session, started)
+            return ExitCode.OK
+        return _follow(session, api, planned.id, timeout=None)
+
+
+@operations.command()
+@click.argument("operation", type=int)
+@speed
+@YES
+@click.pass_obj
+def start(session: Session, /, operation: int, yes: bool, **pace: Any) -> None:
+    """Start an operation that is planned."""
+    with session.client() as api:
+        planned = api.operations.read(operation)
+        session.confirm(f"{_verb(planned.verb)} {planned.planned or 0:,} jobs?", yes=yes)
+        _show(session, _start(api, planned, **pace))
+
+
+@operations.command()
+@click.argument("operation", type=int)
+@click.option("--timeout", type=DURATION, help="How long to wait at most.")
+@click.pass_obj
+def wait(session: Session, operation: int, timeout: timedelta | None) -> ExitCode:
+    """Follow an operation until it has ended.
+
+    Exits with 0 where it is done, with 7 where it failed or was stopped, with 8 where it has not ended in time.
+    """
+    with session.client() as api:
+        return _follow(session, api, operation, timeout=timeout)
+
+
+@operations.command()
+@click.argument("operation", type=int)
+@click.pass_obj
+def show(session: Session, operation: int) -> None:
+    """Show an operation, and how far it has come."""
+    with session.client() as api:
+        _show(session, api.operations.read(operation))
+
+
+@operations.command(name="list")
+@click.option("--state", type=STATE, multiple=True, help="May be given several times.")
+@click.option("--verb", type=VERB)
+@click.option("--biz-type", type=BIZ_TYPE)
+@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="How many, at most; 0: all.")
+@click.pass_obj
+def list_(session: Session, /, state: tuple[str, ...], limit: int, **given: Any) -> None:
+    """List operations, the newest first."""
+    states = cast("Sequence[OperationState]", state)
+    with session.client() as api:
+        found = api.operations.list(state=states, page_size=min(limit + 1, 1_000) if limit else 1_000, **given)
+        session.out.several(found, COLUMNS, _row, most=limit, none="No operation matches.")
+
+
+@operations.command()
+@click.argument("operation", type=int)
+@click.option("--reason", default="", help="Why; it is kept.")
+@click.pass_obj
+def stop(session: Session, operation: int, reason: str) -> None:
+    """Stop an operation. Jobs that it changed already stay changed."""
+    with session.client() as api:
+        _show(session, api.operations.stop(operation, reason=reason))
+
+
+@operations.command()
+@click.argument("operation", type=int)
+@click.argument("rate", type=click.FloatRange(0, min_open=True), required=False)
+@click.pass_obj
+def pace(session: Session, operation: int, rate: float | None) -> None:
+    """Give a running operation another pace: RATE jobs a second; without it, as fast as possible."""
+    with session.client() as api:
+        _show(session, api.operations.pace(operation, rate_per_second=rate))
+
+
+def _filter(jobs: dict[str, Any]) -> JobFilter:
+    wanted = {name: value for name, value in jobs.items() if value not in (None, ())}
+    if not wanted:
+        raise click.UsageError("Which jobs? Give at least one of --status, --biz-type, --biz-id, --error-class, --id …")
+    return cast("JobFilter", wanted)
+
+
+def _plan(
+    session: Session, api: Client, verb: OperationVerb, jobs: JobFilter, *, due_at: datetime | None, reason: str
+) -> Operation:
+    planned = api.operations.plan(verb, jobs=jobs, due_at=due_at, reason=reason)
+    with session.out.waiting(f"operation {planned.id}: counting jobs"):
+        return api.operations.wait_until_planned(planned.id, timeout_seconds=COUNTING_SECONDS)
+
+
+def _start(api: Client, planned: Operation, *, rate: float | None, spread: timedelta | None, **trial: Any) -> Operation:
+    # The person, or --yes, has just agreed to this number.
+    return api.operations.start(planned.id, rate_per_second=rate, spread=spread, typed_count=planned.planned, **trial)
+
+
+def _follow(session: Session, api: Client, operation: int, *, timeout: timedelta | None) -> ExitCode:
+    seconds = None if timeout is None else timeout.total_seconds()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=session.out.notes, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("", total=None)
+        for now in api.operations.progress(operation, timeout_seconds=seconds):
+            bar.update(task, completed=now.done, total=now.planned, description=now.sentence)
+    _show(session, now)
+    return ExitCode.OK if now.state == "done" else ExitCode.ENDED_BADLY
+
+
+def _verb(verb: str) -> str:
+    return verb.replace("_", " ").capitalize()
+
+
+def _row(operation: Operation) -> Sequence[Any]:
+    return (
+        *(str(operation.id), operation.verb, _jobs(operation), coloured(operation.state)),
+        *(operation.done, operation.planned, relative(operation.created_at), operation.started_by),
+    )
+
+
+def _jobs(operation: Operation) -> str:
+    return ", ".join(f"{name}={value}" for name, value in operation.filter.items() if value not in (None, "", []))
+
+
+def _show(session: Session, operation: Operation) -> None:
+    speed = "as fast as possible" if operation.rate_per_second is None else f"{operation.rate_per_second:g} a second"
+    session.out.one(
+        operation,
+        [
+            ("operation", str(operation.id)),
+            ("verb", operation.verb),
+            ("jobs", _jobs(operation)),
+            ("state", coloured(operation.state)),
+            ("", operation.sentence),
+            ("planned", operation.planned),
+            ("done", operation.done),
+            ("since then", f"{operation.succeeded:,} succeeded, {operation.failed:,} failed, {operation.dead:,} died"),
+            ("pace", speed),
+            ("reason", operation.reason),
+            ("by", operation.started_by),
+            ("created", shown(operation.created_at)),
+            ("ended", shown(operation.finished_at)),
+        ],
+    )

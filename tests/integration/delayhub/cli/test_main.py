@@ -1,0 +1,205 @@
+"""Commands on a live site: what they show, and their exit codes.
+
+What the commands share is seen here too: the site of ``session``, the options of ``site_options``, bodies by
+``job_input``, and codes completed by ``biz_type_names``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delayhub.cli.commands import HOMES
+from delayhub.cli.exit_codes import ExitCode
+from delayhub.cli.main import main
+from tests.web_server import BIZ_TYPE, KEY
+
+Type = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def environment(port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DELAYHUB_URL", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("DELAYHUB_API_KEY", KEY)
+    monkeypatch.setenv("DELAYHUB_CONFIG", str(tmp_path / "config.toml"))
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Type:
+    """What a typed command gives: its exit code, results and notes."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(words)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def shown(typed: Type, *words: str) -> Any:
+    code, out, err = typed(*words, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize("command", HOMES)
+def test_every_command_says_how_it_is_used(command: str, typed: Type) -> None:
+    code, out, _ = typed(command, "--help") if command not in {"up", "demo"} else (0, "Usage", "")
+
+    assert code == 0
+    assert "Usage" in out
+
+
+def test_a_job_from_its_creation_to_its_end(typed: Type) -> None:
+    name = f"{BIZ_TYPE}/cli-1"
+
+    code, out, err = typed("jobs", "create", BIZ_TYPE, "--biz-id", "cli-1", "--delay", "1d", "--body", '{"a": 1}')
+    assert (code, "due in 24 h" in err, '{"a": 1}' in out) == (0, True, True)
+    assert shown(typed, "jobs", "show", name)["body"] == {"a": 1}
+    moved = shown(typed, "jobs", "move", name, "--due-at", "+2d", "--version", "1")
+    assert moved["version"] == 2
+    assert typed("jobs", "cancel", name, "--version", "1", "--yes")[0] == ExitCode.CONFLICT
+    assert typed("jobs", "wait", name, "--timeout", "0.1")[0] == ExitCode.TIMED_OUT
+    assert shown(typed, "jobs", "cancel", name, "--yes")["status"] == "cancelled"
+    assert typed("jobs", "wait", name)[0] == ExitCode.ENDED_BADLY
+    code, out, _ = typed("jobs", "list", "--biz-id", "cli-1", "--status", "cancelled", "--created-after", "-1h")
+    assert (code, out.count("cli-1")) == (0, 1)
+    assert typed("jobs", "show", name, "--attempts")[0] == 0
+    assert typed("jobs", "redrive", name)[0] != 0
+
+
+def test_a_body_is_read_from_a_file_and_from_the_standard_input(
+    typed: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "body.json").write_text("[1, 2]")
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"from": "stdin"}'))
+
+    assert shown(typed, "jobs", "create", BIZ_TYPE, "--body", f"@{tmp_path}/body.json")["body"] == [1, 2]
+    assert shown(typed, "jobs", "create", BIZ_TYPE, "--body", "-")["body"] == {"from": "stdin"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["jobs", "create", "no.such"], ExitCode.FAILED, "there is no biz type 'no.such'"),
+        (["jobs", "show", f"{BIZ_TYPE}/none"], ExitCode.NOT_FOUND, "There is no job"),
+        (["jobs", "create", BIZ_TYPE, "--body", "hello"], ExitCode.USAGE, "the body is no JSON"),
+        (["jobs", "create", BIZ_TYPE, "--delay", "soon"], ExitCode.USAGE, "a duration is like 30m"),
+        (["jobs", "create", BIZ_TYPE, "--delay", "1", "--due-at", "+1h"], ExitCode.USAGE, "cannot be given together"),
+        (["jobs", "cancel", f"{BIZ_TYPE}/none"], ExitCode.NOT_FOUND, "There is no job"),
+        (["jobs", "list", "--url", "http://127.0.0.1:1"], ExitCode.UNAVAILABLE, "Error: GET http://127.0.0.1:1"),
+        (["jobs", "list", "--profile", "nope"], ExitCode.FAILED, "there is no profile 'nope'"),
+        (["operations", "run", "cancel", "--yes"], ExitCode.USAGE, "Which jobs?"),
+        (["biz-types", "change", BIZ_TYPE, "--set", "colour=red"], ExitCode.USAGE, "--set takes FIELD=VALUE"),
+        (["nonsense"], ExitCode.USAGE, "No such command"),
+    ],
+)
+def test_what_goes_wrong_is_a_sentence_and_an_exit_code(
+    typed: Type, words: list[str], code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("delayhub.client.retrying.FIRST_PAUSE", 0.001)
+
+    found, _, err = typed(*words)
+
+    assert (found, said in err, "Traceback" in err) == (code, True, False), err
+
+
+def test_a_wrong_key_is_an_exit_code_too(typed: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DELAYHUB_API_KEY", "dh_wrong")
+
+    code, _, err = typed("jobs", "list")
+
+    assert code == ExitCode.NOT_ALLOWED
+    assert "DELAYHUB_API_KEY" in err
+
+
+def test_what_is_dangerous_is_not_done_where_no_person_can_be_asked(
+    typed: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed("jobs", "create", BIZ_TYPE, "--biz-id", "cli-2", "--delay", "1d")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+
+    code, _, err = typed("jobs", "cancel", f"{BIZ_TYPE}/cli-2")
+
+    assert (code, "Add --yes" in err) == (ExitCode.USAGE, True)
+    assert shown(typed, "jobs", "show", f"{BIZ_TYPE}/cli-2")["status"] == "pending"
+
+
+def test_a_profile_is_a_site_and_a_key(typed: Type, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DELAYHUB_URL")
+    monkeypatch.delenv("DELAYHUB_API_KEY")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(KEY + "\n"))
+
+    assert typed("jobs", "list")[0] == ExitCode.FAILED
+    assert typed("profiles", "add", "work", "--url", f"http://127.0.0.1:{port}")[0] == 0
+    assert shown(typed, "profiles", "list") == {"name": "work", "url": f"http://127.0.0.1:{port}", "in_use": True}
+    assert shown(typed, "biz-types", "show", BIZ_TYPE)["code"] == BIZ_TYPE
+    # The key of a profile goes to no other address.
+    code, _, err = typed("jobs", "list", "--url", "http://127.0.0.1:1")
+    assert (code, "no API key for http://127.0.0.1:1" in err) == (ExitCode.FAILED, True)
+    assert typed("profiles", "remove", "work")[0] == 0
+
+
+def test_the_console_script_completes_and_ends_quietly_before_a_closed_pipe() -> None:
+    script = Path(sys.executable).with_name("delayhub")
+    completing = {**os.environ, "COMP_WORDS": "delayhub jobs create ", "COMP_CWORD": "3"}
+
+    completed = subprocess.run(
+        [script], env={**completing, "_DELAYHUB_COMPLETE": "bash_complete"}, capture_output=True, text=True, check=True
+    )
+    piped = subprocess.run(
+        ["sh", "-c", f"{script} biz-types list --json | true"], capture_output=True, text=True, check=False
+    )
+
+    assert f"plain,{BIZ_TYPE}" in completed.stdout.splitlines()
+    assert (piped.returncode, piped.stderr) == (0, "")
+
+
+def test_a_key_from_its_issue_to_its_end(typed: Type) -> None:
+    code, out, err = typed("keys", "create", "cli", "--scope", "jobs:read", "--expires", "+90d", "--owner", "ada")
+    assert (code, "shown this once" in err) == (0, True)
+    number = re.findall(r"^id +(\d+)", out, re.MULTILINE)[0]
+
+    assert typed("keys", "change", number, "--never-expires", "--disable")[0] == 0
+    changed = shown(typed, "keys", "show", number)
+    assert (changed["expires_at"], changed["enabled"], changed["owner"]) == (None, False, "ada")
+    assert "dh_" in shown(typed, "keys", "rotate", number, "--yes")["key"]
+    assert "cli" in typed("keys", "list", "--disabled")[1]
+    assert typed("keys", "revoke", number, "--yes")[0] == 0
+    assert typed("keys", "show", number)[0] == ExitCode.NOT_FOUND
+
+
+def test_a_biz_type_from_its_making_to_its_end(typed: Type, tmp_path: Path) -> None:
+    code, out, _ = typed("biz-types", "create", "cli.try", "--set", "url=https://shop.example/h", "--set", "weight=3")
+    assert (code, "whsec_" in out) == (0, True)
+
+    assert shown(typed, "biz-types", "change", "cli.try", "--set", 'headers={"x": "1"}')["headers"] == {"x": "1"}
+    assert "paused: it moves" in typed("biz-types", "pause", "cli.try", "--reason", "it moves", "--until", "+2h")[1]
+    assert typed("biz-types", "resume", "cli.try")[0] == 0
+    assert "whsec_" in typed("biz-types", "rotate-secret", "cli.try", "--yes")[1]
+    (tmp_path / "all.json").write_text(typed("biz-types", "export")[1])
+    assert typed("biz-types", "delete", "cli.try", "--yes")[0] == 0
+    assert "create cli.try" in typed("biz-types", "import", str(tmp_path / "all.json"), "--dry-run")[2]
+    assert typed("biz-types", "import", str(tmp_path / "all.json"), "--yes")[0] == 0
+    assert shown(typed, "biz-types", "show", "cli.try")["weight"] == 3
+    assert typed("biz-types", "delete", "cli.try", "--yes")[0] == 0
+
+
+def test_an_operation_is_planned_and_stopped(typed: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("delayhub.cli.operation_commands.COUNTING_SECONDS", 0.1)  # no worker is there to count
+
+    assert typed("operations", "run", "cancel", "--biz-id", "none-*", "--yes")[0] == ExitCode.TIMED_OUT
+    (planned,) = (json.loads(line) for line in typed("operations", "list", "--limit", "1", "--json")[1].splitlines())
+    assert typed("operations", "start", str(planned["id"]), "--yes")[0] == ExitCode.CONFLICT
+    assert shown(typed, "operations", "stop", str(planned["id"]), "--reason", "enough")["state"] == "stopped"
+    assert typed("operations", "wait", str(planned["id"]))[0] == ExitCode.ENDED_BADLY
+    assert typed("operations", "show", "999999")[0] == ExitCode.NOT_FOUND

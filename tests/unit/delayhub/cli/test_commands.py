@@ -1,0 +1,71 @@
+"""The commands that the pages show, and that each command says what it does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from delayhub.cli.commands import HOMES, delayhub
+from tests.repository import ROOT
+
+#: What ends a command in a line of a shell.
+ENDS = {"&&", "|", ">", "<", "#"}
+
+
+def commands_on(page: str) -> list[str]:
+    """Each command in the blocks of a page that are no Python."""
+    blocks = re.findall(r"^```\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    return [line for line in lines if line.startswith("delayhub ")]
+
+
+def words_of(command: str) -> list[str]:
+    words = shlex.split(command, comments=True)[1:]
+    end = next((number for number, word in enumerate(words) if word in ENDS), len(words))
+    return words[:end]
+
+
+@pytest.mark.parametrize("command", [*commands_on("docs/cli.md"), *commands_on("README.md")])
+def test_each_command_on_the_pages_can_be_typed(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("orders.ndjson", "biz-types.json"):
+        Path(name).write_text("{}")
+    found: click.Command = delayhub
+    context, words = click.Context(delayhub), words_of(command)
+
+    while isinstance(found, click.Group):
+        name, found_next, words = found.resolve_command(context, words)
+        assert found_next is not None, name
+        found = found_next
+    assert found.make_context("delayhub", words)
+
+
+def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from leaves(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+@pytest.mark.parametrize(("name", "command"), list(leaves(delayhub, "delayhub")))
+def test_each_command_says_what_it_does_and_asks_a_site_by_the_same_options(name: str, command: click.Command) -> None:
+    options = {option for parameter in command.params for option in parameter.opts}
+
+    assert command.help, name
+    if name.split()[1] not in {"up", "demo", "completion", "profiles"}:
+        assert {"--json", "--profile", "--url"} <= options, name
+
+
+def test_the_list_of_commands_has_a_line_for_each() -> None:
+    listed = delayhub.get_help(click.Context(delayhub))
+
+    assert all(name in listed for name in HOMES)
