@@ -9,6 +9,7 @@
         │   └── UnknownTenant    there is no such tenant
         ├── TooManyInserts    the insert rate of the biz type is used up for now
         ├── KeyTaken          the idempotency key belongs to another request
+        ├── KeyInUse          the first request with the idempotency key has not finished yet
         ├── JobNotFound       there is no such job
         ├── SeveralJobs       several live jobs have the business key
         ├── WrongState        the job's status does not allow the verb
@@ -64,12 +65,19 @@ class UnknownTenant(InvalidJob, LookupError):
 
 
 class TooManyInserts(JobError):
-    """The insert rate of the biz type is used up; try again in ``retry_after_seconds``."""
+    """The insert rate of the biz type is used up; try again in ``retry_after_seconds``.
 
-    def __init__(self, biz_type: str, *, retry_after_seconds: float) -> None:
+    ``rate_per_second`` and ``burst`` are the limit, where that is known.
+    """
+
+    def __init__(
+        self, biz_type: str, *, retry_after_seconds: float, rate_per_second: float | None = None, burst: int = 1
+    ) -> None:
         super().__init__(f"{biz_type} takes no more jobs for {retry_after_seconds:.3g} s: its insert rate is used up")
         self.biz_type = biz_type
         self.retry_after_seconds = retry_after_seconds
+        self.rate_per_second = rate_per_second
+        self.burst = burst
 
 
 class KeyTaken(JobError):
@@ -79,6 +87,13 @@ class KeyTaken(JobError):
         super().__init__(f"the idempotency key {key!r} belongs to another request, which made job {job_id}")
         self.key = key
         self.job_id = job_id
+
+
+class KeyInUse(JobError):
+    """The first request with the idempotency key has not finished yet: send the same request again."""
+
+    def __init__(self) -> None:
+        super().__init__("another request with the same idempotency key has not finished yet: send it again")
 
 
 class JobNotFound(JobError, LookupError):

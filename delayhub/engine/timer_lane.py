@@ -75,10 +75,19 @@ class TimerClaim(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """How many new jobs a queue admitted, and how many ms until it admits the next."""
+    """How many new jobs a queue admitted, and what is left of its limit.
+
+    Args:
+        count: how many.
+        wait_ms: how long until it admits the next, where no permit is left; else 0.
+        left: how many more it would admit now.
+        full_ms: how long until all permits are back.
+    """
 
     count: int  # type: ignore[assignment]  # hides the count() of tuples, which has no use here
     wait_ms: int
+    left: int
+    full_ms: int
 
 
 class TimerLane:
@@ -178,10 +187,10 @@ class TimerLane:
             rate_per_second: permits a second (GCRA).
             burst: permits that may be used at once after a pause.
         """
-        admitted, wait_ms = script("admit").run(
+        reply = script("admit").run(
             self.client, [self.keys.queue(queue).base], [repr(float(rate_per_second)), burst, count]
         )
-        return Admitted(admitted, wait_ms)
+        return Admitted(*reply)
 
     def hold(self, holder: str, *, lease_ms: int) -> bool:
         """Whether ``holder`` is the one loader that brings timers into this lane, for so long from now."""

@@ -13,14 +13,20 @@ from django.http import HttpRequest, HttpResponse
 from tasksapp import jobs
 from tasksapp.api.http.actors import creator_of
 from tasksapp.api.http.exception_handler import problem_of
+from tasksapp.api.http.idempotency import idempotency_key
 from tasksapp.api.http.json_body import fields_of, number_of_jobs, read_object
 from tasksapp.api.http.problems import Refused
+from tasksapp.api.http.rate_limits import limit_headers
 from tasksapp.api.job_state import etag_of
 from tasksapp.api.representation.job import created_json
 from tasksapp.api.requests import job_request, only_known
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob, JobError
 from tasksapp.models import Status
+
+#: How long a request waits for the first one with its idempotency key: nearly all of those have finished by then. The
+#: others are refused (409), so that repeated requests do not hold more and more threads.
+KEY_WAIT_SECONDS = 1.0
 
 
 def create_job(request: HttpRequest) -> HttpResponse:
@@ -30,14 +36,17 @@ def create_job(request: HttpRequest) -> HttpResponse:
     """
     asked = job_request(
         fields_of(request),
-        key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
+        key=idempotency_key(request.META),
         traceparent=request.META.get("HTTP_TRACEPARENT", ""),
     )
-    (outcome,) = jobs.create_many([asked], seen_by=request.user, by=creator_of(request))
+    (outcome,) = jobs.create_many(
+        [asked], seen_by=request.user, by=creator_of(request), key_wait_seconds=KEY_WAIT_SECONDS
+    )
     if isinstance(outcome, jobs.Rejected):
         raise outcome.error
     answer = _answer(created_json(outcome, biz_type=asked.biz_type), status=201 if outcome.created else 200)
     answer["ETag"] = _etag(outcome, biz_type=asked.biz_type)
+    _show_limits(answer, outcome)
     # A job's address is below the one that it was posted to. reverse() would find the same in 20 µs, 5 % of a create.
     answer["Location"] = f"{request.path}/{outcome.job_id}"
     return answer
@@ -54,11 +63,12 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
     if not isinstance(listed, list) or not listed:  # more than there may be were refused where they were read
         raise number_of_jobs()
     traceparent = request.META.get("HTTP_TRACEPARENT", "")
+    key = idempotency_key(request.META)
     results: list[dict[str, Any]] = [{} for _ in listed]
     asked: list[tuple[int, jobs.JobRequest]] = []
     for number, job in enumerate(listed):
         try:
-            asked.append((number, job_request(job, traceparent=traceparent)))
+            asked.append((number, job_request(job, key=_key_of(job, number, key), traceparent=traceparent)))
         except Refused as error:
             results[number] = {"error": error.problem.as_json()}
     outcomes = jobs.create_many([job for _, job in asked], seen_by=request.user, by=creator_of(request))
@@ -66,7 +76,23 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
         results[number] = _bulk_result(outcome)
     refusals = sum("error" in result for result in results)
     answer = {"created": len(results) - refusals, "refused": refusals, "results": results}
-    return _answer(answer, status=207 if refusals else 201)
+    response = _answer(answer, status=207 if refusals else 201)
+    made = next((outcome for outcome in outcomes if isinstance(outcome, jobs.Created)), None)
+    if made is not None:
+        _show_limits(response, made)
+    return response
+
+
+def _key_of(job: Any, number: int, key: str | None) -> str | None:
+    """The idempotency key of a job in a bulk that has one, unless the job has its own."""
+    has_own = isinstance(job, dict) and job.get("idempotency_key") is not None
+    return None if key is None or has_own else f"{key}:{number}"
+
+
+def _show_limits(answer: HttpResponse, created: jobs.Created) -> None:
+    if created.batch.limits:
+        for name, value in limit_headers(created.batch.limits).items():
+            answer[name] = value
 
 
 def _etag(created: jobs.Created, *, biz_type: str) -> str:

@@ -36,8 +36,26 @@ from tasksapp.models import Attempt, Job
 from tasksapp.models.api_key import Scope
 
 IDEMPOTENCY_HEADER = OpenApiParameter(
-    "Idempotency-Key", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The same as `idempotency_key`."
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 400},
+    OpenApiParameter.HEADER,
+    description='One string in quotes, such as `"close-42"`: the same request again makes no second job. The same as'
+    " `idempotency_key`; in a bulk, each job without a key of its own has this one and its place.",
 )
+#: Headers of the answers to creates.
+_ETAG = OpenApiParameter(
+    "ETag", OpenApiTypes.STR, OpenApiParameter.HEADER, response=[200, 201], description="Names the job's state."
+)
+_LOCATION = OpenApiParameter(
+    "Location", OpenApiTypes.STR, OpenApiParameter.HEADER, response=[200, 201], description="The job's address."
+)
+_LIMITS = [
+    OpenApiParameter(name, OpenApiTypes.STR, OpenApiParameter.HEADER, response=[200, 201, 207], description=about)
+    for name, about in {
+        "RateLimit-Policy": "The insert limit of the biz type, if it has one: `q` jobs in `w` seconds.",
+        "RateLimit": "What is left of it: it takes `r` jobs now; in `t` seconds more.",
+    }.items()
+]
 
 
 class JobViews(ApiViewSet):
@@ -70,7 +88,7 @@ class JobViews(ApiViewSet):
     @described(
         summary="Create a job",
         request=JobRequestSerializer,
-        parameters=[IDEMPOTENCY_HEADER],
+        parameters=[IDEMPOTENCY_HEADER, _ETAG, _LOCATION, *_LIMITS],
         responses={
             201: CreatedJobSerializer,
             200: OpenApiResponse(CreatedJobSerializer, "The job that the key of an earlier request made."),
@@ -83,6 +101,7 @@ class JobViews(ApiViewSet):
     @described(
         summary="Create many jobs",
         request=BulkRequestSerializer,
+        parameters=[IDEMPOTENCY_HEADER, *_LIMITS],
         responses={
             201: BulkAnswerSerializer,
             207: OpenApiResponse(BulkAnswerSerializer, "Some jobs were refused; the others were created."),

@@ -40,8 +40,10 @@ def job_request(fields: Any, *, key: str | None = None, traceparent: str = "") -
     only_known(fields, JOB_FIELDS)
     if "biz_type" not in fields:
         raise refused("biz_type", "required", "biz_type is required")
-    if key is not None and fields.setdefault("idempotency_key", key) != key:
-        raise refused("idempotency_key", "conflict", "idempotency_key differs from the header Idempotency-Key")
+    if key is not None:
+        if fields.get("idempotency_key") not in (None, key):
+            raise refused("idempotency_key", "conflict", "idempotency_key differs from the header Idempotency-Key")
+        fields["idempotency_key"] = key
     return JobRequest(**fields, traceparent=traceparent)
 
 

@@ -14,6 +14,7 @@ from django.db import router, transaction
 from django.utils import timezone
 
 from tasksapp.access.actors import Actor
+from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.biz_types.visible import reach_of
 from tasksapp.conf import options
 from tasksapp.errors import KeyTaken
@@ -34,12 +35,18 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Batch:
-    """What jobs that are created together share: when, where, whether their timers are set, and who creates them."""
+    """What jobs that are created together share: when, where, whether their timers are set, and who creates them.
+
+    ``key_wait_seconds``: how long to wait for a rival with the same idempotency key; None for as long as it takes.
+    ``limits``: what is left of the insert rates that were asked.
+    """
 
     now: datetime
     using: str
     armed: bool | None = None
     created_by: str = ""
+    key_wait_seconds: float | None = None
+    limits: Sequence[InsertLimit] = ()
 
 
 @dataclass(kw_only=True)  # not frozen: that doubles the cost of making one
@@ -120,6 +127,7 @@ def create_many(
     seen_by: object = None,
     using: str | None = None,
     by: Actor | None = None,
+    key_wait_seconds: float | None = None,
 ) -> list[Created | Rejected]:
     """What became of each request, in order: Created, or Rejected with the error, which does not stop the others.
 
@@ -129,13 +137,15 @@ def create_many(
         seen_by: the caller of the API whose tenant and biz types they are, in the place of ``tenant``.
         using: the database.
         by: who creates them; None for the project's own code.
+        key_wait_seconds: how long to wait, on PostgreSQL, for a request with the same idempotency key whose transaction
+            is open; None for as long as it takes.
 
-    Raises UnknownTenant.
+    Raises UnknownTenant, and KeyInUse where that takes longer.
     """
-    batch = Batch(timezone.now(), using or router.db_for_write(Job), created_by=by.name if by else "")
+    batch = Batch(timezone.now(), using or router.db_for_write(Job), None, by.name if by else "", key_wait_seconds)
     health_check.trust(batch.using)
     reach = reach_of(seen_by, tenant=tenant, using=batch.using)
-    outcomes = checked(requests, reach=reach, now=batch.now, using=batch.using)
+    outcomes, batch.limits = checked(requests, reach=reach, now=batch.now, using=batch.using)
     writing = _Writing([outcome for outcome in outcomes if isinstance(outcome, Accepted)], batch)
     if writing.accepted:
         writing.save()
@@ -249,7 +259,13 @@ class _Writing:
                 claim = KeyClaim(request.row.biz_type_id, request.key, hashes[request.row.id], request.row.id)
                 claims.setdefault((claim.biz_type_id, claim.key), claim)
         expires_at = self.batch.now + timedelta(hours=options().idempotency_hours)
-        holders = claim_keys(list(claims.values()), now=self.batch.now, expires_at=expires_at, using=self.batch.using)
+        holders = claim_keys(
+            list(claims.values()),
+            now=self.batch.now,
+            expires_at=expires_at,
+            using=self.batch.using,
+            wait_seconds=self.batch.key_wait_seconds,
+        )
         for request in self.accepted:
             if request.key is None:
                 continue

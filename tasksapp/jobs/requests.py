@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
 from tasksapp.biz_types.cache import biz_type_cache
-from tasksapp.biz_types.insert_limit import allow_inserts
+from tasksapp.biz_types.insert_limit import InsertLimit, allow_inserts
 from tasksapp.biz_types.visible import OWN_REACH, Reach
 from tasksapp.errors import InvalidJob, JobError, UnknownBizType
 from tasksapp.jobs.validation import (
@@ -135,9 +135,14 @@ class Accepted(NamedTuple):
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
-def checked(
-    requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: datetime, using: str
-) -> list[Accepted | Rejected]:
+class Checked(NamedTuple):
+    """What was said to each request, in order, and what is left of the insert rates that were asked."""
+
+    outcomes: list[Accepted | Rejected]
+    limits: Sequence[InsertLimit]
+
+
+def checked(requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: datetime, using: str) -> Checked:
     """Each request as it was accepted; rejected where it breaks a rule, or its biz type takes no more jobs for now.
 
     Args:
@@ -158,8 +163,7 @@ def checked(
             outcomes.append(_accepted(job_id, request, known, now=now))
         except InvalidJob as error:
             outcomes.append(Rejected(error))
-    _admit(outcomes)
-    return outcomes
+    return Checked(outcomes, _admit(outcomes))
 
 
 def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime) -> Accepted:
@@ -195,16 +199,22 @@ def _longest_wait(row: NewJob, given: timedelta | None, *, now: datetime) -> tim
     return given
 
 
-def _admit(outcomes: list[Accepted | Rejected]) -> None:
-    """Rejects what is beyond the insert rate of its biz type."""
+def _admit(outcomes: list[Accepted | Rejected]) -> Sequence[InsertLimit]:
+    """Rejects what is beyond the insert rate of its biz type; gives back what is left of each rate."""
     limited: dict[str, list[int]] = {}
     for index, outcome in enumerate(outcomes):
         if isinstance(outcome, Accepted) and outcome.biz_type.insert_rate:
             limited.setdefault(outcome.biz_type.code, []).append(index)
+    if not limited:
+        return ()
+    limits = []
     for indexes in limited.values():
         first = outcomes[indexes[0]]
         assert isinstance(first, Accepted)
-        allowed, refusal = allow_inserts(first.biz_type, count=len(indexes))
+        allowed, refusal, limit = allow_inserts(first.biz_type, count=len(indexes))
+        if limit is not None:
+            limits.append(limit)
         if refusal is not None:
             for index in indexes[allowed:]:
                 outcomes[index] = Rejected(refusal)
+    return limits

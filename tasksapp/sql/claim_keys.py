@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connections
+from django.db import OperationalError, connections
 
+from tasksapp.errors import KeyInUse
 from tasksapp.models import IdempotencyKey
 
 
@@ -29,6 +30,12 @@ class KeyHolder(NamedTuple):
     job_id: UUID
 
 
+#: SQLSTATE of a statement that has waited as long for a row as it may.
+_LOCK_TIMEOUT = "55P03"
+#: The time until a key expires, in a statement of PostgreSQL that waits so long for a rival at most. In the statement
+#: itself, since one of its own would be a round trip more.
+_BOUNDED = "CASE WHEN set_config('lock_timeout', %s, true) IS NOT NULL THEN %s::timestamptz END"
+
 #: It waits for the transaction of a rival request, and takes over a key that has expired.
 _UPSERT = """
 INSERT INTO delayhub_idempotency_key (biz_type_id, key, request_hash, job_id, expires_at)
@@ -40,10 +47,24 @@ WHERE delayhub_idempotency_key.expires_at <= %s
 
 
 def claim_keys(
-    claims: Sequence[KeyClaim], *, now: datetime, expires_at: datetime, using: str
+    claims: Sequence[KeyClaim], *, now: datetime, expires_at: datetime, using: str, wait_seconds: float | None = None
 ) -> dict[tuple[int, str], KeyHolder]:
-    """Claims the keys, and gives back who holds each: the claim, or an earlier request. The keys must differ."""
+    """Claims the keys, and gives back who holds each: the claim, or an earlier request. The keys must differ.
+
+    Args:
+        claims: the keys.
+        now: when.
+        expires_at: until when they are claimed.
+        using: the database.
+        wait_seconds: how long to wait for a rival request that has not committed yet; None for as long as it takes.
+            The bound is PostgreSQL's, and holds for the rest of the transaction; SQLite lets one transaction write.
+
+    Raises KeyInUse where a rival takes longer; the transaction must then be rolled back.
+    """
     connection = connections[using]
+    is_bounded = wait_seconds is not None and connection.vendor == "postgresql"
+    bound = [str(round(wait_seconds * 1000))] if is_bounded and wait_seconds is not None else []
+    row = f"(%s, %s, %s, %s, {_BOUNDED if is_bounded else '%s'})"
     adapt = connection.ops.adapt_datetimefield_value
     job_id = IdempotencyKey._meta.get_field("job_id")
     holders: dict[tuple[int, str], KeyHolder] = {}
@@ -54,10 +75,15 @@ def claim_keys(
         values: list[Any] = []
         for claim in chunk:
             values += [claim.biz_type_id, claim.key, claim.request_hash]
-            values += [job_id.get_db_prep_value(claim.job_id, connection), adapt(expires_at)]
-        rows = ", ".join(["(%s, %s, %s, %s, %s)"] * len(chunk))
-        with connection.cursor() as cursor:
-            cursor.execute(_UPSERT.format(values=rows), [*values, adapt(now)])
+            values += [job_id.get_db_prep_value(claim.job_id, connection), *bound, adapt(expires_at)]
+        rows = ", ".join([row] * len(chunk))
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(_UPSERT.format(values=rows), [*values, adapt(now)])
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) != _LOCK_TIMEOUT:
+                raise
+            raise KeyInUse from error
         wanted: dict[int, list[str]] = defaultdict(list)
         for claim in chunk:
             wanted[claim.biz_type_id].append(claim.key)

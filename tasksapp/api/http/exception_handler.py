@@ -20,11 +20,14 @@ from rest_framework.exceptions import (
 
 from tasksapp.api.http.database_away import database_away, is_away
 from tasksapp.api.http.problems import FieldError, Problem, Refused, internal_error, malformed_request
+from tasksapp.api.http.rate_limits import limit_headers
+from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.errors import (
     CodeTaken,
     InvalidBizType,
     InvalidJob,
     JobNotFound,
+    KeyInUse,
     KeyTaken,
     OperationNotFound,
     SeveralJobs,
@@ -68,11 +71,14 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case CodeTaken():
             return _conflict("code_taken", error, errors=[FieldError("code", "taken", str(error))])
         case TooManyInserts():
-            headers = _retry_after(error.retry_after_seconds)
+            headers = {**_retry_after(error.retry_after_seconds), **limit_headers(_limits_of(error))}
             return Problem(status=429, code="too_many_inserts", detail=str(error), headers=headers)
         case KeyTaken():
             entry = FieldError("idempotency_key", "taken", str(error))
-            return _conflict("idempotency_key_taken", error, errors=[entry], job_id=str(error.job_id))
+            extra = {"job_id": str(error.job_id)}
+            return Problem(status=422, code="idempotency_key_taken", detail=str(error), errors=[entry], extra=extra)
+        case KeyInUse():
+            return Problem(status=409, code="idempotency_key_in_use", detail=str(error), headers=_retry_after(1))
         case WrongState() | WrongOperationState():
             return _conflict("wrong_state", error, state=_state_of(error))
         case VersionConflict():
@@ -90,6 +96,12 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case SuspiciousOperation() | BadRequest():
             return malformed_request(error)
     return None
+
+
+def _limits_of(error: TooManyInserts) -> list[InsertLimit]:
+    if error.rate_per_second is None:
+        return []
+    return [InsertLimit(error.biz_type, error.rate_per_second, error.burst, 0, error.retry_after_seconds)]
 
 
 def _state_of(error: WrongState | WrongOperationState) -> str:

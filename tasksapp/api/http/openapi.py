@@ -98,6 +98,12 @@ _CONDITION_ASKED = {
         detail="Send the ETag of what you have read as If-Match, or `*` to change whatever is there.",
     )),
 }  # fmt: skip
+_KEYED = {
+    422: ("The idempotency key belongs to another request; `job_id` is the job that it made.", Problem(
+        status=422, code="idempotency_key_taken", detail="the idempotency key 'close-42' belongs to another request",
+        extra={"job_id": "01a1fcb9-e182-7773-bac4-bf777e5e56f2"},
+    )),
+}  # fmt: skip
 _LACKING = {
     403: ("The API key does not have the scope, or is not for this.", Problem(
         status=403, code="scope_missing",
@@ -119,10 +125,12 @@ class ProblemSchema(AutoSchema):
         if operation is None:
             return None
         has_body = "requestBody" in operation
+        has_key = any(each["name"] == "Idempotency-Key" for each in operation.get("parameters", ()))
         has_condition = any(each["name"] == "If-Match" for each in operation.get("parameters", ()))
         problems = {
             **_ALWAYS,
             **_LACKING,
+            **(_KEYED if has_key and getattr(self.view, "action", None) != "bulk" else {}),
             **(_CONDITIONAL if has_condition else {}),
             **(_CONDITION_ASKED if has_condition else {}),
             **(_OF_ONE if "{" in self.path else {}),

@@ -78,7 +78,7 @@ def test_the_same_key_and_request_make_one_job_and_another_request_is_a_conflict
 
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json()["id"] == again.json()["id"]
-    assert problem(other, 409)["job_id"] == first.json()["id"]
+    assert problem(other, 422)["job_id"] == first.json()["id"]
     assert Job.objects.count() == 1
 
 

@@ -25,7 +25,12 @@ def test_up_to_the_burst_are_allowed_at_once_and_the_rest_is_refused_until_a_tim
     second = allow_inserts(limited, count=2)
     third = allow_inserts(limited, count=1)
 
-    assert first == AllowedInserts(2, None)
+    assert (first.count, first.refusal) == (2, None)
+    assert first.limit is not None
+    assert (first.limit.left, first.limit.burst, first.limit.rate_per_second) == (1, 3, 0.5)
+    assert 3 < first.limit.more_in_seconds <= 4
+    assert third.limit is not None
+    assert (third.limit.left, 0 < third.limit.more_in_seconds <= 2) == (0, True)
     assert second.count == 1
     assert third.count == 0
     for refusal in (second.refusal, third.refusal):

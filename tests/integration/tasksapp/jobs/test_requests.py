@@ -56,7 +56,7 @@ HASHES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("fields", "known"), HASHES)
 def test_the_hash_of_a_request_is_the_one_it_always_was(biz_type: BizType, fields: dict[str, Any], known: str) -> None:
-    (accepted,) = checked([JobRequest("order.close", **fields)], now=NOW, using="default")
+    (accepted,) = checked([JobRequest("order.close", **fields)], now=NOW, using="default").outcomes
 
     assert isinstance(accepted, Accepted)
     assert accepted.request_hash() == known

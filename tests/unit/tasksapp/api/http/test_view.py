@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 
 from tasksapp.api.http.problems import Problem, Refused
+from tasksapp.api.http.scopes import ANY_SCOPE
 from tasksapp.api.http.view import ApiViewSet, CompactRenderer, fields_of
 
 
@@ -20,6 +21,7 @@ class Echo(ApiViewSet):
 
     authentication_classes = []
     permission_classes = []
+    scopes = {"create": ANY_SCOPE}
 
     def create(self, request: Request) -> Response:
         fields = fields_of(request)
