@@ -54,7 +54,7 @@ class KeyRequestSerializer(KeyChangeSerializer):
     version = None  # type: ignore[assignment]  # a new key has none yet; REST framework then leaves the field out
 
 
-class RotateRequestSerializer(VerbRequestSerializer):
+class KeyRotationSerializer(VerbRequestSerializer):
     """How long the key so far stays valid beside the new one."""
 
     example = {"overlap_seconds": 3600}
@@ -66,7 +66,7 @@ class RotateRequestSerializer(VerbRequestSerializer):
 
 NEW_FIELDS = frozenset(KeyRequestSerializer().fields)
 CHANGE_FIELDS = frozenset(KeyChangeSerializer().fields)
-ROTATE_FIELDS = frozenset(RotateRequestSerializer().fields)
+ROTATE_FIELDS = frozenset(KeyRotationSerializer().fields)
 
 
 def visible_keys(caller: Any) -> QuerySet[ApiKey]:

@@ -27,7 +27,7 @@ from tasksapp.api.key_requests import (
     ROTATE_FIELDS,
     KeyChangeSerializer,
     KeyRequestSerializer,
-    RotateRequestSerializer,
+    KeyRotationSerializer,
     check_grant,
     fill,
     name_taken,
@@ -131,7 +131,7 @@ class KeyViews(ApiViewSet):
             raise name_taken(row.name) from None
         return _shown(row)
 
-    @described(summary="Rotate an API key", request=RotateRequestSerializer, responses={200: ONCE})
+    @described(summary="Rotate an API key", request=KeyRotationSerializer, responses={200: ONCE})
     @action(detail=True, methods=["post"])
     def rotate(self, request: Request, pk: str) -> Response:
         """Replaces the key by a new one; the key so far stays valid for `overlap_seconds`."""

@@ -10,6 +10,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from tasksapp.api.http.scopes import ANY_SCOPE
+from tasksapp.api.http.session_authentication import SessionAuthentication
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.openapi_document import openapi_document
 from tasksapp.conf import options
@@ -37,7 +38,9 @@ class SchemaViews(ApiViewSet):
         """Those of the API, after one that knows staff; where every client may see it, one that asks nothing."""
         if _is_public():
             return [StrangerAuthentication()]
-        return [StaffAuthentication(), *super().get_authenticators()]
+        # Not for all who have a session: of people, only staff may see it.
+        of_callers = [one for one in super().get_authenticators() if not isinstance(one, SessionAuthentication)]
+        return [StaffAuthentication(), *of_callers]
 
     def get_authenticate_header(self, request: Request) -> Any:
         """The challenge of the API's own authentication: REST framework would ask the first class, which has none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import extend_schema
@@ -164,6 +165,21 @@ def described(**description: Any) -> Callable[[Method], Method]:
         return extend_schema(**description)(method)
 
     return describe
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # spectacular's registry metaclass
+    """Describes sessions to drf-spectacular."""
+
+    target_class = "tasksapp.api.http.session_authentication.SessionAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        return {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": settings.SESSION_COOKIE_NAME,
+            "description": "A person who is logged in to the site. Changes need the header `X-CSRFToken` too.",
+        }
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # spectacular's registry metaclass

@@ -106,6 +106,11 @@ _TYPES = (
         "Use a key with that scope, or let the site's operator add it to this one.",
     ),
     ProblemType(
+        "csrf_failed", 403, "The CSRF token is missing",
+        "The request came with the session of a person and would change something, but has no CSRF token of this site.",
+        "Send the token as X-CSRFToken, with the Origin or Referer of this site; or use an API key instead.",
+    ),
+    ProblemType(
         "not_found", 404, "It does not exist",
         "There is nothing at the address, or nothing that this caller may see.",
         "Check the address and the id. A finished job is deleted after the retention of its biz type.",

@@ -20,6 +20,7 @@ from tasksapp.api.http.exception_handler import handle
 from tasksapp.api.http.openapi import ProblemSchema
 from tasksapp.api.http.request_ids import identified
 from tasksapp.api.http.scopes import Scopes, check_scope
+from tasksapp.api.http.session_authentication import SessionAuthentication
 
 
 class JsonNegotiation(BaseContentNegotiation):
@@ -51,7 +52,7 @@ class ApiViewSet(GenericViewSet[Any]):
     It is not atomic: each verb has a transaction of its own, so that its answer can say whether the timer was set.
     """
 
-    authentication_classes = [ApiKeyAuthentication]
+    authentication_classes = [SessionAuthentication, ApiKeyAuthentication]
     permission_classes = [IsAuthenticated]
     content_negotiation_class = JsonNegotiation
     parser_classes = [JSONParser]

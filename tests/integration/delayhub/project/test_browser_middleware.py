@@ -25,9 +25,15 @@ def test_a_form_without_its_token_is_refused_and_a_call_of_the_api_needs_none() 
     assert strict.post("/api/v1/jobs", b"{}", content_type="application/json").status_code == 401
 
 
-def test_a_session_opens_the_admin_and_not_the_api(admin_client: Any) -> None:
+def test_a_session_opens_the_admin_and_the_api_and_costs_those_with_a_key_nothing(
+    admin_client: Any, django_assert_num_queries: Any
+) -> None:
     assert admin_client.get("/admin/").status_code == 200
-    assert admin_client.get("/api/v1/jobs").status_code == 401
+    assert admin_client.get("/api/v1/jobs").status_code == 200
+
+    with django_assert_num_queries(0):  # no session is read
+        refused = admin_client.get("/api/v1/jobs", headers={"authorization": "Basic eDp5"})
+    assert refused.status_code == 401
 
 
 def test_the_api_keeps_the_headers_that_protect_its_readers(client: Client) -> None:
