@@ -11,13 +11,14 @@ NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet
 EXTRAS := standalone$(if $(wildcard /lib/ld-musl-*),,$(COMMA)embedded)
 # More than cores: tests mostly wait for processes, deadlines and leases.
 WORKERS ?= 4
+OPENAPI_LINTERS := @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 ROWS ?= 10000000
 BIZ_TYPES ?= 50
 TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +34,7 @@ up: $(VENV)/.standalone ## start everything on this machine and stay up until Ct
 # ---------------------------------------------------------------- test
 
 # Browsers show the same pages on both databases.
-test: $(VENV)/.dev ## run all tests on SQLite, then those that touch the database on PostgreSQL
+test: $(VENV)/.dev $(VENV)/.node ## run all tests on SQLite, then those that touch the database on PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
 	DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(WORKERS) -m database --ignore=tests/browser $(TESTS)
 
@@ -66,6 +67,9 @@ screenshots: $(VENV)/.dev ## every page of the admin, light and dark, wide and n
 
 celery-suite: $(VENV)/.dev ## run Celery's own integration tests on delayhub:// beside redis:// (half an hour)
 	@$(BIN)/python -m benchmarks.celery_suite
+
+lint-openapi: $(VENV)/.dev $(VENV)/.node ## check the OpenAPI document by redocly and spectral
+	$(BIN)/python -m pytest -q tests/integration/tasksapp/api/test_openapi_document_linters.py
 
 # ---------------------------------------------------------------- measure
 
@@ -123,6 +127,13 @@ $(VENV)/.standalone: pyproject.toml constraints.txt | $(VENV)/.python
 	@$(PIP_INSTALL) --editable ".[$(EXTRAS)]" || { \
 		echo "Installing failed; the lines above say why. It needs the network, and wheels for this Python: try 3.11 to 3.13." >&2; \
 		exit 1; }
+	@touch $@
+
+# Linters of OpenAPI documents, where the machine has npm; their test says that it cannot run elsewhere.
+$(VENV)/.node: | $(VENV)/.python
+	@if command -v npm >/dev/null; then \
+		npm install --silent --no-fund --no-audit --no-save --prefix $(VENV)/node $(OPENAPI_LINTERS); \
+	fi
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.python

@@ -78,7 +78,7 @@ class ResumeRequestSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)
 
 
-class RotateRequestSerializer(serializers.Serializer[Any]):
+class SecretRotationSerializer(serializers.Serializer[Any]):
     """For how long the present secret goes on signing, and the new one, where the caller brings it."""
 
     example: dict[str, Any] = {"overlap_seconds": 86_400}

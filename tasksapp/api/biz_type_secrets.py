@@ -16,8 +16,8 @@ from tasksapp.api.biz_type_changes import secret_of
 from tasksapp.api.biz_type_requests import (
     LONGEST_OVERLAP_SECONDS,
     CredentialsRequestSerializer,
-    RotateRequestSerializer,
     SampleRequestSerializer,
+    SecretRotationSerializer,
 )
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.openapi import described
@@ -40,12 +40,12 @@ _BODY = Body(field="body", help="What is sent.")
 class BizTypeSecrets:
     """Secrets of biz types can be made, set and ended, and are never shown again."""
 
-    @described(summary="Rotate the signing secret", request=RotateRequestSerializer, responses=RotatedSerializer)
+    @described(summary="Rotate the signing secret", request=SecretRotationSerializer, responses=RotatedSerializer)
     @action(detail=True, methods=["post"])
     def rotate(self, request: Request, code: str) -> Response:
         """Signs callbacks with a new secret; the one before signs beside it, so that the receiver can change over."""
         fields = fields_of(request)
-        only_known(fields, RotateRequestSerializer().fields)
+        only_known(fields, SecretRotationSerializer().fields)
         overlap = fields.get("overlap_seconds", int(verbs.ROTATION.total_seconds()))
         if type(overlap) is not int or not 0 <= overlap <= LONGEST_OVERLAP_SECONDS:
             said = f"overlap_seconds must be a whole number from 0 to {LONGEST_OVERLAP_SECONDS}, got {overlap!r:.80}"

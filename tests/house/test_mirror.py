@@ -255,6 +255,18 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/api/test_stats_views.py",
         "the views refuse parameters that are wrong, each kind of them",
     ),
+    "tasksapp/api/openapi_links.py": (
+        "tests/integration/tasksapp/api/test_openapi_document.py",
+        "its links each lead somewhere",
+    ),
+    "tasksapp/api/openapi_words.py": (
+        "tests/integration/tasksapp/api/test_openapi_document.py",
+        "the document has the tags, and no other operation",
+    ),
+    "tasksapp/api/openapi_schemas.py": (
+        "tests/integration/tasksapp/api/test_openapi_document.py",
+        "the document is of OpenAPI 3.1 and has examples",
+    ),
     "tasksapp/api/representation/stats.py": (
         "tests/integration/tasksapp/api/test_stats_views.py",
         "the views show the numbers: stats, issues, forecasts",

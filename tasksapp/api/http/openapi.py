@@ -17,7 +17,8 @@ from tasksapp.models.api_key import Scope
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-_PROBLEM = {
+#: The schema of problem documents, among the document's components.
+PROBLEM = {
     "type": "object",
     "description": "A problem document (RFC 9457). Some problems have members of their own, such as `state`.",
     "required": ["type", "title", "status", "code", "detail", "errors"],
@@ -39,14 +40,18 @@ _PROBLEM = {
                 "type": "object",
                 "required": ["field", "code", "message"],
                 "properties": {
-                    "field": {"type": "string", "nullable": True, "description": "Null: the whole request."},
+                    "field": {"type": ["string", "null"], "description": "Null: the whole request."},
                     "code": {"type": "string"},
                     "message": {"type": "string"},
                 },
             },
         },
     },
+    # Such as ``state``: some kinds of problems have members of their own.
+    "additionalProperties": True,
 }
+_PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
+_RETRY_AFTER = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
 
 #: What an operation may be refused for: all of them, those on one thing, those with a body, and those that change one
 #: thing. Each with its own reason, and a problem as it may look.
@@ -139,9 +144,21 @@ class ProblemSchema(AutoSchema):
             **(_CHANGING if self.method != "GET" and getattr(self.view, "action", None) != "bulk" else {}),
         }
         for status, (description, problem) in sorted(problems.items()):
-            content = {MEDIA_TYPE: {"schema": _PROBLEM, "example": problem.as_json()}}
-            operation["responses"].setdefault(str(status), {"description": description, "content": content})
+            content = {MEDIA_TYPE: {"schema": _PROBLEM_REF, "example": problem.as_example()}}
+            answer = {"description": description, "content": content}
+            headers = {"headers": _RETRY_AFTER} if status in {429, 503} else {}
+            operation["responses"].setdefault(str(status), {**answer, **headers})
+        self._name_scope(operation)
         return operation
+
+    def _name_scope(self, operation: dict[str, Any]) -> None:
+        """Says which scope the operation takes: in words, and for machines."""
+        scope = getattr(self.view, "scopes", {}).get(getattr(self.view, "action", None))
+        if scope is None:
+            return
+        operation["x-required-scope"] = scope.value
+        said = f"Takes the scope `{scope.value}`."
+        operation["description"] = f"{operation['description']}\n\n{said}" if operation.get("description") else said
 
     def _map_basic_serializer(self, serializer: Any, direction: str) -> dict[str, Any]:
         mapped: dict[str, Any] = super()._map_basic_serializer(  # type: ignore[no-untyped-call]  # it has no types
@@ -189,4 +206,12 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
     name = "apiKey"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
-        return {"type": "http", "scheme": "bearer", "bearerFormat": "dh_…"}
+        scopes = {scope.value: str(scope.label) for scope in Scope}
+        said = "\n".join(f"- `{name}`: {meaning}" for name, meaning in scopes.items())
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "dh_…",
+            "description": f"An API key. It has some of these scopes:\n\n{said}",
+            "x-scopes": scopes,
+        }

@@ -82,6 +82,10 @@ class Problem:
             document["request_id"] = request_id
         return document
 
+    def as_example(self) -> dict[str, Any]:
+        """The document as it may look, for the description of the API: without the id of the present request."""
+        return {name: value for name, value in self.as_json().items() if name != "request_id"}
+
     def response(self) -> HttpResponse:
         """The document as an HTTP response."""
         return HttpResponse(

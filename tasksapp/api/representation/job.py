@@ -159,7 +159,7 @@ class BulkAnswerSerializer(serializers.Serializer[Any]):
     def example(self) -> dict[str, Any]:
         """One that was created, and one that was refused; not made on import, since a problem's type is an address."""
         created = {"id": JobSerializer.example["id"], "created": True, "replaced": False, "past_due": False}
-        return {"created": 1, "refused": 1, "results": [created, {"error": _REFUSED.as_json()}]}
+        return {"created": 1, "refused": 1, "results": [created, {"error": _REFUSED.as_example()}]}
 
     created = serializers.IntegerField()
     refused = serializers.IntegerField()

@@ -24,7 +24,7 @@ def test_callers_see_it_and_nobody_keeps_it(client: Client, key: str) -> None:
     answer = client.get(SCHEMA, headers={"authorization": f"Bearer {key}"})
 
     assert (answer.status_code, answer["Content-Type"], answer["Cache-Control"]) == (200, MEDIA_TYPE, UNCACHED)
-    assert answer.json()["servers"] == [{"url": "/api"}]
+    assert answer.json()["servers"][0]["url"] == "/api"
 
 
 def test_people_in_the_admin_see_it_without_a_key(admin_client: Client) -> None:

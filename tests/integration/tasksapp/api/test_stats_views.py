@@ -1,4 +1,4 @@
-"""Numbers over REST: counts, series, forecasts, issues and health, each of what the key may see."""
+"""Numbers over REST: counts, series, forecasts, issues and health, each of what the key may see; their parameters."""
 
 from __future__ import annotations
 

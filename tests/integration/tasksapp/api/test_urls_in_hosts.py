@@ -65,7 +65,7 @@ def test_the_schema_has_our_operations_and_none_of_the_hosts(host: Host) -> None
         *("audit", "forecast", "health", "issues", "stats"),
     }
     assert "/v1/jobs" in document["paths"]
-    assert document["servers"] == [{"url": PREFIX.rstrip("/")}]
+    assert document["servers"][0]["url"] == PREFIX.rstrip("/")
     assert "biz_type" in document["components"]["schemas"]["JobRequest"]["properties"]
     assert "payroll" not in schema.body.lower()
 
