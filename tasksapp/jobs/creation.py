@@ -6,19 +6,21 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 from django.db import router, transaction
 from django.utils import timezone
 
+from delayhub.telemetry.tracing import is_on
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.biz_types.visible import reach_of
 from tasksapp.conf import options
 from tasksapp.errors import KeyTaken
 from tasksapp.jobs.requests import DAY, Accepted, JobRequest, Rejected, checked
+from tasksapp.jobs.traced_creation import traced
 from tasksapp.models import Job, NewJob
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.driver import health_check
@@ -142,6 +144,21 @@ def create_many(
 
     Raises UnknownTenant, and KeyInUse where that takes longer.
     """
+    written = partial(
+        _create_many, tenant=tenant, seen_by=seen_by, using=using, by=by, key_wait_seconds=key_wait_seconds
+    )
+    return traced(requests, written) if is_on() else written(requests)
+
+
+def _create_many(
+    requests: Sequence[JobRequest],
+    *,
+    tenant: str | None,
+    seen_by: object,
+    using: str | None,
+    by: Actor | None,
+    key_wait_seconds: float | None,
+) -> list[Created | Rejected]:
     batch = Batch(timezone.now(), using or router.db_for_write(Job), None, by.name if by else "", key_wait_seconds)
     health_check.trust(batch.using)
     reach = reach_of(seen_by, tenant=tenant, using=batch.using)

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from django.db import Error, router
 
 import delayhub
+from delayhub.telemetry import tracing
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
-from tasksapp.delivery.dispatcher import Dispatcher
+from tasksapp.delivery.dispatcher import Dispatcher, Sends
 from tasksapp.delivery.fair_queue import Caps
 from tasksapp.delivery.outcome_writer import OutcomeWriter
 from tasksapp.delivery.sender import Sender
@@ -25,6 +26,7 @@ from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.claimer import Claimer
 from tasksapp.workers.completer import Completer
 from tasksapp.workers.job_callbacks import JobCallbacks
+from tasksapp.workers.traced_attempts import TracedSender
 
 logger = logging.getLogger(__name__)
 
@@ -73,13 +75,15 @@ class DeliveryRuntime:
         """Lets open callbacks end, gives back the others, and writes every outcome."""
         self.dispatcher.stop(drain_seconds=drain_seconds)
 
-    def _make_sender(self) -> Sender:
-        return Sender(
+    def _make_sender(self) -> Sends:
+        sender = Sender(
             guard=AddressGuard(options().allowed_networks),
             clock=self.clock,
             response_bytes=options().response_bytes,
             user_agent=f"DelayHub/{delayhub.__version__}",
         )
+        # Whether the process traces is asked at each callback: a worker's child may set that up later than this.
+        return TracedSender(sender) if tracing.is_installed() else sender
 
 
 def worker_name() -> str:

@@ -24,6 +24,7 @@ from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.claimer import Claimer
 from tasksapp.workers.completer import Completer, Completion
 from tasksapp.workers.lease_keeper import LeaseKeeper
+from tasksapp.workers.traced_attempts import traced_call
 
 Call = Callable[[JobCall], Any]
 
@@ -92,9 +93,8 @@ class TaskRunner:
         result: Any = None
         try:
             args, kwargs = arguments_of(job.row.body)
-            result = call(JobCall(str(job.id), job.attempt_of_budget, job.row.max_attempts, args, kwargs))
-        except Ignore:
-            pass  # the task asks Celery to record nothing; the job has succeeded
+            job_call = JobCall(str(job.id), job.attempt_of_budget, job.row.max_attempts, args, kwargs)
+            result = traced_call(job, lambda: _called(call, job_call))
         except Exception as raised:  # whatever the task raises is its attempt's outcome
             error = raised
         seconds = self._clock.monotonic() - started
@@ -109,6 +109,13 @@ class TaskRunner:
 
     def _now(self) -> datetime:
         return moment(self._clock.now_ms())
+
+
+def _called(call: Call, job_call: JobCall) -> Any:
+    try:
+        return call(job_call)
+    except Ignore:
+        return None  # the task asks Celery to record nothing; the job has succeeded
 
 
 @cache

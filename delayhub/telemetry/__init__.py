@@ -1,0 +1,1 @@
+"""Traces, for projects that use OpenTelemetry. Nothing of it is imported elsewhere."""
