@@ -13,7 +13,7 @@ from tasksapp.models import BizType
 
 #: What no definition has: secrets, whose row it is, its state and its times.
 STATE = {
-    "id", "tenant", "created_at", "updated_at", "paused_until", "paused_by", "pause_reason", "resumed_at",
+    "id", "tenant", "queue_name", "created_at", "updated_at", "paused_until", "paused_by", "pause_reason", "resumed_at",
     "auth_secret_sealed", "signing_secret_sealed", "previous_signing_secret_sealed", "previous_secret_until",
 }  # fmt: skip
 
