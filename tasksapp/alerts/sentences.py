@@ -24,7 +24,7 @@ _DELIVERY: Mapping[str, Promise] = {
         "Workers run, but none takes jobs: all their slots are full, or their -Q leaves the timers out."
     ),
     DeliveryState.SETTINGS: gettext_lazy(
-        "No job is delivered: the settings name no Redis for them. `manage.py check` says why."
+        "No job is delivered: the settings name no Redis for them. “manage.py check” says why."
     ),
     DeliveryState.OTHER_REDIS: gettext_lazy(
         "Jobs are late: workers and web processes name different Redis servers for the timers."

@@ -17,6 +17,9 @@ LENGTH = 40
 #: Kinds of failure that have no callback: a worker was lost, or the job could not begin in time.
 LOST, TOO_LATE, MAX_AGE, NOT_TAKEN = "lost", "too_late", "max_age", "not_taken"
 
+#: What filters say for jobs without a key: those that died before kinds were noted.
+NO_CLASS = "none"
+
 #: What the keys of the two families begin with.
 HTTP, TASK = "http.", "task."
 
@@ -52,7 +55,7 @@ def error_class_label(error_class: str) -> str:
         return _("HTTP %(status)s") % {"status": error_class.removeprefix(HTTP)}
     if error_class.startswith(TASK):
         return _("task raised %(exception)s") % {"exception": error_class.removeprefix(TASK)}
-    return str(_WORDS.get(error_class, error_class))
+    return str(_WORDS.get("" if error_class == NO_CLASS else error_class, error_class))
 
 
 def task_error_class(exception: str) -> str:

@@ -49,8 +49,8 @@ class Counts:
     Args:
         as_of: that moment; every number is exact then, unless there is a ``bound``.
         by_biz_type: by the id of the biz type; one that is newer than the count is not in it.
-        bound: where the numbers of each biz type ended, so that this one and greater ones mean "at least", since there
-            was no fresh count; None where all are exact.
+        bound: where the numbers of each biz type ended, but for those that run, so that this one and greater ones mean
+            "at least", since there was no fresh count; None where all are exact.
     """
 
     as_of: datetime | None

@@ -87,7 +87,7 @@ def delivery_health() -> DeliveryHealth:
     if settings_faults():
         return DeliveryHealth(
             state=DeliveryState.SETTINGS,
-            sentence=_("no job is delivered: the settings name no Redis for them, and `manage.py check` says why"),
+            sentence=_("no job is delivered: the settings name no Redis for them, and “manage.py check” says why"),
         )
     try:
         found = watched(_look)
@@ -197,12 +197,12 @@ def _nobody_claims(found: _Timers, silent: dict[str, datetime | None], reports: 
         state=DeliveryState.NO_WORKER,
         sentence=_(
             "no job is delivered: no worker takes the timers of %(lanes)s since %(since)s; start one with"
-            " `celery -A … worker`, without -Q or with %(lanes)s in its -Q"
+            " “celery -A … worker”, without -Q or with %(lanes)s in its -Q"
         )
         % words
         if words["since"]
         else _(
-            "no job is delivered: no worker takes the timers of %(lanes)s; start one with `celery -A … worker`,"
+            "no job is delivered: no worker takes the timers of %(lanes)s; start one with “celery -A … worker”,"
             " without -Q or with %(lanes)s in its -Q"
         )
         % words,

@@ -108,7 +108,7 @@ def test_without_a_worker_all_places_say_so_within_ten_seconds(site: Site, place
     assert "o job is delivered" not in places.jobs()
 
 
-def test_run_now_says_in_its_own_message_that_no_worker_takes_the_job(site: Site, places: Places) -> None:
+def test_run_now_says_that_the_job_waits_since_no_worker_takes_it(site: Site, places: Places) -> None:
     created = create_on(site, plan(jobs=1, seconds=600, now=now(), run="waiting"))
     site.worker.stop()
     places.wait_until_told("no worker takes the timers")
@@ -119,7 +119,8 @@ def test_run_now_says_in_its_own_message_that_no_worker_takes_the_job(site: Site
     page = places.admin.post(address, form, headers={"Referer": site.url}, timeout=10).text
 
     site.worker.launch()
-    assert re.search(r'class="warning">1 job due now. No job is delivered: no worker takes', page), page
+    assert 'class="warning">1 job due now. It waits until jobs are delivered again.' in page, page
+    assert page.count("No job is delivered: no worker takes") == 1
     assert 'class="success"' not in page
 
 

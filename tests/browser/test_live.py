@@ -82,14 +82,14 @@ def test_a_page_polls_every_five_seconds_while_it_is_seen_and_not_while_it_is_hi
     answered(person)
     assert len(polls) == 3
 
-    person.get_by_role("button", name="Pause").click()
+    person.get_by_role("button", name="Stop refreshing").click()
     person.clock.run_for(10_000)
     person.evaluate(HIDE, True)
     person.evaluate(HIDE, False)
     assert len(polls) == 3
 
     with person.expect_response(PART):
-        person.get_by_role("button", name="Resume").click()
+        person.get_by_role("button", name="Refresh again").click()
     assert len(polls) == 4
 
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 
 from tasksapp.access.audit import Deed
 from tasksapp.admin.audit.words import LABELS, changes_of, deed_label
-from tasksapp.admin.frame.fragments import local_time
+from tasksapp.admin.frame.fragments import DASH, local_time, quiet
 from tasksapp.admin.frame.lookups import OnlyNamedLookups
 from tasksapp.admin.frame.paginator import BoundedPaginator
 from tasksapp.admin.frame.possible_rows import PossibleRows
@@ -89,13 +89,21 @@ class ByBizType(admin.SimpleListFilter):
         return queryset.filter(biz_type_id=int(value)) if value.isdecimal() and len(value) < 19 else queryset.none()
 
 
+class ByTime(admin.DateFieldListFilter):
+    """Offers the last days."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = _("time")
+
+
 @admin.register(AuditEntry)
 class AuditEntryAdmin(OnlyNamedLookups, PossibleRows):
     """Who did what, the newest first."""
 
     list_display = ["when", "who", "deed", "target"]
     list_display_links = ["when"]
-    list_filter = [ByActor, ByDeed, ByBizType, ("at", admin.DateFieldListFilter)]
+    list_filter = [ByActor, ByDeed, ByBizType, ("at", ByTime)]
     named_lookups = frozenset({"actor", "verb", "biz_type", "at__gte", "at__lt", "at__isnull"})
     list_per_page = 50
     list_max_show_all = 0
@@ -145,7 +153,7 @@ class AuditEntryAdmin(OnlyNamedLookups, PossibleRows):
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """The columns; what changed is shown as far as the person may see it."""
-        return [*self.list_display, self._shown_changes(request), "reason"]
+        return [*self.list_display, self._shown_changes(request), "why"]
 
     def get_fieldsets(self, request: HttpRequest, obj: AuditEntry | None = None) -> Any:
         """All fields, with what changed as far as the person may see it."""
@@ -177,6 +185,11 @@ class AuditEntryAdmin(OnlyNamedLookups, PossibleRows):
         """What it was done to, with a link where a page may show it."""
         address = self._address(entry)
         return format_html('<a href="{}">{}</a>', address, entry.what) if address else entry.what
+
+    @admin.display(description=gettext_lazy("reason"))
+    def why(self, entry: AuditEntry) -> str | SafeString:
+        """The reason that was given."""
+        return entry.reason or quiet(DASH)
 
     def _address(self, entry: AuditEntry) -> str | None:
         if entry.job_id is not None:

@@ -112,7 +112,7 @@ class Now(BizTypePages):
                 away(found.next_due_at, _("next: %(time)s")),
                 jobs("pending", found.pending),
             ),
-            Tile(_("Running"), count(found.running), "", jobs("running", found.running)),
+            Tile(_("Running"), number(found.running), "", jobs("running", found.running)),
             Tile(_("Dead"), count(found.dead), "", jobs("dead", found.dead)),
             Tile(_("Done per minute"), number(round(lately.done_per_minute)), failing),
             Tile(

@@ -23,7 +23,6 @@ from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 from tasksapp.access.permissions import may
 from tasksapp.admin.audit.recent_actions import note_single
 from tasksapp.admin.frame.actors import actor_of
-from tasksapp.admin.frame.delivery_banner import reason_for
 from tasksapp.admin.frame.own_page import Crumb, own_page
 from tasksapp.admin.frame.refusals import no_permission, refused_page
 from tasksapp.admin.frame.sites import site_of
@@ -176,8 +175,9 @@ def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, done: str 
     for reason, count in _by_reason(outcome, held).items():
         free -= count
         messages.warning(request, f"{sentence(count)} {_('But held: %(reason)s.') % {'reason': reason}}")
-    if free and verb in RUN_SOON and (reason := reason_for(request, delivery_health())):
-        messages.warning(request, f"{sentence(free)} {reason[0].upper()}{reason[1:]}.")
+    if free and verb in RUN_SOON and not delivery_health().is_ok:
+        waits = _("It waits until jobs are delivered again.")  # the page that comes next says why they are not
+        messages.warning(request, f"{sentence(free)} {waits}")
     elif free:
         messages.success(request, sentence(free))
     if outcome.left:

@@ -161,8 +161,9 @@ def _tabs(search: JobSearch, counts: Counts, *, here: str | None) -> list[TabLin
     found = counts.total
     shown: dict[str, str] = {}
     if not search.is_narrow:
-        numbers = {"pending": found.pending, "due": found.due_now, "running": found.running, "dead": found.dead}
+        numbers = {"pending": found.pending, "due": found.due_now, "dead": found.dead}
         shown = {name: number(count, bound=counts.bound) for name, count in numbers.items()}
+        shown["running"] = number(found.running)
         if not search.job_filter.biz_type:
             shown["off"] = number(bounded_count(Job.objects.filter(status__in=ENDED)), bound=FARTHEST)
     if here is not None and (search.tab.name not in shown or search.is_narrow):
@@ -204,7 +205,7 @@ def _times(search: JobSearch) -> list[tuple[str, str, str]]:
     if not search.tab.span:
         return []
     shown = []
-    for end, label in (("from", _("from")), ("until", _("until"))):
+    for end, label in (("from", _("From")), ("until", _("Until"))):
         name = f"{search.tab.span}_{end}"
         value = getattr(search.job_filter, name)
         text = "" if value is None else timezone.localtime(value).strftime("%Y-%m-%dT%H:%M")

@@ -15,7 +15,7 @@ from tasksapp.admin.frame.fragments import address, clock_time, flow_state, numb
 from tasksapp.admin.frame.links import jobs_address, plan_address
 from tasksapp.admin.overview.issue_samples import Sample
 from tasksapp.biz_types.breaker import Breaker
-from tasksapp.models.error_class import error_class_label
+from tasksapp.models.error_class import NO_CLASS, error_class_label
 from tasksapp.stats.issues import Issue
 
 
@@ -78,10 +78,8 @@ def issue_rows(
     rows = []
     for issue in issues:
         biz_type = issue.biz_type
-        chosen = {"biz_type": biz_type.label, "error_class": issue.error_class}
+        chosen = {"biz_type": biz_type.label, "error_class": issue.error_class or NO_CLASS}
         dead = {"status": "dead", **chosen}
-        # A filter without a class means all of them: an operation would be for more jobs than the row has.
-        is_exact = bool(issue.error_class)
         sample = issue.sample_job_id
         is_called = biz_type.target == biz_type.Target.HTTP
         rows.append(
@@ -105,8 +103,8 @@ def issue_rows(
                 else "",
                 sample=(samples or {}).get(str(sample)),
                 test_url=address("tasksapp_biztype_test", biz_type.pk, site=site) if may_test and is_called else "",
-                redrive_url=plan_address("redrive", site=site, **dead) if may_redrive and is_exact else "",
-                drop_url=plan_address("drop", site=site, **dead) if may_drop and is_exact else "",
+                redrive_url=plan_address("redrive", site=site, **dead) if may_redrive else "",
+                drop_url=plan_address("drop", site=site, **dead) if may_drop else "",
             )
         )
     return rows

@@ -125,7 +125,7 @@ def _tiles(counts: Counts, recent: PulseSummary, *, died_today: int, site: str, 
             url=jobs_address(site=site, tab="due"),
             tone="warning" if waits and waits > LATE else "",
         ),
-        Tile(label=_("Running"), value=number(total.running, bound=bound), url=jobs_address(site=site, tab="running")),
+        Tile(label=_("Running"), value=number(total.running), url=jobs_address(site=site, tab="running")),
         Tile(label=_("Done per minute"), value=number(round(recent.done_per_minute)), note=_("in the last 5 minutes")),
         Tile(
             label=_("Attempts that fail"),

@@ -49,17 +49,18 @@ def test_there_is_none_while_jobs_are_delivered(person: Client, biz_type: BizTyp
 
 
 @pytest.mark.parametrize(("verb", "status"), [("run_now", Status.PENDING), ("redrive", Status.DEAD)])
-def test_a_button_that_makes_a_job_due_says_in_its_message_that_it_is_not_delivered(
+def test_a_button_that_makes_a_job_due_says_that_it_waits_and_the_banner_says_once_why(
     person: Client, biz_type: BizType, verb: str, status: Status
 ) -> None:
     job = store_job(biz_type, status)
 
     answer = person.post(reverse(f"admin:tasksapp_job_{verb}", args=[job.pk]), follow=True)
 
-    (done, _) = answer.context["messages"]
+    (done, why) = answer.context["messages"]
     assert done.level_tag == "warning"
     assert str(done).startswith("1 job ")
-    assert "No job is delivered: no worker takes the timers" in str(done)
+    assert str(done).endswith(" It waits until jobs are delivered again.")
+    assert str(why).startswith(BANNER)
 
 
 def test_a_button_says_no_such_thing_where_the_job_will_run(person: Client, biz_type: BizType, lane: TimerLane) -> None:

@@ -29,5 +29,8 @@ def test_only_callbacks_can_be_tested_and_old_issues_have_no_times(
 
     assert (row.dead, row.first, row.last, row.today, row.share, row.sample_url) == ("44,667", "", "", "", "-", "")
     assert row.error == "no kind noted"
-    assert (row.redrive_url, row.drop_url) == ("", ""), "a filter without a class would mean all dead jobs"
+    # a filter without a class would mean all dead jobs
+    assert "error_class=none" in row.jobs_url
+    assert row.redrive_url.endswith("error_class=none")
+    assert row.drop_url.endswith("error_class=none")
     assert bool(row.test_url) == (target == BizType.Target.HTTP)
