@@ -51,7 +51,7 @@ def gate_numbers(series: BizTypeSeries) -> Iterator[Any]:
         opened.update(
             series.of(each.pk)
             for each in group
-            if (breaker := breakers.get(each.code)) is not None and breaker.open_until_ms is not None
+            if (breaker := breakers.get(each.queue)) is not None and breaker.open_until_ms is not None
         )
         named = [each for each in group if series.of(each.pk) != OTHERS]
         seconds, micros = lane.client.time()
@@ -59,8 +59,8 @@ def gate_numbers(series: BizTypeSeries) -> Iterator[Any]:
         last_due = (seconds * 1000 + micros // 1000) * 16 + 15
         with lane.client.pipeline(transaction=False) as pipeline:
             for each in named:
-                pipeline.zcount(lane.keys.queue(each.code).waiting, "-inf", last_due)
-                pipeline.zcard(lane.keys.queue(each.code).in_flight)
+                pipeline.zcount(lane.keys.queue(each.queue).waiting, "-inf", last_due)
+                pipeline.zcard(lane.keys.queue(each.queue).in_flight)
             replies = iter(pipeline.execute() if named else [])
         for each in named:
             labels = series.of(each.pk)

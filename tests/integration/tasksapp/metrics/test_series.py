@@ -45,3 +45,4 @@ def test_reading_takes_one_query_however_many_there_are(
         series = BizTypeSeries.read(using="default")
         assert not any(each.is_paused for each in series.every)
         assert [each.lane for each in series.every] == ["delayhub.timers"] * 5
+        assert len({each.queue for each in series.every}) == 5

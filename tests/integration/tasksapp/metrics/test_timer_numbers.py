@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from delayhub.engine import TimerLane
 from tasksapp.metrics.timer_numbers import gate_numbers, lane_numbers
-from tasksapp.models import BizType
+from tasksapp.models import BizType, Tenant
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.metrics.samples import samples, stored_series
 from tests.integration.tasksapp.stored_jobs import due
@@ -44,6 +44,19 @@ def test_due_timers_wait_at_the_gate_until_a_worker_takes_them(biz_type: BizType
     assert samples(gate_numbers(stored_series()))["delayhub_gate_waiting", *ours] == 1
 
 
+def test_a_code_of_another_tenant_and_a_changed_one_keep_their_timers(
+    biz_type: BizType, make_biz_type: MakeBizType, lane: TimerLane
+) -> None:
+    make_biz_type(biz_type.code, tenant=Tenant.objects.create(code="acme"))
+    due()
+    BizType.objects.filter(pk=biz_type.pk).update(code="order.closed")
+
+    found = samples(gate_numbers(stored_series()))
+
+    assert found["delayhub_gate_waiting", "default", "order.closed"] == 1
+    assert found["delayhub_gate_waiting", "acme", "order.close"] == 0
+
+
 def test_slots_are_shown_where_there_is_a_limit(biz_type: BizType, make_biz_type: MakeBizType, lane: TimerLane) -> None:
     make_biz_type("order.slow", max_in_flight=3)
 
@@ -59,7 +72,7 @@ def test_paused_biz_types_and_open_breakers_are_flagged(
 ) -> None:
     make_biz_type("order.paused", paused_until=timezone.now() + timedelta(hours=1))
     until = int(redis_now_ms(lane.client)) + 30_000
-    lane.client.set(lane.keys.queue(biz_type.code).breaker, f"open:{until}:shop.example")
+    lane.client.set(lane.keys.queue(biz_type.queue).breaker, f"open:{until}:shop.example")
 
     found = samples(gate_numbers(stored_series()))
 
