@@ -47,8 +47,8 @@ def without_awaiting(text: str) -> str:
 
 
 if __name__ == "__main__":
-    MADE.mkdir(exist_ok=True)
+    modules = made()
     for old in MADE.glob("*.py"):
         old.unlink()
-    for name, text in made().items():
+    for name, text in modules.items():
         (MADE / name).write_text(text)

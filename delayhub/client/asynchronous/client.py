@@ -7,11 +7,13 @@ from typing import Self
 
 import httpx
 
+from delayhub.client.asynchronous.audit import AsyncAudit
 from delayhub.client.asynchronous.biz_types import AsyncBizTypes
 from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.asynchronous.jobs import AsyncJobs
 from delayhub.client.asynchronous.keys import AsyncKeys
 from delayhub.client.asynchronous.operations import AsyncOperations
+from delayhub.client.asynchronous.stats import AsyncStatistics
 from delayhub.client.options import ClientOptions
 
 
@@ -37,6 +39,8 @@ class AsyncClient:
     biz_types: AsyncBizTypes
     operations: AsyncOperations
     keys: AsyncKeys
+    stats: AsyncStatistics
+    audit: AsyncAudit
 
     def __init__(
         self,
@@ -64,6 +68,8 @@ class AsyncClient:
         self.biz_types = AsyncBizTypes(self._connection)
         self.operations = AsyncOperations(self._connection)
         self.keys = AsyncKeys(self._connection)
+        self.stats = AsyncStatistics(self._connection)
+        self.audit = AsyncAudit(self._connection)
 
     async def aclose(self) -> None:
         """Closes the connections."""

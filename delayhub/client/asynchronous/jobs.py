@@ -18,10 +18,11 @@ from delayhub.client.models.jobs import (
     BulkAnswer,
     BulkResult,
     CreatedJob,
+    DeadJobQuery,
     Job,
     JobChange,
+    JobQuery,
     JobRequest,
-    JobStatus,
 )
 from delayhub.client.request import (
     JobKey,
@@ -138,30 +139,13 @@ class AsyncJobs:
         path = f"/jobs/{segment(str(job))}/attempts"
         return self._connection.pages(Attempt, path, query=parameters(limit=page_size))
 
-    def list(
-        self,
-        *,
-        status: JobStatus | Sequence[JobStatus] | None = None,
-        biz_type: str | None = None,
-        biz_id: str | None = None,
-        due_after: datetime | str | None = None,
-        due_before: datetime | str | None = None,
-        created_after: datetime | str | None = None,
-        created_before: datetime | str | None = None,
-        page_size: int | None = None,
-    ) -> AsyncIterator[Job]:
-        """Jobs for which everything holds that is given, the newest first. Pages are fetched as they are needed."""
-        query = parameters(
-            status=status,
-            biz_type=biz_type,
-            biz_id=biz_id,
-            due_after=due_after,
-            due_before=due_before,
-            created_after=created_after,
-            created_before=created_before,
-            limit=page_size,
-        )
-        return self._connection.pages(Job, "/jobs", query=query)
+    def list(self, *, page_size: int | None = None, **query: Unpack[JobQuery]) -> AsyncIterator[Job]:
+        """The jobs that the query names, the newest first. Pages are fetched as they are needed."""
+        return self._connection.pages(Job, "/jobs", query=parameters(**query, limit=page_size))
+
+    def dead(self, *, page_size: int | None = None, **query: Unpack[DeadJobQuery]) -> AsyncIterator[Job]:
+        """The dead jobs that the query names, those that died last first."""
+        return self._connection.pages(Job, "/jobs/dead", query=parameters(**query, limit=page_size))
 
     # ------------------------------------------------------------ changing
 

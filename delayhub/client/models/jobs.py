@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict
 from delayhub.client.errors import FieldError
 
 JobStatus = Literal["pending", "running", "succeeded", "dead", "cancelled", "skipped", "dropped"]
+JobOrder = Literal["-id", "next_run_at", "-finished_at", "finished_at"]
 #: The statuses in which a job has ended. A dead one may be redriven.
 ENDED = frozenset({"succeeded", "dead", "cancelled", "skipped", "dropped"})
 
@@ -41,6 +42,38 @@ class JobChange(TypedDict, total=False):
     priority: int
     #: None: as the biz type says.
     max_attempts: int | None
+
+
+class DeadJobQuery(TypedDict, total=False):
+    """Which dead jobs: those for which everything holds that is given."""
+
+    biz_type: str | None
+    #: The whole biz id, or the beginning of it and ``*``.
+    biz_id: str | None
+    #: Such as ``http.503`` or ``timeout``.
+    error_class: str | None
+    ids: Sequence[str] | None
+    #: A text that the body holds, letter by letter. It takes a biz type, and looks at a limited number of bodies.
+    body: str | None
+    due_from: datetime | str | None
+    #: Not part of the range itself, as with the other ends.
+    due_until: datetime | str | None
+    next_from: datetime | str | None
+    next_until: datetime | str | None
+    created_from: datetime | str | None
+    created_until: datetime | str | None
+    ended_from: datetime | str | None
+    ended_until: datetime | str | None
+    #: The operation that changed them last.
+    operation: int | None
+
+
+class JobQuery(DeadJobQuery, total=False):
+    """Which jobs: those for which everything holds that is given."""
+
+    status: JobStatus | Sequence[JobStatus] | None
+    #: ``-id``: the newest first. ``next_run_at`` is for pending jobs, ``finished_at`` for finished ones.
+    order: JobOrder | None
 
 
 @dataclass(frozen=True, kw_only=True)

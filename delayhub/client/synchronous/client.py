@@ -8,11 +8,13 @@ from typing import Self
 import httpx
 
 from delayhub.client.options import ClientOptions
+from delayhub.client.synchronous.audit import Audit
 from delayhub.client.synchronous.biz_types import BizTypes
 from delayhub.client.synchronous.connection import Connection
 from delayhub.client.synchronous.jobs import Jobs
 from delayhub.client.synchronous.keys import Keys
 from delayhub.client.synchronous.operations import Operations
+from delayhub.client.synchronous.stats import Statistics
 
 
 class Client:
@@ -37,6 +39,8 @@ class Client:
     biz_types: BizTypes
     operations: Operations
     keys: Keys
+    stats: Statistics
+    audit: Audit
 
     def __init__(
         self,
@@ -64,6 +68,8 @@ class Client:
         self.biz_types = BizTypes(self._connection)
         self.operations = Operations(self._connection)
         self.keys = Keys(self._connection)
+        self.stats = Statistics(self._connection)
+        self.audit = Audit(self._connection)
 
     def close(self) -> None:
         """Closes the connections."""

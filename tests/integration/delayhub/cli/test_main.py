@@ -71,7 +71,7 @@ def test_a_job_from_its_creation_to_its_end(typed: Type) -> None:
     assert typed("jobs", "wait", name, "--timeout", "0.1")[0] == ExitCode.TIMED_OUT
     assert shown(typed, "jobs", "cancel", name, "--yes")["status"] == "cancelled"
     assert typed("jobs", "wait", name)[0] == ExitCode.ENDED_BADLY
-    code, out, _ = typed("jobs", "list", "--biz-id", "cli-1", "--status", "cancelled", "--created-after", "-1h")
+    code, out, _ = typed("jobs", "list", "--biz-id", "cli-1", "--status", "cancelled", "--created-from", "-1h")
     assert (code, out.count("cli-1")) == (0, 1)
     assert typed("jobs", "show", name, "--attempts")[0] == 0
     assert typed("jobs", "redrive", name)[0] != 0

@@ -37,10 +37,10 @@ def test_times_and_durations_are_sent_as_the_api_takes_them() -> None:
     at = datetime(2027, 1, 31, 8, 30, tzinfo=UTC)
 
     assert given(due_at=at, delay=timedelta(minutes=1), version=None) == {"due_at": at.isoformat(), "delay": 60.0}
-    assert parameters(status=["dead", "pending"], due_after=at, armed=True, biz_id=None) == [
+    assert parameters(status=["dead", "pending"], due_from=at, armed=True, biz_id=None) == [
         ("status", "dead"),
         ("status", "pending"),
-        ("due_after", "2027-01-31T08:30:00+00:00"),
+        ("due_from", "2027-01-31T08:30:00+00:00"),
         ("armed", "true"),
     ]
 
