@@ -55,12 +55,16 @@ class Output:
         if self.as_json:
             self.json(model)
             return
+        self.console.print(self.names_and_values(rows))
+
+    def names_and_values(self, rows: Sequence[tuple[str, Any]]) -> Table:
+        """Two columns."""
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in rows:
             table.add_row(name, _cell(value))
-        self.console.print(table)
+        return table
 
     def several(
         self, models: Iterable[Any], columns: Sequence[str], row: Any, *, most: int = 0, none: str = "none"
@@ -82,17 +86,22 @@ class Output:
         if first is None:
             self.note(none)
             return 0
-        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-        for name in columns:
-            is_number = name.startswith("#")
-            table.add_column(name.removeprefix("#"), justify="right" if is_number else "left", overflow="fold")
-        for model in chain([first], shown):
-            table.add_row(*map(_cell, row(model)))
+        table = self.table(chain([first], shown), columns, row)
         self.console.print(table)
         number = table.row_count
         if most and number == most and next(each, None) is not None:
             self.note(f"The first {most} are shown; there are more: --limit 0 shows all.")
         return number
+
+    def table(self, models: Iterable[Any], columns: Sequence[str], row: Any) -> Table:
+        """A row for each; the columns of numbers begin with ``#``."""
+        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+        for name in columns:
+            is_number = name.startswith("#")
+            table.add_column(name.removeprefix("#"), justify="right" if is_number else "left", overflow="fold")
+        for model in models:
+            table.add_row(*map(_cell, row(model)))
+        return table
 
     def json(self, model: Any) -> None:
         """Shows a value as JSON that people can read, too."""
@@ -105,6 +114,10 @@ class Output:
 
 def jsonable(model: Any) -> Any:
     """A model, or a list or mapping of them, as JSON has it."""
+    if isinstance(model, Mapping):
+        return {name: jsonable(value) for name, value in model.items()}
+    if isinstance(model, list):
+        return [jsonable(value) for value in model]
     return plain(asdict(model) if hasattr(model, "__dataclass_fields__") else model)
 
 

@@ -191,6 +191,18 @@ TESTED_THROUGH = {
         "tests/integration/delayhub/client/test_models.py",
         "a table calls each verb, and the OpenAPI document says what it has to ask",
     ),
+    "delayhub/cli/stats_commands.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "the commands show the numbers of a live site",
+    ),
+    "delayhub/cli/stats_display.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "the commands show the numbers of a live site",
+    ),
+    "delayhub/cli/watch_command.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "the commands show the numbers of a live site",
+    ),
     "tasksapp/admin/celery_queues/deeds.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "what is done, and what is said of it, shows on the pages",

@@ -1,7 +1,8 @@
 """Commands on a live site: what they show, and their exit codes.
 
 What the commands share is seen here too: the site of ``session``, the options of ``site_options``, bodies by
-``job_input``, and codes completed by ``biz_type_names``.
+``job_input``, codes completed by ``biz_type_names``, and numbers by ``stats_commands``,
+``stats_display`` and ``watch_command``.
 """
 
 from __future__ import annotations
@@ -203,3 +204,16 @@ def test_an_operation_is_planned_and_stopped(typed: Type, monkeypatch: pytest.Mo
     assert shown(typed, "operations", "stop", str(planned["id"]), "--reason", "enough")["state"] == "stopped"
     assert typed("operations", "wait", str(planned["id"]))[0] == ExitCode.ENDED_BADLY
     assert typed("operations", "show", "999999")[0] == ExitCode.NOT_FOUND
+
+
+def test_numbers_are_shown_once_and_again(typed: Type) -> None:
+    assert BIZ_TYPE in typed("stats")[1]
+    assert shown(typed, "stats", "--biz-type", BIZ_TYPE)["health"]["is_ok"] is False  # there is no worker
+    lines = [json.loads(line) for line in typed("watch", "--times", "2", "--every", "0.1s")[1].splitlines()]
+    assert [set(line) for line in lines] == [{"stats", "health"}] * 2
+    assert typed("issues") == (0, "", "No job is dead.\n")
+    assert shown(typed, "forecast", BIZ_TYPE, "--rate", "none")["delivery_rate"] is None
+    assert typed("forecast")[0] == 0
+    typed("jobs", "create", BIZ_TYPE, "--biz-id", "audited", "--delay", "1d")
+    typed("jobs", "cancel", f"{BIZ_TYPE}/audited", "--yes")
+    assert "api:tests" in typed("audit", "--verb", "cancel", "--limit", "1")[1]
