@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from threading import Semaphore
 from typing import Any
 
+from delayhub.project.refusals import refuse
+
 #: How long a request waits for a slot; a body that is read at the speed of a machine leaves its slot in milliseconds.
 WAIT_SECONDS = 0.25
 
@@ -35,8 +37,9 @@ class BodySlots:
         if length == "0" and not _may_have_chunks(environ):
             return self._application(environ, start_response)
         if not self._enter():
-            start_response("503 Service Unavailable", [("Content-Type", "text/plain"), ("Retry-After", "1")])
-            return [b"Too many requests are waiting for their body. Try again.\n"]
+            detail = "Too many requests are waiting for their body. Try again."
+            headers = {"Retry-After": "1"}
+            return refuse(environ, start_response, status=503, code="busy", detail=detail, headers=headers)
         body = _Body(environ["wsgi.input"], length=int(length) if length.isdigit() else 0, leave=self._slots.release)
         environ["wsgi.input"] = body
         try:

@@ -12,6 +12,7 @@ from email.message import Message
 from typing import Any
 
 from delayhub.project.body_slots import WSGIApplication
+from delayhub.project.refusals import refuse
 
 #: Python's names of the charsets that are taken; pages of the admin are UTF-8.
 CHARSETS = frozenset({"utf-8", "ascii", "iso8859-1", "iso8859-15", "cp1252"})
@@ -24,8 +25,8 @@ def known_charsets(application: WSGIApplication) -> WSGIApplication:
         content_type = environ.get("CONTENT_TYPE", "")
         if "charset" not in content_type.lower() or _is_known(content_type):
             return application(environ, start_response)
-        start_response("415 Unsupported Media Type", [("Content-Type", "text/plain")])
-        return [b"Send text as UTF-8, and name no other charset in Content-Type.\n"]
+        detail = "Send text as UTF-8, and name no other charset in Content-Type."
+        return refuse(environ, start_response, status=415, code="unsupported_media_type", detail=detail)
 
     return answer
 
