@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -43,13 +43,22 @@ def ask_fully(full_key: str, ask: Ask) -> Ask:
 
 
 @pytest.fixture
-def ask(key: str, client: Client) -> Ask:
+def ask(key: str, ask_as: Callable[[str], Ask]) -> Ask:
     """Asks the API: method, path below /api/v1, JSON body; gives the response."""
+    return ask_as(key)
 
-    def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
-        options: dict[str, Any] = {"headers": {"authorization": f"Bearer {key}", **headers}}
-        if method != "GET":
-            options |= {"data": b"" if body is None else body, "content_type": "application/json"}
-        return getattr(client, method.lower())(f"/api/v1{path}", **options)
 
-    return ask
+@pytest.fixture
+def ask_as(client: Client) -> Callable[[str], Ask]:
+    """Gives what asks the API with a key."""
+
+    def with_key(key: str) -> Ask:
+        def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
+            options: dict[str, Any] = {"headers": {"authorization": f"Bearer {key}", **headers}}
+            if method != "GET":
+                options |= {"data": b"" if body is None else body, "content_type": "application/json"}
+            return getattr(client, method.lower())(f"/api/v1{path}", **options)
+
+        return ask
+
+    return with_key

@@ -20,7 +20,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from tasksapp.access.keys import issue_key
-from tasksapp.models import ApiKey, AuditEntry, BizType, Job, Operation
+from tasksapp.models import ApiKey, AuditEntry, BizType, Job, Operation, Tenant
 from tests.admin_scene import Scene, store_scene
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
@@ -100,7 +100,7 @@ def _argument(name: str, route: str, scene: Scene) -> Any:
     rows: dict[str, Any] = {
         "/job/": scene.dead, "/biztype/": scene.closing, "/operation/": scene.planned_operation, "/r/": scene.dead,
         "/apikey/": ApiKey.objects.first(), "/auditentry/": AuditEntry.objects.first(), "/user/": User.objects.first(),
-        "/group/": Group.objects.first(),
+        "/group/": Group.objects.first(), "/tenant/": Tenant.objects.first(),
     }  # fmt: skip
     for part, row in rows.items():
         if part in route and name in {"object_id", "id", "pk", "key_id"}:

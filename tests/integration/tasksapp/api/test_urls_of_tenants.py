@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from tasksapp import jobs
 from tasksapp.access.keys import issue_key
@@ -34,17 +34,9 @@ def theirs(acme: Tenant, biz_type: BizType, make_biz_type: MakeBizType) -> BizTy
 
 
 @pytest.fixture
-def ask_as_acme(acme: Tenant, client: Client) -> Ask:
+def ask_as_acme(acme: Tenant, ask_as: Callable[[str], Ask]) -> Ask:
     """Asks the API as the other tenant."""
-    key = issue_key("theirs", tenant=acme, scopes=list(Scope.values)).key
-
-    def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
-        options: dict[str, Any] = {"headers": {"authorization": f"Bearer {key}", **headers}}
-        if method != "GET":
-            options |= {"data": b"" if body is None else body, "content_type": "application/json"}
-        return getattr(client, method.lower())(f"/api/v1{path}", **options)
-
-    return ask
+    return ask_as(issue_key("theirs", tenant=acme, scopes=list(Scope.values)).key)
 
 
 @pytest.mark.parametrize("keyed", [{}, {"idempotency_key": "once"}, {"debounce_key": "quiet"}])
