@@ -75,13 +75,12 @@ class BizTypeChanges:
     def partial_update(self, request: Request, code: str) -> Response:
         """Changes the fields that are given, and no others. Workers use them within a second.
 
+        Another `code` renames it: its address is another one from then on, and callers have to use the new name.
         Where the address leads to another host, port or scheme, the stored credentials are not sent there: give
         `auth_secret` again.
         """
         fields = fields_of(request)
         auth_secret = secret_of(fields)
-        if "code" in fields and fields["code"] != code:
-            raise refused("code", "fixed", "callers know a biz type by its code: make another one")
         with locked_biz_type(request, code) as biz_type:
             require_match(request, etag_of(biz_type))
             editing.change(biz_type, fields, auth_secret=auth_secret, by=actor_of(request))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from django.db import IntegrityError, transaction
@@ -59,11 +60,13 @@ def change(biz_type: BizType, given: Mapping[str, Any], *, auth_secret: str = ""
         auth_secret: new credentials; '' to keep the stored ones, where they may still be sent.
         by: who does it, for the audit.
 
-    Raises InvalidBizType, and DatabaseError where the biz type was deleted meanwhile.
+    Raises InvalidBizType, CodeTaken where another one has the code that it is given, and DatabaseError where it was
+    deleted meanwhile.
     """
     changed = prepare(biz_type, given, auth_secret=auth_secret)
     if changed:
-        verbs.edit(biz_type, changed, by=by)
+        with _once(biz_type):
+            verbs.edit(biz_type, changed, by=by)
     return changed
 
 
@@ -83,9 +86,16 @@ def prepare(biz_type: BizType, given: Mapping[str, Any], *, auth_secret: str) ->
 
 def add(biz_type: BizType, *, by: Actor | None) -> None:
     """Stores a new biz type. Raises CodeTaken where there is one of that code."""
+    with _once(biz_type):
+        verbs.add(biz_type, by=by)
+
+
+@contextmanager
+def _once(biz_type: BizType) -> Iterator[None]:
+    """Stores the biz type in the block. Raises CodeTaken where its tenant has another one of that code."""
     try:
         with transaction.atomic(using=biz_type._state.db):
-            verbs.add(biz_type, by=by)
+            yield
     except IntegrityError:
         raise CodeTaken(biz_type.code) from None
 

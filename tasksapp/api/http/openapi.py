@@ -110,13 +110,6 @@ _KEYED = {
         extra={"job_id": "01a1fcb9-e182-7773-bac4-bf777e5e56f2"},
     )),
 }  # fmt: skip
-_LACKING = {
-    403: ("The API key does not have the scope, or is not for this.", Problem(
-        status=403, code="scope_missing",
-        detail="This takes the scope jobs:write, which your API key or your account does not have.",
-        extra={"scope": "jobs:write"},
-    )),
-}  # fmt: skip
 
 
 class ProblemSchema(AutoSchema):
@@ -135,7 +128,6 @@ class ProblemSchema(AutoSchema):
         has_condition = any(each["name"] == "If-Match" for each in operation.get("parameters", ()))
         problems = {
             **_ALWAYS,
-            **_LACKING,
             **(_KEYED if has_key and getattr(self.view, "action", None) != "bulk" else {}),
             **(_CONDITIONAL if has_condition else {}),
             **(_CONDITION_ASKED if has_condition else {}),

@@ -99,6 +99,20 @@ def test_a_change_of_nothing_leaves_no_entry_and_the_same_etag(ask_fully: Ask, b
     assert not AuditEntry.objects.exists()
 
 
+def test_another_code_renames_it_unless_it_is_taken(
+    ask_fully: Ask, biz_type: BizType, make_biz_type: MakeBizType
+) -> None:
+    make_biz_type("taken")
+
+    refused = problem(ask_fully("PATCH", PATH, {"code": "taken"}, **{"if-match": "*"}), 409)
+    renamed = ask_fully("PATCH", PATH, {"code": "order.expire"}, **{"if-match": "*"})
+
+    assert refused["code"] == "code_taken"
+    assert renamed.json()["code"] == "order.expire"
+    assert ask_fully("GET", "/biz-types/order.expire")["ETag"] == renamed["ETag"]
+    problem(ask_fully("GET", PATH), 404)
+
+
 def test_stored_credentials_are_not_sent_to_another_host(ask_fully: Ask, make_biz_type: MakeBizType) -> None:
     stored = make_biz_type("order.close", auth="bearer", auth_secret="a-token")
     elsewhere = {"url": "https://other.example/"}
