@@ -1,0 +1,197 @@
+"""What each operation of the API takes: the table that the walks of ``test_access`` read.
+
+A new operation needs a line here: its scope, a request that is valid, and how it refuses what a caller may not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from tasksapp.access.keys import issue_key
+from tasksapp.models import Attempt, AuditEntry, BizType, Job, Operation, Status
+from tasksapp.models.api_key import Scope
+from tests.job_rows import store_job
+
+#: Stands in every text of a place that a caller may not see.
+UNSEEN = "xenon"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A biz type of some tenant, with a row of each kind that operations are about."""
+
+    biz_type: BizType
+    pending: Job
+    dead: Job
+    key_id: int
+    planned: int
+    running: int
+
+    @property
+    def code(self) -> str:
+        return self.biz_type.code
+
+
+def store_place(code: str, *, tenant_id: int, name: str) -> Place:
+    """A place, stored; ``name`` is in each text of it."""
+    biz_type = BizType.objects.create(
+        code=code, name=name, url="http://127.0.0.1:9/", tenant_id=tenant_id, description=name, owner_mail=""
+    )
+    biz_type.signing_secret = "whsec_" + "b2xkIG9s" * 4
+    biz_type.save()
+    now = timezone.now()
+    pending = store_job(biz_type, biz_id=f"{name}-pending", created_by=name)
+    dead = store_job(
+        biz_type, Status.DEAD, due_in=-timedelta(hours=1), biz_id=f"{name}-dead", attempts=1, error_class="http.503",
+        last_error=name, finished_at=now - timedelta(minutes=1),
+    )  # fmt: skip
+    Attempt.objects.create(job_id=dead.pk, number=1, started_at=now, duration_ms=3, lateness_ms=1, error=name)
+    AuditEntry.objects.create(at=now, actor=name, verb="cancel", what=name, biz_type_id=biz_type.pk, job_id=dead.pk)
+    operations = [
+        Operation.objects.create(
+            verb="redrive", job_filter={"biz_type": code}, biz_type=biz_type, tenant_id=tenant_id, state=state,
+            planned=1, reason=name, started_by=name, planned_at=now,
+        ).pk
+        for state in ("planned", "running")
+    ]  # fmt: skip
+    key = issue_key(f"{name} key", tenant_id=tenant_id, biz_type_ids=[biz_type.pk], scopes=["keys"]).row
+    return Place(biz_type, pending, dead, key.pk, *operations)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What an operation takes.
+
+    Args:
+        scope: the one scope that lets a caller do it.
+        body: the JSON of a valid request about a place.
+        status: of the job that the address names.
+        operation: the state of the operation that the address names.
+        unseen: the status for a place that the caller may not see; None where the answer leaves it out.
+        limited: the same for a key that is limited to biz types, where that is another one.
+        done: the status where the caller may.
+        headers: what the request needs.
+    """
+
+    scope: Scope
+    body: Callable[[Place], Any] | None = None
+    status: str = "pending"
+    operation: str = "planned"
+    unseen: int | None = 404
+    limited: int | None = -1
+    done: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def path(self, template: str, place: Place) -> str:
+        """The address of the operation, about that place."""
+        job = place.dead if self.status == "dead" else place.pending
+        id_: Any = job.pk
+        if "/keys/" in template:
+            id_ = place.key_id
+        if "/operations/" in template:
+            id_ = place.running if self.operation == "running" else place.planned
+        return template.replace("{code}", place.code).replace("{biz_id}", job.biz_id).replace("{id}", str(id_))
+
+    def unseen_by(self, limited: bool) -> int | None:
+        """The status where the caller may not see the place."""
+        return self.limited if limited and self.limited != -1 else self.unseen
+
+
+def _job(place: Place) -> dict[str, Any]:
+    return {"biz_type": place.code, "biz_id": "new", "delay": 60}
+
+
+def _nothing(place: Place) -> dict[str, Any]:
+    return {}
+
+
+READ, WRITE, ACT = Scope.JOBS_READ, Scope.JOBS_WRITE, Scope.JOBS_ACT
+BIZ_READ, BIZ_WRITE, KEYS, STATS = Scope.BIZ_TYPES_READ, Scope.BIZ_TYPES_WRITE, Scope.KEYS, Scope.STATS
+
+#: A list, or numbers: what may not be seen is not in it.
+LEFT_OUT = None
+
+TABLE: dict[tuple[str, str], Entry] = {
+    # jobs
+    ("GET", "/v1/jobs"): Entry(scope=READ, unseen=LEFT_OUT),
+    ("POST", "/v1/jobs"): Entry(scope=WRITE, body=_job, unseen=400, done=201),
+    ("POST", "/v1/jobs/bulk"): Entry(scope=WRITE, body=lambda place: {"jobs": [_job(place)]}, unseen=207, done=201),
+    ("GET", "/v1/jobs/dead"): Entry(scope=READ, unseen=LEFT_OUT),
+    ("GET", "/v1/jobs/{id}"): Entry(scope=READ),
+    ("PATCH", "/v1/jobs/{id}"): Entry(scope=WRITE, body=lambda _: {"delay": 90}),
+    ("GET", "/v1/jobs/{id}/attempts"): Entry(scope=READ, status="dead"),
+    ("POST", "/v1/jobs/{id}/cancel"): Entry(scope=WRITE, body=_nothing),
+    ("POST", "/v1/jobs/{id}/run"): Entry(scope=ACT, body=_nothing),
+    ("POST", "/v1/jobs/{id}/redrive"): Entry(scope=ACT, body=_nothing, status="dead"),
+    ("POST", "/v1/jobs/{id}/drop"): Entry(scope=ACT, body=_nothing, status="dead"),
+    # jobs by their business keys
+    ("GET", "/v1/biz-types/{code}/jobs/{biz_id}"): Entry(scope=READ),
+    ("PATCH", "/v1/biz-types/{code}/jobs/{biz_id}"): Entry(scope=WRITE, body=lambda _: {"delay": 90}),
+    ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/cancel"): Entry(scope=WRITE, body=_nothing),
+    ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/run"): Entry(scope=ACT, body=_nothing),
+    ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/redrive"): Entry(scope=ACT, body=_nothing, status="dead"),
+    ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/drop"): Entry(scope=ACT, body=_nothing, status="dead"),
+    # operations
+    ("GET", "/v1/operations"): Entry(scope=READ, unseen=LEFT_OUT),
+    ("POST", "/v1/operations"): Entry(
+        scope=ACT, body=lambda place: {"verb": "redrive", "filter": {"biz_type": place.code}}, unseen=400, done=201
+    ),
+    ("GET", "/v1/operations/{id}"): Entry(scope=READ),
+    ("POST", "/v1/operations/{id}/start"): Entry(scope=ACT, body=_nothing),
+    ("POST", "/v1/operations/{id}/stop"): Entry(scope=ACT, body=_nothing, operation="running"),
+    ("POST", "/v1/operations/{id}/pace"): Entry(
+        scope=ACT, body=lambda _: {"rate_per_second": 20}, operation="running"
+    ),
+    # biz types
+    ("GET", "/v1/biz-types"): Entry(scope=BIZ_READ, unseen=LEFT_OUT),
+    # A code is the tenant's own: the same one may be used in each.
+    ("POST", "/v1/biz-types"): Entry(
+        scope=BIZ_WRITE, body=lambda place: {"code": f"{place.code}.new", "url": "http://127.0.0.1:9/"},
+        unseen=201, limited=403, done=201,
+    ),
+    ("GET", "/v1/biz-types/{code}"): Entry(scope=BIZ_READ),
+    ("PATCH", "/v1/biz-types/{code}"): Entry(
+        scope=BIZ_WRITE, body=lambda _: {"max_attempts": 3}, headers={"if-match": "*"}
+    ),
+    # It has jobs.
+    ("DELETE", "/v1/biz-types/{code}"): Entry(scope=BIZ_WRITE, done=409),
+    ("PUT", "/v1/biz-types/{code}/credentials"): Entry(
+        scope=BIZ_WRITE, body=lambda _: {"auth": "bearer", "auth_secret": "a-token"}
+    ),
+    ("POST", "/v1/biz-types/{code}/rotate"): Entry(scope=BIZ_WRITE, body=_nothing),
+    ("POST", "/v1/biz-types/{code}/end-rotation"): Entry(scope=BIZ_WRITE),
+    ("POST", "/v1/biz-types/{code}/stop-signing"): Entry(scope=BIZ_WRITE),
+    ("POST", "/v1/biz-types/{code}/pause"): Entry(scope=BIZ_WRITE, body=lambda _: {"reason": "db move"}),
+    ("POST", "/v1/biz-types/{code}/resume"): Entry(scope=BIZ_WRITE, body=_nothing),
+    ("POST", "/v1/biz-types/{code}/test"): Entry(scope=BIZ_WRITE, body=_nothing),
+    ("GET", "/v1/biz-type-definitions"): Entry(scope=BIZ_WRITE, unseen=LEFT_OUT),
+    ("PUT", "/v1/biz-type-definitions"): Entry(
+        scope=BIZ_WRITE,
+        body=lambda place: {"version": 1, "biz_types": [{"code": place.code, "url": "http://127.0.0.1:9/"}]},
+        unseen=200, limited=403,
+    ),
+    # keys
+    ("GET", "/v1/keys"): Entry(scope=KEYS, unseen=LEFT_OUT),
+    ("POST", "/v1/keys"): Entry(
+        scope=KEYS, body=lambda place: {"name": "new", "scopes": ["keys"], "biz_types": [place.code]},
+        unseen=400, done=201,
+    ),
+    ("GET", "/v1/keys/{id}"): Entry(scope=KEYS),
+    ("PATCH", "/v1/keys/{id}"): Entry(scope=KEYS, body=lambda _: {"enabled": False}),
+    ("POST", "/v1/keys/{id}/rotate"): Entry(scope=KEYS, body=_nothing),
+    ("POST", "/v1/keys/{id}/end-previous"): Entry(scope=KEYS, body=_nothing),
+    ("DELETE", "/v1/keys/{id}"): Entry(scope=KEYS, done=204),
+    # numbers and records
+    ("GET", "/v1/stats"): Entry(scope=STATS, unseen=LEFT_OUT),
+    ("GET", "/v1/stats/series"): Entry(scope=STATS, unseen=LEFT_OUT),
+    ("GET", "/v1/forecast"): Entry(scope=STATS, unseen=LEFT_OUT),
+    ("GET", "/v1/forecast/{code}"): Entry(scope=STATS),
+    ("GET", "/v1/issues"): Entry(scope=STATS, unseen=LEFT_OUT),
+    ("GET", "/v1/audit"): Entry(scope=STATS, unseen=LEFT_OUT),
+    ("GET", "/v1/health"): Entry(scope=STATS, unseen=LEFT_OUT),
+}  # fmt: skip
