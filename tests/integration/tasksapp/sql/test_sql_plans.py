@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from tasksapp import jobs
 from tasksapp.errors import JobNotFound
+from tasksapp.maintenance.creation_counter import CreationCounter
 from tasksapp.models import BizType, Job
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.pending_rows import Position, pages
@@ -117,6 +118,16 @@ def test_a_purge_reads_the_oldest_only(full_table: BizType) -> None:
     used = scans(lambda: purge_jobs(full_table.id, before=then, using="default"))
 
     assert used == {"delayhub_job_finished", "delayhub_job_pkey"}
+
+
+def test_created_jobs_are_counted_along_their_ids(full_table: BizType) -> None:
+    counter, now = CreationCounter(using="default"), timezone.now()
+    counter.run_once(now=now - timedelta(minutes=1))
+    jobs.create("order.close", delay=60)
+
+    used = scans(lambda: counter.run_once(now=now + timedelta(minutes=2)))
+
+    assert used == {"delayhub_job_pkey"}
 
 
 def test_a_job_is_found_by_its_business_key(full_table: BizType) -> None:
