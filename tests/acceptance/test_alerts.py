@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -150,8 +149,13 @@ def test_a_broken_receiver_is_told_once_for_all_of_its_jobs(site: Site, told: To
     told.wait_for("began", "breaker_open")
 
     site.receiver.launch()
-    told.wait_for("over", "breaker_open", within_seconds=90)
+    down = told.posted().count(("began", "breaker_open"))
+    wait_until(
+        lambda: told.posted().count(("over", "breaker_open")) == down,
+        within_seconds=120,
+        otherwise=lambda: str(told.posted()),
+    )
 
-    kinds = [(event, kind) for event, kind in told.posted() if kind == "breaker_open"]
-    codes = [json.loads(post.body)["data"]["alerts"][0]["biz_type"] for post in told.posts.received]
-    assert len(kinds) == 2 * len(set(codes)), told.posted()
+    began = [post for post in told.posts.received if b'"began"' in post.body]
+    assert len(began) <= 2, told.posted()  # 200 jobs of three biz types: one message, or two where one broke later
+    assert told.posted().count(("began", "breaker_open")) == down
