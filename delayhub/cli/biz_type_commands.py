@@ -166,9 +166,8 @@ def export(session: Session) -> None:
 @click.pass_obj
 def import_(session: Session, file: Path, dry_run: bool, yes: bool) -> None:
     """Make what is missing and change what differs, by a document of `export`. Others stay as they are."""
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
     try:
-        document = json.loads(text)
+        document = json.loads(sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise click.UsageError(f"{file} is no JSON: {error}") from error
     if not isinstance(document, dict):

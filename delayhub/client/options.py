@@ -48,7 +48,7 @@ class ClientOptions:
     connections: int = 20
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "url", address(self.url or os.environ.get(URL_VARIABLE, "")))
+        object.__setattr__(self, "url", address((self.url or os.environ.get(URL_VARIABLE, "")).strip()))
         object.__setattr__(self, "api_key", (self.api_key or os.environ.get(KEY_VARIABLE, "")).strip())
         if not self.api_key:
             raise NotConfigured(f"no API key: give api_key, or set {KEY_VARIABLE}")
@@ -91,8 +91,12 @@ def address(given: str) -> str:
     """The API's address for that of a site, or of an API. Raises NotConfigured or OptionError."""
     if not given:
         raise NotConfigured(f"no address: give url, or set {URL_VARIABLE}, such as https://delay.example")
-    parts = urlsplit(given)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    try:
+        parts = urlsplit(given)
+        is_known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # half of an IPv6 address, or a port that is none
+        is_known = False
+    if not is_known or parts.query or parts.fragment or not given.isprintable() or " " in given:
         raise OptionError(f"url must be like https://delay.example, got {given!r}")
     if parts.username is not None or parts.password is not None:
         raise OptionError("url may not hold a user or a password: give the API key as api_key")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +13,8 @@ from uuid import UUID, uuid4
 from delayhub.client.models.jobs import JobRequest
 from delayhub.errors import OptionError
 
+#: How many jobs one request creates, at most, and how many bytes they have; a site takes 8 MB by default.
+MOST_AT_ONCE, MOST_BYTES = 1_000, 4_000_000
 #: How callers name a job: by its id, or by its biz type and biz id.
 JobKey = str | UUID | tuple[str, str]
 Query = Sequence[tuple[str, str]]
@@ -42,12 +44,7 @@ class Request:
     @property
     def content(self) -> bytes | None:
         """The body as it is sent. Raises OptionError where a value of it is no JSON."""
-        if self.body is None:
-            return None
-        try:
-            return json.dumps(self.body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        except (TypeError, ValueError) as error:
-            raise OptionError(f"{self} cannot be sent as JSON: {error}") from error
+        return None if self.body is None else json_bytes(self.body, what=str(self))
 
     def __str__(self) -> str:
         """How messages name it."""
@@ -101,6 +98,29 @@ def new_job_fields(job: JobRequest) -> dict[str, Any]:
     fields = {name: value for name, value in job_fields(job).items() if value is not None}
     fields.setdefault("idempotency_key", str(uuid4()))
     return fields
+
+
+def chunks(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """The jobs in parts that one request can have. Raises OptionError where a job is no JSON."""
+    part: list[Mapping[str, Any]] = []
+    size = 0
+    for job in jobs:
+        length = len(json_bytes(job, what="a job"))
+        if part and (len(part) == MOST_AT_ONCE or size + length > MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(job)
+        size += length
+    if part:
+        yield part
+
+
+def json_bytes(value: Any, *, what: str) -> bytes:
+    """A value as JSON. Raises OptionError where it is none."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"{what} cannot be sent as JSON: {error}") from error
 
 
 def plain(value: Any) -> Any:

@@ -24,6 +24,7 @@ from delayhub.client.models.jobs import (
 from delayhub.client.request import (
     JobKey,
     Request,
+    chunks,
     given,
     job_fields,
     new_job_fields,
@@ -34,8 +35,6 @@ from delayhub.client.request import (
 )
 from delayhub.client.synchronous.connection import Connection
 
-#: How many jobs one request creates, at most.
-MOST_AT_ONCE = 1_000
 #: How long the site is asked to hold an answer back until a job has ended, at most, and how often it is asked at least.
 LONG_POLL_SECONDS, POLL_SECONDS = 20.0, 1.0
 
@@ -97,15 +96,13 @@ class Jobs:
         return self._connection.one(CreatedJob, Request("POST", "/jobs", body=new_job_fields(fields), repeatable=True))
 
     def create_many(self, jobs: Iterable[JobRequest]) -> Sequence[BulkResult]:
-        """Creates jobs, 1 000 with each request; gives a result for each, in their order.
+        """Creates jobs, up to 1 000 with each request; gives a result for each, in their order.
 
         A job that is refused does not keep the others from being created: look at ``error`` of each result.
         """
-        wanted = [new_job_fields(job) for job in jobs]
         results: builtins.list[BulkResult] = []
-        for start in range(0, len(wanted), MOST_AT_ONCE):
-            chunk = {"jobs": wanted[start : start + MOST_AT_ONCE]}
-            request = Request("POST", "/jobs/bulk", body=chunk, repeatable=True)
+        for chunk in chunks(map(new_job_fields, jobs)):
+            request = Request("POST", "/jobs/bulk", body={"jobs": chunk}, repeatable=True)
             results += (self._connection.one(BulkAnswer, request)).results
         return results
 

@@ -25,7 +25,10 @@ def test_the_address_of_a_site_or_of_an_api_is_enough(given: str, api: str) -> N
 
 @pytest.mark.parametrize(
     "given",
-    ["delay.example", "ftp://delay.example", "https://", "https://delay.example?x=1", "https://a:b@delay.example"],
+    [
+        *("delay.example", "ftp://delay.example", "https://", "https://delay.example?x=1", "https://a:b@delay.example"),
+        *("http://[::1", "http://delay.example:99999", "http://delay.example:0", "http://delay example"),
+    ],
 )
 def test_another_address_is_refused(given: str) -> None:
     with pytest.raises(OptionError):

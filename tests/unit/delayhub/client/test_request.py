@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from delayhub.client.request import Request, given, new_job_fields, next_query, parameters, path_of
+from delayhub.client.request import Request, chunks, given, new_job_fields, next_query, parameters, path_of
 from delayhub.errors import OptionError
 
 ID = UUID("01a1fcb9-e182-7773-bac4-bf777e5e56f2")
@@ -58,6 +58,15 @@ def test_a_body_that_is_no_json_is_refused_before_it_is_sent(body: object) -> No
 
     with pytest.raises(OptionError, match="POST /jobs cannot be sent as JSON"):
         assert request.content
+
+
+def test_a_bulk_is_parted_by_the_number_of_its_jobs_and_by_their_bytes() -> None:
+    small = [{"biz_id": str(number)} for number in range(2_001)]
+    large = [{"body": "x" * 3_000_000}, {"body": "ü" * 1_500_000}, {"body": ""}]
+
+    assert [len(part) for part in chunks(small)] == [1_000, 1_000, 1]
+    assert [len(part) for part in chunks(large)] == [1, 2]
+    assert [job for part in chunks(small) for job in part] == small
 
 
 def test_of_the_next_page_only_the_parameters_count() -> None:
