@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from delayhub.testing import MovableClock
 from tasksapp.biz_types.cache import FRESH_SECONDS, LONGEST_TRANSACTION, BizTypeCache, biz_type_cache
-from tasksapp.models import BizType
+from tasksapp.errors import UnknownTenant
+from tasksapp.models import BizType, Tenant
 from tasksapp.sql.biz_type_revision import read_biz_type
 from tests.fixture_types import MakeBizType
 
@@ -153,3 +154,40 @@ def test_a_flush_empties_it(biz_type: BizType) -> None:
     call_command("flush", interactive=False, verbosity=0)
 
     assert biz_type_cache.find({"order.close"}, using="default") == {}
+
+
+def test_a_tenant_and_its_biz_types_are_read_once_a_second(
+    cache: BizTypeCache, clock: MovableClock, biz_type: BizType, django_assert_num_queries: Any
+) -> None:
+    acme = Tenant.objects.create(code="acme")
+    theirs = BizType.objects.create(code=biz_type.code, tenant=acme)
+
+    for _ in range(2):
+        with django_assert_num_queries(2):
+            found = [
+                cache.find({biz_type.code}, tenant_id=cache.tenant_id("acme", using="default"), using="default")
+                for _ in range(3)
+            ]
+        clock.advance(seconds=FRESH_SECONDS + 0.1)
+
+    assert found == [{biz_type.code: theirs}] * 3
+    assert cache.find({biz_type.code}, using="default") == {biz_type.code: biz_type}
+
+
+def test_a_tenant_that_a_transaction_made_is_not_kept_for_others(cache: BizTypeCache, db: None) -> None:
+    with pytest.raises(UnknownTenant), transaction.atomic():
+        acme = Tenant.objects.create(code="acme")
+        assert cache.tenant_id("acme", using="default") == acme.pk
+        acme.delete()
+        cache.tenant_id("acme", using="default")
+
+
+def test_a_renamed_tenant_is_found_by_its_new_code_only(db: None) -> None:
+    acme = Tenant.objects.create(code="acme")
+    biz_type_cache.tenant_id("acme", using="default")
+    acme.code = "acme-ltd"
+    acme.save()
+
+    assert biz_type_cache.tenant_id("acme-ltd", using="default") == acme.pk
+    with pytest.raises(UnknownTenant):
+        biz_type_cache.tenant_id("acme", using="default")

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.core.management import CommandError
 
-from tasksapp.models import Attempt, Job
+from tasksapp.models import Attempt, Job, Tenant
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.commands import run_command
 from tests.integration.tasksapp.stored_jobs import ended
@@ -47,3 +47,17 @@ def test_one_biz_type_can_be_purged_by_itself(make_biz_type: MakeBizType) -> Non
     assert Job.objects.get().biz_type.code == "b"
     with pytest.raises(CommandError, match="there is no biz type nobody"):
         run_command("purge_jobs", "--biz-type", "nobody")
+
+
+def test_one_tenant_can_be_purged_by_itself(make_biz_type: MakeBizType) -> None:
+    acme = Tenant.objects.create(code="acme")
+    for code, tenant in (("a", None), ("a", acme), ("b", acme)):
+        ended(make_biz_type(code, retention=DAY, **({"tenant": tenant} if tenant else {})), 2 * DAY)
+
+    said = run_command("purge_jobs", "--tenant", "acme", "--biz-type", "b", "--dry-run")
+    run_command("purge_jobs", "--tenant", "acme")
+
+    assert said.splitlines()[0] == "acme/b: 1 jobs, 1 attempts"
+    assert Job.objects.get().biz_type.label == "a"
+    with pytest.raises(CommandError, match="there is no tenant 'acne'"):
+        run_command("purge_jobs", "--tenant", "acne")
