@@ -251,14 +251,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/operations/test_runner_waits.py",
         "turns show how a trial ends",
     ),
-    "tasksapp/api/job_query.py": (
-        "tests/integration/tasksapp/api/test_job_listing.py",
-        "the list shows what is asked and what is refused",
-    ),
-    "tasksapp/api/job_reading.py": (
-        "tests/integration/tasksapp/api/test_waiting.py",
-        "the views show what is read, also after a wait",
-    ),
     "tasksapp/biz_types/editing.py": (
         "tests/integration/tasksapp/api/test_biz_type_changes.py",
         "the views show what editing refuses and stores",
