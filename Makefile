@@ -14,6 +14,8 @@ WORKERS ?= 4
 OPENAPI_LINTERS := @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 ROWS ?= 10000000
 BIZ_TYPES ?= 50
+# Requests that `make fuzz` makes up for each operation, on each database, beside some 4 000 at the bounds of the schema.
+EXAMPLES ?= 60
 TESTS ?=
 
 .DEFAULT_GOAL := help
@@ -67,6 +69,10 @@ screenshots: $(VENV)/.dev ## every page of the admin, light and dark, wide and n
 
 celery-suite: $(VENV)/.dev ## run Celery's own integration tests on delayhub:// beside redis:// (half an hour)
 	@$(BIN)/python -m benchmarks.celery_suite
+
+fuzz: $(VENV)/.dev ## send 10 000 generated requests to a live site, on SQLite and PostgreSQL, and check every answer (minutes)
+	$(BIN)/python -m tests.fuzz --database sqlite --examples $(EXAMPLES)
+	$(BIN)/python -m tests.fuzz --database postgresql --examples $(EXAMPLES)
 
 lint-openapi: $(VENV)/.dev $(VENV)/.node ## check the OpenAPI document by redocly and spectral
 	$(BIN)/python -m pytest -q tests/integration/tasksapp/api/test_openapi_document_linters.py

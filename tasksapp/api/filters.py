@@ -12,6 +12,13 @@ from rest_framework.views import APIView
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 
 
+class TrueOrFalse(filters.TypedChoiceFilter):  # type: ignore[misc]  # django-filter has no types
+    """``true`` or ``false``: django-filter's own takes every other text as if the filter were left out."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=[("true", "true"), ("false", "false")], coerce=lambda text: text == "true", **options)
+
+
 class RefusingFilters(filters.DjangoFilterBackend):  # type: ignore[misc]  # django-filter has no types
     """django-filter's backend, which refuses values that are not valid, and names of filters that do not exist."""
 

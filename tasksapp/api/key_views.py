@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from tasksapp.access import key_verbs
 from tasksapp.access.keys import store_key
-from tasksapp.api.filters import RefusingFilters
+from tasksapp.api.filters import RefusingFilters, TrueOrFalse
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.paging import NewestNumberFirst
@@ -49,7 +49,7 @@ class KeyFilters(filters.FilterSet):  # type: ignore[misc]  # django-filter has 
     """Filters of the list of keys."""
 
     name = filters.CharFilter()
-    enabled = filters.BooleanFilter()
+    enabled = TrueOrFalse()
 
     class Meta:
         model = ApiKey

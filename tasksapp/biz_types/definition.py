@@ -115,7 +115,7 @@ def _read(column: models.Field[Any, Any], value: Any) -> Any:  # noqa: PLR0911  
         case models.DurationField():
             return _length_of_time(value)
         case models.IntegerField():
-            return _typed(value, int, "a whole number")
+            return _whole(value, most=2**15 - 1 if isinstance(column, models.PositiveSmallIntegerField) else 2**31 - 1)
         case models.FloatField():
             return float(_number(value))
     text: str = _typed(value, str, "a text")
@@ -128,6 +128,13 @@ def _typed(value: Any, kind: type, words: str) -> Any:
     if type(value) is not kind:
         raise ValueError(f"must be {words}, got {value!r:.80}")
     return value
+
+
+def _whole(value: Any, *, most: int) -> int:
+    number: int = _typed(value, int, "a whole number")
+    if not 0 <= number <= most:  # what PostgreSQL's columns take; SQLite's take more
+        raise ValueError(f"must be from 0 to {most}, got {number!r:.80}")
+    return number
 
 
 def _number(value: Any) -> int | float:

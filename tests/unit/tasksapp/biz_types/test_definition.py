@@ -48,6 +48,8 @@ def test_it_names_the_columns_that_changed() -> None:
         ("weight", True, "must be a whole number, got True"),
         ("weight", "1", "must be a whole number, got '1'"),
         ("weight", None, "may not be null"),
+        ("weight", 2**15, "must be from 0 to 32767, got 32768"),
+        ("max_in_flight", 2**31, "must be from 0 to 2147483647, got 2147483648"),
         ("enabled", 1, "must be true or false, got 1"),
         ("jitter", "x", "must be a number, got 'x'"),
         ("name", 5, "must be a text, got 5"),
