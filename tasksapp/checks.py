@@ -14,6 +14,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, router
 from django.urls import NoReverseMatch, get_resolver, reverse
+from django.utils.module_loading import import_string
 from django.views import defaults
 
 from tasksapp.conf import complaints
@@ -29,6 +30,21 @@ def check_options(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> l
     if not isinstance(given, Mapping):
         return [Error(f"DELAYHUB must be a dict, got {given!r}", id="delayhub.E001")]
     return [Error(complaint, id="delayhub.E002") for complaint in complaints(given)]
+
+
+@register(Tags.compatibility)
+def check_api_authentication(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """An error for each authentication class of the API that cannot be imported."""
+    given = getattr(settings, "DELAYHUB", {})
+    named = given.get("API_AUTHENTICATION", ()) if isinstance(given, Mapping) else ()
+    found: list[CheckMessage] = []
+    for name in named if isinstance(named, list | tuple) else ():
+        try:
+            import_string(str(name))
+        except ImportError as error:
+            hint = "Write the dotted name of a class, such as 'shop.callers.ShopAuthentication'."
+            found.append(Error(f"DELAYHUB['API_AUTHENTICATION']: {error}", hint=hint, id="delayhub.E018"))
+    return found
 
 
 @register(Tags.security)

@@ -113,6 +113,7 @@ class Options:
         metrics_tokens: tokens of 16 characters or more, any of which lets a scraper read the metrics.
         metrics_networks: networks from which the metrics may be read without a token, such as ``10.1.0.0/16``.
         metrics_biz_types: biz types that have series of their own in the metrics; those beyond are added up.
+        api_authentication: dotted names of the API's authentication classes; empty: sessions and API keys.
         schema_access: who may read the API's OpenAPI document: ``callers`` (and people in the admin) or ``anyone``.
     """
 
@@ -154,6 +155,7 @@ class Options:
     metrics_tokens: tuple[str, ...] = ()
     metrics_networks: tuple[str, ...] = ()
     metrics_biz_types: int = 200
+    api_authentication: tuple[str, ...] = ()
     schema_access: str = "callers"
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
+from django.utils.module_loading import import_string
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import JSONParser
 from rest_framework.permissions import IsAuthenticated
@@ -21,6 +23,7 @@ from tasksapp.api.http.openapi import ProblemSchema
 from tasksapp.api.http.request_ids import identified
 from tasksapp.api.http.scopes import Scopes, check_scope
 from tasksapp.api.http.session_authentication import SessionAuthentication
+from tasksapp.conf import options
 
 
 class JsonNegotiation(BaseContentNegotiation):
@@ -74,6 +77,11 @@ class ApiViewSet(GenericViewSet[Any]):
         if request._request.encoding is not None:
             request._request.encoding = "utf-8"  # others can make text that no database takes, or cannot decode at all
         super().initial(request, *args, **kwargs)
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Those that the setting ``API_AUTHENTICATION`` names, or else the view's own."""
+        named = options().api_authentication
+        return [import_string(name)() for name in named] if named else super().get_authenticators()
 
     def perform_authentication(self, request: Request) -> None:
         """Asks who calls. A user of a project's own authentication becomes a caller by its permissions."""
