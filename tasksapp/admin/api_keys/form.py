@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -37,8 +36,14 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argu
         label=gettext_lazy("Only these biz types"),
         queryset=BizType.objects.none(),
         required=False,
-        widget=FilteredSelectMultiple(gettext_lazy("biz types"), is_stacked=False),
+        widget=forms.SelectMultiple(attrs={"size": 8}),
         help_text=gettext_lazy("None chosen: all biz types, also those that are added later."),
+    )
+    expires_at = forms.DateTimeField(
+        label=gettext_lazy("Expires at"),
+        required=False,
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": 1}, format="%Y-%m-%dT%H:%M:%S"),
+        help_text=gettext_lazy("From then on the key is refused. Empty: it does not expire."),
     )
     #: The version of the row when the form was opened.
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
@@ -50,7 +55,6 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argu
         help_texts = {
             "name": gettext_lazy("The calling system. The record of what was done names it."),
             "enabled": gettext_lazy("A key that is not enabled is refused from the next request on."),
-            "expires_at": gettext_lazy("From then on the key is refused. Empty: it does not expire."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -62,7 +66,7 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argu
                 choices = choices.filter(tenant_id=row.tenant_id or DEFAULT_TENANT)
             chosen: Any = self.fields["biz_types"]
             chosen.queryset = choices
-            # Without those that were deleted, which nobody can choose.
+            # Without those that were deleted, which cannot be chosen.
             there = list(choices.filter(pk__in=row.biz_type_ids).values_list("pk", flat=True))
             self.initial.setdefault("biz_types", there)
         if "seen" in self.fields:

@@ -93,7 +93,7 @@ def test_a_key_gets_an_owner_an_end_and_the_scopes_and_biz_types_that_were_chose
     one, _ = make_biz_type("one"), make_biz_type("two")
     chosen = {"owner": "Ada", "scopes": ["stats", "keys"], "biz_types": [one.pk]}
 
-    page = add(person, "shop", **chosen, expires_at_0="2099-01-31", expires_at_1="09:00:00").content.decode()
+    page = add(person, "shop", **chosen, expires_at="2099-01-31T09:00:00").content.decode()
 
     caller = find_caller(key_on(page))
     assert caller is not None
@@ -113,7 +113,7 @@ def test_a_key_gets_an_owner_an_end_and_the_scopes_and_biz_types_that_were_chose
         ({"scopes": []}, "This field is required."),
         ({"scopes": ["root"]}, "is not one of the available choices"),
         ({"biz_types": ["123456"]}, "is not one of the available choices"),
-        ({"expires_at_0": "2001-01-01", "expires_at_1": "00:00"}, "cannot expire in the past"),
+        ({"expires_at": "2001-01-01T00:00"}, "cannot expire in the past"),
         ({"name": "two\nlines"}, "control characters"),
     ],
 )
