@@ -12,7 +12,7 @@ import yaml
 from delayhub.demo.scenario import plan
 from delayhub.demo.site import Site, SiteOptions
 from tests.acceptance.celery_worker import worker_service
-from tests.acceptance.site import SHORT_LEASES, create_on, now, rows_on, wait_until_all_ended
+from tests.acceptance.site import SHORT_LEASES, create_on, jobs_on, now, wait_until_all_ended
 from tests.prometheus_server import SHIPPED, PrometheusServer, program, without_variables
 from tests.waiting import wait_until
 from tests.web_server import second_web_server
@@ -54,7 +54,7 @@ def test_all_web_processes_say_the_same_of_what_prefork_workers_did(
     with worker_service("delayhub.project", site.environment, "-P", "prefork", "-c", "2", folder=tmp_path):
         created = create_on(site, plan(jobs=40, seconds=1, now=now(), run="prefork"))
         wait_until_all_ended(site, created, within_seconds=60)
-        attempts = sum(row["attempts"] for row in rows_on(site, created).values())
+        attempts = sum(job.attempts for job in jobs_on(site, created).values())
 
         # Counts are written every ten seconds, and read again after three.
         wait_until(
