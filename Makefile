@@ -40,7 +40,7 @@ test: $(VENV)/.dev $(VENV)/.node ## run all tests on SQLite, then those that tou
 	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
 	DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(WORKERS) -m database --ignore=tests/browser $(TESTS)
 
-check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deployment checks
+check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deployment checks, files of deploy/
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -48,6 +48,9 @@ check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deploymen
 	DELAYHUB_LOG_LEVEL=WARNING $(BIN)/python manage.py makemigrations --check --dry-run
 	DELAYHUB_LOG_LEVEL=WARNING DELAYHUB_HTTPS=1 DELAYHUB_ENCRYPTION_KEYS=$$($(NEW_KEY)) \
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
+	$(BIN)/yamllint --strict -c deploy/yamllint.yaml deploy
+	$(BIN)/kubernetes-validate --strict deploy/kubernetes/*.yaml
+	@! command -v hadolint >/dev/null || hadolint deploy/Dockerfile
 
 fmt: $(VENV)/.dev ## format the code and fix what the linter can
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,71 @@
+"""The files of deploy/ agree with each other, with the page about them, and with the settings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.repository import ROOT
+
+DEPLOY = ROOT / "deploy"
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+MANIFESTS: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes/delayhub.yaml").read_text()))
+#: What each place has of its own: where it listens, how many processes it starts, what it is called.
+OWN = re.compile(r"--(host|port|workers|hostname|loglevel) \S+ ?")
+
+
+def shared(command: str) -> str:
+    """A command without what is each place's own."""
+    return OWN.sub("", re.sub(r"^/opt/delayhub/bin/", "", command)).strip()
+
+
+def command_of(kind: str, place: str) -> str:
+    match place:
+        case "compose":
+            return " ".join(COMPOSE["services"][kind]["command"])
+        case "Kubernetes":
+            (deployment,) = [
+                each
+                for each in MANIFESTS
+                if (each["kind"], each["metadata"]["name"]) == ("Deployment", f"delayhub-{kind}")
+            ]
+            return " ".join(deployment["spec"]["template"]["spec"]["containers"][0]["command"])
+        case "systemd":
+            (unit,) = DEPLOY.glob(f"systemd/delayhub-{kind}*.service")
+            return re.findall(r"^ExecStart=(.*)$", unit.read_text(), flags=re.MULTILINE)[0]
+        case "the image":
+            (line,) = re.findall(r"^CMD (\[.*\])$", (DEPLOY / "Dockerfile").read_text(), flags=re.MULTILINE)
+            return " ".join(yaml.safe_load(line))
+    text = (ROOT / "docs/deploying.md").read_text()
+    named = {"web": "web server", "worker": "worker"}[kind]
+    return re.findall(rf"^\| {named} \| `(.*?)` \|", text, flags=re.MULTILINE)[0]
+
+
+@pytest.mark.parametrize("place", ["Kubernetes", "systemd", "the page"])
+@pytest.mark.parametrize("kind", ["web", "worker"])
+def test_every_place_starts_a_part_by_the_same_command(kind: str, place: str) -> None:
+    assert shared(command_of(kind, place)) == shared(command_of(kind, "compose"))
+
+
+def test_the_image_starts_a_web_server_by_itself() -> None:
+    assert command_of("web", "the image") == command_of("web", "compose")
+
+
+def test_every_variable_in_these_files_is_one_that_the_project_reads() -> None:
+    known = set(re.findall(r"^\| `(DELAYHUB_\w+)` \|", (ROOT / "docs/settings.md").read_text(), flags=re.MULTILINE))
+
+    files = [path for path in DEPLOY.rglob("*") if path.is_file() and "prometheus" not in path.parts]
+    used = {name for path in files for name in re.findall(r"\bDELAYHUB_[A-Z_]+\b", path.read_text())}
+
+    assert used
+    assert used <= known
+
+
+def test_no_file_holds_a_secret() -> None:
+    given = re.findall(r"^(\w*(?:PASSWORD|SECRET_KEY|KEYS))=(.*)$", (DEPLOY / "example.env").read_text(), re.MULTILINE)
+
+    assert len(given) == 3
+    assert {value for _, value in given} == {""}
