@@ -81,6 +81,18 @@ def change(session: Session, code: str, settings: tuple[str, ...]) -> None:
 
 @biz_types.command()
 @click.argument("code", type=BIZ_TYPE)
+@click.argument("new_code")
+@YES
+@click.pass_obj
+def rename(session: Session, code: str, new_code: str, yes: bool) -> None:
+    """Give a biz type another code. Callers have to use that one from then on."""
+    session.confirm(f"Rename {code} to {new_code}?", yes=yes)
+    with session.client() as api:
+        _show(session, api.biz_types.change(code, new_code=new_code))
+
+
+@biz_types.command()
+@click.argument("code", type=BIZ_TYPE)
 @YES
 @click.pass_obj
 def delete(session: Session, code: str, yes: bool) -> None:

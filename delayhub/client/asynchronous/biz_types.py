@@ -43,16 +43,19 @@ class AsyncBizTypes:
         """Makes a biz type; gives it with the secret that its callbacks are signed with."""
         return await self._connection.one(CreatedBizType, Request("POST", "/biz-types", body={"code": code, **fields}))
 
-    async def change(self, code: str, *, etag: str = "*", **fields: Unpack[BizTypeFields]) -> BizType:
+    async def change(
+        self, code: str, *, new_code: str | None = None, etag: str = "*", **fields: Unpack[BizTypeFields]
+    ) -> BizType:
         """Changes the fields that are given, and no others.
 
         Args:
             code: its code.
+            new_code: another code; callers have to use that one from then on.
             etag: the ``etag`` of the biz type that you read; if it has changed since, nothing changes:
                 PreconditionFailed. ``*``: change it whatever it is now.
             fields: the fields.
         """
-        request = Request("PATCH", _path(code), body=dict(fields), headers={"If-Match": etag})
+        request = Request("PATCH", _path(code), body={**fields, **given(code=new_code)}, headers={"If-Match": etag})
         return await self._connection.one(BizType, request)
 
     async def delete(self, code: str, *, etag: str = "*") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from delayhub.client.options import ClientOptions
 from delayhub.client.request import Query, Request, next_query, read
 from delayhub.client.retrying import Retrying
 
+logger: logging.Logger = logging.getLogger(__name__)
 Model = TypeVar("Model")
 
 
@@ -96,4 +98,11 @@ class AsyncConnection:
             raise UnexpectedAnswer(f"{request} was answered with what cannot be decoded: {error}") from error
         if (error_found := error_of(request, response)) is not None:
             raise error_found
+        if "Deprecation" in response.headers:
+            logger.warning(
+                "%s is deprecated at %s until %s: use a newer client",
+                request,
+                self._base,
+                response.headers.get("Sunset", "a time that is not fixed"),
+            )
         return answer_of(request, response)

@@ -16,7 +16,7 @@ WhenLate = Literal["fire", "skip", "dead"]
 
 
 class BizTypeFields(TypedDict, total=False):
-    """What may be set of a biz type. Its code is fixed."""
+    """What may be set of a biz type, beside its code."""
 
     name: str
     description: str

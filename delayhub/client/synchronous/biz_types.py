@@ -43,16 +43,19 @@ class BizTypes:
         """Makes a biz type; gives it with the secret that its callbacks are signed with."""
         return self._connection.one(CreatedBizType, Request("POST", "/biz-types", body={"code": code, **fields}))
 
-    def change(self, code: str, *, etag: str = "*", **fields: Unpack[BizTypeFields]) -> BizType:
+    def change(
+        self, code: str, *, new_code: str | None = None, etag: str = "*", **fields: Unpack[BizTypeFields]
+    ) -> BizType:
         """Changes the fields that are given, and no others.
 
         Args:
             code: its code.
+            new_code: another code; callers have to use that one from then on.
             etag: the ``etag`` of the biz type that you read; if it has changed since, nothing changes:
                 PreconditionFailed. ``*``: change it whatever it is now.
             fields: the fields.
         """
-        request = Request("PATCH", _path(code), body=dict(fields), headers={"If-Match": etag})
+        request = Request("PATCH", _path(code), body={**fields, **given(code=new_code)}, headers={"If-Match": etag})
         return self._connection.one(BizType, request)
 
     def delete(self, code: str, *, etag: str = "*") -> None:

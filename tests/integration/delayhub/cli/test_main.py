@@ -187,6 +187,8 @@ def test_a_biz_type_from_its_making_to_its_end(typed: Type, tmp_path: Path) -> N
     assert "paused: it moves" in typed("biz-types", "pause", "cli.try", "--reason", "it moves", "--until", "+2h")[1]
     assert typed("biz-types", "resume", "cli.try")[0] == 0
     assert "whsec_" in typed("biz-types", "rotate-secret", "cli.try", "--yes")[1]
+    assert shown(typed, "biz-types", "rename", "cli.try", "cli.other", "--yes")["code"] == "cli.other"
+    assert typed("biz-types", "rename", "cli.other", "cli.try", "--yes")[0] == 0
     (tmp_path / "all.json").write_text(typed("biz-types", "export")[1])
     assert typed("biz-types", "delete", "cli.try", "--yes")[0] == 0
     assert "create cli.try" in typed("biz-types", "import", str(tmp_path / "all.json"), "--dry-run")[2]

@@ -147,6 +147,14 @@ def test_a_list_that_is_no_list_is_an_unexpected_answer() -> None:
         Site(ok({"jobs": []})).client().biz_types.list()
 
 
+def test_a_deprecated_request_is_logged_with_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    headers = {"Deprecation": "@1795219200", "Sunset": "Sun, 21 Nov 2027 00:00:00 GMT"}
+
+    Site(httpx.Response(200, json=job_document(), headers=headers)).client().jobs.read("1")
+
+    assert "GET /jobs/1 is deprecated at https://delay.example/api/v1 until Sun, 21 Nov 2027" in caplog.text
+
+
 def test_the_key_and_the_client_are_named_in_each_request() -> None:
     site = Site(ok())
 
