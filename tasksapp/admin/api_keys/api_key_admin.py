@@ -22,7 +22,7 @@ from tasksapp.admin.api_keys.form import ApiKeyForm
 from tasksapp.admin.api_keys.rotation import Rotation, ShownKey, old_until
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.frame.actors import actor_of
-from tasksapp.admin.frame.fragments import badge, local_time, number, quiet
+from tasksapp.admin.frame.fragments import badge, local_time, number, quiet, time_away
 from tasksapp.admin.frame.lookups import OnlyNamedLookups
 from tasksapp.admin.frame.possible_rows import PossibleRows
 from tasksapp.admin.frame.tenants import has_tenants
@@ -41,12 +41,15 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
 
     form = ApiKeyForm
     change_form_template = "tasksapp/admin/api_key.html"
-    list_display = ["name", "state", "owner", "scope_list", "biz_type_count", "last_use", "prefix"]
+    list_display = ["name", "short_state", "owner", "scope_list", "biz_type_count", "short_use", "prefix"]
     list_filter = ["enabled"]
     named_lookups = frozenset({"enabled__exact", "enabled__isnull"})
     search_fields = ["name", "owner", "prefix"]
     readonly_fields = ["state", "prefix", "tenant", "created_at", "last_use", "replaced"]
     list_per_page = 50
+
+    class Media:
+        css = {"all": ["tasksapp/admin.css", "tasksapp/api_keys.css"]}
 
     def audit_of(self, row: ApiKey) -> Q:
         """Entries about keys with a prefix that this one has or had, and no other key."""
@@ -124,17 +127,27 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
         """A new key is enabled, and may do what most calling systems need."""
         return {"enabled": True, "scopes": [Scope.JOBS_READ, Scope.JOBS_WRITE]}
 
+    @admin.display(description=gettext_lazy("state"), ordering="expires_at")
+    def short_state(self, row: ApiKey) -> SafeString:
+        """Whether the key is taken, and how soon it ends."""
+        word = _word(row)
+        if not row.enabled or row.expires_at is None:
+            return word
+        when = time_away(row.expires_at)
+        return format_html("{} {}", word, quiet(when if _is_over(row) else _("expires %(when)s") % {"when": when}))
+
+    @admin.display(description=gettext_lazy("last used"), ordering="last_used_at")
+    def short_use(self, row: ApiKey) -> SafeString:
+        """How long ago it was used last, and from where."""
+        if row.last_used_at is None:
+            return quiet(_("never"))
+        return format_html("{} {}", time_away(row.last_used_at), quiet(row.last_used_from or ""))
+
     @admin.display(description=gettext_lazy("state"))
     def state(self, row: ApiKey) -> SafeString:
         """Whether the key is taken, and until when."""
-        now = timezone.now()
-        if not row.enabled:
-            return badge(_("disabled"), "stopped")
-        if row.expires_at is None:
-            return badge(_("valid"), "good")
-        if row.expires_at <= now:
-            return format_html("{} {}", badge(_("expired"), "bad"), local_time(row.expires_at))
-        return format_html("{} {} {}", badge(_("valid"), "good"), _("until"), local_time(row.expires_at))
+        word = _word(row)
+        return format_html("{} {}", word, local_time(row.expires_at)) if row.enabled and _is_over(row) else word
 
     @admin.display(description=gettext_lazy("may"))
     def scope_list(self, row: ApiKey) -> str:
@@ -165,6 +178,16 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
         if not ends:
             return quiet(_("none is valid"))
         return format_html("<code>{}…</code> {} {}", row.previous_prefix, _("valid until"), ends)
+
+
+def _word(row: ApiKey) -> SafeString:
+    if not row.enabled:
+        return badge(_("disabled"), "stopped")
+    return badge(_("expired"), "bad") if _is_over(row) else badge(_("valid"), "good")
+
+
+def _is_over(row: ApiKey) -> bool:
+    return row.expires_at is not None and row.expires_at <= timezone.now()
 
 
 def _prefixes(row: ApiKey) -> list[str]:

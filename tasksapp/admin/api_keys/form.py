@@ -21,6 +21,8 @@ COLUMNS = {
     "biz_types": "biz_type_ids",
     "expires_at": "expires_at",
 }
+#: The class of boxes to tick, in a column of their own width.
+TICKS = "delayhub-ticks"
 
 
 class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argument at run time
@@ -29,14 +31,14 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argu
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("May"),
         choices=[(scope.value, f"{scope.value} · {scope.label}") for scope in Scope],
-        widget=forms.CheckboxSelectMultiple,
+        widget=forms.CheckboxSelectMultiple(attrs={"class": TICKS}),
         help_text=gettext_lazy("A call that takes another scope is refused with 403, which names the scope."),
     )
     biz_types = forms.ModelMultipleChoiceField(
         label=gettext_lazy("Only these biz types"),
         queryset=BizType.objects.none(),
         required=False,
-        widget=forms.SelectMultiple(attrs={"size": 8}),
+        widget=forms.CheckboxSelectMultiple(attrs={"class": f"{TICKS} delayhub-many"}),
         help_text=gettext_lazy("None chosen: all biz types, also those that are added later."),
     )
     expires_at = forms.DateTimeField(

@@ -169,7 +169,7 @@ def test_what_is_changed_holds_at_the_next_call_and_is_in_the_history(person: Cl
 def test_the_last_use_shows_when_and_from_where(person: Client) -> None:
     issue_key("shop", last_used_at=timezone.now(), last_used_from="192.0.2.7")
 
-    assert "from 192.0.2.7" in person.get(reverse("admin:tasksapp_apikey_changelist")).content.decode()
+    assert "192.0.2.7" in person.get(reverse("admin:tasksapp_apikey_changelist")).content.decode()
 
 
 def test_the_list_of_many_keys_takes_few_queries(person: Client, django_assert_max_num_queries: Any) -> None:
