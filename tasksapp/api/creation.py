@@ -28,6 +28,9 @@ from tasksapp.models import Status
 #: others are refused (409), so that repeated requests do not hold more and more threads.
 KEY_WAIT_SECONDS = 1.0
 
+_FIRST_STATUS = Status.PENDING.value
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 def create_job(request: HttpRequest) -> HttpResponse:
     """The answer with the new job (201), or with the earlier one that a key of the request stands for (200).
@@ -99,12 +102,11 @@ def _etag(created: jobs.Created, *, biz_type: str) -> str:
     if created.row is None:
         job = created.job
         return etag_of(job.version, job.status, job.updated_at, biz_type=biz_type)
-    return etag_of(1, Status.PENDING.value, created.batch.now, biz_type=biz_type)
+    return etag_of(1, _FIRST_STATUS, created.batch.now, biz_type=biz_type)
 
 
 def _answer(value: Any, *, status: int) -> HttpResponse:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return HttpResponse(text.encode(), status=status, content_type="application/json")
+    return HttpResponse(_encode(value).encode(), status=status, content_type="application/json")
 
 
 def _bulk_result(outcome: jobs.Created | jobs.Rejected) -> dict[str, Any]:

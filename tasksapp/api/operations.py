@@ -23,9 +23,12 @@ router.register("operations", OperationViews, basename="operation")
 router.register("keys", KeyViews, basename="key")
 router.register("audit", AuditViews, basename="audit")
 
-operations = [
+creates = [
     path("v1/jobs", direct_view(create_job, view=JobViews.as_view({"get": "list", "post": "create"}))),
     path("v1/jobs/bulk", direct_view(create_jobs, view=JobViews.as_view({"post": "bulk"}))),
+]
+operations = [
+    *creates,
     *key_operations,
     path("v1/biz-type-definitions", DefinitionViews.as_view({"get": "export", "put": "replace"}), name="definitions"),
     path("v1/stats", StatsViews.as_view({"get": "counts"}), name="stats"),

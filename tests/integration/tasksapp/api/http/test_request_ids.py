@@ -62,7 +62,7 @@ def test_what_is_logged_meanwhile_names_the_request(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.handler.addFilter(RequestIdFilter())
-    monkeypatch.setattr("tasksapp.api.job_views.JobViews.filter_queryset", lambda *_: 1 / 0)
+    monkeypatch.setattr("tasksapp.api.job_views.list_jobs", lambda *_: 1 / 0)
 
     with caplog.at_level(logging.ERROR):
         answer = ask("GET", "/jobs", **{"x-request-id": "r-2"})
