@@ -6,12 +6,15 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 
 
+@extend_schema_field(OpenApiTypes.BOOL)
 class TrueOrFalse(filters.TypedChoiceFilter):  # type: ignore[misc]  # django-filter has no types
     """``true`` or ``false``: django-filter's own takes every other text as if the filter were left out."""
 
