@@ -33,6 +33,16 @@ def test_good_options_are_not_mentioned(settings: Any) -> None:
     assert checks.check_options(None) == []
 
 
+def test_an_authentication_of_the_api_that_cannot_be_imported_is_an_error(settings: Any) -> None:
+    good = "tasksapp.api.http.authentication.ApiKeyAuthentication"
+    settings.DELAYHUB = {"API_AUTHENTICATION": [good, "shop.callers.Missing", "nonsense"]}
+
+    found = checks.check_api_authentication(None)
+
+    assert [each.id for each in found] == ["delayhub.E018"] * 2
+    assert "No module named 'shop'" in str(found[0].msg)
+
+
 @pytest.mark.parametrize(
     ("options", "ids"),
     [

@@ -128,7 +128,7 @@ def test_an_operation_answers_as_the_schema_says(
 
     @given(case=operation.as_strategy())
     @settings(
-        max_examples=15,
+        max_examples=8,
         derandomize=True,
         database=None,
         deadline=None,
