@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 import yaml
 
 from delayhub.demo.scenario import plan
@@ -95,6 +97,19 @@ def test_every_query_of_the_board_and_of_the_rules_is_taken_and_their_metrics_ar
         "delayhub_lane_claim_age_seconds",
         "delayhub_breaker_open",
     } <= prometheus.names()
+
+
+def test_prometheus_tool_finds_nothing_wrong_with_what_the_site_serves(
+    site: Site, prometheus: PrometheusServer
+) -> None:
+    served = requests.get(f"{site.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=10)
+
+    done = subprocess.run(
+        [program("promtool"), "check", "metrics"], input=served.content, capture_output=True, check=False
+    )
+
+    assert served.status_code == 200
+    assert (done.returncode, done.stdout + done.stderr) == (0, b"")
 
 
 def test_alerts_fire_when_no_worker_runs_and_when_redis_is_away_and_end_afterwards(
