@@ -19,6 +19,14 @@ MIRRORS = ("tests/unit", "tests/integration")
 
 #: Modules that are tested through others: the test that covers them, and why they need none of their own.
 TESTED_THROUGH = {
+    "tasksapp/models/alert_message.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the rows are what is sent",
+    ),
+    "tasksapp/models/alert_watch.py": (
+        "tests/integration/tasksapp/alerts/test_seat.py",
+        "the row is the seat",
+    ),
     "tasksapp/alerts/biz_type_conditions.py": (
         "tests/integration/tasksapp/alerts/test_watch.py",
         "each condition is told in a turn",
