@@ -10,8 +10,11 @@ def run() -> int:
     """The exit code of the command in this process's arguments."""
     # While the modules are imported nothing runs yet, so a Ctrl-C may end this process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from delayhub.cli.main import main  # noqa: PLC0415  after the line above
-
+    try:
+        from delayhub.cli.main import main  # noqa: PLC0415  after the line above
+    except ModuleNotFoundError as error:
+        sys.stderr.write(f'The command line needs {error.name}: pip install "delayhub[cli]"\n')
+        return 1
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return main()
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, cast, get_args
 
 import click
+from click.core import ParameterSource
 
 from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.exit_codes import ExitCode
@@ -18,6 +19,7 @@ from delayhub.cli.times import relative
 from delayhub.client import Client, Job, JobChange, JobKey, JobStatus
 
 STATUSES = click.Choice(get_args(JobStatus))
+COMMANDLINE = ParameterSource.COMMANDLINE
 VERSION = click.option("--version", type=int, help="Only if the job still has this version.")
 
 
@@ -115,17 +117,22 @@ def wait(session: Session, job: JobKey, timeout: timedelta | None) -> ExitCode:
 
 @jobs.command()
 @click.argument("job", type=JOB)
-@click.option("--delay", type=DURATION, help="How long from now.")
-@click.option("--due-at", type=MOMENT, help="When.")
+@click.option("--delay", type=DURATION, help="Its new time: how long from now.")
+@click.option("--due-at", type=MOMENT, help="Its new time.")
+@click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
+@click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last.")
+@click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
 @VERSION
-@click.pass_obj
-def move(session: Session, job: JobKey, delay: timedelta | None, due_at: datetime | None, version: int | None) -> None:
-    """Move a pending job to another time."""
-    if (delay is None) == (due_at is None):
-        raise click.UsageError("give one of --delay and --due-at")
-    new_time: JobChange = {"due_at": due_at} if due_at is not None else {"delay": delay or timedelta()}
+@click.pass_context
+def change(ctx: click.Context, /, *, job: JobKey, version: int | None, **fields: Any) -> None:
+    """Change what is given of a pending job, such as its time."""
+    session: Session = ctx.obj
+    # A body may be null, which is None as an option that was not given is.
+    given = {name: value for name, value in fields.items() if ctx.get_parameter_source(name) is COMMANDLINE}
+    if not given or {"delay", "due_at"} <= set(given):
+        raise click.UsageError("Give what is to change, and not both of --delay and --due-at.")
     with session.client() as api:
-        _changed(session, api.jobs.change(job, version=version, **new_time), "Moved")
+        _changed(session, api.jobs.change(job, version=version, **cast("JobChange", given)), "Changed")
 
 
 @jobs.command()

@@ -66,8 +66,9 @@ def test_a_job_from_its_creation_to_its_end(typed: Type) -> None:
     code, out, err = typed("jobs", "create", BIZ_TYPE, "--biz-id", "cli-1", "--delay", "1d", "--body", '{"a": 1}')
     assert (code, "due in 24 h" in err, '{"a": 1}' in out) == (0, True, True)
     assert shown(typed, "jobs", "show", name)["body"] == {"a": 1}
-    moved = shown(typed, "jobs", "move", name, "--due-at", "+2d", "--version", "1")
-    assert moved["version"] == 2
+    changed = shown(typed, "jobs", "change", name, "--due-at", "+2d", "--body", "null", "--version", "1")
+    assert (changed["version"], changed["body"]) == (2, None)
+    assert typed("jobs", "change", name)[0] == ExitCode.USAGE
     assert typed("jobs", "cancel", name, "--version", "1", "--yes")[0] == ExitCode.CONFLICT
     assert typed("jobs", "wait", name, "--timeout", "0.1")[0] == ExitCode.TIMED_OUT
     assert shown(typed, "jobs", "cancel", name, "--yes")["status"] == "cancelled"
@@ -219,3 +220,16 @@ def test_numbers_are_shown_once_and_again(typed: Type) -> None:
     typed("jobs", "create", BIZ_TYPE, "--biz-id", "audited", "--delay", "1d")
     typed("jobs", "cancel", f"{BIZ_TYPE}/audited", "--yes")
     assert "api:tests" in typed("audit", "--verb", "cancel", "--limit", "1")[1]
+
+
+@pytest.mark.parametrize(("absent", "words", "extra"), [("httpx", "jobs list", "cli"), ("django", "up", "standalone")])
+def test_what_is_not_installed_is_named_with_how_to_install_it(absent: str, words: str, extra: str) -> None:
+    code = f"import sys; sys.modules[{absent!r}] = None; from delayhub.cli.__main__ import run; sys.exit(run())"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.returncode == ExitCode.FAILED
+    assert f'pip install "delayhub[{extra}]"' in done.stderr
+    assert "Traceback" not in done.stderr
