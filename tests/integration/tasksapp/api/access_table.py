@@ -1,4 +1,4 @@
-"""What each operation of the API takes: the table that the walks of ``test_access`` read.
+"""What each operation of the API takes: the table that the walks of ``test_api_access`` read.
 
 A new operation needs a line here: its scope, a request that is valid, and how it refuses what a caller may not see.
 """

@@ -1,4 +1,7 @@
-"""Callers issue and change keys of their own tenant, and give no more than they have themselves."""
+"""Callers issue and change keys of their own tenant, and give no more than they have themselves.
+
+What a key may be like says ``key_validation``, whose complaints the views answer with.
+"""
 
 from __future__ import annotations
 
