@@ -1,0 +1,56 @@
+"""A system check: owners in the settings to whom nothing could be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.validators import validate_email
+
+from delayhub.webhooks.signature import BadSecret, key_of
+from tasksapp.conf import options
+from tasksapp.delivery.address_guard import AddressGuard
+
+_HINT = "docs/alerts.md has an example."
+
+
+@register(Tags.compatibility)
+def check_owner(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """An error for each address or secret of the site's owner that cannot work."""
+    if not isinstance(getattr(settings, "DELAYHUB", {}), Mapping):
+        return []
+    try:
+        known = options()
+    except ImproperlyConfigured:
+        return []  # another check reports that
+    wrong = {"OWNER_MAIL": _about_mail(known.owner_mail), "OWNER_URL": None, "OWNER_SECRET": None}
+    if known.owner_url:
+        wrong["OWNER_URL"] = AddressGuard(known.allowed_networks).complaint(known.owner_url)
+    if known.owner_secret:
+        wrong["OWNER_SECRET"] = _about_secret(known.owner_secret)
+    return [
+        Error(f"DELAYHUB[{name!r}]: {complaint}", hint=_HINT, id="delayhub.E019")
+        for name, complaint in wrong.items()
+        if complaint
+    ]
+
+
+def _about_mail(addresses: Sequence[str]) -> str | None:
+    for address in addresses:
+        try:
+            validate_email(address)
+        except ValidationError:
+            return f"{address!r} is no mail address"
+    return None
+
+
+def _about_secret(secret: str) -> str | None:
+    try:
+        key_of(secret)
+    except BadSecret as error:
+        return str(error)
+    return None
