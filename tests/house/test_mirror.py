@@ -19,6 +19,39 @@ MIRRORS = ("tests/unit", "tests/integration")
 
 #: Modules that are tested through others: the test that covers them, and why they need none of their own.
 TESTED_THROUGH = {
+    **{
+        f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
+        for module in (
+            *("__main__", "biz_type_commands", "biz_type_names", "job_commands", "job_input", "key_commands"),
+            *("operation_commands", "profile_commands", "session", "site_options", "stats_commands", "stats_display"),
+            "watch_command",
+        )
+    },
+    "delayhub/cli/completion_command.py": ("tests/unit/delayhub/cli/test_commands.py", "its script is click's own"),
+    "delayhub/cli/import_progress.py": ("tests/unit/delayhub/cli/test_job_import.py", "imports are broken off there"),
+    "delayhub/cli/job_display.py": ("tests/unit/delayhub/cli/test_output.py", "jobs are shown there"),
+    **{
+        f"delayhub/client/{module}.py": (
+            "tests/integration/delayhub/client/test_models.py",
+            "each verb and each model is compared with the OpenAPI document",
+        )
+        for module in (
+            *("models/jobs", "models/operations"),
+            *(f"asynchronous/{verbs}" for verbs in ("audit", "biz_types", "jobs", "keys", "operations", "stats")),
+            *(f"synchronous/{verbs}" for verbs in ("audit", "biz_types", "jobs", "keys", "operations", "stats")),
+        )
+    },
+    **{
+        f"delayhub/client/{side}/client.py": ("tests/integration/delayhub/client/test_client.py", "it asks a live site")
+        for side in ("asynchronous", "synchronous")
+    },
+    **{
+        f"delayhub/client/{module}.py": (
+            "tests/unit/delayhub/client/synchronous/test_connection.py",
+            "the synchronous connection is made from the other, and makes all errors of answers",
+        )
+        for module in ("answer", "asynchronous/connection")
+    },
     "tasksapp/models/alert_message.py": (
         "tests/integration/tasksapp/alerts/test_outbox.py",
         "the rows are what is sent",
@@ -74,142 +107,6 @@ TESTED_THROUGH = {
     "delayhub/project/no_mail.py": (
         "tests/unit/delayhub/project/test_mail_server.py",
         "a site without a mail server has it",
-    ),
-    "delayhub/client/asynchronous/biz_types.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/client/asynchronous/jobs.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/client/asynchronous/operations.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/client/asynchronous/client.py": (
-        "tests/integration/delayhub/client/test_client.py",
-        "a live site is asked by it",
-    ),
-    "delayhub/client/synchronous/biz_types.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/client/synchronous/jobs.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/client/synchronous/operations.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/client/synchronous/client.py": (
-        "tests/integration/delayhub/client/test_client.py",
-        "a live site is asked by it",
-    ),
-    "delayhub/client/asynchronous/connection.py": (
-        "tests/unit/delayhub/client/synchronous/test_connection.py",
-        "the synchronous one is made from it",
-    ),
-    "delayhub/client/answer.py": (
-        "tests/unit/delayhub/client/synchronous/test_connection.py",
-        "a connection makes all of its errors by it",
-    ),
-    "delayhub/client/models/jobs.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "the models are compared with the OpenAPI document",
-    ),
-    "delayhub/client/models/operations.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "the models are compared with the OpenAPI document",
-    ),
-    "delayhub/client/asynchronous/keys.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/client/synchronous/keys.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/cli/__main__.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "the console script runs it",
-    ),
-    "delayhub/cli/biz_type_commands.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "a biz type is made, changed and deleted by them",
-    ),
-    "delayhub/cli/biz_type_names.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "the console script completes them",
-    ),
-    "delayhub/cli/completion_command.py": (
-        "tests/unit/delayhub/cli/test_commands.py",
-        "its script is click's own",
-    ),
-    "delayhub/cli/import_progress.py": (
-        "tests/unit/delayhub/cli/test_job_import.py",
-        "imports are broken off and gone on with",
-    ),
-    "delayhub/cli/job_commands.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "a job is made, moved, cancelled and waited for by them",
-    ),
-    "delayhub/cli/job_display.py": (
-        "tests/unit/delayhub/cli/test_output.py",
-        "jobs are shown",
-    ),
-    "delayhub/cli/job_input.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "bodies are read from files and the standard input",
-    ),
-    "delayhub/cli/key_commands.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "a key is issued, changed and revoked by them",
-    ),
-    "delayhub/cli/operation_commands.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "an operation is planned and stopped by them",
-    ),
-    "delayhub/cli/profile_commands.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "a profile is added, used and removed by them",
-    ),
-    "delayhub/cli/session.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "it finds the site and the key",
-    ),
-    "delayhub/cli/site_options.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "every command has them",
-    ),
-    "delayhub/client/asynchronous/audit.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/client/asynchronous/stats.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/client/synchronous/audit.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/client/synchronous/stats.py": (
-        "tests/integration/delayhub/client/test_models.py",
-        "a table calls each verb, and the OpenAPI document says what it has to ask",
-    ),
-    "delayhub/cli/stats_commands.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "the commands show the numbers of a live site",
-    ),
-    "delayhub/cli/stats_display.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "the commands show the numbers of a live site",
-    ),
-    "delayhub/cli/watch_command.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "the commands show the numbers of a live site",
     ),
     "tasksapp/admin/celery_queues/deeds.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
