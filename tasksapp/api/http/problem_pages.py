@@ -44,7 +44,7 @@ _KIND = """      <nav><a href="./">All problems</a> · <a href="../docs/">API</a
 _LIST = """      <nav><a href="../docs/">API</a></nav>
       <h1>Problems</h1>
       <p>A request that the API refuses is answered with a problem document (RFC 9457). Its <code>type</code> is the
-      address of one of these pages, its <code>code</code> is the name in the second column.</p>
+      address of one of these pages, its <code>code</code> is the name below.</p>
       <table>
         <thead><tr><th scope="col">Status</th><th scope="col">Code</th><th scope="col">Meaning</th></tr></thead>
         <tbody>
@@ -77,8 +77,14 @@ def _about(kind: ProblemType) -> str:
 
 def _list() -> str:
     kinds = sorted(PROBLEM_TYPES.values(), key=lambda kind: (kind.status, kind.code))
-    rows = format_html_join("\n", _ROW, ((kind.status, kind.code, kind.code, kind.title) for kind in kinds))
+    shown = ((kind.status, kind.code, _breakable(kind.code), kind.title) for kind in kinds)
+    rows = format_html_join("\n", _ROW, shown)
     return format_html(_LIST, rows=rows)
+
+
+def _breakable(code: str) -> str:
+    """The code, which a narrow page may break behind its underscores."""
+    return format_html_join("", "{}<wbr>", ((part,) for part in code.replace("_", "_ ").split()))
 
 
 def _page(title: str, content: str, *, status: int = 200) -> HttpResponse:
