@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
-    ignored_auth,
     negative_data_rejection,
     response_headers_conformance,
     response_schema_conformance,
@@ -27,6 +26,8 @@ from tasksapp.models import ApiKey, BizType, Job, Operation, Status
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+#: Not among them: ignored_auth, which takes a right key beside a wrong session for a fault. test_api_access.py tries
+#: every operation with a dead key.
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -35,7 +36,6 @@ CHECKS = [
     response_schema_conformance,
     negative_data_rejection,
     unsupported_method,
-    ignored_auth,
 ]
 OPERATIONS = [
     ("GET", "/v1/jobs"),
