@@ -153,12 +153,12 @@ def test_what_the_schema_allows_the_api_takes_and_its_examples_first(
     assert send(ask, component, value, job=job).status_code in {200, 201}
 
 
-def test_callers_name_themselves_by_a_bearer_key_and_each_operation_names_its_scope(schema: Any) -> None:
+def test_callers_name_themselves_by_a_key_or_a_session_and_each_operation_names_its_scope(schema: Any) -> None:
     scheme = schema["components"]["securitySchemes"]["apiKey"]
 
     assert scheme["scheme"] == "bearer"
     assert set(scheme["x-scopes"]) == set(Scope.values)
     for _, operation in operations(schema):
-        assert operation["security"] == [{"apiKey": []}]
+        assert operation["security"] == [{"session": []}, {"apiKey": []}]
         assert f"Takes the scope `{operation['x-required-scope']}`." in operation["description"]
     assert schema["paths"]["/v1/jobs/{id}/drop"]["post"]["x-required-scope"] == "jobs:act"
