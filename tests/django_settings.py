@@ -43,6 +43,8 @@ if TEST_DATABASE == "sqlite":
     DATABASES["default"]["TEST"] = {"NAME": str(SCRATCH / "test.sqlite3")}
     DATABASES["default"]["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
 
+# Static files are looked up when they are asked for. Else each client of a test lists them all first, for 50 ms.
+WHITENOISE_AUTOREFRESH = True
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 LOGGING_CONFIG = None
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.core.management.sql import emit_post_migrate_signal
 from django.db import transaction
 from django.utils import timezone
 
@@ -148,7 +149,8 @@ def test_a_forked_child_reads_by_itself_though_its_parent_held_the_lock(biz_type
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_flush_empties_it(biz_type: BizType) -> None:
+def test_a_flush_empties_it(biz_type: BizType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("django.core.management.commands.flush.emit_post_migrate_signal", emit_post_migrate_signal)
     biz_type_cache.find({"order.close"}, using="default")
 
     call_command("flush", interactive=False, verbosity=0)

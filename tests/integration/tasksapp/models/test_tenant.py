@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
+from django.core.management.sql import emit_post_migrate_signal
 from django.db import IntegrityError
 
 from tasksapp.models import DEFAULT_TENANT, Alert, ApiKey, BizType, Tenant
@@ -20,7 +21,8 @@ def test_everything_belongs_to_the_default_tenant_where_no_other_is_named() -> N
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_flushed_database_has_its_default_tenant_and_room_for_the_next() -> None:
+def test_a_flushed_database_has_its_default_tenant_and_room_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("django.core.management.commands.flush.emit_post_migrate_signal", emit_post_migrate_signal)
     Tenant.objects.create(code="acme")
 
     call_command("flush", interactive=False, verbosity=0)
