@@ -34,11 +34,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         caller = find_caller(key.strip(), used_from=lambda: client_ip(request))
         if caller is None:
             wait = count_wrong_key(client_address(request))
-            raise (
-                _too_many(wait)
-                if wait
-                else unauthorized("That API key is not known, or it is disabled or has expired.")
-            )
+            raise _too_many(wait) if wait else unauthorized(UNKNOWN)
         return caller, None
 
     def authenticate_header(self, request: Request) -> str:
