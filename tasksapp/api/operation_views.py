@@ -21,6 +21,7 @@ from tasksapp.api.http.client_address import client_address
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.paging import NewestNumberFirst
 from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.key_requests import unchanged
 from tasksapp.api.operation_requests import (
     OperationRequestSerializer,
     PaceRequestSerializer,
@@ -84,7 +85,8 @@ class OperationViews(ApiViewSet):
         if "verb" not in fields:
             raise refused("verb", "required", "verb is required")
         wanted, verb = filter_of(fields.pop("filter", None)), fields.pop("verb")
-        operation = operations.plan(verb, wanted, by=_starter(request), seen_by=request.user, **fields)
+        with unchanged(request.user):  # the operation names the key, and goes on only as long as that may
+            operation = operations.plan(verb, wanted, by=_starter(request), seen_by=request.user, **fields)
         # Its address is below the one that it was posted to.
         headers = {"Location": f"{request.path}/{operation.pk}"}
         return Response(operation_json(operation), status=201, headers=headers)
@@ -108,7 +110,8 @@ class OperationViews(ApiViewSet):
         """Starts an operation that is planned. To cancel or drop more than 1 000 jobs takes their number."""
         fields = fields_of(request)
         only_known(fields, StartRequestSerializer().fields)
-        return _shown(operations.start(int(pk), by=_starter(request), seen_by=request.user, **fields))
+        with unchanged(request.user):
+            return _shown(operations.start(int(pk), by=_starter(request), seen_by=request.user, **fields))
 
     @described(summary="Stop an operation", request=StopRequestSerializer, responses=OperationSerializer)
     @action(detail=True, methods=["post"])

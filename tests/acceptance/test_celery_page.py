@@ -113,7 +113,7 @@ def served(command: list[str], folder: Path, address: str) -> Iterator[Callable[
         wait_until(is_up, otherwise="the exporter")
         yield page
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(45) == 0
     finally:
         process.kill()
         process.communicate()
