@@ -39,7 +39,8 @@ class WatchThreads:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._held = False
-        self._guard = ForkGuard()
+        # One each: a mail server that hangs must not keep the other thread waiting, as a database that hangs does.
+        self._looking, self._sending = ForkGuard(), ForkGuard()
         # A thread of its own for the database, since a server that hangs holds it for minutes.
         self._database = _DatabaseThread()
         self._under_way: Future[Turn] | None = None
@@ -86,7 +87,7 @@ class WatchThreads:
 
     def _in_database(self) -> Turn:
         held = False
-        with self._guard:
+        with self._looking:
             try:
                 turn = self._watch.run_once()
                 held = turn.held
@@ -121,7 +122,7 @@ class WatchThreads:
             if self._stop.is_set():
                 return
             try:
-                with self._guard:
+                with self._sending:
                     outbox.send_due(using=self._watch.using)
             except (OperationalError, InterfaceError) as error:
                 logger.debug("messages wait for the database: %s", error, extra={"action": "alert"})

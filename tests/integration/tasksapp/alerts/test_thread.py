@@ -90,6 +90,31 @@ def test_a_failure_of_one_turn_does_not_end_the_next(watched: Watched, monkeypat
     wait_until(lambda: watched.left == 1)
 
 
+def test_a_mail_server_that_hangs_is_not_taken_for_a_database_that_does(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thread, "PATIENCE_SECONDS", {})
+    monkeypatch.setattr(thread, "USUAL_PATIENCE_SECONDS", 1.0)
+    sends, goes_on = threading.Event(), threading.Event()
+
+    def send(*, using: str) -> int:
+        sends.set()
+        goes_on.wait(20)
+        return 0
+
+    monkeypatch.setattr(thread.outbox, "send_due", send)
+    threads = WatchThreads(watched)  # type: ignore[arg-type]  # it does what the test wants
+    threads.start()
+    assert sends.wait(10)
+
+    answered = threads.run_once()
+
+    goes_on.set()
+    threads.stop()
+    assert answered
+    assert watched.away == 0
+
+
 def test_a_process_watches_once(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[WatchThreads] = []
     monkeypatch.setattr(WatchThreads, "start", lambda self: started.append(self))  # noqa: PLW0108  append would be no method
