@@ -15,6 +15,7 @@ from tasksapp.access.permissions import TEST_CALL
 from tasksapp.admin.alerts.rows import alert_rows, shown_address
 from tasksapp.admin.frame.fragments import address
 from tasksapp.admin.frame.own_page import own_page
+from tasksapp.admin.frame.page_entry import PageEntry
 from tasksapp.admin.frame.paginator import BoundedPaginator
 from tasksapp.alerts.outbox import send_test
 from tasksapp.alerts.recipients import Recipient, owner_of, site_owner
@@ -29,8 +30,10 @@ MOST_TESTED = 5
 
 
 @admin.register(Alert)
-class AlertAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class AlertAdmin(PageEntry):
     """Alerts. The watch writes them; people only look."""
+
+    permission = "tasksapp.view_job"
 
     def get_urls(self) -> list[URLPattern]:
         """The page, and what its button posts to."""
@@ -39,34 +42,9 @@ class AlertAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no arg
             path("test/", self.admin_site.admin_view(self.test_view), name="tasksapp_alert_test"),
         ]
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whether the person may see jobs."""
-        del obj
-        return request.user.has_perm("tasksapp.view_job")
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """The same."""
-        return self.has_view_permission(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """False: the watch writes them."""
-        del request
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """False: the watch writes them."""
-        del request, obj
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """False: the watch deletes them when they are old."""
-        del request, obj
-        return False
-
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The page. Raises PermissionDenied for people who may not see jobs."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        self.require_view(request)
         site, now = self.admin_site.name, timezone.now()
         rows = Alert.objects.prefetch_related("messages")
         past = BoundedPaginator(rows.filter(ended_at__isnull=False).order_by("-id"), SHOWN)
@@ -100,7 +78,8 @@ class AlertAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no arg
         """Sends a test message at once and says what came of it. Raises PermissionDenied where that is not allowed."""
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        if not self.has_view_permission(request) or not request.user.has_perm(TEST_CALL):
+        self.require_view(request)
+        if not request.user.has_perm(TEST_CALL):
             raise PermissionDenied
         biz_type = _chosen(request.POST.get("biz_type", ""))
         recipients = owner_of(biz_type)

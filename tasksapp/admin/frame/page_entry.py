@@ -47,7 +47,7 @@ class System(models.Model):
 
 
 class PageEntry(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
-    """Lists a page for people who have its permission, and refuses it to others."""
+    """Lists a page for people who have its permission, refuses it to others, and changes no rows."""
 
     #: What it takes to see the page.
     permission: str

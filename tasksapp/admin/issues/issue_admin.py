@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
@@ -19,6 +18,7 @@ from django.utils.translation import ngettext
 from tasksapp.admin.frame.delivery_banner import banner, health_of
 from tasksapp.admin.frame.fragments import number
 from tasksapp.admin.frame.own_page import fragment_page, own_page
+from tasksapp.admin.frame.page_entry import PageEntry
 from tasksapp.admin.overview.health_marks import has_redis
 from tasksapp.admin.overview.issue_rows import issue_rows
 from tasksapp.admin.overview.issue_samples import samples
@@ -36,8 +36,10 @@ FILTERS = ("biz_type", "error_class", "died")
 
 
 @admin.register(DeadCount)
-class IssueAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class IssueAdmin(PageEntry):
     """The issues. They are counted by the loader; people change the jobs, not the counts."""
+
+    permission = "tasksapp.view_job"
 
     def get_urls(self) -> list[URLPattern]:
         """The list, and the part of the overview that refreshes itself."""
@@ -47,39 +49,15 @@ class IssueAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no arg
             path("overview/", self.admin_site.admin_view(self.overview_view), name="tasksapp_overview"),
         ]
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whether the person may see jobs."""
-        del obj
-        return request.user.has_perm("tasksapp.view_job")
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """The same."""
-        return self.has_view_permission(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """False: they are counted."""
-        del request
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """False: they are counted."""
-        del request, obj
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """False: they are counted."""
-        del request, obj
-        return False
-
     def overview_view(self, request: HttpRequest) -> HttpResponse:
         """The overview without the page around it. Raises PermissionDenied for people who may not see jobs."""
-        self._require(request)
+        self.require_view(request)
         request.current_app = self.admin_site.name
         return fragment_page(request, template="tasksapp/admin/overview.html", context=overview(request))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The issues that the address asks for. Raises PermissionDenied for people who may not see jobs."""
-        self._require(request)
+        self.require_view(request)
         request.current_app = self.admin_site.name
         return own_page(
             request,
@@ -117,10 +95,6 @@ class IssueAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no arg
             "banner": banner(request),
             "zone": timezone.get_current_timezone_name(),
         }
-
-    def _require(self, request: HttpRequest) -> None:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
 
 
 def _filtered(issues: Sequence[Issue], chosen: dict[str, str], *, now: datetime) -> list[Issue]:
