@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy
 from tasksapp.access.key_verbs import OVERLAP, end_previous, rotate
 from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.fragments import local_time
+from tasksapp.admin.frame.overlap import OVERLAPS
 from tasksapp.admin.frame.own_page import Crumb, own_page
 from tasksapp.models import ApiKey
 
@@ -44,13 +45,7 @@ class OverlapForm(forms.Form):
         label=gettext_lazy("The present key stays valid for"),
         coerce=int,
         initial=int(OVERLAP.total_seconds()),
-        choices=[
-            (0, gettext_lazy("no time: it ends at once")),
-            (3_600, gettext_lazy("1 hour")),
-            (86_400, gettext_lazy("1 day")),
-            (604_800, gettext_lazy("7 days")),
-            (2_592_000, gettext_lazy("30 days")),
-        ],
+        choices=OVERLAPS,
         help_text=gettext_lazy("So that the calling system can change over. Choose no time where the key has leaked."),
     )
 

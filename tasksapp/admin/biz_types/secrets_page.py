@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.overlap import OVERLAPS
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
 from tasksapp.models import BizType
@@ -33,13 +34,7 @@ class OverlapForm(forms.Form):
         label=gettext_lazy("The present secret goes on signing for"),
         coerce=int,
         initial=86_400,
-        choices=[
-            (0, gettext_lazy("no time: it ends at once")),
-            (3_600, gettext_lazy("1 hour")),
-            (86_400, gettext_lazy("1 day")),
-            (604_800, gettext_lazy("7 days")),
-            (2_592_000, gettext_lazy("30 days")),
-        ],
+        choices=OVERLAPS,
         help_text=gettext_lazy("Callbacks then have both signatures, so that the receiver can change over."),
     )
     secret = forms.CharField(
