@@ -29,11 +29,10 @@ import psycopg
 import requests
 import yaml
 
-from delayhub.demo.receiver import SECRET_VARIABLE
 from delayhub.local.redis_server import RedisServer, free_port
 from delayhub.local.service import Service
-from delayhub.webhooks.signature import new_secret
 from tests.integration.tasksapp.receiver import Receiver
+from tests.prepared_site import prepare_site
 from tests.repository import ROOT
 from tests.tcp_proxy import TcpProxy
 from tests.waiting import wait_until
@@ -127,15 +126,7 @@ class Walk:
         }
 
     def fill(self) -> None:
-        wanted = {
-            "DELAYHUB_SITE_ADMIN": "admin",
-            "DELAYHUB_SITE_PASSWORD": "analytical",
-            "DELAYHUB_SITE_API_KEY": KEY,
-            "DELAYHUB_SITE_RECEIVER": f"http://127.0.0.1:{self.receiver.port}",
-            SECRET_VARIABLE: new_secret(),
-        }
-        command = [sys.executable, "-m", "delayhub.demo.prepare"]
-        subprocess.run(command, env={**self.environment, **wanted}, check=True, timeout=120)
+        prepare_site(self.environment, key=KEY, receiver_port=self.receiver.port)
 
     def start(self) -> None:
         for name in ("web1", "web2", "worker1", "worker2"):

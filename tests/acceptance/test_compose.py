@@ -23,13 +23,12 @@ import redis
 import requests
 import yaml
 
-from delayhub.demo.receiver import SECRET_VARIABLE
 from delayhub.local.redis_server import free_port
 from delayhub.local.server_program import find_redis_server
 from delayhub.local.service import Service
-from delayhub.webhooks.signature import new_secret
 from tests.integration.tasksapp.receiver import Receiver
 from tests.own_postgres import OwnPostgres
+from tests.prepared_site import prepare_site
 from tests.repository import ROOT
 from tests.waiting import wait_until
 
@@ -93,7 +92,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
         made = Composed(folder, environment, receiver, free_port(), free_port())
         start_valkey(made, valkey_port, stack)
         subprocess.run(made.command("migrate"), env=environment, cwd=folder, check=True, timeout=120)
-        fill(made)
+        prepare_site(made.environment, key=KEY, receiver_port=made.receiver.port)
         start(made, "web", stack, is_ready=lambda: requests.get(f"http://127.0.0.1:{made.web_port}/livez").ok)
         start(made, "worker", stack, is_ready=lambda: state(made) == "ok")
         start_proxy(made, stack)
@@ -114,19 +113,6 @@ def pings(port: int) -> bool:
             return bool(client.ping())
         except redis.RedisError:
             return False
-
-
-def fill(made: Composed) -> None:
-    """An API key, and biz types whose receiver is this test's."""
-    wanted = {
-        "DELAYHUB_SITE_ADMIN": "admin",
-        "DELAYHUB_SITE_PASSWORD": "analytical",
-        "DELAYHUB_SITE_API_KEY": KEY,
-        "DELAYHUB_SITE_RECEIVER": f"http://127.0.0.1:{made.receiver.port}",
-        SECRET_VARIABLE: new_secret(),
-    }
-    command = [sys.executable, "-m", "delayhub.demo.prepare"]
-    subprocess.run(command, env={**made.environment, **wanted}, check=True, timeout=120)
 
 
 def start(made: Composed, service: str, stack: ExitStack, *, is_ready: Any) -> None:
