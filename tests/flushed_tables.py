@@ -1,4 +1,4 @@
-"""What Django makes anew after each flush of the tests' database: content types, permissions, the default tenant.
+"""What Django makes again after each flush of the tests' database: content types, permissions, the default tenant.
 
 Making them takes 40 ms, nearly all that a flush costs, and a thousand tests end with a flush. The rows are always the
 same, so they are kept from the first flush and stored again after the others.

@@ -48,12 +48,12 @@ class SessionCaller:
 
     @property
     def is_authenticated(self) -> bool:
-        """Whether somebody is logged in."""
+        """Whether the session has a user."""
         return bool(getattr(self.user, "is_authenticated", False))
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether nobody is."""
+        """Whether the session has no user."""
         return not self.is_authenticated
 
     @property

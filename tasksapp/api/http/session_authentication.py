@@ -19,7 +19,7 @@ class SessionAuthentication(BaseAuthentication):
     """Authenticates a request by the session of a user of Django, where it names no key."""
 
     def authenticate(self, request: Request) -> tuple[Any, None] | None:
-        """The user as a caller; None where a key was sent, or where nobody is logged in.
+        """The user as a caller; None where a key was sent, or where the session has no user.
 
         Raises Refused (403) where the request would change something and has no CSRF token: another site could have
         made the person's browser send it.
