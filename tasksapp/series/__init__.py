@@ -1,0 +1,1 @@
+"""Series: jobs that repeat."""
