@@ -35,10 +35,14 @@ up: $(VENV)/.standalone ## start everything on this machine and stay up until Ct
 
 # ---------------------------------------------------------------- test
 
-# Browsers show the same pages on both databases.
+# A run in which TESTS= leaves no test is no failure: pytest's exit code 5.
+PYTEST = sh -c '$(BIN)/python -m pytest "$$@" || [ $$? -eq 5 ]' pytest
+
+# Tests of how long something takes would tell of the others, beside them. Browsers show the same pages on both databases.
 test: $(VENV)/.dev $(VENV)/.node ## run all tests on SQLite, then those that touch the database on PostgreSQL
-	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
-	DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(WORKERS) -m database --ignore=tests/browser $(TESTS)
+	$(PYTEST) -n $(WORKERS) -m "not timing" $(TESTS)
+	$(PYTEST) -n 0 -m timing $(TESTS)
+	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing" --ignore=tests/browser $(TESTS)
 
 check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deployment checks, files of deploy/
 	$(BIN)/ruff check .

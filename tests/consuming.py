@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def drain(connection: Any, *, until: Callable[[], bool], within_seconds: float = 5.0) -> None:
+def drain(connection: Any, *, until: Callable[[], bool], within_seconds: float = 60.0) -> None:
     """Lets the connection's consumers have what comes, until the condition holds.
 
     Raises:

@@ -107,10 +107,10 @@ class PrometheusServer:
         return [target["lastError"] for target in self._ask("targets")["activeTargets"] if target["lastError"]]
 
     def _ask(self, path: str, **parameters: str) -> Any:
-        answer = requests.get(f"{self._url}/api/v1/{path}", params=parameters, timeout=10)
+        answer = requests.get(f"{self._url}/api/v1/{path}", params=parameters, timeout=60)
         assert answer.status_code == 200, (parameters, answer.text)
         return answer.json()["data"]
 
     def _is_ready(self) -> bool:
-        with urllib.request.urlopen(f"{self._url}/-/ready", timeout=1) as answer:
+        with urllib.request.urlopen(f"{self._url}/-/ready", timeout=60) as answer:
             return bool(answer.status == 200)

@@ -35,7 +35,7 @@ def made() -> dict[str, str]:
             (Path(folder) / path.name).write_text(text)
         for command in (("check", "--quiet", "--select", "I,F811", "--fix"), ("format", "--quiet")):
             settings = ("--no-cache", "--config", ROOT / "pyproject.toml")
-            subprocess.run([sys.executable, "-m", "ruff", *command, *settings, folder], check=True, timeout=60)
+            subprocess.run([sys.executable, "-m", "ruff", *command, *settings, folder], check=True, timeout=120)
         return {path.name: path.read_text() for path in Path(folder).glob("*.py")}
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 #: How long a test waits unless it says otherwise: long enough for a machine that is busy with other tests.
-USUAL_SECONDS = 20.0
+USUAL_SECONDS = 60.0
 
 
 def wait_until(

@@ -74,7 +74,7 @@ class CeleryWorker:
         """Ends it and its children as a power cut would."""
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(10)
+            self.process.wait(60)
 
 
 def celery_command(env: dict[str, str], *arguments: str) -> str:
@@ -86,7 +86,7 @@ def celery_command(env: dict[str, str], *arguments: str) -> str:
         env={**own, **env},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"

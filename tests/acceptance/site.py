@@ -54,7 +54,7 @@ def received_by(site: Site, created: Mapping[str, PlannedJob]) -> list[Received]
     return [callback for callback in read_received(site.folder.received) if callback.job_id in created]
 
 
-def wait_until_all_ended(site: Site, created: Mapping[str, PlannedJob], *, within_seconds: float) -> list[FollowedJob]:
+def wait_until_all_ended(site: Site, created: Mapping[str, PlannedJob]) -> list[FollowedJob]:
     """The jobs, once each has a final status."""
 
     def unended() -> dict[str, str]:
@@ -62,7 +62,6 @@ def wait_until_all_ended(site: Site, created: Mapping[str, PlannedJob], *, withi
 
     wait_until(
         lambda: not unended(),
-        within_seconds=within_seconds,
         otherwise=lambda: f"not ended: {unended()}\n{site.worker.log_tail()}",
     )
     return follow(created, jobs_on(site, created), received_by(site, created))

@@ -59,20 +59,20 @@ def test_all_that_a_project_does_works_under_the_documented_rule(
 
     with running, kinds_of_events(proj.app) as comes:
         assert comes("worker-heartbeat"), running.log
-        assert proj.add.delay(2, 3).get(timeout=10) == 5, running.log
+        assert proj.add.delay(2, 3).get(timeout=60) == 5, running.log
         delayed = proj.run.apply_async(countdown=0.3)
         revoked = proj.run.apply_async(countdown=1000)
         proj.app.control.revoke(revoked.id)
         with pytest.raises(TaskRevokedError):
-            revoked.get(timeout=10)
-        assert delayed.get(timeout=10) == delayed.id
+            revoked.get(timeout=60)
+        assert delayed.get(timeout=60) == delayed.id
         assert comes("task-succeeded")
         assert "pong" in celery_command(env, "inspect", "ping", "--timeout", "5")
         assert "celery" in celery_command(env, "inspect", "active_queues", "--timeout", "5")
         counts = celery_command(env, "delayhub", "counts")
         check = celery_command(env, "delayhub", "check")
         again = proj.add.delay(2, 4)
-        assert again.get(timeout=10) == 6, running.log
+        assert again.get(timeout=60) == 6, running.log
 
     assert ledger.task_ids(proj) == [delayed.id]
     assert counts.split()[-5:] == ["celery", "0", "0", "0", "0"]

@@ -17,7 +17,7 @@ from tests.acceptance.celery_worker import PROJECT, CeleryWorker
 from tests.waiting import wait_until
 
 
-@pytest.mark.slow
+@pytest.mark.timing
 def test_beat_sends_tasks_that_run_on_time_and_those_that_expire_do_not(
     proj: Any, env: dict[str, str], worker: Callable[..., CeleryWorker], redis_client: redis.Redis, tmp_path: Path
 ) -> None:
@@ -38,7 +38,7 @@ def test_beat_sends_tasks_that_run_on_time_and_those_that_expire_do_not(
                 )
         finally:
             beat.terminate()
-            beat.wait(20)
+            beat.wait(60)
         wait_until(lambda: not any(DelayQueue(redis_client, "celery").count()), otherwise="an empty queue")
 
     late = [float(seconds) for seconds in proj.ledger.lrange("ledger:later", 0, -1)]

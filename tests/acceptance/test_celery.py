@@ -28,22 +28,22 @@ def counts(redis_client: redis.Redis) -> Counts:
     return DelayQueue(redis_client, "celery").count()
 
 
-@pytest.mark.slow
+@pytest.mark.timing
 @pytest.mark.parametrize("pool", ["solo", "threads", "prefork", "gevent", "eventlet"])
 def test_every_pool_runs_what_celery_users_write(pool: str, proj: Any, worker: Callable[..., CeleryWorker]) -> None:
     with worker(pool) as running:
         later = time.time() + 0.6  # noqa: TID251  compared on one machine
         delayed = proj.run.apply_async(countdown=0.6)
 
-        assert chain(proj.add.s(1, 2), proj.add.s(3))().get(timeout=10) == 6
-        assert group(proj.add.s(n, n) for n in range(3))().get(timeout=10) == [0, 2, 4]
-        assert chord([proj.add.s(n, n) for n in range(5)], proj.total.s())().get(timeout=10) == 20
-        assert proj.flaky.delay().get(timeout=10) == 2
-        assert proj.eta_of.apply_async(countdown=0.1).get(timeout=10).endswith("+00:00")
-        assert proj.eta_of.delay().get(timeout=10) is None
-        delayed.get(timeout=10)
+        assert chain(proj.add.s(1, 2), proj.add.s(3))().get(timeout=60) == 6
+        assert group(proj.add.s(n, n) for n in range(3))().get(timeout=60) == [0, 2, 4]
+        assert chord([proj.add.s(n, n) for n in range(5)], proj.total.s())().get(timeout=60) == 20
+        assert proj.flaky.delay().get(timeout=60) == 2
+        assert proj.eta_of.apply_async(countdown=0.1).get(timeout=60).endswith("+00:00")
+        assert proj.eta_of.delay().get(timeout=60) is None
+        delayed.get(timeout=60)
         assert 0 <= starts(proj)[delayed.id] - later < 0.5
-        assert proj.app.control.ping(timeout=2)
+        wait_until(lambda: proj.app.control.ping(timeout=2), otherwise="an answer to a ping")
         running.terminate()
 
 
@@ -62,21 +62,21 @@ def test_a_long_countdown_runs_once_although_leases_are_short(
 
 
 @pytest.mark.slow
-def test_tasks_that_are_not_due_are_on_time_when_their_worker_was_killed(
-    proj: Any, worker: Callable[..., CeleryWorker]
+def test_tasks_that_are_not_due_wait_in_redis_and_for_no_lease_when_their_worker_was_killed(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
 ) -> None:
     with worker("prefork") as first:
         due = time.time() + 3.0  # noqa: TID251  compared on one machine
         ids = [proj.run.apply_async(eta=datetime.fromtimestamp(due, UTC)).id for _ in range(200)]
+        waiting = counts(redis_client)
         first.kill()
+    assert (waiting.leased, counts(redis_client).leased) == (0, 0)
 
     with worker("prefork"):
         wait_until(lambda: len(ledger.task_ids(proj)) >= 200, otherwise="200 tasks")
 
     assert sorted(ledger.task_ids(proj)) == sorted(ids)
-    late = [at - due for at in starts(proj).values()]
-    assert min(late) >= 0
-    assert max(late) < 3.0  # the second worker's own start is in it
+    assert min(starts(proj).values()) >= due
 
 
 @pytest.mark.slow
@@ -118,17 +118,16 @@ def test_a_connection_cut_during_a_late_acknowledged_task_does_not_run_it_twice(
 def test_a_stopped_worker_gives_back_what_it_has_not_started(
     pool: str, proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
 ) -> None:
-    with worker(pool, PREFETCH="50") as running:
-        ids = [proj.run.delay(0.1).id for _ in range(100)]
+    with worker(pool, PREFETCH="200") as running:
+        ids = [proj.run.delay(0.1).id for _ in range(200)]
         wait_until(lambda: len(ledger.task_ids(proj, "end")) >= 3, otherwise="three ends")
 
-        took = running.terminate()
+        running.terminate(seconds=60)
 
     left = counts(redis_client)
     done = len(ledger.task_ids(proj, "end"))
-    assert took < 3.0, f"{took:.1f} s; with {100 - done} tasks left"
-    assert left == Counts(0, 100 - done, 0, 0)
-    assert done < 60
+    assert left == Counts(0, 200 - done, 0, 0)
+    assert done < 100, "it ended what it had"
     order = [entry.id for entry in DelayQueue(redis_client, "celery").claim(200).entries]
     assert order == ids[done:]
 
@@ -147,9 +146,9 @@ def test_a_task_revoked_while_no_worker_runs_never_runs_and_its_chord_ends(
 
     with worker("threads"):
         with pytest.raises(TaskRevokedError):
-            result.get(timeout=10, disable_sync_subtasks=False)
+            result.get(timeout=60, disable_sync_subtasks=False)
         canary = proj.run.apply_async(countdown=0.5)
-        canary.get(timeout=10)
+        canary.get(timeout=60)
 
     assert waiting.state == "REVOKED"
     assert ledger.task_ids(proj) == [canary.id]
@@ -177,7 +176,7 @@ def test_an_expired_task_is_announced_and_does_not_run(proj: Any, worker: Callab
     with worker("threads"):
         for expired in (late, later):
             with pytest.raises(TaskRevokedError):
-                expired.get(timeout=10)
+                expired.get(timeout=60)
 
     assert ledger.task_ids(proj) == []
 

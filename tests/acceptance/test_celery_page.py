@@ -98,7 +98,7 @@ def served(command: list[str], folder: Path, address: str) -> Iterator[Callable[
     """A command that serves pages until Ctrl-C; gets them."""
 
     def page(path: str) -> str:
-        with urllib.request.urlopen(address + path, timeout=10) as answer:
+        with urllib.request.urlopen(address + path, timeout=60) as answer:
             text: str = answer.read().decode()
             return text
 
@@ -113,7 +113,7 @@ def served(command: list[str], folder: Path, address: str) -> Iterator[Callable[
         wait_until(is_up, otherwise="the exporter")
         yield page
         process.send_signal(signal.SIGINT)
-        assert process.wait(45) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.communicate()

@@ -41,13 +41,13 @@ def test_every_job_of_the_demo_ends_as_it_must(tmp_path: Path) -> None:
 
 def test_a_sample_that_was_paused_in_the_admin_is_named(up: Up) -> None:
     up.process.send_signal(signal.SIGINT)
-    assert up.process.wait(30) == 0
+    assert up.process.wait(60) == 0
     with closing(sqlite3.connect(next(up.data.rglob("*.sqlite3")))) as database:
         database.execute("UPDATE delayhub_biz_type SET paused_until = '9999-12-31' WHERE code = 'order.close'")
         database.execute("UPDATE delayhub_biz_type SET max_attempts = 7 WHERE code = 'invoice.push'")
         database.commit()
 
-    done = subprocess.run([*DEMO, "--data", str(up.data)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([*DEMO, "--data", str(up.data)], capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 1
     assert "order.close is paused; invoice.push has max_attempts 7, not 3: change that back" in done.stderr
@@ -70,7 +70,6 @@ class Up:
     def wait_until_up(self) -> None:
         wait_until(
             lambda: "Ctrl-C stops everything" in self.said() or self.process.poll() is not None,
-            within_seconds=60,
             otherwise=self.said,
         )
         assert self.process.poll() is None, self.said()
@@ -89,7 +88,7 @@ def up(tmp_path: Path) -> Iterator[Up]:
     finally:
         if site.process.poll() is None:
             site.process.terminate()
-            site.process.wait(30)
+            site.process.wait(60)
 
 
 def test_a_ctrl_c_ends_everything_and_leaves_nothing_running(up: Up) -> None:
@@ -98,7 +97,7 @@ def test_a_ctrl_c_ends_everything_and_leaves_nothing_running(up: Up) -> None:
 
     up.process.send_signal(signal.SIGINT)
 
-    assert up.process.wait(30) == 0
+    assert up.process.wait(60) == 0
     assert up.said().endswith("stopped\n")
     with DataFolder(up.data):  # its lock is free again
         pass
@@ -110,7 +109,7 @@ def test_a_kill_leaves_nothing_running(up: Up) -> None:
 
     up.process.kill()
 
-    _, alive = psutil.wait_procs(services, timeout=30)
+    _, alive = psutil.wait_procs(services, timeout=60)
     assert alive == []
     with DataFolder(up.data):
         pass
@@ -119,7 +118,7 @@ def test_a_kill_leaves_nothing_running(up: Up) -> None:
 def test_a_service_that_dies_ends_the_site_with_a_sentence_and_its_log(up: Up) -> None:
     up.worker().kill()
 
-    assert up.process.wait(30) == 1
+    assert up.process.wait(60) == 1
     assert "the worker ended with exit code -9; its log ends:" in up.said()
     assert up.said().rpartition("its log ends:")[2].strip()
     assert "Traceback" not in up.said()

@@ -30,7 +30,7 @@ def flower(env: dict[str, str], folder: Path) -> Iterator[Callable[[str], str]]:
     port = free_port()
 
     def page(path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
             text: str = answer.read().decode()
             return text
 
@@ -54,7 +54,7 @@ def flower(env: dict[str, str], folder: Path) -> Iterator[Callable[[str], str]]:
         yield page
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_flower_shows_workers_tasks_and_queues(
     with flower(env, tmp_path) as page, worker("threads", EVENTS="1") as running:
         waiting = proj.add.apply_async((1, 1), countdown=100)
         done = proj.add.delay(2, 3)
-        assert done.get(timeout=10) == 5
+        assert done.get(timeout=60) == 5
 
         wait_until(
             lambda: json.loads(page("/api/tasks")).get(done.id, {}).get("state") == "SUCCESS",

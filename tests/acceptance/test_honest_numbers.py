@@ -45,14 +45,14 @@ def test_each_number_on_a_page_is_that_of_the_moment_it_names_while_jobs_drain(t
         database = sqlite3.connect(f"file:{site.folder.path / 'delayhub.sqlite3'}?mode=ro", uri=True)
         (key,) = database.execute("SELECT id FROM delayhub_biz_type WHERE code = ?", [CLOSE_ORDER.code]).fetchone()
         person = signed_in(site)
-        wait_until(lambda: first_count(database), within_seconds=30, otherwise=site.worker.log_tail)
+        wait_until(lambda: first_count(database), otherwise=site.worker.log_tail)
         limit(site)
         created_at = create_jobs(site)
 
         readings: set[Reading] = set()
         while unended(database):
             for name, path in PAGES.items():
-                answer = person.get(site.url + path.format(id=key), timeout=30)
+                answer = person.get(site.url + path.format(id=key), timeout=60)
                 assert answer.status_code == 200
                 readings.add(read(name, answer.text))
         person.close()
@@ -75,15 +75,15 @@ def test_each_number_on_a_page_is_that_of_the_moment_it_names_while_jobs_drain(t
 def signed_in(site: Site) -> requests.Session:
     """A browser of the site's admin."""
     person = requests.Session()
-    fields = form_fields(person.get(f"{site.url}/admin/login/", timeout=30).text, "login-form")
+    fields = form_fields(person.get(f"{site.url}/admin/login/", timeout=60).text, "login-form")
     fields |= {"username": ADMIN_NAME, "password": site.admin_password, "next": "/admin/"}
-    assert person.post(f"{site.url}/admin/login/", fields, timeout=30).url == f"{site.url}/admin/"
+    assert person.post(f"{site.url}/admin/login/", fields, timeout=60).url == f"{site.url}/admin/"
     return person
 
 
 def limit(site: Site) -> None:
     """Lets jobs out so slowly that pages are read many times before all have ended."""
-    with closing(sqlite3.connect(site.folder.path / "delayhub.sqlite3", timeout=30)) as database, database:
+    with closing(sqlite3.connect(site.folder.path / "delayhub.sqlite3", timeout=60)) as database, database:
         database.execute(
             "UPDATE delayhub_biz_type SET delivery_rate = ? WHERE code = ?", [PER_SECOND, CLOSE_ORDER.code]
         )
@@ -100,7 +100,7 @@ def create_jobs(site: Site) -> datetime:
             {"biz_type": CLOSE_ORDER.code, "biz_id": f"order-{part}-{number}", "due_at": due_at}
             for number in range(500)
         ]
-        answer = api.post(f"{url}/jobs/bulk", json={"jobs": wanted}, timeout=30)
+        answer = api.post(f"{url}/jobs/bulk", json={"jobs": wanted}, timeout=60)
         assert answer.ok, answer.text
     api.close()
     return now()

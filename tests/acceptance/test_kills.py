@@ -43,13 +43,12 @@ def test_a_worker_killed_in_the_middle_of_deliveries_loses_nothing(site: Site) -
     for so_far in (20, 80):
         wait_until(
             lambda so_far=so_far: len(received_by(site, created)) >= so_far,
-            within_seconds=30,
             otherwise=site.worker.log_tail,
         )
         site.worker.kill()
         site.worker.launch()
 
-    jobs = wait_until_all_ended(site, created, within_seconds=60)
+    jobs = wait_until_all_ended(site, created)
     assert_ended_as_planned(jobs)
 
 
@@ -59,7 +58,7 @@ def test_jobs_fire_although_redis_forgot_their_timers(site: Site) -> None:
         assert client.dbsize() > 0
         client.flushall()
 
-    jobs = wait_until_all_ended(site, created, within_seconds=40)
+    jobs = wait_until_all_ended(site, created)
 
     assert_ended_as_planned(jobs)
 
@@ -72,6 +71,6 @@ def test_jobs_fire_although_redis_was_killed_and_its_file_lost(site: Site) -> No
             file.unlink()
     site.redis.start()
 
-    jobs = wait_until_all_ended(site, created, within_seconds=60)
+    jobs = wait_until_all_ended(site, created)
 
     assert_ended_as_planned(jobs)

@@ -92,8 +92,9 @@ def test_quick_tasks_share_calls_for_their_early_acknowledgements(
     queue = DelayQueue(redis_client, "celery")
     redis_client.config_resetstat()
     with worker("solo", PREFETCH="50"):
-        wait_until(lambda: queue.count() == Counts(0, 0, 0, 0), look_seconds=0.5, otherwise="an empty queue")
+        wait_until(lambda: not redis_client.exists(queue.keys.payload), otherwise="an empty queue")
 
+        assert queue.count() == Counts(0, 0, 0, 0)
         assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] < 100
 
 

@@ -51,7 +51,7 @@ def test_a_caller_who_waits_for_a_task_that_no_process_survives_gets_its_end(
 
         for waited_for in (alone, after, together):
             with pytest.raises(WorkerLostError, match="lost its process or its lease 2 times"):
-                waited_for.get(timeout=20, disable_sync_subtasks=False)
+                waited_for.get(timeout=60, disable_sync_subtasks=False)
         wait_until(
             lambda: proj.ledger.llen("ledger:error") == 2, otherwise="the errback of the task and that of the chord"
         )

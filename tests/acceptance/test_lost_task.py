@@ -34,7 +34,7 @@ for name in sys.argv[1:]:
 @pytest.fixture
 def worker(patience: dict[str, str], tmp_path: Path) -> Iterator[Service]:
     schedule = [sys.executable, "-c", SCHEDULE, "long", "killed"]
-    subprocess.run(schedule, env=patience, check=True, timeout=60)
+    subprocess.run(schedule, env=patience, check=True, timeout=120)
     with worker_service("patience", patience, "--concurrency", "2", folder=tmp_path) as service:
         yield service
 
@@ -45,21 +45,19 @@ def test_a_lost_task_runs_again_and_a_long_one_keeps_its_lease(worker: Service, 
         return [int(path.suffix[1:]) for path in tmp_path.glob(f"{name}.began.*")]
 
     def job(name: str) -> tuple[str, int, int]:
-        with sqlite3.connect(tmp_path / "patience.sqlite3", timeout=20) as database:
+        with sqlite3.connect(tmp_path / "patience.sqlite3", timeout=60) as database:
             query = "SELECT status, attempts, system_errors FROM delayhub_job WHERE biz_id = ?"
             row: tuple[str, int, int] = database.execute(query, [name]).fetchone()
         database.close()
         return row
 
-    wait_until(lambda: bool(began("long") and began("killed")), within_seconds=30, otherwise=worker.log.read_text)
+    wait_until(lambda: bool(began("long") and began("killed")), otherwise=worker.log.read_text)
     os.kill(began("killed")[0], signal.SIGKILL)
     # The lease of two seconds runs out, the loader returns the row, another process takes it.
-    wait_until(lambda: len(began("killed")) == 2, within_seconds=30, otherwise=worker.log.read_text)
+    wait_until(lambda: len(began("killed")) == 2, otherwise=worker.log.read_text)
     (tmp_path / "killed").touch()
     (tmp_path / "long").touch()
-    wait_until(
-        lambda: job("long")[0] == job("killed")[0] == "succeeded", within_seconds=30, otherwise=worker.log.read_text
-    )
+    wait_until(lambda: job("long")[0] == job("killed")[0] == "succeeded", otherwise=worker.log.read_text)
 
     # A process that died is no attempt of the task's.
     assert job("killed") == ("succeeded", 1, 1)

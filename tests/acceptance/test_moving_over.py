@@ -113,7 +113,7 @@ def test_check_names_old_workers_that_do_not_see_what_a_new_producer_publishes(
         assert f"{old.name}@" in said
         assert "have redis:// for their broker and do not see them" in said
         with worker():
-            assert task.get(timeout=10) == task.id
+            assert task.get(timeout=60) == task.id
 
 
 @pytest.mark.slow

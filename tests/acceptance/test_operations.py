@@ -24,7 +24,7 @@ class Caller:
         self._session.headers["Authorization"] = f"Bearer {site.api_key}"
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        answer = self._session.request(method, self._url + path, json=body, timeout=30)
+        answer = self._session.request(method, self._url + path, json=body, timeout=60)
         assert answer.ok, answer.text
         return answer.json()
 
@@ -49,14 +49,14 @@ def test_an_operation_survives_the_kill_of_its_worker(tmp_path: Path) -> None:
             found: dict[str, Any] = caller.ask("GET", address)
             return found
 
-        wait_until(lambda: now()["state"] == "planned", within_seconds=40, otherwise=site.worker.log_tail)
+        wait_until(lambda: now()["state"] == "planned", otherwise=site.worker.log_tail)
         assert now()["planned"] == JOBS
         caller.ask("POST", f"{address}/start", {"rate_per_second": 150})
-        wait_until(lambda: now()["done"] >= JOBS // 4, within_seconds=40, otherwise=site.worker.log_tail)
+        wait_until(lambda: now()["done"] >= JOBS // 4, otherwise=site.worker.log_tail)
         site.worker.kill()
         assert now()["done"] < JOBS
         site.worker.launch()
-        wait_until(lambda: now()["state"] == "done", within_seconds=60, otherwise=site.worker.log_tail)
+        wait_until(lambda: now()["state"] == "done", otherwise=site.worker.log_tail)
 
         done = now()
         cancelled = caller.ask("GET", f"/jobs?status=cancelled&biz_type={biz_type}&limit=1000")["results"]

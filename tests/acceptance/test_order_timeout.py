@@ -42,7 +42,7 @@ def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[Service]:
 
 def manage(environment: dict[str, str], *arguments: str) -> str:
     command = [sys.executable, str(SHOP / "manage.py"), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -64,7 +64,6 @@ def test_an_unpaid_order_closes_by_itself_and_a_paid_one_does_not(environment: d
     jobs = "SELECT biz_id, status FROM delayhub_job ORDER BY biz_id"
     wait_until(
         lambda: {status for _, status in rows(environment, jobs)} == {"succeeded"},
-        within_seconds=30,
         otherwise=lambda: f"{rows(environment, jobs)}\n{worker.log_tail()}",
     )
 
@@ -85,6 +84,5 @@ def test_an_order_placed_while_no_worker_runs_closes_when_one_is_back(
     orders = "SELECT status FROM orders_order"
     wait_until(
         lambda: rows(environment, orders) == [("closed",)],
-        within_seconds=30,
         otherwise=lambda: f"{rows(environment, orders)}\n{worker.log_tail()}",
     )

@@ -50,7 +50,6 @@ def prometheus(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         with PrometheusServer(folder, targets=targets, token=TOKEN) as server:
             wait_until(
                 lambda: server.value('min(delayhub_delivery_state{state="ok"})') == 1,
-                within_seconds=30,
                 otherwise=server.troubles,
             )
             yield server
@@ -63,13 +62,12 @@ def test_all_web_processes_say_the_same_of_what_prefork_workers_did(
     site.worker.stop()
     with worker_service("delayhub.project", site.environment, "-P", "prefork", "-c", "2", folder=tmp_path):
         created = create_on(site, plan(jobs=40, seconds=1, now=now(), run="prefork"))
-        wait_until_all_ended(site, created, within_seconds=60)
+        wait_until_all_ended(site, created)
         attempts = sum(job.attempts for job in jobs_on(site, created).values())
 
         # Counts are written every ten seconds, and read again after three.
         wait_until(
             lambda: prometheus.value("min(sum by (instance) (delayhub_attempts_total))") == before + attempts,
-            within_seconds=30,
             otherwise=lambda: str(prometheus.query("sum by (instance) (delayhub_attempts_total)")),
         )
     assert prometheus.value("max(sum by (instance) (delayhub_attempts_total))") == before + attempts
@@ -102,7 +100,7 @@ def test_every_query_of_the_board_and_of_the_rules_is_taken_and_their_metrics_ar
 def test_prometheus_tool_finds_nothing_wrong_with_what_the_site_serves(
     site: Site, prometheus: PrometheusServer
 ) -> None:
-    served = requests.get(f"{site.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=10)
+    served = requests.get(f"{site.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60)
 
     done = subprocess.run(
         [program("promtool"), "check", "metrics"], input=served.content, capture_output=True, check=False
@@ -118,16 +116,15 @@ def test_alerts_fire_when_no_worker_runs_and_when_redis_is_away_and_end_afterwar
     of_the_site = {"DelayHubNoWorkerDelivers", "DelayHubNoLoader", "DelayHubRedisAway", "DelayHubDatabaseAway"}
     wait_until(
         lambda: not prometheus.firing() & of_the_site and not prometheus.troubles(),
-        within_seconds=60,
         otherwise=lambda: (prometheus.firing(), prometheus.troubles()),
     )
 
     site.worker.kill()
-    wait_until(lambda: "DelayHubNoWorkerDelivers" in prometheus.firing(), within_seconds=30)
+    wait_until(lambda: "DelayHubNoWorkerDelivers" in prometheus.firing())
 
     site.redis.kill()
     try:
-        wait_until(lambda: "DelayHubRedisAway" in prometheus.firing(), within_seconds=30)
+        wait_until(lambda: "DelayHubRedisAway" in prometheus.firing())
         assert "DelayHubNotScraped" not in prometheus.firing()  # the scrape works without Redis
     finally:
         site.redis.start()
@@ -135,7 +132,6 @@ def test_alerts_fire_when_no_worker_runs_and_when_redis_is_away_and_end_afterwar
     site.worker.launch()
     wait_until(
         lambda: not prometheus.firing() & of_the_site,
-        within_seconds=60,
         otherwise=prometheus.firing,
     )
 
@@ -145,20 +141,20 @@ def test_an_alert_fires_while_the_database_is_away(
 ) -> None:
     database.crash()
     try:
-        wait_until(lambda: "DelayHubDatabaseAway" in prometheus.firing(), within_seconds=30)
+        wait_until(lambda: "DelayHubDatabaseAway" in prometheus.firing())
         assert prometheus.troubles() == []  # the scrape works without the database
     finally:
         database.start()
 
-    wait_until(lambda: "DelayHubDatabaseAway" not in prometheus.firing(), within_seconds=60)
+    wait_until(lambda: "DelayHubDatabaseAway" not in prometheus.firing())
 
 
 def test_jobs_that_die_fire_an_alert_that_names_their_biz_type(site: Site, prometheus: PrometheusServer) -> None:
     planned = [job for job in plan(jobs=20, seconds=1, now=now(), run="dying") if not job.biz_type.succeeds]
     created = create_on(site, planned)
-    wait_until_all_ended(site, created, within_seconds=90)
+    wait_until_all_ended(site, created)
 
-    wait_until(lambda: "DelayHubJobsDie" in prometheus.firing(), within_seconds=30)
+    wait_until(lambda: "DelayHubJobsDie" in prometheus.firing())
 
     [alert] = prometheus.query('ALERTS{alertname="DelayHubJobsDie"}')
     assert alert["metric"]["biz_type"] == planned[0].biz_type.code

@@ -21,7 +21,7 @@ def test_a_task_that_rejects_its_first_delivery_succeeds_at_the_second(
     with worker("threads"):
         task = proj.reject_first.delay()
 
-        assert task.get(timeout=10) is True
+        assert task.get(timeout=60) is True
         assert ledger.task_ids(proj) == [task.id] * 2
 
 
@@ -33,7 +33,7 @@ def test_a_task_that_had_succeeded_when_its_worker_was_lost_does_not_run_again(
     with worker("threads", DIES_AFTER_TASK="1", **options) as first:
         task = proj.run.delay()
         assert first.process is not None
-        first.process.wait(10)
+        first.process.wait(60)
     assert DelayQueue(redis_client, "celery").count().leased == 1
     assert task.state == "SUCCESS"
 

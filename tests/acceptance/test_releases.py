@@ -65,7 +65,7 @@ class Releases:
 
     def row(self, name: str) -> tuple[str, str]:
         """The status and the last error of a job."""
-        with sqlite3.connect(self.folder / "parcels.sqlite3", timeout=20) as database:
+        with sqlite3.connect(self.folder / "parcels.sqlite3", timeout=60) as database:
             query = "SELECT status, last_error FROM delayhub_job WHERE biz_id = ?"
             row: tuple[str, str] = database.execute(query, [name]).fetchone()
         database.close()
@@ -83,7 +83,7 @@ class Releases:
 
     def _python(self, release: str, program: str, *arguments: str) -> None:
         command = [sys.executable, "-c", program, *arguments]
-        subprocess.run(command, env=self._environment(release), check=True, timeout=60)
+        subprocess.run(command, env=self._environment(release), check=True, timeout=120)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_jobs_that_the_old_release_made_run_in_the_new_one_on_its_queue(releases
 
     # Not the old queue: a job that waits goes to the queue that the new release names.
     with releases.worker("new", queues="delayhub.timers,shipping") as worker:
-        wait_until(lambda: releases.ran() == {"a.new", "b.new"}, within_seconds=30, otherwise=worker.log.read_text)
+        wait_until(lambda: releases.ran() == {"a.new", "b.new"}, otherwise=worker.log.read_text)
 
 
 @pytest.mark.parametrize("first", ["old", "new"])
@@ -111,7 +111,7 @@ def test_both_releases_make_and_run_jobs_side_by_side(releases: Releases, first:
         def logs() -> str:
             return old.log.read_text() + new.log.read_text()
 
-        wait_until(lambda: len(releases.ran()) == 10, within_seconds=30, otherwise=logs)
+        wait_until(lambda: len(releases.ran()) == 10, otherwise=logs)
         assert "unregistered" not in logs()
 
     assert {releases.row(name) for name in "abcdefghij"} == {("succeeded", "")}

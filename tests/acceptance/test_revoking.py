@@ -45,7 +45,7 @@ def test_a_worker_removes_what_another_program_asks_it_to_revoke(
         stranger.control.broadcast("revoke", arguments={"task_id": [member.id]})
 
         with pytest.raises(TaskRevokedError):
-            result.get(timeout=10, disable_sync_subtasks=False)
+            result.get(timeout=60, disable_sync_subtasks=False)
         assert queue.count() == Counts(0, 0, 0, 0)
         second = proj.run.apply_async(countdown=1000)
         stranger.control.terminate([second.id])

@@ -27,11 +27,11 @@ def test_tasks_are_terminated_limited_and_put_back(
         wait_until(lambda: ledger.times(proj), otherwise=lambda: f"its start: {running.log}")
         proj.app.control.revoke(endless.id, terminate=True)
         with pytest.raises(TaskRevokedError):
-            endless.get(timeout=10)
+            endless.get(timeout=60)
 
         limited = {proj.limited.delay().id for _ in range(6)}
         reluctant = proj.reluctant.delay()
-        reluctant.get(timeout=10)
+        reluctant.get(timeout=60)
         wait_until(
             lambda: limited <= {task_id for task_id, _ in ledger.times(proj)},
             otherwise=lambda: f"all of the limited: {running.log}",
@@ -55,7 +55,7 @@ def test_a_cold_or_soft_shutdown_gives_everything_back(
         wait_until(lambda: len(ledger.times(proj)) >= 2, otherwise="two starts")
         assert running.process is not None
         os.kill(running.process.pid, signal.SIGQUIT)
-        running.process.wait(20)
+        running.process.wait(60)
 
     queue = DelayQueue(redis_client, "celery")
     assert queue.count() == Counts(0, 6, 0, 0), running.log

@@ -34,7 +34,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=ROOT,
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=120,
     )
     (built,) = folder.glob("*.whl")
     return built
@@ -67,7 +67,7 @@ def test_the_pages_of_a_wheel_are_found_where_it_is_installed(wheel: Path, tmp_p
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
 
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from threading import Timer
 
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 120
 
 
 def environment() -> dict[str, str]:

@@ -43,7 +43,7 @@ def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page in a light and in a dark system."""
     context = browser.new_context(color_scheme=request.param, viewport={"width": 1280, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(60_000)
     yield page
     context.close()
 

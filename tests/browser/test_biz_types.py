@@ -32,7 +32,7 @@ def site(live_server: Any, django_user_model: Any, settings: Any) -> str:
 
 
 def log_in(page: Page, site: str) -> None:
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(60_000)
     page.goto(f"{site}/admin/")
     page.fill("#id_username", "ada")
     page.fill("#id_password", "analytical")

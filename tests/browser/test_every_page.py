@@ -80,7 +80,7 @@ def context(browser: Browser, look: Look, live_server: Any) -> Iterator[BrowserC
         project.LANGUAGE_COOKIE_NAME: look.language,
     }
     opened.add_cookies([{"name": name, "value": value, "url": live_server.url} for name, value in cookies.items()])
-    opened.set_default_timeout(15_000)
+    opened.set_default_timeout(60_000)
     yield opened
     opened.close()
 

@@ -43,7 +43,7 @@ def opened(browser: Browser, live_server: Any, django_user_model: Any, **options
     context = browser.new_context(**options)
     cookie = client.cookies[project.SESSION_COOKIE_NAME].value
     context.add_cookies([{"name": project.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(60_000)
     return context
 
 

@@ -34,7 +34,7 @@ def person(live_server: Any, browser: Browser, admin_client: Client, settings: A
     session = admin_client.cookies["sessionid"].value
     context.add_cookies([{"name": "sessionid", "value": session, "url": str(live_server.url)}])
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(60_000)
     yield page
     context.close()
 

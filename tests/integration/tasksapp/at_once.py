@@ -18,7 +18,7 @@ def at_once(*actions: Callable[[], T]) -> list[T]:
 
     def act(action: Callable[[], T]) -> T:
         try:
-            line.wait(10)
+            line.wait(60)
             return action()
         finally:
             connections.close_all()

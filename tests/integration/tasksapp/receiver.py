@@ -53,12 +53,12 @@ class Receiver:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="receiver", daemon=True)
         self._thread.start()
-        assert self._ready.wait(20)
+        assert self._ready.wait(60)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(20)
+        self._thread.join(60)
 
     def url(self, path: str = "/hook") -> str:
         """An address of it."""

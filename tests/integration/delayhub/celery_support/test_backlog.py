@@ -23,7 +23,7 @@ def test_what_came_due_without_a_worker_counts_as_due(app: Celery, queue: DelayQ
     assert queue.count().ready == 0  # no worker has moved it
     found = app.control.backlogs("celery")["celery"]
     assert found[:4] == (1, 1, 0, 0)
-    assert 0 <= found.late_seconds < 5
+    assert 0 <= found.late_seconds < 60
 
 
 def test_each_place_is_counted_and_the_first_due_task_says_how_late_it_is(redis_client: redis.Redis) -> None:

@@ -25,7 +25,7 @@ def get(app: Celery) -> Iterator[Get]:
 
         def get(path: str) -> tuple[int, str]:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}{path}", timeout=10) as answer:
+                with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}{path}", timeout=60) as answer:
                     return answer.status, answer.read().decode()
             except urllib.error.HTTPError as refused:
                 with refused:
@@ -33,7 +33,7 @@ def get(app: Celery) -> Iterator[Get]:
 
         yield get
         server.shutdown()
-        thread.join(10)
+        thread.join(60)
 
 
 def test_prometheus_gets_every_queue(app: Celery, get: Get) -> None:

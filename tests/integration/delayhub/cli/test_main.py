@@ -227,7 +227,7 @@ def test_what_is_not_installed_is_named_with_how_to_install_it(absent: str, word
     code = f"import sys; sys.modules[{absent!r}] = None; from delayhub.cli.__main__ import run; sys.exit(run())"
 
     done = subprocess.run(
-        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=False, timeout=120
     )
 
     assert done.returncode == ExitCode.FAILED

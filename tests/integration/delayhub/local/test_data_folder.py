@@ -30,7 +30,7 @@ def test_a_folder_stays_locked_while_a_process_of_the_site_lives(tmp_path: Path)
         with pytest.raises(DataFolderInUse):
             DataFolder(tmp_path).__enter__()
     finally:
-        left_behind.communicate(b"\n", timeout=10)
+        left_behind.communicate(b"\n", timeout=60)
 
     with DataFolder(tmp_path):
         pass

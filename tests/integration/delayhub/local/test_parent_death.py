@@ -17,7 +17,7 @@ SAY_AND_WAIT = [sys.executable, "-c", "import os, signal; print(os.getpid(), flu
 def test_the_program_gets_its_arguments_and_its_exit_code_is_kept() -> None:
     program = [sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit(7)", "a b", "$c"]
 
-    done = subprocess.run(ending_with_parent(program), capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(ending_with_parent(program), capture_output=True, text=True, timeout=120, check=False)
 
     assert done.stdout == "['a b', '$c']\n"
     assert done.returncode == 7
@@ -35,7 +35,7 @@ def test_the_program_ends_when_its_parent_is_killed() -> None:
 
         parent.kill()
 
-        _, alive = psutil.wait_procs([program], timeout=30)
+        _, alive = psutil.wait_procs([program], timeout=60)
     assert alive == []
 
 
@@ -44,7 +44,7 @@ def test_a_program_whose_parent_is_gone_already_does_not_begin() -> None:
     command = ending_with_parent(["true"])
     command[command.index(str(os.getpid()))] = "1"
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 1
     assert done.stderr == "the process 1 that started this one is gone\n"

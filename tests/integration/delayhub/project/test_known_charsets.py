@@ -24,7 +24,7 @@ def status_of(port: int, path: str, content_type: str) -> int:
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": content_type}
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:

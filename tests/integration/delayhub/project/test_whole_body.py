@@ -23,7 +23,7 @@ def status_of(port: int, *, declared: int) -> int:
         f"Cookie: csrftoken={TOKEN}\r\nContent-Length: {declared}\r\n"
         "Content-Type: application/x-www-form-urlencoded\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(head.encode() + FORM)
         if declared > len(FORM):
             connection.shutdown(socket.SHUT_WR)

@@ -83,7 +83,7 @@ class Sentinels:
         next(server for server in self.servers if server.port == fallen).kill()
         for pid in frozen:
             os.kill(pid, signal.SIGCONT)
-        wait_until(lambda: self._takes_writes() not in (None, fallen), within_seconds=30)
+        wait_until(lambda: self._takes_writes() not in (None, fallen))
 
     def _freeze_the_replicas(self, master: int) -> list[int]:
         """Stops the replicas and closes their connections, so that nothing is on its way; their process ids."""
@@ -142,4 +142,4 @@ class Sentinels:
                 return False
             return self._takes_writes() is not None and all(self._follows(server) for server in self.servers[1:])
 
-        wait_until(agreed, within_seconds=30)
+        wait_until(agreed)

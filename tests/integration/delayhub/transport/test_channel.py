@@ -64,7 +64,7 @@ def test_a_queue_that_expires_leaves_no_key(connection: Any, redis_client: redis
         kept = [key for key in redis_client.keys("delayhub:*") if redis_client.pttl(key) == -1]
 
     assert kept == []
-    wait_until(lambda: not redis_client.keys("delayhub:*"), within_seconds=5)
+    wait_until(lambda: not redis_client.keys("delayhub:*"))
 
 
 def test_a_requeue_costs_a_strike_only_where_the_process_was_lost(connection: Any, stored: Stored) -> None:
@@ -109,7 +109,7 @@ def test_a_message_is_reported_before_it_is_dead_and_again_where_that_was_interr
             assert channel.basic_get("q") is None
             return len(reported) > 1
 
-        wait_until(lease_ran_out, within_seconds=5)
+        wait_until(lease_ran_out)
 
     assert reported == [("t", f"lost its process or its lease {strikes} times") for strikes in (2, 3)]
     assert [(listed.id, listed.reason) for listed in stored("q").list("dead")] == [reported[1]]

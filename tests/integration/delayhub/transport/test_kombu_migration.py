@@ -104,7 +104,7 @@ def test_each_message_goes_to_one_side_when_a_live_worker_takes_from_the_same_li
     worker = Thread(target=take)
     worker.start()
     moved = KombuBroker(old.default_channel).move(["q"], ours, held=False)
-    worker.join(10)
+    worker.join(60)
 
     came_over = [ours.basic_get("q", no_ack=True).payload for _ in range(stored("q").count().ready)]
     assert len(came_over) == moved

@@ -37,7 +37,7 @@ def test_a_consumer_leaves_a_connection_that_went_silent(
 
             with monkeypatch.context() as patch, pytest.raises(connection.connection_errors):
                 patch.setattr(consumer, "ANSWER_SECONDS", 0.4)
-                drain(connection, until=lambda: False, within_seconds=10)
+                drain(connection, until=lambda: False)
             connection.collect()
         proxy.cut()
         proxy.stalled.clear()
@@ -49,7 +49,7 @@ def test_a_consumer_leaves_a_connection_that_went_silent(
             drain(connection, until=lambda: len(got) >= 2)
             channel.book.keep()
             # Acknowledgements travel by themselves.
-            wait_until(lambda: DelayQueue(redis_client, "q").count() == Counts(0, 0, 0, 0), within_seconds=5)
+            wait_until(lambda: DelayQueue(redis_client, "q").count() == Counts(0, 0, 0, 0))
 
     assert got == ["before", "after"]
     assert DelayQueue(redis_client, "q").count() == Counts(0, 0, 0, 0)
@@ -92,7 +92,7 @@ def test_an_event_loop_wakes_its_consumers_for_what_comes_and_for_what_is_due(co
         loop.run_once()
         return len(got) == 2
 
-    wait_until(took_a_turn, within_seconds=10, look_seconds=0)
+    wait_until(took_a_turn, look_seconds=0)
     channel.close()
 
     assert sorted(got) == ["at once", "due"]

@@ -47,14 +47,16 @@ def http_port() -> Iterator[int]:
 
 
 def test_a_redis_without_tls_waits_for_more_and_is_given_up_soon(redis_server: RedisServer) -> None:
-    assert opened(redis_server.url.replace("redis://", "delayhubs://")) < CONNECT_SECONDS + 3
+    assert opened(redis_server.url.replace("redis://", "delayhubs://")) < CONNECT_SECONDS + 20
 
 
+@pytest.mark.timing
 def test_the_time_for_connecting_is_the_time_for_the_handshake_too(redis_server: RedisServer) -> None:
     url = redis_server.url.replace("redis://", "delayhubs://")
 
     assert opened(url, socket_connect_timeout=0.2, max_retries=0) < 2
 
 
+@pytest.mark.timing
 def test_an_answer_that_is_no_tls_needs_no_wait(http_port: int) -> None:
     assert opened(f"delayhubs://127.0.0.1:{http_port}/0", max_retries=0) < 2

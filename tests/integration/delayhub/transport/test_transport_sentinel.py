@@ -34,6 +34,6 @@ def test_what_replicas_have_is_delivered_by_the_next_master(tmp_path: Path) -> N
             with connection.channel() as channel, Consumer(channel, [Queue("q")], on_message=keep_payloads(got)):
                 drain(connection, until=lambda: len(got) == 20)
         with sentinels.client() as client:
-            wait_until(lambda: DelayQueue(client, "q").count() == Counts(0, 0, 0, 0), within_seconds=5)
+            wait_until(lambda: DelayQueue(client, "q").count() == Counts(0, 0, 0, 0))
 
     assert got == list(range(20))

@@ -59,7 +59,7 @@ def test_a_database_that_hangs_is_noted_and_asked_once(watched: Watched, monkeyp
     goes_on = threading.Event()
 
     def hang() -> Turn:
-        assert goes_on.wait(20)
+        assert goes_on.wait(60)
         return Turn(held=True)
 
     watched.turn = hang
@@ -99,13 +99,13 @@ def test_a_mail_server_that_hangs_is_not_taken_for_a_database_that_does(
 
     def send(*, using: str) -> int:
         sends.set()
-        goes_on.wait(20)
+        goes_on.wait(60)
         return 0
 
     monkeypatch.setattr(thread.outbox, "send_due", send)
     threads = WatchThreads(watched)  # type: ignore[arg-type]  # it does what the test wants
     threads.start()
-    assert sends.wait(10)
+    assert sends.wait(60)
 
     answered = threads.run_once()
 

@@ -33,7 +33,7 @@ def test_a_wait_ends_when_the_job_changes(ask: Ask, key: str, biz_type: BizType)
         reading = pool.submit(in_a_thread, read)
         wait_until(lambda: waiting._waiting == 1)
         ask("POST", f"/jobs/{job.id}/cancel")
-        answer = reading.result(timeout=20)
+        answer = reading.result(timeout=60)
 
     assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
     assert waiting._waiting == 0

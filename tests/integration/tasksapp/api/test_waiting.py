@@ -67,7 +67,7 @@ def test_many_waits_leave_the_web_server_threads_for_all_others(tmp_path: Path) 
             others = [asked(port, "GET", path) for _ in range(20)]
             took = time.monotonic() - began
             asked(port, "POST", f"{path}/cancel", {})
-            answers = [each.result(timeout=30) for each in waits]
+            answers = [each.result(timeout=60) for each in waits]
 
     assert sorted(answer.status for answer in answers) == [200] * 2 + [429] * 10
     assert {answer.json["code"] for answer in answers if answer.status == 429} == {"too_many_waits"}

@@ -35,7 +35,7 @@ def test_the_first_use_in_a_long_transaction_holds_up_no_other(current_celery: C
             with transaction.atomic():
                 first_use.schedule()
                 made.set()
-                assert done.wait(20)
+                assert done.wait(60)
         except Exception as error:
             failures.append(error)
         finally:
@@ -43,7 +43,7 @@ def test_the_first_use_in_a_long_transaction_holds_up_no_other(current_celery: C
 
     thread = threading.Thread(target=long_transaction)
     thread.start()
-    assert made.wait(20)
+    assert made.wait(60)
 
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -51,7 +51,7 @@ def test_the_first_use_in_a_long_transaction_holds_up_no_other(current_celery: C
         first_use.schedule()
     committed_meanwhile = Job.objects.count()
     done.set()
-    thread.join(20)
+    thread.join(60)
 
     assert failures == []
     assert (committed_meanwhile, Job.objects.count(), BizType.objects.count()) == (1, 2, 1)
@@ -86,10 +86,10 @@ def test_where_another_transaction_makes_it_for_long_the_caller_waits_for_that(
 
     thread = threading.Thread(target=older_release)
     thread.start()
-    assert made.wait(20)
+    assert made.wait(60)
     with transaction.atomic():
         found = make()
-    thread.join(20)
+    thread.join(60)
 
     assert BizType.objects.get() == found
 

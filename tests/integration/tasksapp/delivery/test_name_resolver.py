@@ -27,7 +27,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
     def getaddrinfo(host: str, *args: Any, **options: Any) -> Any:
         if host != "innocent.example":
-            answers.wait(20)
+            answers.wait(60)
             raise socket.gaierror(socket.EAI_AGAIN, "no answer")
         return ask("127.0.0.1", *args, **options)
 

@@ -35,7 +35,7 @@ def test_a_receiver_that_never_answers_is_given_up_after_the_timeout() -> None:
 
     assert (failed(result).reason, failed(result).kind) == ("no whole answer within 0.2 s", "timeout")
     assert not failed(result).unsent
-    assert 190 <= result.duration_ms < 2_000
+    assert 190 <= result.duration_ms < 20_000
 
 
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"])
@@ -50,7 +50,7 @@ def test_a_receiver_that_drips_is_given_up_after_the_timeout(head: bytes) -> Non
     result = outcome_of(drip, timeout_seconds=0.3)
 
     assert failed(result).reason == "no whole answer within 0.3 s"
-    assert result.duration_ms < 2_000
+    assert result.duration_ms < 20_000
 
 
 def test_the_request_is_kept_as_it_was_sent_without_its_secrets() -> None:

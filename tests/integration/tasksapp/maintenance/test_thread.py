@@ -106,14 +106,14 @@ def test_no_process_is_forked_in_the_middle_of_a_turn(
 
     def long_turn() -> object:
         began.set()
-        ends.wait(20)
+        ends.wait(60)
         raise OperationalError("ended")
 
     monkeypatch.setattr(loader, "run_once", long_turn)
     thread = MaintenanceThread(loader)
     turn = threading.Thread(target=thread.run_once)
     turn.start()
-    assert began.wait(20)
+    assert began.wait(60)
     forked = threading.Event()
 
     def fork() -> None:
@@ -126,7 +126,7 @@ def test_no_process_is_forked_in_the_middle_of_a_turn(
     assert not forked.wait(0.05)
     ends.set()
 
-    assert forked.wait(20)
+    assert forked.wait(60)
     forking.join()
     turn.join()
     assert not thread.run_once(), "the next turn can begin"

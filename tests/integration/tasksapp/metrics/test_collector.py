@@ -101,7 +101,7 @@ def test_it_may_be_asked_in_a_thread_of_prometheus_clients(biz_type: BizType, ap
 
     thread = Thread(target=scrape)
     thread.start()
-    thread.join(20)
+    thread.join(60)
 
     assert "delayhub_jobs" in {family.name for family in found}
     assert not any(left_open)

@@ -48,12 +48,12 @@ def locked_by_others(ids: list[Any]) -> Iterator[Callable[[], None]]:
         with transaction.atomic():
             list(Job.objects.filter(id__in=ids).select_for_update(no_key=True))
             held.set()
-            let_go.wait(30)
+            let_go.wait(60)
         connections.close_all()
 
     thread = Thread(target=hold)
     thread.start()
-    held.wait(10)
+    held.wait(60)
     try:
         yield let_go.set
     finally:

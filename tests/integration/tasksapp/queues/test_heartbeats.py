@@ -33,7 +33,7 @@ def test_a_worker_is_read_as_it_wrote(redis_client: redis.Redis) -> None:
     assert (found.queues, found.lanes) == (("celery", "delayhub.timers"), ("delayhub.timers",))
     assert (found.running[0].name, found.running_count, found.held) == ("shop.close", 1, ("id-2",))
     assert found.last_claim_at is None
-    assert abs(timezone.now() - found.seen_at) < timedelta(seconds=5)
+    assert abs(timezone.now() - found.seen_at) < timedelta(seconds=60)
     assert found.running[0].since is not None
     assert timedelta(seconds=1) < found.seen_at - found.running[0].since < timedelta(seconds=3)
 

@@ -68,12 +68,12 @@ def test_a_row_that_another_transaction_holds_is_answered_as_locked(biz_type: Bi
         with transaction.atomic():
             list(Job.objects.select_for_update().filter(id=job_id))
             locked.set()
-            done.wait(20)
+            done.wait(60)
         connection.close()
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert locked.wait(20)
+    assert locked.wait(60)
     answer = claim(job_id, other)
     done.set()
     holder.join()

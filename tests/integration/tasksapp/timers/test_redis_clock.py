@@ -18,7 +18,7 @@ def test_before_redis_was_ever_there_it_is_the_machines_time() -> None:
     clock = RedisClock(nowhere, machine)
 
     assert not clock.sync()
-    assert abs(clock.now_ms() - machine.now_ms()) < 1000
+    assert abs(clock.now_ms() - machine.now_ms()) < 10_000
 
 
 def test_it_is_redis_time_however_wrong_the_machine_is(redis_client: redis.Redis) -> None:

@@ -73,13 +73,13 @@ def locked(job_id: UUID) -> Iterator[None]:
             with transaction.atomic():
                 Job.objects.select_for_update().get(id=job_id)
                 has_lock.set()
-                may_end.wait(20)
+                may_end.wait(60)
         finally:
             connections.close_all()
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert has_lock.wait(20)
+    assert has_lock.wait(60)
     try:
         yield
     finally:

@@ -123,7 +123,7 @@ def test_a_worker_that_shuts_down_leaves_the_tables_to_another_without_waiting(
     stop_maintenance()
     stop_maintenance()
 
-    assert all(thread.stopped.wait(20) for thread in threads)
+    assert all(thread.stopped.wait(60) for thread in threads)
 
 
 @pytest.mark.parametrize(("queues", "opens"), [(["delayhub.timers"], True), (["celery"], False)])

@@ -157,7 +157,7 @@ def test_a_hard_time_limit_is_reported_to_the_store_of_the_job(
 
     for thread in threading.enumerate():
         if thread.name == "delayhub-time-limit":
-            thread.join(10)
+            thread.join(60)
     assert found == told
 
 

@@ -134,7 +134,7 @@ def test_while_a_full_process_makes_callbacks_wait_their_leases_are_renewed() ->
         assert books.renewals == 3
         for one in waiting:
             writer.report(CallbackResult(callback=one, outcome=Delivered()))
-        hand_over.join(20)
+        hand_over.join(60)
         assert not hand_over.is_alive()
 
 

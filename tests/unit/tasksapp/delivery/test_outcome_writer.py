@@ -157,7 +157,7 @@ def test_a_hand_over_waits_until_there_is_room(running: OutcomeWriter) -> None:
     assert not entered.wait(0.05)
     running.report(done(first))
 
-    assert entered.wait(20)
+    assert entered.wait(60)
     thread.join()
     running.report(done(second))
     assert running.wait_until_idle(20)

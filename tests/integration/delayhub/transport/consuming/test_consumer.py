@@ -32,6 +32,7 @@ def test_two_queues_take_turns(connection: Any) -> None:
     assert {name for name, _ in got[:8]} == {"a", "b"}
 
 
+@pytest.mark.timing
 def test_a_delayed_message_wakes_its_consumer_on_time(connection: Any) -> None:
     late: list[float] = []
     due = time.time() + 0.4  # noqa: TID251  compared with the machine's clock, which Redis shares here

@@ -140,7 +140,8 @@ def test_of_quick_tasks_early_acknowledgements_share_a_call_and_wait_for_no_even
             channel.acknowledge_early(message.delivery_tag, is_quick=True)
 
         channel.book.bells.discard(print)
-        wait_until(lambda: stored("q").count() == Counts(0, 0, 0, 0), within_seconds=5)
+        wait_until(lambda: not redis_client.exists(stored("q").keys.payload))
+        assert stored("q").count() == Counts(0, 0, 0, 0)
         assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] < 25
 
 

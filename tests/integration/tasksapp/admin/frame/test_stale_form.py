@@ -114,9 +114,9 @@ def test_a_change_that_is_about_to_be_committed_is_waited_for_and_seen(person: C
 
     thread = threading.Thread(target=colleague)
     thread.start()
-    assert changed.wait(20)
+    assert changed.wait(60)
     refused = person.post(address(biz_type), {**form, "name": "Mine"})
-    thread.join(20)
+    thread.join(60)
 
     assert "what you typed" in refused.context["adminform"].form.errors["name"][0]
     assert BizType.objects.get().name == "Theirs"

@@ -20,4 +20,4 @@ def test_it_watches_until_it_is_stopped(tmp_path: Path) -> None:
 
         process.send_signal(signal.SIGTERM)
 
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0

@@ -16,7 +16,7 @@ def test_it_names_version_memory_policy_and_clock(redis_client: redis.Redis) -> 
     assert found["server"].split()[0] in {"Redis", "Valkey"}
     assert found["used_memory"] > 0
     assert found["maxmemory_policy"] == "noeviction"
-    assert abs(found["clock_offset_ms"]) < 1000
+    assert abs(found["clock_offset_ms"]) < 10_000
     assert found["faults"] == []
 
 

@@ -27,12 +27,12 @@ def test_a_fork_waits_for_the_thread_and_the_thread_for_the_fork() -> None:
     def work() -> None:
         with guard:
             held.set()
-            ends.wait(20)
+            ends.wait(60)
             order.append("work ended")
 
     thread = threading.Thread(target=work)
     thread.start()
-    assert held.wait(20)
+    assert held.wait(60)
     threading.Timer(0.1, ends.set).start()
     code = forked()
     order.append("forked")

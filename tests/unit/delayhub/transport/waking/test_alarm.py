@@ -31,7 +31,7 @@ class Rings:
         self.alarm.attach(hub)
 
     def wait(self, count: int) -> None:
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while len(self.at) < count:
             assert time.monotonic() < end, "it did not ring"
             self.hub.run_once()
@@ -85,7 +85,7 @@ def test_after_close_it_does_not_ring(hub: Hub) -> None:
     rings.alarm.close()
     heard: list[int] = []
     hub.call_later(0.02, heard.append, 1)
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while not heard and time.monotonic() < end:
         hub.run_once()
 
@@ -100,8 +100,8 @@ def test_a_ring_of_an_earlier_moment_leaves_the_one_that_is_set(hub: Hub) -> Non
     rings.alarm.set(soon)
 
     rings.alarm._ring()  # the loop saw the descriptor before it was set to this moment
-    rings.alarm.pull(soon + 0.5)  # as acknowledgements do, which can wait
+    rings.alarm.pull(soon + 55)  # as acknowledgements do, which can wait
     rings.wait(1)
 
-    assert soon <= rings.at[0] < soon + 0.4
+    assert soon <= rings.at[0] < soon + 50
     rings.alarm.close()
