@@ -26,7 +26,8 @@ class Gate:
     """What a claim may take from a timer queue.
 
     Args:
-        rate_per_second: permits a second (GCRA); None for no limit.
+        rate_per_second: permits a second (GCRA); None for no limit. Claims that come late lose none, up to 0.1 s:
+            so ``t`` seconds never bring more timers than ``burst + rate_per_second * (t + 0.1)``.
         burst: permits that may be used at once after a pause.
         max_in_flight: timers that may be in flight at once, from claim to :meth:`TimerLane.settle`; None for no limit.
         shut_until_ms: nothing passes before this Unix time in ms.

@@ -133,7 +133,7 @@ def capacity_of(
     workers = _workers_per_second(biz_type, measured, own, processes=processes)
     limits = [workers]
     if delivery_rate is not None:
-        # With a small burst, what a busy machine does not claim in time is lost.
+        # With a small burst, permits are lost that a busy machine claims more than a tenth of a second late.
         is_reached = biz_type.delivery_burst >= delivery_rate * LEAST_BURST_SECONDS
         limits.append(Capacity(delivery_rate, Limit.RATE, is_reached))
     if max_in_flight is not None:

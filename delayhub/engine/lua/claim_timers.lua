@@ -26,13 +26,13 @@ for i, name in ipairs(names) do
   reap_timers(q, 100)
   local share = math.ceil(limit * weights[i] / whole)
   whole = whole - weights[i]
-  local allowed, reopens = open_gate(q, share)
+  local allowed, reopens, since = open_gate(q, share)
   local ids = {}
   if allowed > 0 then
     local token, struck = redis.call('INCR', lane .. TOKEN), nil
     ids, struck = lease_timers(q, allowed, now + lease, token)
     if #ids > 0 then
-      pass_gate(q, ids, now + slot)
+      pass_gate(q, ids, now + slot, since)
       limit = limit - #ids
       claimed[#claimed + 1] = {name, token, ids, struck}
     end

@@ -75,7 +75,9 @@ HELP = {
     "insert_rate": _("New jobs beyond this are refused with 429. Empty for no limit."),
     "insert_burst": _("So many may come at once, before the rate counts."),
     "delivery_rate": _("The receiver gets no more; jobs beyond it wait. Empty for no limit."),
-    "delivery_burst": _("So many may go out at once, before the rate counts."),
+    "delivery_burst": _(
+        "So many may go out at once, before the rate counts. Busy workers catch up on a tenth of a second at most."
+    ),
     "max_in_flight": _("So many callbacks may wait for their answers at the same time. Empty for no limit."),
     "weight": _("Its share when biz types compete for the workers: 2 gets twice as much as 1."),
     "priority": _("Among its own due jobs, 0 goes first and 9 last. A job may have its own."),

@@ -1,12 +1,26 @@
--- open_gate(q, want): how many timers the queue's gate lets through now, and when it next lets one through (ms) where
--- that is fewer than asked. Rates are GCRA: `tat` is the theoretical arrival time, in µs, of the permit after the last.
+-- CATCH_UP: claims come late: by a part of a ms, since times are reckoned in ms, and by more on a busy machine. The permits
+-- that came while a due timer waited are not lost by that, for so many µs. So a rate is reached with any burst; and no t
+-- seconds ever get more than burst + rate * (t + 0.1), nor more than burst + rate * t while claims come in time.
+local CATCH_UP = 100000
+
+-- permits_from(q, tat, room, shut_until): since when (µs) the queue's permits count, of which one comes each interval. It
+-- is not before `tat`, GCRA's theoretical arrival time: that of the permit after the last one used. Of the permits that
+-- came before a timer was due and the gate open, only the burst is left: as many as come in `room` µs.
+local function permits_from(q, tat, room, shut_until)
+  local head = redis.call('ZRANGE', q .. WAITING, 0, 0, 'WITHSCORES')[2]
+  local wanted_ms = math.max(head and math.floor(tonumber(head) / 16) or now, tonumber(shut_until or 0))
+  return math.max(tonumber(tat or 0), math.min(math.max(wanted_ms * 1000, now_us - CATCH_UP), now_us) - room)
+end
+
+-- open_gate(q, want): how many timers the queue's gate lets through now; when it next lets one through (ms) where that is
+-- fewer than asked; and since when its permits count (µs) where it has a rate.
 local function open_gate(q, want)
   local rate, burst, max_in_flight, shut_until, tat = unpack(
     redis.call('HMGET', q .. GATE, 'rate', 'burst', 'max_in_flight', 'shut_until', 'tat'))
   if shut_until and tonumber(shut_until) > now then
     return 0, tonumber(shut_until)
   end
-  local allowed, reopens = want, nil
+  local allowed, reopens, since = want, nil, nil
   if max_in_flight then
     redis.call('ZREMRANGEBYSCORE', q .. IN_FLIGHT, '-inf', now)
     local free = tonumber(max_in_flight) - redis.call('ZCARD', q .. IN_FLIGHT)
@@ -17,24 +31,22 @@ local function open_gate(q, want)
     end
   end
   if rate then
-    local interval, room = 1000000 / rate, tonumber(burst or 1)
-    local arrival = math.max(tonumber(tat or 0), now_us - room * interval)
-    local permits = math.floor((now_us - arrival + 0.5) / interval)
+    local interval = 1000000 / rate
+    since = permits_from(q, tat, tonumber(burst or 1) * interval, shut_until)
+    local permits = math.floor((now_us - since + 0.5) / interval)
     if permits < allowed then
       allowed = math.max(permits, 0)
-      reopens = math.ceil((arrival + (allowed + 1) * interval) / 1000)
+      reopens = math.ceil((since + (allowed + 1) * interval) / 1000)
     end
   end
-  return allowed, reopens
+  return allowed, reopens, since
 end
 
--- pass_gate(q, ids, slot_until): uses up permits and slots for the timers that were let through.
-local function pass_gate(q, ids, slot_until)
-  local rate, burst, max_in_flight, tat = unpack(redis.call('HMGET', q .. GATE, 'rate', 'burst', 'max_in_flight', 'tat'))
+-- pass_gate(q, ids, slot_until, since): uses up permits and slots for the timers that were let through.
+local function pass_gate(q, ids, slot_until, since)
+  local rate, max_in_flight = unpack(redis.call('HMGET', q .. GATE, 'rate', 'max_in_flight'))
   if rate then
-    local interval = 1000000 / rate
-    local arrival = math.max(tonumber(tat or 0), now_us - tonumber(burst or 1) * interval)
-    redis.call('HSET', q .. GATE, 'tat', string.format('%.0f', arrival + #ids * interval))
+    redis.call('HSET', q .. GATE, 'tat', string.format('%.0f', since + #ids * 1000000 / rate))
   end
   if max_in_flight then
     for _, id in ipairs(ids) do

@@ -127,8 +127,8 @@ def test_a_rate_lets_through_its_burst_and_then_one_permit_at_a_time(
     lane: TimerLane, now_ms: Now, until: Until
 ) -> None:
     lane.set_gate("close", Gate(rate_per_second=50, burst=5))
-    lane.ensure("close", [(str(number), now_ms()) for number in range(100)])
     start = now_ms()
+    lane.ensure("close", [(str(number), now_ms()) for number in range(100)])
 
     passed = 0
     while passed < 15:
