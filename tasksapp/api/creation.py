@@ -18,7 +18,7 @@ from tasksapp.api.http.json_body import fields_of, number_of_jobs, read_object
 from tasksapp.api.http.problems import Refused
 from tasksapp.api.http.rate_limits import limit_headers
 from tasksapp.api.job_state import etag_of
-from tasksapp.api.representation.job import created_json
+from tasksapp.api.representation.job import created_text
 from tasksapp.api.requests import job_request, only_known
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob, JobError
@@ -47,7 +47,7 @@ def create_job(request: HttpRequest) -> HttpResponse:
     )
     if isinstance(outcome, jobs.Rejected):
         raise outcome.error
-    answer = _answer(created_json(outcome, biz_type=asked.biz_type), status=201 if outcome.created else 200)
+    answer = _answer(created_text(outcome, biz_type=asked.biz_type), status=201 if outcome.created else 200)
     answer["ETag"] = _etag(outcome, biz_type=asked.biz_type)
     _show_limits(answer, outcome)
     # A job's address is below the one that it was posted to. reverse() would find the same in 20 µs, 5 % of a create.
@@ -71,7 +71,8 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
     asked: list[tuple[int, jobs.JobRequest]] = []
     for number, job in enumerate(listed):
         try:
-            asked.append((number, job_request(job, key=_key_of(job, number, key), traceparent=traceparent)))
+            own = None if key is None else _key_of(job, number, key)
+            asked.append((number, job_request(job, key=own, traceparent=traceparent)))
         except Refused as error:
             results[number] = {"error": error.problem.as_json()}
     outcomes = jobs.create_many([job for _, job in asked], seen_by=request.user, by=creator_of(request))
@@ -79,17 +80,17 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
         results[number] = _bulk_result(outcome)
     refusals = sum("error" in result for result in results)
     answer = {"created": len(results) - refusals, "refused": refusals, "results": results}
-    response = _answer(answer, status=207 if refusals else 201)
+    response = _answer(_encode(answer), status=207 if refusals else 201)
     made = next((outcome for outcome in outcomes if isinstance(outcome, jobs.Created)), None)
     if made is not None:
         _show_limits(response, made)
     return response
 
 
-def _key_of(job: Any, number: int, key: str | None) -> str | None:
-    """The idempotency key of a job in a bulk that has one, unless the job has its own."""
+def _key_of(job: Any, number: int, key: str) -> str | None:
+    """The idempotency key of a job in a bulk that has that one; None where the job has its own."""
     has_own = isinstance(job, dict) and job.get("idempotency_key") is not None
-    return None if key is None or has_own else f"{key}:{number}"
+    return None if has_own else f"{key}:{number}"
 
 
 def _show_limits(answer: HttpResponse, created: jobs.Created) -> None:
@@ -105,8 +106,8 @@ def _etag(created: jobs.Created, *, biz_type: str) -> str:
     return etag_of(1, _FIRST_STATUS, created.batch.now, biz_type=biz_type)
 
 
-def _answer(value: Any, *, status: int) -> HttpResponse:
-    return HttpResponse(_encode(value).encode(), status=status, content_type="application/json")
+def _answer(text: str, *, status: int) -> HttpResponse:
+    return HttpResponse(text.encode(), status=status, content_type="application/json")
 
 
 def _bulk_result(outcome: jobs.Created | jobs.Rejected) -> dict[str, Any]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
+from json.encoder import encode_basestring
 from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
 
-from django.db.models import DateTimeField, IntegerField, UUIDField
+from django.db.models import CharField, DateTimeField, IntegerField, UUIDField
 from rest_framework import serializers
 
 from tasksapp.api.http.problems import FieldError, Problem
 from tasksapp.api.representation.timestamp import timestamp
 from tasksapp.jobs.creation import Created
 from tasksapp.models import Job, NewJob
+from tasksapp.models.job import FIRST_VALUES
 
 #: The columns that callers see, beside the code of the biz type, which comes after the id.
 SHOWN = (
@@ -51,20 +54,27 @@ def job_json(job: Job, *, biz_type: str) -> dict[str, Any]:
     return _json(_of_job(job), biz_type)
 
 
-def created_json(created: Created, *, biz_type: str) -> dict[str, Any]:
-    """A job that was just asked for, as :class:`CreatedJobSerializer` describes it."""
+def created_text(created: Created, *, biz_type: str) -> str:
+    """A job that was just asked for, as :class:`CreatedJobSerializer` describes it, as the text of its JSON."""
+    outcome = _outcome(created.created, created.replaced, created.armed, created.was_past)
     if created.row is None:
-        shown = job_json(created.job, biz_type=biz_type)
+        shown = _encode(job_json(created.job, biz_type=biz_type))
     else:
-        # Without making a model instance of it, which takes longer than all the rest.
-        shown = _json(_of_row(created.row.as_row(now=created.batch.now)), biz_type)
-    return {
-        **shown,
-        "created": created.created,
-        "replaced": created.replaced,
-        "armed": created.armed,
-        "past_due": created.was_past,
-    }
+        shown = _new_job(created.row, now=created.batch.now, biz_type=biz_type)
+    return f"{shown[:-1]},{outcome[1:]}"
+
+
+@lru_cache(maxsize=24)
+def _outcome(created: bool, replaced: bool, armed: bool | None, past_due: bool) -> str:
+    return _encode({"created": created, "replaced": replaced, "armed": armed, "past_due": past_due})
+
+
+def _new_job(row: NewJob, *, now: datetime, biz_type: str) -> str:
+    """A new job as JSON. Most of its columns begin with the same values, which are written once for each process."""
+    written = [write(value) for write, value in zip(_WRITE, (*row, now), strict=True)]
+    written.append(encode_basestring(biz_type))
+    text: str = _NEW_JOB % _in_order(written)
+    return text
 
 
 def _json(values: Sequence[Any], biz_type: str) -> dict[str, Any]:
@@ -72,6 +82,24 @@ def _json(values: Sequence[Any], biz_type: str) -> dict[str, Any]:
     for name, show, value in zip(SHOWN, _SHOW, values, strict=True):
         shown[name] = value if show is None else show(value)
     return shown
+
+
+def _writer(name: str) -> Callable[[Any], str]:
+    """What writes the JSON of a column that a new row brings."""
+    if name == "body":
+        return str  # it is JSON already
+    field, show = Job._meta.get_field(name), _show(name)
+    # The encoder takes 3 µs for anything but a text.
+    match field:
+        case IntegerField():
+            return lambda value: "null" if value is None else str(value)
+        case UUIDField():
+            return lambda value: f'"{value}"'
+        case DateTimeField():
+            return lambda value: "null" if value is None else f'"{timestamp(value)}"'
+        case CharField() if show is None:
+            return encode_basestring
+    return _encode if show is None else lambda value: _encode(show(value))
 
 
 def _show(name: str) -> Callable[[Any], Any] | None:
@@ -85,8 +113,29 @@ def _show(name: str) -> Callable[[Any], Any] | None:
     return str if isinstance(field, UUIDField) or field.choices else None
 
 
-_of_job, _of_row = attrgetter(*SHOWN), itemgetter(*SHOWN)
+def _first_value(name: str) -> str:
+    """The JSON of a column that begins with the same value in all rows; else a place for it."""
+    if name not in FIRST_VALUES:
+        return "%s"
+    show, value = _show(name), FIRST_VALUES[name]
+    return _encode(value if show is None else show(value)).replace("%", "%%")
+
+
+_of_job = attrgetter(*SHOWN)
 _SHOW = [_show(name) for name in SHOWN]
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+#: What a new row brings, and the moment of its creation; what is not shown is not written.
+_BROUGHT = (*NewJob._fields, "created_at")
+_WRITE = [_writer(name) if name in SHOWN else (lambda _: "") for name in _BROUGHT]
+#: Columns that begin with the value of another one.
+_SAME = {"next_run_at": "due_at", "updated_at": "created_at"}
+#: A new job's JSON, with a place for each value that is not the same in all new jobs, and which value comes there.
+_ORDER = ("id", "biz_type", *SHOWN[1:])
+_NEW_JOB = "{" + ",".join(f'"{name}":{_first_value(name)}' for name in _ORDER) + "}"
+_in_order = itemgetter(
+    *((*_BROUGHT, "biz_type").index(_SAME.get(name, name)) for name in _ORDER if name not in FIRST_VALUES)
+)
 
 
 def _described(name: str) -> serializers.Field[Any, Any, Any, Any]:
