@@ -41,7 +41,9 @@ class _ForPeople(_ForBrowsers):
     """Passes on those requests of the API that name a key, or have no session."""
 
     def __call__(self, request: HttpRequest) -> Any:
-        if "HTTP_AUTHORIZATION" not in request.META and settings.SESSION_COOKIE_NAME in request.COOKIES:
+        if "HTTP_AUTHORIZATION" in request.META and request.path_info.startswith(self._api):
+            return self.get_response(request)
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:
             return super(_ForBrowsers, self).__call__(request)  # type: ignore[misc]  # the middleware's own
         return super().__call__(request)
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.db import router, transaction
-from django.utils import timezone
 
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
@@ -103,7 +102,7 @@ def find_key(key: str) -> StoredKey | None:
     """
     if not (key.isascii() and key.isprintable()):
         return None  # no database need read what no key can be
-    rows = find_api_keys(key[:PREFIX_LENGTH], at=timezone.now(), using=router.db_for_write(ApiKey))
+    rows = find_api_keys(key[:PREFIX_LENGTH], using=router.db_for_write(ApiKey))
     hashed = hash_key(key)
     for row in rows:
         if secrets.compare_digest(row.hashed_key, hashed):

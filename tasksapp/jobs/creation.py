@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import router, transaction
 from django.utils import timezone
 
+from delayhub.clock import due_ms
 from delayhub.telemetry.tracing import is_on
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types.insert_limit import InsertLimit
@@ -27,7 +28,7 @@ from tasksapp.sql.driver import health_check
 from tasksapp.sql.insert_jobs import insert_jobs
 from tasksapp.sql.replace_jobs import Debounced, replace_jobs
 from tasksapp.timers.arming import arm, move
-from tasksapp.timers.timer import Groups, Timer, grouped
+from tasksapp.timers.timer import Groups, Timer
 
 __all__ = ["Created", "JobRequest", "Rejected", "create", "create_many"]
 
@@ -229,7 +230,7 @@ class _Writing:
 
         def prepare() -> None:
             nonlocal added
-            added = grouped(_timer(request, request.row.id) for request in plain)
+            added = _timers_of(plain)
             self.outcomes = [self._created(request) for request in plain]
 
         if plain:
@@ -291,6 +292,21 @@ class _Writing:
                 self.earlier[request.row.id] = KeyTaken(request.key, holder.job_id)
             elif holder.job_id != request.row.id:
                 self.earlier[request.row.id] = holder.job_id
+
+
+def _timers_of(requests: Sequence[Accepted]) -> Groups:
+    """The timers of new jobs; the same as ``grouped``, but a biz type is asked once where its jobs are many."""
+    groups: dict[tuple[str, str, int], list[tuple[str, int]]] = {}
+    known: dict[tuple[int, int], list[tuple[str, int]]] = {}
+    for request in requests:
+        row = request.row
+        group = known.get((row.biz_type_id, row.priority))
+        if group is None:
+            biz_type = request.biz_type
+            group = groups.setdefault((biz_type.lane, biz_type.queue, row.priority), [])
+            known[row.biz_type_id, row.priority] = group
+        group.append((str(row.id), due_ms(row.due_at)))
+    return groups
 
 
 def _timer(request: Accepted, job_id: UUID) -> Timer:

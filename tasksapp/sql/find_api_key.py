@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db import connections
+from django.utils import timezone
 
 from tasksapp.sql.driver import health_check
 from tasksapp.sql.driver.single_query import SingleQuery
@@ -48,11 +48,9 @@ class _Statements(NamedTuple):
         )
 
 
-_STATEMENTS = (
-    _Statements.of(hashed="hashed_key", where=_PRESENT),
-    # Only where there is no such key: to ask for both at once costs each request more.
-    _Statements.of(hashed="previous_hashed_key", where=_PREVIOUS),
-)
+_BY_PREFIX = _Statements.of(hashed="hashed_key", where=_PRESENT)
+#: Only where there is no such key: to ask for both at once costs each request more.
+_BY_PREVIOUS_PREFIX = _Statements.of(hashed="previous_hashed_key", where=_PREVIOUS)
 
 
 class StoredKey(NamedTuple):
@@ -67,7 +65,7 @@ class StoredKey(NamedTuple):
     version: int
 
 
-def find_api_keys(prefix: str, *, at: datetime, using: str) -> list[StoredKey]:
+def find_api_keys(prefix: str, *, using: str) -> list[StoredKey]:
     """The enabled keys that begin with that prefix and have not expired; a replaced key counts until its overlap ends.
 
     It is one key or none, unless two that were made at random begin alike. Each request asks, so the model's query,
@@ -75,27 +73,24 @@ def find_api_keys(prefix: str, *, at: datetime, using: str) -> list[StoredKey]:
 
     Args:
         prefix: how the key begins.
-        at: the present time; PostgreSQL takes its own.
         using: the database.
     """
     connection = connections[using]
     # It is the first statement of a request, before which Django would check the connection.
     health_check.trust(using)
-    rows: list[Any] = []
-    for statements in _STATEMENTS:
-        rows = rows or _rows(connection, statements, prefix=prefix, at=at)
+    rows = _rows(connection, _BY_PREFIX, prefix) or _rows(connection, _BY_PREVIOUS_PREFIX, prefix)
     health_check.answered(using)
     return [_stored(row[0]) for row in rows]
 
 
-def _rows(connection: Any, statements: _Statements, *, prefix: str, at: datetime) -> list[Any]:
+def _rows(connection: Any, statements: _Statements, prefix: str) -> list[Any]:
     if may_be_single(connection):
         return statements.single.rows(connection, [prefix])
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(statements.postgresql, {"prefix": prefix})
         else:
-            now = connection.ops.adapt_datetimefield_value(at)
+            now = connection.ops.adapt_datetimefield_value(timezone.now())
             cursor.execute(statements.other, {"prefix": prefix, "now": now})
         found: list[Any] = cursor.fetchall()
         return found

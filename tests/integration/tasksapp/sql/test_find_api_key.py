@@ -17,7 +17,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def found(prefix: str) -> list[StoredKey]:
-    return find_api_keys(prefix, at=timezone.now(), using="default")
+    return find_api_keys(prefix, using="default")
 
 
 @pytest.fixture
