@@ -29,8 +29,17 @@ class _ForBrowsers:
 
     def __call__(self, request: HttpRequest) -> Any:
         if request.path_info.startswith(self._api):
-            return self.get_response(request)
+            return self._beyond(request)
         return super().__call__(request)  # type: ignore[misc]  # the middleware's own, after us in the line
+
+    @cached_property
+    def _beyond(self) -> Any:
+        """What answers requests that are passed on: past the next middleware too, if it would pass them on as well."""
+        # Django wraps each middleware in a function that makes answers of errors, as the one further in does, too.
+        inner = getattr(self.get_response, "__wrapped__", None)
+        if isinstance(inner, _ForBrowsers) and not isinstance(inner, _ForPeople):
+            return inner._beyond
+        return self.get_response
 
     @cached_property
     def _api(self) -> tuple[str, ...]:
@@ -42,7 +51,7 @@ class _ForPeople(_ForBrowsers):
 
     def __call__(self, request: HttpRequest) -> Any:
         if "HTTP_AUTHORIZATION" in request.META and request.path_info.startswith(self._api):
-            return self.get_response(request)
+            return self._beyond(request)
         if settings.SESSION_COOKIE_NAME in request.COOKIES:
             return super(_ForBrowsers, self).__call__(request)  # type: ignore[misc]  # the middleware's own
         return super().__call__(request)

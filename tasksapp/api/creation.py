@@ -49,7 +49,8 @@ def create_job(request: HttpRequest) -> HttpResponse:
         raise outcome.error
     answer = _answer(created_text(outcome, biz_type=asked.biz_type), status=201 if outcome.created else 200)
     answer["ETag"] = _etag(outcome, biz_type=asked.biz_type)
-    _show_limits(answer, outcome)
+    if outcome.batch.limits:
+        _show_limits(answer, outcome)
     # A job's address is below the one that it was posted to. reverse() would find the same in 20 µs, 5 % of a create.
     answer["Location"] = f"{request.path}/{outcome.job_id}"
     return answer
@@ -82,7 +83,7 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
     answer = {"created": len(results) - refusals, "refused": refusals, "results": results}
     response = _answer(_encode(answer), status=207 if refusals else 201)
     made = next((outcome for outcome in outcomes if isinstance(outcome, jobs.Created)), None)
-    if made is not None:
+    if made is not None and made.batch.limits:
         _show_limits(response, made)
     return response
 
@@ -94,9 +95,8 @@ def _key_of(job: Any, number: int, key: str) -> str | None:
 
 
 def _show_limits(answer: HttpResponse, created: jobs.Created) -> None:
-    if created.batch.limits:
-        for name, value in limit_headers(created.batch.limits).items():
-            answer[name] = value
+    for name, value in limit_headers(created.batch.limits).items():
+        answer[name] = value
 
 
 def _etag(created: jobs.Created, *, biz_type: str) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
-from django.db import router, transaction
+from django.db import connections, router, transaction
 from django.utils import timezone
 
 from delayhub.clock import due_ms
@@ -161,13 +161,14 @@ def _create_many(
     key_wait_seconds: float | None,
 ) -> list[Created | Rejected]:
     batch = Batch(timezone.now(), using or router.db_for_write(Job), None, by.name if by else "", key_wait_seconds)
-    health_check.trust(batch.using)
+    connection = connections[batch.using]
+    health_check.trust(connection)
     reach = reach_of(seen_by, tenant=tenant, using=batch.using)
     outcomes, batch.limits = checked(requests, reach=reach, now=batch.now, using=batch.using)
     writing = _Writing([outcome for outcome in outcomes if isinstance(outcome, Accepted)], batch)
     if writing.accepted:
         writing.save()
-        health_check.answered(batch.using)
+        health_check.answered(connection)
     made = iter(writing.outcomes)
     return [outcome if isinstance(outcome, Rejected) else next(made) for outcome in outcomes]
 

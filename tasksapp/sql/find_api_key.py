@@ -77,9 +77,9 @@ def find_api_keys(prefix: str, *, using: str) -> list[StoredKey]:
     """
     connection = connections[using]
     # It is the first statement of a request, before which Django would check the connection.
-    health_check.trust(using)
+    health_check.trust(connection)
     rows = _rows(connection, _BY_PREFIX, prefix) or _rows(connection, _BY_PREVIOUS_PREFIX, prefix)
-    health_check.answered(using)
+    health_check.answered(connection)
     return [_stored(row[0]) for row in rows]
 
 

@@ -56,8 +56,11 @@ def parse(raw: bytes) -> Any:
     """
     try:
         text = raw.decode("utf-8")
-        with room_to_decode(len(raw)):
+        if len(raw) < LARGE_BYTES:
             value = decode(text)
+        else:
+            with room_to_decode():
+                value = decode(text)
         if "\\u" in text:
             # Only escapes can make half of a surrogate pair, which no database and no receiver takes.
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -75,14 +78,11 @@ def parse(raw: bytes) -> Any:
 
 
 @contextmanager
-def room_to_decode(size: int) -> Iterator[None]:
+def room_to_decode() -> Iterator[None]:
     """Lets few large texts be decoded at once: one may take 25 times its size in memory, and seconds.
 
     Raises Refused (503) where there is no room for so many seconds.
     """
-    if size < LARGE_BYTES:
-        yield
-        return
     if not _large.acquire(timeout=ROOM_SECONDS):
         detail = "Many large requests are being read. Send this one again later, or in smaller parts."
         raise Refused(Problem(status=503, code="busy", detail=detail, headers={"Retry-After": "1"}))

@@ -7,8 +7,6 @@ import threading
 import time
 from typing import Any
 
-from django.db import connections
-
 #: After so many idle seconds a connection is checked as Django does it: something on the way may have dropped it.
 TRUSTED_SECONDS = 5.0
 
@@ -23,23 +21,22 @@ class _Answered(threading.local):
 _answered = _Answered()
 
 
-def trust(using: str) -> None:
+def trust(connection: Any) -> None:
     """Skips Django's health check of the connection if it answered lately and its socket has no input.
 
     A server that stopped has closed its end, which makes the socket readable: such a connection is checked in full.
     """
-    connection: Any = connections[using]
     raw = connection.connection
     if raw is None or connection.vendor != "postgresql" or connection.health_check_done:
         return
-    known, moment = _answered.last.get(using, (None, 0.0))
+    known, moment = _answered.last.get(connection.alias, (None, 0.0))
     if known is raw and time.monotonic() - moment < TRUSTED_SECONDS and _is_quiet(raw.fileno()):
         connection.health_check_done = True
 
 
-def answered(using: str) -> None:
+def answered(connection: Any) -> None:
     """Notes that the connection works at this moment."""
-    _answered.last[using] = (connections[using].connection, time.monotonic())
+    _answered.last[connection.alias] = (connection.connection, time.monotonic())
 
 
 def _is_quiet(socket: int) -> bool:

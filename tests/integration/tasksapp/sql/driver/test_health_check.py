@@ -24,11 +24,11 @@ def _nothing_known() -> None:
 def test_a_connection_that_answered_lately_is_not_asked_again_unless_the_server_closed_it(biz_type: BizType) -> None:
     Job.objects.count()
     connection.health_check_done = False
-    health_check.trust("default")
+    health_check.trust(connection)
     assert not connection.health_check_done  # nothing has shown yet that it works
 
-    health_check.answered("default")
-    health_check.trust("default")
+    health_check.answered(connection)
+    health_check.trust(connection)
     assert connection.health_check_done
 
     connection.health_check_done = False
@@ -39,7 +39,7 @@ def test_a_connection_that_answered_lately_is_not_asked_again_unless_the_server_
     finally:
         other.close()
     select.select([connection.connection.fileno()], [], [], 10)  # until it has heard of it
-    health_check.trust("default")
+    health_check.trust(connection)
     assert not connection.health_check_done
     connection.close()
 
@@ -49,10 +49,10 @@ def test_a_job_that_was_created_is_an_answer_and_one_that_was_refused_is_none(bi
     with pytest.raises(InvalidJob):
         create("order.close", delay=-1)
     connection.health_check_done = False
-    health_check.trust("default")
+    health_check.trust(connection)
     assert not connection.health_check_done
 
     create("order.close")
     connection.health_check_done = False
-    health_check.trust("default")
+    health_check.trust(connection)
     assert connection.health_check_done
