@@ -11,6 +11,7 @@ from django.core.management import call_command
 
 from tasksapp.access import permissions
 from tasksapp.access.permissions import VERBS, may
+from tasksapp.models.api_key import Scope
 
 BEFORE, AFTER = ("tasksapp", "0007_operations_and_numbers"), ("tasksapp", "0008_access")
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,6 +44,18 @@ def test_a_first_migrate_makes_groups_with_permissions_that_exist_by_then(migrat
     assert {VERBS["run_now"], VERBS["redrive"], permissions.PAUSE, permissions.VIEW_BODY} <= operator
     assert {VERBS["cancel"], VERBS["drop"], permissions.CHANGE_SECRETS, "tasksapp.change_biztype"}.isdisjoint(operator)
     assert {VERBS["cancel"], VERBS["drop"], permissions.CHANGE_SECRETS, "tasksapp.add_apikey"} <= manager
+
+
+def test_managers_may_create_jobs_by_rest_and_other_groups_stay_as_they_are(migrate: Any) -> None:
+    migrate(("tasksapp", "0016_tenants"))
+    manager, viewer = (Group.objects.get_or_create(name=f"DelayHub {name}")[0] for name in ("manager", "viewer"))
+    held = [Permission.objects.get(codename=name.split(".")[1]) for name in permissions.SCOPES[Scope.JOBS_WRITE][1:]]
+    manager.permissions.add(*held)
+
+    migrate(("tasksapp", "0018_managers_create_jobs"))
+
+    assert set(permissions.SCOPES[Scope.JOBS_WRITE]) <= names(manager.name)
+    assert "tasksapp.add_job" not in names(viewer.name)
 
 
 def test_who_could_change_jobs_before_can_still_do_everything_to_them(migrate: Any) -> None:
