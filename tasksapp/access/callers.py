@@ -33,7 +33,7 @@ class Caller:
 
     Args:
         name: the key's name.
-        key_id: the id of its row.
+        key_id: the id of its row; None (or 0) for a caller without one, known by a class of the project's own.
         tenant_id: the tenant whose jobs and biz types it may see.
         scopes: what it may do; see :class:`tasksapp.models.api_key.Scope`.
         biz_type_ids: the biz types that it may see; None for all of the tenant.
@@ -44,7 +44,7 @@ class Caller:
     """
 
     name: str
-    key_id: int
+    key_id: int | None
     tenant_id: int = DEFAULT_TENANT
     scopes: frozenset[str] = frozenset(USUAL_SCOPES)
     biz_type_ids: frozenset[int] | None = None
@@ -59,7 +59,7 @@ class Caller:
     @property
     def pk(self) -> str:
         """What throttles count by. No user of the project has it."""
-        return f"delayhub-key-{self.key_id}"
+        return f"delayhub-key-{self.key_id}" if self.key_id else f"delayhub-caller-{self.name}"
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
         """False: what a caller may do is for permissions that know callers."""

@@ -123,7 +123,7 @@ def check_grant(row: ApiKey, *, caller: Any) -> None:
             raise Refused(scope_missing(Scope(scope)))
     if caller.biz_type_ids is not None and not (row.biz_type_ids and caller.biz_type_ids.issuperset(row.biz_type_ids)):
         raise refused("biz_types", "invalid", "Your key is limited to biz types: name those that this key may see.")
-    ends = None if caller.key_id is None else _end_of(caller.key_id)
+    ends = _end_of(caller.key_id) if caller.key_id else None
     if ends is not None and (row.expires_at is None or row.expires_at > ends):
         message = f"Your key expires at {ends.isoformat()}, and this one may not expire later."
         raise refused("expires_at", "invalid", message)
@@ -136,8 +136,8 @@ def unchanged(caller: Any) -> Iterator[None]:
     Raises Refused (401) where the key was changed, disabled or deleted since the request began.
     """
     with transaction.atomic(using=router.db_for_write(ApiKey)):
-        key_id = getattr(caller, "key_id", None)  # people, and users of a project's own, have none
-        if key_id is not None:
+        key_id = getattr(caller, "key_id", None)  # people, and callers of a project's own, have none
+        if key_id:
             own = ApiKey.objects.using(router.db_for_write(ApiKey)).select_for_update()
             if own.filter(pk=key_id, version=caller.version, enabled=True).first() is None:
                 raise unauthorized("Your API key was changed or revoked while the request was under way.")

@@ -140,5 +140,6 @@ def _starter(request: Request) -> Starter:
     """Who asks: the holder of a key, or the user of a project that has given the views a class of its own."""
     user: Any = request.user
     if isinstance(user, Caller):
-        return Starter(Actor.of_key(user.name, address=client_address(request)), api_key_id=user.key_id)
+        # A caller without a key's row is the project's own: what it may do is for the project to judge.
+        return Starter(Actor.of_key(user.name, address=client_address(request)), api_key_id=user.key_id or None)
     return Starter(Actor(str(user)[:150], client_address(request)), user_id=getattr(user, "pk", None))

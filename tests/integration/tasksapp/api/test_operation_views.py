@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rest_framework.authentication import BaseAuthentication
 
+from tasksapp.access.callers import Caller
 from tasksapp.api.representation.operation import OperationSerializer
 from tasksapp.models import ApiKey, AuditEntry, BizType, Job, Operation, Status
+from tasksapp.models.api_key import Scope
 from tests.fixture_types import Ask
 from tests.integration.tasksapp.api.problem_documents import problem
 from tests.integration.tasksapp.operation_runs import dead_jobs, turns, worked_off
@@ -38,6 +41,32 @@ def test_an_operation_is_planned_started_and_read(ask: Ask, biz_type: BizType) -
     assert (counted["planned"], counted["sentence"]) == (3, "3 jobs match. Nothing is changed before the start.")
     assert (done["done"], done["left"], done["started_by"]) == (3, 0, "api:caller")
     assert set(Job.objects.values_list("status", flat=True)) == {"pending"}
+
+
+class ByShop(BaseAuthentication):
+    """A project's own: it knows its callers by other means than keys."""
+
+    key_id: int | None = None
+
+    def authenticate(self, request: Any) -> tuple[Caller, None]:
+        return Caller("checkout", self.key_id, scopes=frozenset({Scope.JOBS_ACT, Scope.JOBS_READ})), None
+
+
+@pytest.mark.parametrize("key_id", [None, 0])  # 0 was in our docs once
+def test_a_caller_without_a_key_of_ours_works_operations_off_too(
+    ask: Ask, biz_type: BizType, settings: Any, monkeypatch: pytest.MonkeyPatch, key_id: int | None
+) -> None:
+    monkeypatch.setattr(ByShop, "key_id", key_id)
+    settings.DELAYHUB = {**settings.DELAYHUB, "API_AUTHENTICATION": [f"{__name__}.ByShop"]}
+    dead_jobs(biz_type, 3)
+
+    made = plan(ask)
+    turns().run_once()
+    ask("POST", f"/operations/{made['id']}/start", {})
+    worked_off(Operation.objects.get())
+
+    done = ask("GET", f"/operations/{made['id']}").json()
+    assert (done["state"], done["done"], done["started_by"]) == ("done", 3, "api:checkout")
 
 
 def test_its_address_is_in_the_answer(ask: Ask, biz_type: BizType) -> None:
