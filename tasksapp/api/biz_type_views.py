@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any, ClassVar
 
 from django.http.response import HttpResponseBase
 from django.utils.translation import override
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasksapp.api.biz_type_access import find_biz_type, shown_biz_type, shows_all
+from tasksapp.api.biz_type_access import find_biz_type, shown_etag, shows_all
 from tasksapp.api.biz_type_changes import BizTypeChanges
 from tasksapp.api.biz_type_secrets import BizTypeSecrets, BizTypeTests
+from tasksapp.api.http.conditions import answer
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.representation.biz_type import BizTypeSerializer, biz_type_json
 from tasksapp.biz_types.visible import visible_biz_types
 from tasksapp.models import BizType
 from tasksapp.models.api_key import Scope
+
+#: What a conditional read takes, and what its answer has, for OpenAPI.
+CONDITION_PARAMETERS = [
+    OpenApiParameter(
+        "If-None-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The ETag of the state you have."
+    ),
+    OpenApiParameter(
+        "ETag", OpenApiTypes.STR, OpenApiParameter.HEADER, response=[200, 304], description="Names the state."
+    ),
+]
 
 
 class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, ApiViewSet):
@@ -45,15 +59,28 @@ class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, ApiViewSet):
         with override("en"):
             return super().dispatch(request, *args, **kwargs)
 
-    @described(summary="List biz types", responses=BizTypeSerializer(many=True))
+    @described(
+        summary="List biz types",
+        parameters=CONDITION_PARAMETERS,
+        responses={200: BizTypeSerializer(many=True), 304: OpenApiResponse(None, "Nothing of them has changed.")},
+    )
     def list(self, request: Request) -> Response:
-        """All biz types that the key may see, by code."""
+        """All biz types that the key may see, by code, or 304 where `If-None-Match` names their state."""
+        found = tuple(visible_biz_types(request.user))
         all_of_them = shows_all(request)
-        return Response(
-            [biz_type_json(biz_type, shows_all=all_of_them) for biz_type in visible_biz_types(request.user)]
+        etags = [shown_etag(request, biz_type) for biz_type in found]
+        return answer(
+            request,
+            [biz_type_json(biz_type, shows_all=all_of_them) for biz_type in found],
+            etag=f'"{sha256(repr(etags).encode()).hexdigest()[:24]}"',
         )
 
-    @described(summary="Read a biz type", responses=BizTypeSerializer)
+    @described(
+        summary="Read a biz type",
+        parameters=CONDITION_PARAMETERS,
+        responses={200: BizTypeSerializer, 304: OpenApiResponse(None, "It is as `If-None-Match` says.")},
+    )
     def retrieve(self, request: Request, code: str) -> Response:
-        """The biz type with that code. Its `ETag` is what a change sends back as `If-Match`."""
-        return shown_biz_type(request, find_biz_type(request, code))
+        """The biz type with that code, or 304. Its `ETag` is what a change sends back as `If-Match`."""
+        found = find_biz_type(request, code)
+        return answer(request, biz_type_json(found, shows_all=shows_all(request)), etag=shown_etag(request, found))

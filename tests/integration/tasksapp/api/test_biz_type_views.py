@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasksapp.models import BizType
+from tasksapp.models import ApiKey, BizType
+from tasksapp.models.api_key import USUAL_SCOPES, Scope
 from tests.fixture_types import Ask
 from tests.integration.tasksapp.api.problem_documents import problem
 
@@ -33,6 +34,21 @@ def test_biz_types_show_no_secret(ask: Ask, biz_type: BizType) -> None:
 
     assert b"whsec" not in shown
     assert b"c2VjcmV0" not in shown
+
+
+@pytest.mark.parametrize("path", ["/biz-types", "/biz-types/order.close"])
+def test_what_a_caller_has_already_is_not_sent_again(ask: Ask, biz_type: BizType, path: str) -> None:
+    etag = ask("GET", path)["ETag"]
+    known = ask("GET", path, **{"if-none-match": etag})
+    ApiKey.objects.update(scopes=[*USUAL_SCOPES, Scope.BIZ_TYPES_WRITE.value])
+    shows_more = ask("GET", path, **{"if-none-match": etag})
+    BizType.objects.update(max_attempts=3)
+
+    changed = ask("GET", path, **{"if-none-match": shows_more["ETag"]})
+
+    assert (known.status_code, known.content, known["ETag"]) == (304, b"", etag)
+    assert (shows_more.status_code, changed.status_code) == (200, 200), "it shows addresses now, or has other values"
+    assert changed["ETag"] not in {etag, shows_more["ETag"]}
 
 
 @pytest.mark.parametrize("path", ["order.close/jobs/a%00b", "order.close/jobs/%00", "order.close/jobs/%7F"])
