@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from django.http import HttpRequest
 from rest_framework.request import Request
 
+from tasksapp.api.http.authentication import ApiKeyAuthentication, unauthorized
 from tasksapp.api.http.problems import Problem, Refused
 from tasksapp.api.requests import refused
 from tasksapp.conf import options
@@ -46,7 +47,8 @@ def seconds_to_wait(request: Request) -> float:
 def wait_until(look: Callable[[], T], *, is_over: Callable[[T], bool], seconds: float, request: Request) -> T:
     """What ``look`` gives once it is over, or after so many seconds.
 
-    Raises Refused (429) where as many requests as may wait are waiting already.
+    Raises Refused: 429 where as many requests as may wait are waiting already; 401 where the caller's key is revoked or
+    changed meanwhile, which each look finds out.
 
     Args:
         look: reads what may change; called about once a second.
@@ -63,7 +65,18 @@ def wait_until(look: Callable[[], T], *, is_over: Callable[[T], bool], seconds: 
             if left <= 0 or is_over(seen):
                 return seen
             time.sleep(min(pause, left))
+            _check_key(request)
             pause = min(pause * GROWTH, LONGEST_PAUSE)
+
+
+def _check_key(request: Request) -> None:
+    """Asks for the caller's key again: who may not read any more waits for nothing. Raises Refused (401)."""
+    authenticator = request.successful_authenticator
+    if isinstance(authenticator, ApiKeyAuthentication):
+        before: Any = request.user
+        now, _ = authenticator.authenticate(request)
+        if (now.tenant_id, now.scopes, now.biz_type_ids) != (before.tenant_id, before.scopes, before.biz_type_ids):
+            raise unauthorized("Your API key was changed while the request waited.")
 
 
 @contextmanager

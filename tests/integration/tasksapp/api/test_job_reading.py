@@ -12,7 +12,7 @@ from django.db import connections
 from django.test import Client
 
 from tasksapp.api import waiting
-from tasksapp.models import BizType, Job
+from tasksapp.models import ApiKey, BizType, Job
 from tests.fixture_types import Ask
 from tests.integration.tasksapp.api.problem_documents import problem
 from tests.job_rows import store_job
@@ -77,6 +77,17 @@ def test_without_a_change_the_answer_comes_at_the_end_of_the_wait(
     waited = time.monotonic() - began
     assert (answer.status_code, answer["ETag"]) == (status, etag)
     assert (waited >= 1) == (header != '"1-pending-0-0"')
+
+
+@pytest.mark.parametrize("change", [{"enabled": False}, {"scopes": ["stats"]}])
+def test_a_wait_ends_when_its_key_may_not_read_any_more(
+    ask: Ask, biz_type: BizType, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    job = store_job(biz_type)
+    revoke = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: ApiKey.objects.update(**change))
+    monkeypatch.setattr(waiting, "time", revoke)
+
+    problem(ask("GET", f"/jobs/{job.id}?wait=50"), 401)
 
 
 def test_a_job_that_is_deleted_meanwhile_is_a_404(ask: Ask, biz_type: BizType, monkeypatch: pytest.MonkeyPatch) -> None:
