@@ -6,8 +6,6 @@ import sqlite3
 
 from django.db import DatabaseError, InterfaceError, InternalError, OperationalError
 
-from tasksapp.api.http.problems import Problem
-
 #: When a caller should try again.
 RETRY_SECONDS = 5
 #: What a PostgreSQL server answers that has become a standby: a change is refused there.
@@ -34,13 +32,3 @@ def is_away(error: Exception) -> bool:
         case InterfaceError():
             return "connection" in str(error) and "closed" in str(error)
     return False
-
-
-def database_away() -> Problem:
-    """The problem document where the database is away."""
-    detail = (
-        "The database does not answer. What was asked for may have been done all the same: "
-        "ask again, a create with its idempotency_key and anything else with the version you saw."
-    )
-    headers = {"Retry-After": str(RETRY_SECONDS)}
-    return Problem(status=503, code="database_away", detail=detail, headers=headers)

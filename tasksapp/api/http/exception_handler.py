@@ -18,8 +18,15 @@ from rest_framework.exceptions import (
     Throttled,
 )
 
-from tasksapp.api.http.database_away import database_away, is_away
-from tasksapp.api.http.problems import FieldError, Problem, Refused, internal_error, malformed_request
+from tasksapp.api.http.database_away import is_away
+from tasksapp.api.http.problems import (
+    FieldError,
+    Problem,
+    Refused,
+    database_away,
+    internal_error,
+    malformed_request,
+)
 from tasksapp.api.http.rate_limits import limit_headers
 from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.errors import (

@@ -10,8 +10,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import extend_schema
 
-from tasksapp.api.http.database_away import database_away
-from tasksapp.api.http.problems import MEDIA_TYPE, FieldError, Problem
+from tasksapp.api.http.problems import MEDIA_TYPE, FieldError, Problem, database_away
 from tasksapp.api.http.scopes import scope_missing
 from tasksapp.models.api_key import Scope
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,6 +14,7 @@ from urllib.parse import urljoin
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import select_template
 from django.urls import (
     NoReverseMatch,
     Resolver404,
@@ -23,10 +25,12 @@ from django.urls import (
     resolve,
     reverse,
 )
+from django.utils import translation
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
 from delayhub.request_ids import current_request_id
+from tasksapp.api.http.database_away import RETRY_SECONDS, is_away
 from tasksapp.api.http.problem_types import PROBLEM_TYPES
 from tasksapp.api.http.request_ids import identified
 
@@ -174,10 +178,24 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 @identified
 def server_error(request: HttpRequest) -> HttpResponse:
-    """``handler500`` of a project: a problem document for the API, Django's page elsewhere."""
+    """``handler500`` of a project: a problem document for the API, Django's page elsewhere.
+
+    Where the error is that the database is away, both say so, with 503.
+    """
+    error = sys.exception()
+    away = isinstance(error, Exception) and is_away(error)
     if _is_of_api(request):
-        return internal_error().response()
-    return defaults.server_error(request)
+        return (database_away() if away else internal_error()).response()
+    return database_away_page(request) if away else defaults.server_error(request)
+
+
+def database_away_page(request: HttpRequest) -> HttpResponse:
+    """What a person sees while the database is away: a project's own ``503.html``, else ours. It asks no database."""
+    # The error may have come from a session, outside of what knows the language.
+    with translation.override(translation.get_language_from_request(request)):
+        page = select_template(["503.html", "tasksapp/database_away.html"])
+        context = {"retry_seconds": RETRY_SECONDS, "sent": request.method not in ("GET", "HEAD")}
+        return HttpResponse(page.render(context), status=503, headers={"Retry-After": str(RETRY_SECONDS)})
 
 
 def malformed_request(error: Exception) -> Problem:
@@ -185,6 +203,16 @@ def malformed_request(error: Exception) -> Problem:
     if isinstance(error, DisallowedHost):
         return Problem(status=400, code="unknown_host", detail="The Host header names no host of this site.")
     return Problem(status=400, code="malformed", detail="The request is malformed, or more than this site takes.")
+
+
+def database_away() -> Problem:
+    """The problem document where the database is away."""
+    detail = (
+        "The database does not answer. What was asked for may have been done all the same: "
+        "ask again, a create with its idempotency_key and anything else with the version you saw."
+    )
+    headers = {"Retry-After": str(RETRY_SECONDS)}
+    return Problem(status=503, code="database_away", detail=detail, headers=headers)
 
 
 def internal_error() -> Problem:

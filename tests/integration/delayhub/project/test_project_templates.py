@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import pytest
+from django.db import OperationalError
 from django.http import Http404
 from django.template.loader import get_template
 from django.test import Client
@@ -25,10 +27,19 @@ def fail_to_find(request: Any) -> None:
     raise Http404(SECRET)
 
 
-class Urls:
-    """The project's addresses, and two that fail."""
+def lose_the_database(request: Any) -> None:
+    raise OperationalError("connection failed") from psycopg.OperationalError(SECRET)
 
-    urlpatterns = [path("fail", fail), path("missing", fail_to_find), *project_urls.urlpatterns]
+
+class Urls:
+    """The project's addresses, and some that fail."""
+
+    urlpatterns = [
+        path("fail", fail),
+        path("missing", fail_to_find),
+        path("away", lose_the_database),
+        *project_urls.urlpatterns,
+    ]
     handler404 = project_urls.handler404
     handler500 = project_urls.handler500
 
@@ -104,6 +115,7 @@ def test_the_frame_says_on_each_page_whether_jobs_are_delivered(admin_client: Cl
         ("/no/such/page", 404, "There is no page at this address"),
         ("/missing", 404, "There is no page at this address"),
         ("/fail", 500, "Something failed on our side"),
+        ("/away", 503, "The database does not answer"),
     ],
 )
 def test_a_failure_is_a_plain_page_without_the_database_or_secrets(
@@ -121,3 +133,17 @@ def test_a_failure_is_a_plain_page_without_the_database_or_secrets(
     assert "/static/tasksapp/plain.css" in page
     assert "<style" not in page
     assert SECRET not in page
+
+
+def test_while_the_database_is_away_people_learn_what_to_do_in_their_language(client: Client, settings: Any) -> None:
+    settings.ROOT_URLCONF = Urls
+    client.raise_request_exception = False
+
+    answer = client.post("/away", headers={"Accept-Language": "zh-hans"})
+
+    assert answer["Retry-After"] == "5"
+    page = answer.content.decode()
+    assert '<html lang="zh-hans">' in page
+    assert "数据库没有响应" in page
+    assert "可能已保存" in page
+    assert reverse("readyz") in page

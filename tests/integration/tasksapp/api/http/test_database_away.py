@@ -7,7 +7,9 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from urllib.error import HTTPError
 from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 import psycopg
 import pytest
@@ -78,6 +80,14 @@ def test_every_call_is_told_to_come_back_until_the_database_is_there_again(site:
         for key in (KEY, "dh_a-key-that-was-never-seen"):
             status, problem, retry = site.ask(method, path, body, key=key)
             assert (status, problem["type"], retry) == (503, "/api/problems/database_away", "5"), path
+
+    with pytest.raises(HTTPError) as page:
+        # It has a session, which is looked up in the database.
+        urlopen(
+            Request(f"http://127.0.0.1:{site.port}/admin/", headers={"Cookie": f"sessionid={32 * 'a'}"}), timeout=20
+        )
+    assert (page.value.status, page.value.headers["Retry-After"]) == (503, "5")
+    assert "The database does not answer" in page.value.read().decode()
 
     site.database.start()
 
