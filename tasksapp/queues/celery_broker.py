@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from celery import Celery
 from django.utils.translation import gettext as _
@@ -22,9 +22,12 @@ from delayhub.clock import due_ms
 from delayhub.engine import DelayQueue, Listed, Place
 from delayhub.errors import OptionError
 from tasksapp.conf import options
-from tasksapp.timers.broker import address_of, broker, celery_app
+from tasksapp.timers.broker import address_of, broker, celery_app, timer_pool
+from tasksapp.timers.lanes import watched
 
 __all__ = ["CeleryBroker", "NoBroker", "Outcome", "Place", "QueueSummary", "QueueVerb", "QueuedTask", "celery_broker"]
+
+T = TypeVar("T")
 
 
 class QueueVerb(StrEnum):
@@ -99,6 +102,13 @@ class CeleryBroker:
     def address(self) -> str:
         """Server and database, without credentials."""
         return address_of(self.browser.client.connection_pool) or "sentinels"
+
+    def watched(self, call: Callable[[], T]) -> T:
+        """What the call gives back, which asks this broker; raises at once where pages just waited for it in vain."""
+        timers = ""
+        with suppress(OptionError):
+            timers = address_of(timer_pool(timeout_seconds=1)) or ""
+        return watched(call, server="" if self.address == timers else self.address)
 
     def names(self) -> list[str]:
         """The names of all queues, timer lanes too."""

@@ -44,7 +44,8 @@ class _Rest:
 
 
 _rest = _Rest()
-_silence = _Rest()
+#: Until when servers are not asked by pages, by address; '' is the timers' own.
+_silence: dict[str, float] = {}
 _clock: Clock = SystemClock()
 
 
@@ -124,19 +125,23 @@ def watched_lane(name: str) -> TimerLane:
     return _refusing_lane(name) if _Out.depth else _lane(name, options(), celery_app(), BRIEF_SECONDS)
 
 
-def watched(call: Callable[[], T]) -> T:
-    """What the call gives back, which asks a watched lane.
+def watched(call: Callable[[], T], *, server: str = "") -> T:
+    """What the call gives back, which asks a watched lane, or another Redis server.
 
     A Redis that hangs costs a page a second. So that not every page pays it, Redis is not asked for some seconds then.
 
+    Args:
+        call: asks Redis.
+        server: the address of the server that it asks; '' for that of the timers.
+
     Raises what the call raises, and redis-py's TimeoutError while Redis is not asked.
     """
-    if _clock.monotonic() < _silence.until:
+    if _clock.monotonic() < _silence.get(server, 0.0):
         raise redis.TimeoutError("Redis did not answer a moment ago")
     try:
         return call()
     except redis.TimeoutError:
-        _silence.until = _clock.monotonic() + SILENT_SECONDS
+        _silence[server] = _clock.monotonic() + SILENT_SECONDS
         raise
 
 
@@ -201,7 +206,8 @@ def tried(call: Callable[[], T], *, action: str) -> T | None:
 
 def try_again() -> None:
     """Ends the rest after a failure; for tests."""
-    _rest.until = _silence.until = 0.0
+    _rest.until = 0.0
+    _silence.clear()
 
 
 def _drop_stale(connection: Any) -> None:

@@ -58,7 +58,7 @@ class CeleryQueueAdmin(PageEntry):
                 context["fault"] = broker.sentence
             else:
                 try:
-                    context |= self._overview(request, broker, wanted=wanted)
+                    context |= broker.watched(lambda: self._overview(request, broker, wanted=wanted))
                 except (redis.RedisError, OSError) as error:
                     context["fault"] = self._away(request, broker, error)
         return own_page(
@@ -82,7 +82,7 @@ class CeleryQueueAdmin(PageEntry):
                 context["fault"] = broker.sentence
             else:
                 try:
-                    context |= self._queue(request, broker, queue)
+                    context |= broker.watched(lambda: self._queue(request, broker, queue))
                 except (redis.RedisError, OSError) as error:
                     context["fault"] = self._away(request, broker, error)
         return self._page(
@@ -106,7 +106,7 @@ class CeleryQueueAdmin(PageEntry):
                 messages.error(request, broker.sentence)
                 return HttpResponseRedirect(back)
             try:
-                return self._act(request, broker, chosen, back=back)
+                return broker.watched(lambda: self._act(request, broker, chosen, back=back))
             except (redis.RedisError, OSError) as error:
                 messages.error(request, self._away(request, broker, error))
                 return HttpResponseRedirect(back)

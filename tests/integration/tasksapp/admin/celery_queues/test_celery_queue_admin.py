@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -126,6 +127,19 @@ def test_while_redis_is_away_the_pages_say_so(app: Celery, admin_client: Client)
     assert "Redis at 127.0.0.1:1/0 does not answer" in html_of(admin_client, OVERVIEW)
     assert "Redis at 127.0.0.1:1/0 does not answer" in html_of(admin_client, QUEUE, queue="celery")
     assert "Redis at 127.0.0.1:1/0 does not answer" in act(admin_client, "run_now", "waiting", ["a"]).content.decode()
+
+
+def test_a_broker_that_hangs_is_waited_for_once_for_several_pages(app: Celery, admin_client: Client) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.setblocking(False)  # it takes connections, and never says a word
+        app.conf.broker_url = f"delayhub://127.0.0.1:{silent.getsockname()[1]}/0"
+
+        pages = [html_of(admin_client, OVERVIEW) for _ in range(3)]
+
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()
+    assert all("does not answer" in page for page in pages)
 
 
 def test_messages_of_kombus_own_transport_are_pointed_out(
