@@ -13,6 +13,8 @@
         ├── JobNotFound       there is no such job
         ├── SeveralJobs       several live jobs have the business key
         ├── WrongState        the job's status does not allow the verb
+        ├── ClaimLost         the claim of a pulled job does not hold any more
+        ├── TimersAway        Redis does not answer, so no job can be claimed
         ├── VersionConflict   the job has changed since the caller read it
         ├── OperationNotFound    there is no such operation
         ├── WrongOperationState  the operation's state does not allow what was asked
@@ -116,6 +118,36 @@ class WrongState(JobError):
         self.job_id = job_id
         self.verb = verb
         self.status = status
+
+
+class ClaimLost(JobError):
+    """The claim does not hold any more: its lease ended, or it was ended otherwise. The job is ``status`` now.
+
+    Args:
+        job_id: the job.
+        status: its status.
+        ended: how the same claim was ended before: ``done`` or ``failed``; '' where its lease was lost.
+    """
+
+    _BECAME = {
+        "pending": "the job is pending again",
+        "running": "the job has been claimed again",
+    }
+
+    def __init__(self, job_id: UUID, *, status: str, ended: str = "") -> None:
+        why = f"was ended before, as {ended}" if ended else "does not hold any more"
+        became = self._BECAME.get(status, f"the job is {status}")
+        super().__init__(f"this claim of job {job_id} {why}; {became}, and nothing was changed")
+        self.job_id = job_id
+        self.status = status
+        self.ended = ended
+
+
+class TimersAway(JobError):
+    """Redis, which has the timers and the limits, does not answer: ask again."""
+
+    def __init__(self) -> None:
+        super().__init__("nothing can be claimed while Redis, which has the timers and the limits, does not answer")
 
 
 class VersionConflict(JobError):

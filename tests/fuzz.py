@@ -44,6 +44,10 @@ BizType.objects.create(code="a.task", target="celery", task_name="shop.close")
 ids = [str(jobs.create("order.close", biz_id=f"order-{n}", delay=timedelta(hours=1)).job_id) for n in range(20)]
 for number, status in enumerate(["dead", "dead", "dead", "dead", "succeeded", "cancelled", "running"]):
     Job.objects.filter(id=ids[number]).update(status=status)
+from tasksapp.pulling.claim_token import ClaimToken
+pulled = BizType.objects.create(code="a.pull", target="pull")
+held = [jobs.create("a.pull").job_id for _ in range(20)]
+Job.objects.filter(id__in=held).update(status="running", lease_token=7)
 operations = [
     Operation.objects.create(verb="redrive", job_filter={}, state=state, planned=1, started_by="ada").pk
     for state in ("planned", "planned", "running", "succeeded", "stopped")
@@ -55,6 +59,7 @@ print(json.dumps({
     "there": {
         "id": ids, "code": ["order.close", "a.task"], "biz_id": [f"order-{n}" for n in range(20)],
         "operations.id": [str(pk) for pk in operations], "keys.id": [str(pk) for pk in keys],
+        "token": [str(ClaimToken(job_id, 7)) for job_id in held],
     },
 }))
 """

@@ -155,7 +155,7 @@ class LaneKeys:
 
     @cached_property
     def claimed(self) -> str:
-        """STRING, in ms, timer lanes only: when a worker last asked for due timers, to the second."""
+        """STRING, in ms, timer lanes only: when a worker, or a puller, last asked for due timers, to the second."""
         return self.base + LANE_PARTS["CLAIMED"]
 
     def queue(self, name: str) -> QueueKeys:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
@@ -127,10 +127,19 @@ class TimerLane:
         """For each id: whether there was a timer. Leased ones are removed too."""
         return [bool(found) for chunk in chunks(ids) for found in self._run("cancel_timers", queue, chunk)]
 
-    def claim(self, limit: int = 100, *, acknowledged: Iterable[Lease] = ()) -> TimerClaim:
-        """Up to ``limit`` (at most 1 000) due timers of the queues on the agenda, as their gates and weights allow."""
+    def claim(
+        self, limit: int = 100, *, acknowledged: Iterable[Lease] = (), slot_seconds: float | None = None
+    ) -> TimerClaim:
+        """Up to ``limit`` (at most 1 000) due timers of the queues on the agenda, as their gates and weights allow.
+
+        Args:
+            limit: how many at most.
+            acknowledged: leases that end with it.
+            slot_seconds: how long they hold slots that are not freed; None: as the options say.
+        """
+        options = self.options if slot_seconds is None else replace(self.options, slot_seconds=slot_seconds)
         command = timer_claim_command(
-            self.name, limit=limit, consumer=self.consumer, options=self.options, acknowledged=acknowledged
+            self.name, limit=limit, consumer=self.consumer, options=options, acknowledged=acknowledged
         )
         return parse_timer_claim(script("claim_timers").run(self.client, command[3:4], command[4:]))
 
@@ -178,6 +187,17 @@ class TimerLane:
         slot_ms = int(self.options.slot_seconds * 1000)
         held_until: Any = "" if claimed_until_ms is None else claimed_until_ms + slot_ms
         return sum(self._run("settle", queue, [queue, held_until, *chunk]) for chunk in chunks(ids))
+
+    def keep_slots(self, queue: str, ids: Sequence[str], *, until_ms: int) -> int:
+        """How many slots of ``max_in_flight`` are held longer than before: until that Unix time in ms, at least."""
+        return int(
+            cast(
+                "int",
+                self.client.zadd(
+                    self.keys.queue(queue).in_flight, dict.fromkeys(ids, until_ms), xx=True, gt=True, ch=True
+                ),
+            )
+        )
 
     def admit(self, queue: str, *, count: int, rate_per_second: float, burst: int) -> Admitted:
         """How many of ``count`` new jobs are admitted at that rate, which uses up their permits; and how long to wait.

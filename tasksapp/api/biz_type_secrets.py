@@ -117,7 +117,8 @@ class BizTypeTests:
         body = _BODY(fields["body"]) if "body" in fields else "{}"
         biz_type = find_biz_type(request, code)
         if biz_type.target != BizType.Target.HTTP:
-            detail = f"{code} runs a Celery task: there is nothing that a test could call."
+            does = "is pulled" if biz_type.is_pulled else "runs a Celery task"
+            detail = f"{code} {does}: there is nothing that a test could call."
             raise Refused(Problem(status=409, code="no_callback", detail=detail))
         try:
             answer = send_recorded_sample(

@@ -25,6 +25,7 @@ CONTACT = {"name": "DelayHub", "url": "https://github.com/delayhub/delayhub"}
 #: By the tag, what its operations are about.
 _TAGS = {
     "Jobs": "What is to happen, when, and how it went.",
+    "Claims": "Jobs that are pulled: taken by their receivers, instead of sent to them.",
     "Operations": "One verb for all jobs that match a filter: planned, paced, stopped.",
     "Biz types": "Kinds of jobs: where they go, how often they are tried, how fast, and with which secrets.",
     "API keys": "Who may call this API, and what they may do.",
@@ -36,6 +37,7 @@ TAGS: list[dict[str, Any]] = [{"name": name, "description": description} for nam
 
 _TAG_OF = {
     "jobs": "Jobs",
+    "claims": "Claims",
     "operations": "Operations",
     "biz-types": "Biz types",
     "biz-type-definitions": "Biz types",

@@ -8,6 +8,7 @@ from rest_framework.routers import SimpleRouter
 from tasksapp.api.audit_views import AuditViews
 from tasksapp.api.biz_type_views import BizTypeViews
 from tasksapp.api.business_key_views import key_operations
+from tasksapp.api.claim_views import ClaimViews
 from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.definition_views import DefinitionViews
 from tasksapp.api.http.direct_view import direct_view
@@ -19,6 +20,7 @@ from tasksapp.api.stats_views import StatsViews
 router = SimpleRouter(trailing_slash=False, use_regex_path=True)
 router.register("jobs", JobViews, basename="job")
 router.register("biz-types", BizTypeViews, basename="biz-type")
+router.register("claims", ClaimViews, basename="claim")
 router.register("operations", OperationViews, basename="operation")
 router.register("keys", KeyViews, basename="key")
 router.register("audit", AuditViews, basename="audit")

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, TypeVar
 
-from django.http import HttpRequest
 from rest_framework.request import Request
 
 from tasksapp.api.http.authentication import ApiKeyAuthentication, unauthorized
@@ -56,7 +55,7 @@ def wait_until(look: Callable[[], T], *, is_over: Callable[[T], bool], seconds: 
         seconds: how long to wait at most.
         request: the request that waits.
     """
-    with _room(request._request):
+    with room_to_wait(request):
         end = time.monotonic() + seconds
         pause = FIRST_PAUSE
         while True:
@@ -80,9 +79,10 @@ def _check_key(request: Request) -> None:
 
 
 @contextmanager
-def _room(request: HttpRequest) -> Iterator[None]:
+def room_to_wait(request: Request) -> Iterator[None]:
+    """One of the few places of requests that wait. Raises Refused (429) where all are taken."""
     global _waiting  # noqa: PLW0603  the process's own count, behind its lock
-    most = _most(request.META)
+    most = _most(request._request.META)
     with _lock:
         has_room = _waiting < most
         _waiting += has_room

@@ -42,11 +42,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 def complaints(biz_type: BizType) -> dict[str, str]:
     """By field, a sentence about what is wrong with it; empty where the biz type is valid."""
-    found: dict[str, str] = {}
-    if biz_type.target == BizType.Target.HTTP:
-        found |= _about_address(biz_type)
-    elif not biz_type.task_name:
-        found["task_name"] = "Name the Celery task to run."
+    found = _about_target(biz_type)
     if (message := _about_headers(biz_type.headers)) is not None:
         found["headers"] = message
     if (message := _about_backoff_list(biz_type)) is not None:
@@ -135,6 +131,17 @@ def origin_of(url: str) -> str:
         return str(request_url(url).origin())
     except BadUrl:
         return url
+
+
+def _about_target(biz_type: BizType) -> dict[str, str]:
+    match biz_type.target:
+        case BizType.Target.HTTP:
+            return _about_address(biz_type)
+        case BizType.Target.PULL if biz_type.timeout_seconds < 1:
+            return {"timeout_seconds": _("A claim lasts a second at least.")}
+        case BizType.Target.CELERY if not biz_type.task_name:
+            return {"task_name": "Name the Celery task to run."}
+    return {}
 
 
 def _about_address(biz_type: BizType) -> dict[str, str]:

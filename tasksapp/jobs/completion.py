@@ -10,7 +10,7 @@ from tasksapp.delivery.failure import Failure
 from tasksapp.jobs.retry_policy import Exhausted, RetryPolicy, TryAgain
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Transition
-from tasksapp.models.error_class import TASK
+from tasksapp.models.error_class import PULLER, TASK
 from tasksapp.models.max_age import age_begins
 from tasksapp.sql.finished import Finished, Tried
 
@@ -43,14 +43,14 @@ def failed(
         error_class: the kind of its failure.
         now: when the failure was known.
         retry_after_seconds: what the receiver asked for.
-        task_wait_seconds: what the job's own task chose, in place of the backoff.
+        task_wait_seconds: what the job's own task, or its puller, chose in place of the backoff.
         unsent: whether it certainly failed before the first byte of the request was sent. Only then is a job that may
             be sent at most once tried again.
     """
     if job.counted_at_claim and not unsent:
         reason = f"{tried.error}; not tried again, since it may happen at most once"
         # An answer says how it went; without one it may have happened.
-        known = tried.status_code is not None or error_class.startswith(TASK)
+        known = tried.status_code is not None or error_class == PULLER or error_class.startswith(TASK)
         return gave_up(job, tried=tried, reason=reason, error_class=error_class if known else Failure.OUTCOME_UNKNOWN)
     step = RetryPolicy.of(job.biz_type, max_attempts=job.row.max_attempts).next_attempt(
         failures=job.attempt_of_budget,

@@ -311,4 +311,4 @@ def _timers_of(requests: Sequence[Accepted]) -> Groups:
 
 
 def _timer(request: Accepted, job_id: UUID) -> Timer:
-    return Timer(request.biz_type.lane, request.biz_type.queue, job_id, request.row.due_at, request.row.priority)
+    return Timer(request.biz_type.timer_lane, request.biz_type.queue, job_id, request.row.due_at, request.row.priority)

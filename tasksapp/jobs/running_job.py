@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -17,11 +18,13 @@ class RunningJob(NamedTuple):
         row: its row, as the claim left it.
         biz_type: its biz type.
         token: the lease; an outcome without it is not written.
+        pulled_at: when a puller claimed it; None where a worker did.
     """
 
     row: ClaimedJob
     biz_type: BizType
     token: int
+    pulled_at: datetime | None = None
 
     @property
     def id(self) -> UUID:
@@ -32,6 +35,12 @@ class RunningJob(NamedTuple):
     def lease_seconds(self) -> float:
         """How long a lease lasts, counted from the claim or the last renewal."""
         return options().lease_seconds + self.biz_type.timeout_seconds
+
+    @property
+    def claimed_at(self) -> datetime:
+        """When it was claimed."""
+        # The lease of a worker says so, as long as it was not renewed.
+        return self.pulled_at or self.row.lease_until - timedelta(seconds=self.lease_seconds)
 
     @property
     def counted_at_claim(self) -> bool:

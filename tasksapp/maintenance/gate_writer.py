@@ -35,12 +35,12 @@ class GateWriter:
         now, written = moment(self._clock.now_ms()), 0
         breakers = _breakers(biz_types)
         for biz_type in biz_types:
-            place = biz_type.lane, biz_type.queue
+            place = biz_type.timer_lane, biz_type.queue
             # The edit counts too: a breaker of the host before the edit may have shut the gate that is there.
             gate = gate_of(biz_type, now=now, breaker=breakers.get(place, CLOSED))
             current = gate, biz_type.updated_at, callback_host(biz_type)
             if all_of_them or self._written.get(place) != current:
-                patient_lane(biz_type.lane).set_gate(biz_type.queue, current[0])
+                patient_lane(biz_type.timer_lane).set_gate(biz_type.queue, current[0])
                 self._written[place] = current
                 written += 1
         return written

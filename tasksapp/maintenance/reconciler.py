@@ -74,7 +74,7 @@ class Reconciler:
             for biz_type in biz_types
             if not biz_type.is_shut(now=now)
         )
-        return rows + sum(patient_lane(biz_type.lane).count(biz_type.queue) for biz_type in biz_types)
+        return rows + sum(patient_lane(biz_type.timer_lane).count(biz_type.queue) for biz_type in biz_types)
 
     def run_once(self, *, advance: Advance = lambda _: None) -> dict[str, Difference]:
         """By biz type, how its timers differ, or differed before they were repaired.
@@ -86,7 +86,7 @@ class Reconciler:
 
     def compare(self, biz_type: BizType, *, advance: Advance = lambda _: None) -> Difference:
         """The same for one biz type."""
-        now, lane = self._now(), patient_lane(biz_type.lane)
+        now, lane = self._now(), patient_lane(biz_type.timer_lane)
         # One that is paused or disabled needs no timers; those it has do no harm.
         difference = Difference(is_shut=biz_type.is_shut(now=now))
         if not difference.is_shut:

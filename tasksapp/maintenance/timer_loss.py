@@ -83,7 +83,7 @@ class TimerLoss:
         after = moment(self._clock.now_ms()) + COUNT_MARGIN
         for biz_type in armed:
             rows = count_pending(biz_type.id, after=after, until=until, using=self._using)
-            if rows and patient_lane(biz_type.lane).count(biz_type.queue) < rows:
+            if rows and patient_lane(biz_type.timer_lane).count(biz_type.queue) < rows:
                 logger.warning(
                     "Redis holds fewer timers of %s than there are rows",
                     biz_type.label,

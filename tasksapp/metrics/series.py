@@ -30,7 +30,17 @@ class BizTypeSeries:
     @classmethod
     def read(cls, *, using: str) -> BizTypeSeries:
         """Those of a database; by one query."""
-        fields = ("code", "tenant__code", "enabled", "paused_until", "url", "lane", "max_in_flight", "queue_name")
+        fields = (
+            "code",
+            "tenant__code",
+            "enabled",
+            "paused_until",
+            "url",
+            "lane",
+            "target",
+            "max_in_flight",
+            "queue_name",
+        )
         rows = BizType.objects.using(using).select_related("tenant").only(*fields, "tenant_id").order_by("id")
         return cls(list(rows))
 

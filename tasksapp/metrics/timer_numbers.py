@@ -44,9 +44,9 @@ def gate_numbers(series: BizTypeSeries) -> Iterator[Any]:
     waiting, slots, held = (
         each.family() for each in (catalogue.GATE_WAITING, catalogue.GATE_SLOTS, catalogue.GATE_SLOTS_HELD)
     )
-    for name in sorted({each.lane for each in series.every}):
+    for name in sorted({each.timer_lane for each in series.every}):
         lane = watched_lane(name)
-        group = [each for each in series.every if each.lane == name]
+        group = [each for each in series.every if each.timer_lane == name]
         breakers = read_breakers(lane, group)
         opened.update(
             series.of(each.pk)

@@ -18,6 +18,9 @@ from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
 
 #: ``paused_until`` of a biz type that waits for a person to resume it.
 UNTIL_RESUMED = datetime(9999, 12, 31, tzinfo=UTC)
+#: What the name of a lane begins with that belongs to one biz type whose jobs are pulled. No Celery queue and no lane
+#: of the settings begins like that.
+PULL_LANE = "@pull:"
 
 
 class BizType(models.Model):
@@ -26,6 +29,7 @@ class BizType(models.Model):
     class Target(models.TextChoices):
         HTTP = "http", _("HTTP callback")
         CELERY = "celery", _("Celery task")
+        PULL = "pull", _("pulled over HTTP")
 
     class Method(models.TextChoices):
         POST = "POST", "POST"
@@ -227,6 +231,16 @@ class BizType(models.Model):
     def queue(self) -> str:
         """What names its timers in Redis, its gate, its breaker and its limits. It never changes."""
         return self.queue_name or self.code
+
+    @property
+    def is_pulled(self) -> bool:
+        """Whether no worker takes its jobs, since pullers claim them over HTTP."""
+        return self.target == BizType.Target.PULL
+
+    @property
+    def timer_lane(self) -> str:
+        """The lane of its timers: the one that workers serve, or one of its own where only pullers claim."""
+        return f"{PULL_LANE}{self.queue}" if self.is_pulled else self.lane
 
     @property
     def is_unsigned(self) -> bool:

@@ -16,6 +16,8 @@ LENGTH = 40
 
 #: Kinds of failure that have no callback: a worker was lost, or the job could not begin in time.
 LOST, TOO_LATE, MAX_AGE, NOT_TAKEN = "lost", "too_late", "max_age", "not_taken"
+#: A puller said that it failed.
+PULLER = "puller"
 
 #: What filters say for jobs without a key: those that died before kinds were noted.
 NO_CLASS = "none"
@@ -43,6 +45,7 @@ _WORDS: dict[str, str | Promise] = {
     TOO_LATE: gettext_lazy("too late to begin"),
     MAX_AGE: gettext_lazy("longest age used up"),
     NOT_TAKEN: gettext_lazy("no worker ran the task"),
+    PULLER: gettext_lazy("failed, says its puller"),
 }
 
 #: The closed list, without the two families.

@@ -94,7 +94,7 @@ def _follow(
         return  # dropped jobs had no timers
     last = verb is Verb.REDRIVE
     timers = [
-        Timer(biz_type.lane, biz_type.queue, job.id, at, LAST_STEP if last else job.priority)
+        Timer(biz_type.timer_lane, biz_type.queue, job.id, at, LAST_STEP if last else job.priority)
         for at, jobs in starts or [(now, list(found))]
         for job in jobs
     ]

@@ -45,7 +45,8 @@ class ClaimAnswer:
         token: what every outcome of the claimed rows has to bring.
         claimed: ours now.
         forwarded: their biz type runs a Celery task, whose own worker claims them; not forwarded again for a while.
-        not_due: id and the time the row says.
+        not_due: id and the time the row says; also those whose timers were in the wrong lane: pullers claim them, or a
+            worker does.
         shut: pending and due, but their biz type is paused or disabled.
         locked: another transaction holds the row at this moment.
         ended: too old or too late: skipped or dead by this claim.
@@ -75,12 +76,20 @@ class ClaimAnswer:
                 self.died.append((job.biz_type_id, job.error_class))
 
     def add_left(
-        self, job_id: UUID, *, status: str, next_run_at: datetime, now: datetime, shut: bool, under_way: bool
+        self,
+        job_id: UUID,
+        *,
+        status: str,
+        next_run_at: datetime,
+        now: datetime,
+        shut: bool,
+        under_way: bool,
+        elsewhere: bool = False,
     ) -> None:
         """Notes a row that the claim left as it was, by the reason for that."""
         if status != Transition.CLAIM.source or under_way:
             self.gone.append(job_id)
-        elif next_run_at > now:
+        elif elsewhere or next_run_at > now:
             self.not_due.append((job_id, next_run_at))
         elif shut:
             self.shut.append(job_id)

@@ -6,7 +6,7 @@ import os
 import random
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 from uuid import UUID
 
 from django.db import connections, transaction
@@ -37,6 +37,19 @@ _ERROR_CLASSES = {SKIP: error_class.TOO_LATE, DEAD: error_class.TOO_LATE, OLD: e
 _SENT_AGAIN = f"seen.decision = '{FORWARD}' AND j.lease_until IS NOT NULL"
 _REASON_LEFT = f"CASE WHEN {_SENT_AGAIN} THEN '{NOT_TAKEN}' ELSE j.last_error END"
 _ERROR_CLASS_LEFT = f"CASE WHEN {_SENT_AGAIN} THEN '{error_class.NOT_TAKEN}' ELSE j.error_class END"
+
+
+class Pulling(NamedTuple):
+    """How a puller claims.
+
+    Args:
+        token: what every outcome has to bring; not to be guessed, since it comes back over HTTP.
+        lease_seconds: how long the rows are its own; None for the biz type's timeout.
+    """
+
+    token: int
+    lease_seconds: float | None
+
 
 #: Distinct, not secret; and unlike the system's own source it does not let go of the interpreter.
 _tokens = random.Random()  # noqa: S311  guards against a worker that was late, not against an attacker
@@ -79,6 +92,7 @@ WITH seen AS (
         NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
         j.status = '{Transition.CLAIM.source}' AND coalesce(j.lease_until > %(now)s, false) AND %(forward)s > 0
             AS under_way,
+        (b.target = '{BizType.Target.PULL}') <> %(pulling)s AS elsewhere,
         CASE
             WHEN %(now)s - coalesce(j.redriven_at, j.due_at) > b.max_age THEN '{OLD}'
             WHEN j.attempts = j.attempt_base AND j.redriven_at IS NULL AND b.when_late <> '{BizType.WhenLate.FIRE}'
@@ -90,14 +104,16 @@ WITH seen AS (
     WHERE j.id = ANY(%(ids)s::uuid[])
 ), free AS (
     SELECT j.id FROM delayhub_job j
-    WHERE j.id = ANY(%(ids)s::uuid[]) AND j.id IN (SELECT id FROM seen WHERE NOT shut AND NOT under_way)
+    WHERE j.id = ANY(%(ids)s::uuid[])
+        AND j.id IN (SELECT id FROM seen WHERE NOT shut AND NOT under_way AND NOT elsewhere)
         AND CASE WHEN j.status = '{Transition.CLAIM.source}' THEN j.next_run_at <= %(now)s ELSE false END
     ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE delayhub_job j SET
         status = {_by_decision(_STATUSES, otherwise="j.status")},
         lease_until = %(now)s + make_interval(secs => CASE seen.decision
-            WHEN '{RUN}' THEN %(lease)s + seen.timeout_seconds WHEN '{FORWARD}' THEN %(forward)s END),
+            WHEN '{RUN}' THEN coalesce(%(whole_lease)s, %(lease)s + seen.timeout_seconds)
+            WHEN '{FORWARD}' THEN %(forward)s END),
         lease_token = CASE seen.decision WHEN '{RUN}' THEN %(token)s::bigint END,
         worker = %(worker)s,
         attempts = j.attempts + CASE
@@ -112,7 +128,7 @@ WITH seen AS (
     WHERE j.id = free.id
     RETURNING j.status, {_RETURNED}
 )
-SELECT seen.status, seen.shut, seen.under_way, taken.status, {_COLUMNS}
+SELECT seen.status, seen.shut, seen.under_way, seen.elsewhere, taken.status, {_COLUMNS}
 FROM seen LEFT JOIN taken ON taken.id = seen.id
 """,  # noqa: S608  our own constants
     {
@@ -120,13 +136,22 @@ FROM seen LEFT JOIN taken ON taken.id = seen.id
         "token": "bigint",
         "worker": "text",
         "lease": "double precision",
+        "whole_lease": "double precision",
         "forward": "double precision",
+        "pulling": "boolean",
     },
 )
 
 
 def claim_jobs(
-    ids: Sequence[UUID], *, now: datetime, lease_seconds: float, worker: str, using: str, forward_seconds: float = 0
+    ids: Sequence[UUID],
+    *,
+    now: datetime,
+    lease_seconds: float,
+    worker: str,
+    using: str,
+    forward_seconds: float = 0,
+    pulling: Pulling | None = None,
 ) -> ClaimAnswer:
     """Claims what can be claimed, and gives back what became of each job.
 
@@ -137,9 +162,18 @@ def claim_jobs(
         worker: who claims.
         using: the database.
         forward_seconds: jobs that run a Celery task are only marked as under way for so long; 0: they are claimed.
+        pulling: how pullers claim: jobs of biz types that are pulled, and no others. None for a worker, which claims
+            all others.
     """
-    answer = ClaimAnswer(token=_tokens.getrandbits(63))
-    values: dict[str, Any] = {"now": now, "worker": worker, "lease": lease_seconds, "forward": forward_seconds}
+    answer = ClaimAnswer(token=_tokens.getrandbits(63) if pulling is None else pulling.token)
+    values: dict[str, Any] = {
+        "now": now,
+        "worker": worker,
+        "lease": lease_seconds,
+        "whole_lease": None if pulling is None else pulling.lease_seconds,
+        "forward": forward_seconds,
+        "pulling": pulling is not None,
+    }
     if connections[using].vendor == "postgresql":
         moments = Moments()
         for row in _CLAIM.rows(connections[using], ids, {**values, "token": answer.token}):
@@ -152,10 +186,18 @@ def claim_jobs(
 
 def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Moments) -> None:
     """Notes what a row of the statement says."""
-    status, shut, under_way, became, *columns = row
+    status, shut, under_way, elsewhere, became, *columns = row
     if became is None:
         next_run_at = moments[columns[_NEXT_RUN_AT]]
-        answer.add_left(columns[_ID], status=status, next_run_at=next_run_at, now=now, shut=shut, under_way=under_way)
+        answer.add_left(
+            columns[_ID],
+            status=status,
+            next_run_at=next_run_at,
+            now=now,
+            shut=shut,
+            under_way=under_way,
+            elsewhere=elsewhere,
+        )
         return
     for index in _MOMENTS:
         columns[index] = moments[columns[index]]
@@ -163,7 +205,16 @@ def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Mom
 
 
 def _claim_by_orm(
-    answer: ClaimAnswer, ids: Sequence[UUID], *, now: datetime, lease: float, worker: str, forward: float, using: str
+    answer: ClaimAnswer,
+    ids: Sequence[UUID],
+    *,
+    now: datetime,
+    lease: float,
+    whole_lease: float | None,
+    worker: str,
+    forward: float,
+    pulling: bool,
+    using: str,
 ) -> None:
     """The same where the whole database is locked by one writer at a time."""
     ours: dict[tuple[str, float, bool, bool], list[UUID]] = {}
@@ -174,14 +225,22 @@ def _claim_by_orm(
             shut = biz_type.is_shut(now=now)
             due = job.status == Transition.CLAIM.source and job.next_run_at <= now
             under_way = bool(forward and job.lease_until is not None and job.lease_until > now)
-            if shut or under_way or not due:
+            elsewhere = biz_type.is_pulled != pulling
+            if shut or under_way or elsewhere or not due:
                 answer.add_left(
-                    job.id, status=job.status, next_run_at=job.next_run_at, now=now, shut=shut, under_way=under_way
+                    job.id,
+                    status=job.status,
+                    next_run_at=job.next_run_at,
+                    now=now,
+                    shut=shut,
+                    under_way=under_way,
+                    elsewhere=elsewhere,
                 )
                 continue
             counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
             decision = _decision(job, now=now, forwarding=forward > 0)
-            seconds = forward if decision == FORWARD else lease + biz_type.timeout_seconds
+            seconds = lease + biz_type.timeout_seconds if whole_lease is None else whole_lease
+            seconds = forward if decision == FORWARD else seconds
             again = decision == FORWARD and job.lease_until is not None
             ours.setdefault((decision, seconds, counted, again), []).append(job.id)
             values = _values(decision, now=now, seconds=seconds, token=answer.token)

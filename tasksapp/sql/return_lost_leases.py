@@ -15,6 +15,10 @@ from tasksapp.sql.count_dead import count_dead
 UNKNOWN = "its worker was lost: the outcome is unknown"
 TOO_MANY = "system: its workers were lost too often"
 LOST = "system: its worker was lost"
+#: The same of a job whose puller did not end its claim in time.
+PULLER_UNKNOWN = "the lease of its puller ended: the outcome is unknown"
+PULLER_TOO_MANY = "system: the leases of its pullers ended too often"
+PULLER_LOST = "system: the lease of its puller ended"
 
 _DEAD = Transition.LOSE_FOR_GOOD.target
 
@@ -54,13 +58,14 @@ def return_lost_leases(*, now: datetime, limit: int, max_system_errors: int, usi
 
 
 def _returned(job: Job, *, now: datetime, max_system_errors: int) -> dict[str, Any]:
+    pulled = job.biz_type.is_pulled
     if job.biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE:
-        return _dead(UNKNOWN, Failure.OUTCOME_UNKNOWN, now=now)
+        return _dead(PULLER_UNKNOWN if pulled else UNKNOWN, Failure.OUTCOME_UNKNOWN, now=now)
     if job.system_errors + 1 >= max_system_errors:
-        return _dead(TOO_MANY, error_class.LOST, now=now)
+        return _dead(PULLER_TOO_MANY if pulled else TOO_MANY, error_class.LOST, now=now)
     # At once the first time, then after 2, 4, 8 … seconds: it may be the job that kills its workers.
     wait = timedelta(seconds=min(2**job.system_errors, 300) if job.system_errors else 0)
-    values = {"last_error": LOST, "error_class": error_class.LOST, "next_run_at": now + wait}
+    values = {"last_error": PULLER_LOST if pulled else LOST, "error_class": error_class.LOST, "next_run_at": now + wait}
     return {"status": Transition.LOSE.target, **values}
 
 

@@ -26,13 +26,13 @@ from tasksapp.delivery.answers import judge
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.outcomes import CallbackResult, Response
 from tasksapp.delivery.sender import Sender, header_text
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer
 from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
 from tasksapp.sql.claim_answer import ClaimedJob
 from tasksapp.tasks import run_task, task_of
 from tasksapp.timers.lanes import client, without_redis
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import Claimer
-from tasksapp.workers.completer import Completer
 from tasksapp.workers.job_callbacks import JobCallbacks
 
 WORKER = "tests"

@@ -13,6 +13,7 @@ from django.utils import timezone
 from delayhub.clock import due_ms
 from tasksapp.conf import options
 from tasksapp.models import Job, Status
+from tasksapp.models.biz_type import PULL_LANE
 from tasksapp.timers.lanes import brisk_lane, list_once, tried
 from tasksapp.timers.timer import Groups, Timer, grouped
 
@@ -29,7 +30,8 @@ def arm(groups: Groups) -> bool:
         for (name, queue, step), group in near.items():
             lane = brisk_lane(name)
             lane.ensure(queue, group, step=step)
-            list_once(lane)
+            if not name.startswith(PULL_LANE):
+                list_once(lane)
         return True
 
     return not any(near.values()) or tried(ensure, action="arm") is True

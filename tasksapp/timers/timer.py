@@ -40,7 +40,7 @@ class Timer(NamedTuple):
     @classmethod
     def of(cls, row: TimedRow, biz_type: BizType, *, at: datetime | None = None) -> Timer:
         """The timer of a row: at the time that the row says, or at another one."""
-        return cls(biz_type.lane, biz_type.queue, row.id, at or row.next_run_at, row.priority)
+        return cls(biz_type.timer_lane, biz_type.queue, row.id, at or row.next_run_at, row.priority)
 
 
 def grouped(timers: Iterable[Timer]) -> dict[tuple[str, str, int], list[tuple[str, int]]]:

@@ -19,12 +19,12 @@ from tasksapp.delivery.dispatcher import Dispatcher, Sends
 from tasksapp.delivery.fair_queue import Caps
 from tasksapp.delivery.outcome_writer import OutcomeWriter
 from tasksapp.delivery.sender import Sender
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer
 from tasksapp.models import Job
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import Claimer
-from tasksapp.workers.completer import Completer
 from tasksapp.workers.job_callbacks import JobCallbacks
 from tasksapp.workers.traced_attempts import TracedSender
 

@@ -13,10 +13,10 @@ from tasksapp.biz_types.target import target_of
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
 from tasksapp.jobs import completion
+from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.sql.finished import Finished, Tried
-from tasksapp.workers.completer import Completer, Completion
 
 logger = logging.getLogger(__name__)
 

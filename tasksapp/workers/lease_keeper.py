@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from django.db import Error, connections
 
 from tasksapp.conf import options
+from tasksapp.jobs.completer import Completer
 from tasksapp.jobs.running_job import RunningJob
-from tasksapp.workers.completer import Completer
 
 logger = logging.getLogger(__name__)
 

@@ -15,14 +15,14 @@ from delayhub.celery_support.job_arguments import decoded
 from delayhub.celery_support.job_store import Again, Done, Failed, JobCall, NotRun, TaskOutcome
 from delayhub.clock import moment
 from tasksapp.jobs import completion
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models.error_class import task_error_class
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.finished import Finished, Tried
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import Claimer
-from tasksapp.workers.completer import Completer, Completion
 from tasksapp.workers.lease_keeper import LeaseKeeper
 from tasksapp.workers.traced_attempts import traced_call
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypedDict
 
-Scope = Literal["jobs:read", "jobs:write", "jobs:act", "biz_types:read", "biz_types:write", "keys", "stats"]
+Scope = Literal[
+    "jobs:read", "jobs:write", "jobs:act", "jobs:pull", "biz_types:read", "biz_types:write", "keys", "stats"
+]  # fmt: skip
 
 
 class ApiKeyFields(TypedDict, total=False):

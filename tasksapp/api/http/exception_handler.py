@@ -30,6 +30,7 @@ from tasksapp.api.http.problems import (
 from tasksapp.api.http.rate_limits import limit_headers
 from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.errors import (
+    ClaimLost,
     CodeTaken,
     InvalidBizType,
     InvalidJob,
@@ -39,6 +40,7 @@ from tasksapp.errors import (
     OperationNotFound,
     SeveralJobs,
     StaleKey,
+    TimersAway,
     TooManyInserts,
     VersionConflict,
     WrongOperationState,
@@ -88,6 +90,10 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
             return Problem(status=409, code="idempotency_key_in_use", detail=str(error), headers=_retry_after(1))
         case WrongState() | WrongOperationState():
             return _conflict("wrong_state", error, state=_state_of(error))
+        case ClaimLost():
+            return _conflict("claim_lost", error, state=error.status, job_id=str(error.job_id))
+        case TimersAway():
+            return Problem(status=503, code="redis_away", detail=str(error), headers=_retry_after(2))
         case VersionConflict():
             entry = FieldError("version", "stale", str(error))
             return _conflict("version_conflict", error, errors=[entry], state=error.status, version=error.version)

@@ -122,6 +122,13 @@ _TYPES = (
         "Read it again and decide: a job that is running or finished, for example, cannot be cancelled any more.",
     ),
     ProblemType(
+        "claim_lost", 409, "The claim does not hold any more",
+        "Its lease ended before it was extended, or the same claim was ended otherwise before. Another puller may have"
+        " the job; the member state says where it stands. Nothing was changed.",
+        "Stop working on the job. What you have done counts only where you did it under the job's id, so that the next"
+        " attempt finds it. Ask for a longer lease, or extend it in time.",
+    ),
+    ProblemType(
         "version_conflict", 409, "It has changed since you read it",
         "The version in the body is not the job's version any more; the members version and state say how it is now.",
         "Read it again, and repeat the request with the new version if you still want it.",
@@ -181,7 +188,7 @@ _TYPES = (
     ),
     ProblemType(
         "no_callback", 409, "There is nothing to call",
-        "The biz type runs a Celery task, so there is no receiver that a test call could go to.",
+        "The biz type runs a Celery task or is pulled, so there is no receiver that a test call could go to.",
         "Create a job instead.",
     ),
     ProblemType(
@@ -203,6 +210,12 @@ _TYPES = (
         "busy", 503, "The server is busy",
         "Large requests are being read, or test calls wait for answers, and there is no room for another one.",
         "Send it again after the time in Retry-After, or in smaller parts.",
+    ),
+    ProblemType(
+        "redis_away", 503, "Jobs cannot be claimed at the moment",
+        "Redis, which has the timers and the limits of biz types, does not answer. Claims that you hold can be ended"
+        " all the same.",
+        "Ask again after the time in Retry-After.",
     ),
     ProblemType(
         "database_away", 503, "The database does not answer",

@@ -74,7 +74,7 @@ def timers_section(*, check: bool, clock: Clock | None = None) -> Section:
 
 def _compared(biz_type: BizType, *, now: datetime) -> list[Value]:
     """A row of the table: the biz type, what was looked at, what differs."""
-    using, lane = router.db_for_write(Job), watched_lane(biz_type.lane)
+    using, lane = router.db_for_write(Job), watched_lane(biz_type.timer_lane)
     waiting: Sequence[PendingRow] = ()
     if not biz_type.is_shut(now=now):  # one that is shut needs no timers
         page = next(pages(biz_type.id, after=now + MARGIN, until=now + options().near_window, using=using), ())

@@ -15,6 +15,7 @@ from django.utils import timezone
 from tasksapp.access.keys import issue_key
 from tasksapp.models import Attempt, AuditEntry, BizType, Job, Operation, Status
 from tasksapp.models.api_key import Scope
+from tasksapp.pulling.claim_token import ClaimToken
 from tests.job_rows import store_job
 
 #: Stands in every text of a place that a caller may not see.
@@ -31,6 +32,7 @@ class Place:
     key_id: int
     planned: int
     running: int
+    token: str
 
     @property
     def code(self) -> str:
@@ -59,8 +61,17 @@ def store_place(code: str, *, tenant_id: int, name: str) -> Place:
         ).pk
         for state in ("planned", "running")
     ]  # fmt: skip
+    pulled = BizType.objects.create(code=f"{code}.pulled", name=name, target="pull", tenant_id=tenant_id)
+    held = store_job(
+        pulled,
+        Status.RUNNING,
+        biz_id=f"{name}-held",
+        lease_token=7,
+        lease_until=now + timedelta(minutes=1),
+        worker=name,
+    )
     key = issue_key(f"{name} key", tenant_id=tenant_id, biz_type_ids=[biz_type.pk], scopes=["keys"]).row
-    return Place(biz_type, pending, dead, key.pk, *operations)
+    return Place(biz_type, pending, dead, key.pk, *operations, str(ClaimToken(held.pk, 7)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +106,10 @@ class Entry:
             id_ = place.key_id
         if "/operations/" in template:
             id_ = place.running if self.operation == "running" else place.planned
-        return template.replace("{code}", place.code).replace("{biz_id}", job.biz_id).replace("{id}", str(id_))
+        named = {"code": place.code, "biz_id": job.biz_id, "id": id_, "token": place.token}
+        for name, value in named.items():
+            template = template.replace(f"{{{name}}}", str(value))
+        return template
 
     def unseen_by(self, limited: bool) -> int | None:
         """The status where the caller may not see the place."""
@@ -111,6 +125,7 @@ def _nothing(place: Place) -> dict[str, Any]:
 
 
 READ, WRITE, ACT = Scope.JOBS_READ, Scope.JOBS_WRITE, Scope.JOBS_ACT
+PULL = Scope.JOBS_PULL
 BIZ_READ, BIZ_WRITE, KEYS, STATS = Scope.BIZ_TYPES_READ, Scope.BIZ_TYPES_WRITE, Scope.KEYS, Scope.STATS
 
 #: A list, or numbers: what may not be seen is not in it.
@@ -136,6 +151,12 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/run"): Entry(scope=ACT, body=_nothing),
     ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/redrive"): Entry(scope=ACT, body=_nothing, status="dead"),
     ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/drop"): Entry(scope=ACT, body=_nothing, status="dead"),
+    # claims
+    ("POST", "/v1/claims"): Entry(scope=PULL, body=lambda place: {"biz_types": [f"{place.code}.pulled"]}, unseen=400),
+    ("POST", "/v1/claims/{token}/done"): Entry(scope=PULL, body=_nothing),
+    ("POST", "/v1/claims/{token}/fail"): Entry(scope=PULL, body=_nothing),
+    ("POST", "/v1/claims/{token}/extend"): Entry(scope=PULL, body=_nothing),
+    ("POST", "/v1/claims/{token}/release"): Entry(scope=PULL, body=_nothing),
     # operations
     ("GET", "/v1/operations"): Entry(scope=READ, unseen=LEFT_OUT),
     ("POST", "/v1/operations"): Entry(

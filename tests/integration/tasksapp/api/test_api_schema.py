@@ -23,6 +23,8 @@ from schemathesis.specs.openapi.checks import (
 from tasksapp.access.keys import issue_key
 from tasksapp.jobs.creation import create
 from tasksapp.models import ApiKey, BizType, Job, Operation, Status
+from tasksapp.pulling.claim_token import ClaimToken
+from tests.job_rows import store_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,6 +51,11 @@ OPERATIONS = [
     ("POST", "/v1/jobs/{id}/drop"),
     ("POST", "/v1/jobs/{id}/redrive"),
     ("POST", "/v1/jobs/{id}/run"),
+    ("POST", "/v1/claims"),
+    ("POST", "/v1/claims/{token}/done"),
+    ("POST", "/v1/claims/{token}/fail"),
+    ("POST", "/v1/claims/{token}/extend"),
+    ("POST", "/v1/claims/{token}/release"),
     ("GET", "/v1/operations"),
     ("POST", "/v1/operations"),
     ("GET", "/v1/operations/{id}"),
@@ -101,6 +108,12 @@ def schema(full_key: str, biz_type: BizType, settings: Any) -> Any:
     return schemathesis.openapi.from_wsgi("/api/schema", get_wsgi_application(), headers=headers)
 
 
+def hold() -> ClaimToken:
+    """The token of a job that is held from now on."""
+    pulled, _ = BizType.objects.get_or_create(code="a.pull", target="pull")
+    return ClaimToken(store_job(pulled, Status.RUNNING, lease_token=7).pk, 7)
+
+
 def aim(case: Any, number: int, job: Job, operation: Operation) -> None:
     """Lets every second request name what is there, so that it comes further than to a refusal."""
     if number % 2:
@@ -110,8 +123,14 @@ def aim(case: Any, number: int, job: Job, operation: Operation) -> None:
         if "/keys/" in case.path:
             number_or_id = ApiKey.objects.exclude(name="caller").values_list("id", flat=True).first() or 1
         there = {"id": str(number_or_id), "code": "order.close", "biz_id": "there"}
+        if "token" in case.path_parameters:
+            there["token"] = str(hold())
         case.path_parameters = {name: there[name] for name in case.path_parameters}
     bodies = case.body.get("jobs", [case.body]) if isinstance(case.body, dict) else []
+    if isinstance(case.body, dict) and isinstance(case.body.get("biz_types"), list) and "claims" in case.path:
+        hold()
+        create("a.pull")
+        case.body["biz_types"] = ["a.pull"]
     for body in bodies if isinstance(bodies, list) else []:
         if isinstance(body, dict) and "biz_type" in body:
             body["biz_type"] = "order.close"

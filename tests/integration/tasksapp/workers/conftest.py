@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import Claimer
-from tasksapp.workers.completer import Completer
 from tasksapp.workers.task_runner import TaskRunner, lease_keeper
 
 

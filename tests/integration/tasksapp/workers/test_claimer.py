@@ -14,12 +14,12 @@ from django.utils import timezone
 
 from delayhub.clock import due_ms, moment
 from delayhub.engine import TimerLane
+from tasksapp.jobs.claimer import LOCKED_WAIT, SHUT_WAIT, Claimer
 from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import LOCKED_WAIT, SHUT_WAIT, Claimer
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

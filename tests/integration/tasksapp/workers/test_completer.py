@@ -16,13 +16,13 @@ from delayhub.engine import Gate, TimerLane
 from delayhub.local.redis_server import RedisServer
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, Response, Retry
 from tasksapp.jobs import completion
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.creation import create
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Attempt, BizType, Job, Status
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import Claimer
-from tasksapp.workers.completer import Completer, Completion
 from tasksapp.workers.job_callbacks import JobCallbacks
 from tasksapp.workers.task_runner import TaskRunner
 from tests.fixture_types import MakeBizType

@@ -11,9 +11,9 @@ import pytest
 from django.db import OperationalError
 
 from delayhub.clock import SystemClock
+from tasksapp.jobs.claimer import Claimer
 from tasksapp.models import BizType, Job, Status
 from tasksapp.workers import delivery_runtime as module
-from tasksapp.workers.claimer import Claimer
 from tasksapp.workers.delivery_runtime import close_delivery_runtime, delivery_runtime, warm_up, worker_name
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.receiver import Receiver

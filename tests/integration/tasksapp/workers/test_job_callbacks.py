@@ -11,11 +11,11 @@ from django.utils import timezone
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.outcomes import CallbackResult, Delivered
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer
 from tasksapp.jobs.creation import create
 from tasksapp.models import BizType, Job, Status
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import Claimer
-from tasksapp.workers.completer import Completer
 from tasksapp.workers.job_callbacks import UNREADABLE_WAIT, JobCallbacks
 
 pytestmark = pytest.mark.django_db(transaction=True)

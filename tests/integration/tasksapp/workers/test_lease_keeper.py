@@ -9,11 +9,11 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job
 from tasksapp.workers import lease_keeper as module
-from tasksapp.workers.claimer import Claimer
-from tasksapp.workers.completer import Completer
 from tasksapp.workers.lease_keeper import LeaseKeeper
 from tests.integration.tasksapp.stored_jobs import due
 from tests.waiting import wait_until

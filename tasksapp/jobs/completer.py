@@ -102,7 +102,7 @@ class Completer:
         for completion in completions:
             job, biz_type = completion.job, completion.job.biz_type
             if completion.may_hold_slot:
-                slots[biz_type.lane, biz_type.queue].append(job.id)
+                slots[biz_type.timer_lane, biz_type.queue].append(job.id)
             if job.id not in written:
                 logger.warning(
                     "the lease of job %s was lost; its outcome does not count",
@@ -194,8 +194,7 @@ def _ended(completions: Sequence[Completion], *, written: set[UUID], now_ms: int
         job, finished = completion.job, completion.finished
         tried = finished.tried
         if tried is not None and job.id in written:
-            # The lease tells when the row was claimed.
-            claimed_ms = due_ms(job.row.lease_until) - round(job.lease_seconds * 1000)
+            claimed_ms = due_ms(job.claimed_at)
             yield Ended(
                 job.row.biz_type_id,
                 finished.error_class,

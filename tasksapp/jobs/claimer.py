@@ -1,4 +1,4 @@
-"""Claimer: makes due jobs this worker's, and sets timers for those that are not to run now."""
+"""Claimer: makes due jobs this process's, and sets timers for those that are not to run now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasksapp.conf import options
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
-from tasksapp.sql.claim_jobs import claim_jobs
+from tasksapp.sql.claim_jobs import Pulling, claim_jobs
 from tasksapp.sql.count_dead import count_dead
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.arming import move
@@ -71,6 +71,18 @@ class Claimer:
             pending.update(lease_until=None)
         return answer
 
+    def claim_pulled(self, ids: Sequence[UUID], *, now_ms: int, pulling: Pulling) -> ClaimAnswer:
+        """Claims jobs whose timers were due for a puller, as ``claim_due`` does for a worker.
+
+        Args:
+            ids: the jobs.
+            now_ms: Redis' time when the timers were due, Unix ms.
+            pulling: the token and the lease.
+        """
+        answer, spent = self._claim(ids, now_ms=now_ms, forward_seconds=0, pulling=pulling)
+        self._free_slots([*spent, *answer.gone])
+        return answer
+
     def running_jobs(self, answer: ClaimAnswer) -> list[RunningJob]:
         """The jobs of a claim that run in this process now, with their biz types."""
         known: dict[int, BizType] = {}
@@ -94,17 +106,20 @@ class Claimer:
         columns["max_attempts"] = job.max_attempts or job.biz_type.max_attempts
         return RunningJob(ClaimedJob(**columns, body="", biz_type_revision=0), job.biz_type, job.lease_token)
 
-    def _claim(self, ids: Sequence[UUID], *, now_ms: int, forward_seconds: float) -> tuple[ClaimAnswer, Sequence[UUID]]:
+    def _claim(
+        self, ids: Sequence[UUID], *, now_ms: int, forward_seconds: float, pulling: Pulling | None = None
+    ) -> tuple[ClaimAnswer, Sequence[UUID]]:
         """The answer, and the jobs that do not run now although their timers fired."""
         self._clock.sync()
         now = moment(max(now_ms, self._clock.now_ms()))
         answer = claim_jobs(
             ids,
             now=now,
-            lease_seconds=options().lease_seconds,
+            lease_seconds=options().lease_seconds if pulling is None else 0,
             worker=self._worker,
             using=self._using,
             forward_seconds=forward_seconds,
+            pulling=pulling,
         )
         if answer.ended:
             count_dead(answer.ended, using=self._using)
@@ -127,5 +142,5 @@ class Claimer:
         if not ids:
             return
         capped = BizType.objects.using(self._using).filter(max_in_flight__isnull=False)
-        for biz_type in capped.only("lane", "queue_name", "code"):
-            settle(biz_type.lane, biz_type.queue, ids, ended_ms=self._clock.now_ms())
+        for biz_type in capped.only("lane", "queue_name", "code", "target"):
+            settle(biz_type.timer_lane, biz_type.queue, ids, ended_ms=self._clock.now_ms())

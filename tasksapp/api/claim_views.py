@@ -1,0 +1,139 @@
+"""The views of claims: pullers take due jobs of biz types whose target is pull, and say what became of them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp.api.claim_requests import (
+    ClaimRequestSerializer,
+    DoneRequestSerializer,
+    ExtendRequestSerializer,
+    FailRequestSerializer,
+    ReleaseRequestSerializer,
+    claim_request,
+    done_fields,
+    extend_fields,
+    fail_fields,
+    release_fields,
+)
+from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.openapi import described
+from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.key_requests import unchanged
+from tasksapp.api.representation.claim import ClaimsSerializer, EndedClaimSerializer, claims_json, ended_json
+from tasksapp.api.waiting import room_to_wait
+from tasksapp.models import Job
+from tasksapp.models.api_key import Scope
+from tasksapp.pulling.claim_token import LENGTH
+from tasksapp.pulling.held_claim import Ended, HeldClaim
+from tasksapp.pulling.puller import Claim, Puller
+
+TOKEN = OpenApiParameter(
+    "token",
+    {"type": "string", "pattern": f"^[A-Za-z0-9_-]{{{LENGTH}}}$"},
+    OpenApiParameter.PATH,
+    description="The token of the claim.",
+)
+
+
+class ClaimViews(ApiViewSet):
+    """Claims of jobs that are pulled."""
+
+    queryset = Job.objects.select_related("biz_type")
+    serializer_class = EndedClaimSerializer
+    pagination_class = None
+    lookup_field = "token"
+    lookup_value_regex = f"[A-Za-z0-9_-]{{{LENGTH}}}"
+    scopes: ClassVar = {
+        "create": Scope.JOBS_PULL,
+        "done": Scope.JOBS_PULL,
+        "fail": Scope.JOBS_PULL,
+        "extend": Scope.JOBS_PULL,
+        "release": Scope.JOBS_PULL,
+    }
+
+    @described(summary="Claim jobs", request=ClaimRequestSerializer, responses={200: ClaimsSerializer})
+    def create(self, request: Request) -> HttpResponse:
+        """Claims due jobs of biz types whose target is `pull`: they are the caller's until their leases end.
+
+        Where none is due, the answer has no claims; with `wait` it comes as soon as one is due.
+        """
+        asked, caller = claim_request(fields_of(request), caller=request.user), request.user
+        puller = Puller(by=actor_of(request))
+
+        def confirm() -> None:
+            """The key may have been revoked while the request waited."""
+            with unchanged(caller):
+                pass
+
+        def claim(seconds: float) -> list[Claim]:
+            return puller.run(
+                asked.biz_types,
+                most=asked.most,
+                lease_seconds=asked.lease_seconds,
+                seconds=seconds,
+                confirm=confirm,
+            )
+
+        # A claim that finds something at once takes none of the few places to wait in.
+        claims = claim(0)
+        if not claims and asked.wait:
+            with room_to_wait(request):
+                claims = claim(asked.wait)
+        return HttpResponse(claims_json(claims), content_type="application/json")
+
+    @described(
+        summary="Complete a claimed job",
+        parameters=[TOKEN],
+        request=DoneRequestSerializer,
+        responses=EndedClaimSerializer,
+    )
+    @action(detail=True, methods=["post"])
+    def done(self, request: Request, token: str) -> Response:
+        """The job has succeeded. Sent again with the same token, it answers the same; a claim that was lost is 409."""
+        given = done_fields(fields_of(request))
+        return _shown(_held(request, token).done(**given))
+
+    @described(
+        summary="Fail a claimed job", parameters=[TOKEN], request=FailRequestSerializer, responses=EndedClaimSerializer
+    )
+    @action(detail=True, methods=["post"])
+    def fail(self, request: Request, token: str) -> Response:
+        """The attempt failed: the job is tried again by the policy of its biz type, or is dead."""
+        given = fail_fields(fields_of(request))
+        return _shown(_held(request, token).fail(**given))
+
+    @described(
+        summary="Extend a claim", parameters=[TOKEN], request=ExtendRequestSerializer, responses=EndedClaimSerializer
+    )
+    @action(detail=True, methods=["post"])
+    def extend(self, request: Request, token: str) -> Response:
+        """The claim lasts so many seconds from now. Do this while the work goes on; a claim that was lost is 409."""
+        given = extend_fields(fields_of(request))
+        return _shown(_held(request, token).extend(**given))
+
+    @described(
+        summary="Give a claimed job back",
+        parameters=[TOKEN],
+        request=ReleaseRequestSerializer,
+        responses=EndedClaimSerializer,
+    )
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, token: str) -> Response:
+        """The job waits again, and no attempt is used. It is no error where the claim does not hold any more."""
+        given = release_fields(fields_of(request))
+        return _shown(_held(request, token).release(**given))
+
+
+def _held(request: Request, token: str) -> HeldClaim:
+    return HeldClaim(token, seen_by=request.user, by=actor_of(request))
+
+
+def _shown(ended: Ended) -> Response:
+    return Response(ended_json(ended))

@@ -1,0 +1,1 @@
+"""Pulling: jobs that pullers claim over HTTP, in place of a worker that sends callbacks."""
