@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from delayhub.clock import due_ms
 from tasksapp.biz_types.breaker import Breaker, read_breakers
+from tasksapp.biz_types.pullers import without_puller
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.timers.lanes import brisk_lane, tried
 
@@ -26,9 +27,11 @@ def holds(biz_types: Iterable[BizType], *, now: datetime) -> dict[str, str]:
         else:
             lanes[biz_type.lane].append(biz_type)
     for lane, group in lanes.items():
-        breakers = _breakers(lane, group)
+        breakers, lonely = _breakers(lane, group), without_puller(group)
         for biz_type in group:
-            if breakers is None:
+            if biz_type.queue in lonely:
+                found[biz_type.queue] = _why_not_pulled(biz_type, lonely[biz_type.queue])
+            elif breakers is None:
                 found[biz_type.queue] = _("Redis does not answer; workers go on once it does")
             elif (breaker := breakers.get(biz_type.queue)) and breaker.open_until_ms is not None:
                 found[biz_type.queue] = _why_broken(biz_type, breaker.open_until_ms, now_ms=due_ms(now))
@@ -54,6 +57,13 @@ def _why_shut(biz_type: BizType) -> str:
         return _("%(biz_type)s is disabled") % {"biz_type": biz_type.label}
     said = pause_sentence(biz_type)
     return f"{said}: {biz_type.pause_reason}" if biz_type.pause_reason else said
+
+
+def _why_not_pulled(biz_type: BizType, asked_at: datetime | None) -> str:
+    if asked_at is None:
+        return _("no puller has ever asked for jobs of %(biz_type)s") % {"biz_type": biz_type.label}
+    values = {"biz_type": biz_type.label, "time": f"{timezone.localtime(asked_at):%Y-%m-%d %H:%M:%S %Z}"}
+    return _("no puller has asked for jobs of %(biz_type)s since %(time)s") % values
 
 
 def pause_sentence(biz_type: BizType) -> str:

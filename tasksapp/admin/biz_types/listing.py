@@ -20,6 +20,7 @@ from tasksapp.admin.frame.fragments import DASH, address, badge, duration, flow_
 from tasksapp.admin.frame.tenants import has_tenants
 from tasksapp.biz_types.breaker import Breaker, callback_host
 from tasksapp.biz_types.holds import open_breakers
+from tasksapp.biz_types.pullers import without_puller
 from tasksapp.models import BizType
 from tasksapp.stats.counts import BizTypeCounts, read_counts
 from tasksapp.stats.pulses import PulseSummary, summaries
@@ -32,6 +33,7 @@ class ListedNumbers:
     counts: BizTypeCounts
     summary: PulseSummary
     breaker: Breaker | None
+    lacks_puller: bool
     bound: int | None
     now: datetime
 
@@ -44,12 +46,13 @@ class BizTypeChangeList(ChangeList):
         super().get_results(request)
         self.result_list: Any = list(self.result_list)
         counts, lately, now = read_counts(), summaries(), timezone.now()
-        breakers = open_breakers(self.result_list) or {}
+        breakers, lonely = open_breakers(self.result_list) or {}, without_puller(self.result_list)
         for biz_type in self.result_list:
             biz_type.listed = ListedNumbers(
                 counts=counts.of(biz_type.pk),
                 summary=lately.get(biz_type.pk, PulseSummary()),
                 breaker=breakers.get(biz_type.queue),
+                lacks_puller=biz_type.queue in lonely and counts.of(biz_type.pk).due_now > 0,
                 bound=counts.bound,
                 now=now,
             )
@@ -82,7 +85,7 @@ class BizTypeList(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
     def flow(self, biz_type: Any) -> SafeString:
         """Whether its jobs go out, in words; why not; and whether its callbacks are not signed."""
         listed: ListedNumbers = biz_type.listed
-        state = flow_state(biz_type, listed.breaker, now=listed.now)
+        state = flow_state(biz_type, listed.breaker, lacks_puller=listed.lacks_puller, now=listed.now)
         why = biz_type.pause_reason if biz_type.is_paused else ""
         reason = format_html('<span class="delayhub-below">{}</span>', why) if why else ""
         unsigned = badge(_("unsigned"), "unsigned") if biz_type.is_unsigned else ""
@@ -115,6 +118,8 @@ class BizTypeList(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
         """The host or the Celery task that its jobs go to."""
         if biz_type.target == BizType.Target.CELERY:
             return format_html('<span title="{}">{}</span>', _("Celery task"), biz_type.task_name)
+        if biz_type.is_pulled:
+            return format_html("<span>{}</span>", _("pullers"))
         return format_html('<span title="{}">{}</span>', f"{biz_type.method} {biz_type.url}", callback_host(biz_type))
 
     def _jobs(self, biz_type: Any, label: str, count: int, *, tab: str) -> SafeString:

@@ -20,6 +20,7 @@ from tasksapp.admin.frame.fragments import address, badge, clock_time, duration,
 from tasksapp.admin.frame.job_charts import next_chart, past_chart
 from tasksapp.biz_types.breaker import Breaker, callback_host
 from tasksapp.biz_types.holds import open_breakers
+from tasksapp.biz_types.pullers import without_puller
 from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.jobs.retry_schedule import schedule_of
 from tasksapp.models import AuditEntry, BizType
@@ -56,7 +57,7 @@ class Now(BizTypePages):
         waits = known.counts.of(biz_type.pk).due_now > 0
         breakers = open_breakers([biz_type])
         context: dict[str, Any] = {
-            "flow": self._flow(biz_type, breakers, now=now),
+            "flow": self._flow(biz_type, breakers, waits=waits, now=now),
             "forecast": forecast(biz_type, now=now, known=known).sentence if waits and breakers is not None else "",
             "tiles": self._tiles(biz_type, known),
             "counted_at": clock_time(known.counts.as_of) if known.counts.as_of else "",
@@ -80,10 +81,13 @@ class Now(BizTypePages):
             fragment="tasksapp/admin/biz_type_now_part.html",
         )
 
-    def _flow(self, biz_type: BizType, breakers: dict[str, Breaker] | None, *, now: datetime) -> SafeString:
+    def _flow(
+        self, biz_type: BizType, breakers: dict[str, Breaker] | None, *, waits: bool, now: datetime
+    ) -> SafeString:
         if breakers is None and not biz_type.is_shut(now=now):
             return badge(_("Redis does not answer: no job goes out"), "down")
-        return flow_state(biz_type, (breakers or {}).get(biz_type.queue), now=now)
+        lonely = waits and bool(without_puller([biz_type]))
+        return flow_state(biz_type, (breakers or {}).get(biz_type.queue), lacks_puller=lonely, now=now)
 
     def _tiles(self, biz_type: BizType, known: Any) -> list[Tile]:
         found, lately = known.counts.of(biz_type.pk), read_summary(biz_type_id=biz_type.pk)
@@ -142,7 +146,9 @@ class Now(BizTypePages):
         return {
             "pause_url": self.address("pause", biz_type) if may_pause else "",
             "resume_url": self.address("resume", biz_type) if may_pause and is_paused else "",
-            "test_url": self.address("test", biz_type) if self.has_test_permission(request) else "",
+            "test_url": self.address("test", biz_type)
+            if self.has_test_permission(request) and not biz_type.is_pulled
+            else "",
             "what_if_url": self.address("whatif", biz_type),
             "copy_url": f"{self.address('add')}?{COPY_OF}={biz_type.pk}" if may_copy else "",
             "secrets_url": self.address("secrets", biz_type) if self.has_secrets_permission(request) else "",
@@ -157,6 +163,9 @@ def _facts(biz_type: BizType) -> Iterator[Fact]:
     if biz_type.target == BizType.Target.CELERY:
         yield Fact(_("Runs the task"), biz_type.task_name)
         yield Fact(_("Queue"), biz_type.task_queue or _("the task's own"))
+    elif biz_type.is_pulled:
+        yield Fact(_("Receiver"), _("pullers, which claim its jobs over HTTP"))
+        yield Fact(_("A claim lasts"), duration(seconds=biz_type.timeout_seconds))
     else:
         yield Fact(_("Receiver"), callback_host(biz_type))
         yield Fact(_("Request"), f"{biz_type.method} {biz_type.url}")
@@ -169,7 +178,8 @@ def _facts(biz_type: BizType) -> Iterator[Fact]:
         yield Fact(_("Timeout"), duration(seconds=biz_type.timeout_seconds))
     yield Fact(_("If a job keeps failing"), schedule_sentence(schedule_of(RetryPolicy.of(biz_type))))
     yield Fact(_("Limits"), _limits(biz_type))
-    yield Fact(_("Lane"), biz_type.lane)
+    if not biz_type.is_pulled:
+        yield Fact(_("Lane"), biz_type.lane)
     retention = biz_type.retention
     kept = _("always") if retention is None else duration(seconds=retention.total_seconds())
     yield Fact(_("Finished jobs are kept"), kept)
@@ -184,4 +194,4 @@ def _limits(biz_type: BizType) -> str:
         return _("%(rate)s jobs per second") % words
     if slots is not None:
         return _("%(slots)s callbacks at the same time") % words
-    return _("none: as fast as the workers can")
+    return _("none: as fast as pullers ask") if biz_type.is_pulled else _("none: as fast as the workers can")

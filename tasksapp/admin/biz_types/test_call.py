@@ -68,7 +68,9 @@ class SampleCalls(BizTypePages):
             "longest": f"{LONGEST_SECONDS:g}",
             "is_cut": biz_type.timeout_seconds > LONGEST_SECONDS,
         }
-        if biz_type.target == BizType.Target.CELERY:
+        if biz_type.is_pulled:
+            context["is_pulled"] = True
+        elif biz_type.target == BizType.Target.CELERY:
             context["is_task"] = True
             if request.method == "POST":
                 context["asked"] = ask_workers(biz_type)

@@ -57,7 +57,10 @@ HELP = {
     "url": _("Where callbacks go: http:// or https://."),
     "headers": _('Sent with each callback: {"X-Source": "shop"}. Keys and tokens belong under Secrets.'),
     "auth": _("How the receiver knows that it is you, beside the signature."),
-    "timeout_seconds": _("A callback without a whole answer by then has failed."),
+    "timeout_seconds": _(
+        "A callback without a whole answer by then has failed. Of jobs that are pulled: how long a claim lasts, where"
+        " its puller says nothing else."
+    ),
     "task_name": _("The name of the Celery task that runs, such as shop.tasks.close_order."),
     "task_queue": _("Empty for the task's own queue. A queue= of @delayed_task comes before this one."),
     "max_attempts": _("The first attempt counts. After the last one has failed, the job is dead."),

@@ -83,7 +83,12 @@ def time_away(value: datetime, *, now: datetime | None = None) -> str:
 
 
 def flow_state(
-    biz_type: BizType, breaker: Breaker | None = None, *, has_redis: bool = True, now: datetime | None = None
+    biz_type: BizType,
+    breaker: Breaker | None = None,
+    *,
+    has_redis: bool = True,
+    lacks_puller: bool = False,
+    now: datetime | None = None,
 ) -> SafeString:
     """A badge that says whether jobs of the biz type go out, and if not, why and for how long.
 
@@ -91,6 +96,7 @@ def flow_state(
         biz_type: the biz type.
         breaker: the breaker of its receiver, where Redis has one.
         has_redis: whether Redis answered; while it does not, nothing flows.
+        lacks_puller: whether its due jobs are pulled, and no puller has asked for them lately.
         now: the present.
     """
     now = now or timezone.now()
@@ -98,8 +104,8 @@ def flow_state(
         return badge(_("disabled"), "disabled")
     if biz_type.is_shut(now=now):
         return badge(_paused(biz_type), "paused")
-    if not has_redis:
-        return badge(_("Redis does not answer"), "down")
+    if not has_redis or lacks_puller:
+        return badge(_("no puller asks for its jobs") if has_redis else _("Redis does not answer"), "down")
     if breaker is None or breaker.open_until_ms is None:
         return badge(_("flowing"), "flowing")
     wait = ceil((breaker.open_until_ms - due_ms(now)) / 1000)

@@ -30,7 +30,7 @@ def job_sentence(
         case Status.PENDING:
             return _due(job, now=now, held=held, zone=zone)
         case Status.RUNNING:
-            return _running(job, now=now)
+            return _held(job, now=now, zone=zone) if job.biz_type.is_pulled else _running(job, now=now)
         case Status.DEAD:
             text = _("Dead since %(time)s: %(error)s.") if error else _("Dead since %(time)s.")
             return text % {"time": _at(job.finished_at, now=now, zone=zone), "error": error.rstrip(".")}
@@ -73,9 +73,29 @@ def _due(job: Job, *, now: datetime, held: str, zone: tzinfo) -> str:
     }
     if held:
         return _("Waits, due for %(span)s (%(time)s): %(held)s.") % values
+    if job.biz_type.is_pulled:
+        return _("Due for %(span)s (%(time)s), attempt %(number)d of %(most)d: it waits for a puller.") % values
     if job.attempts_used:
         return _("Due for %(span)s (%(time)s), attempt %(number)d of %(most)d: the next free worker takes it.") % values
     return _("Due for %(span)s (%(time)s): the next free worker takes it.") % values
+
+
+def _held(job: Job, *, now: datetime, zone: tzinfo) -> str:
+    counted = job.biz_type.guarantee == job.biz_type.Guarantee.AT_MOST_ONCE
+    values = {
+        "span": _span(now - job.updated_at),
+        "puller": job.worker or _("of an unknown name"),
+        "number": job.attempts_used + (0 if counted else 1),
+        "most": _most(job),
+        "until": _at(job.lease_until, now=now, zone=zone),
+    }
+    if job.lease_until is not None and job.lease_until < now:
+        text = _(
+            "Held for %(span)s by the puller %(puller)s, attempt %(number)d of %(most)d; its lease ended at %(until)s,"
+            " and the job comes back soon."
+        )
+        return text % values
+    return _("Held for %(span)s by the puller %(puller)s until %(until)s, attempt %(number)d of %(most)d.") % values
 
 
 def _running(job: Job, *, now: datetime) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import NamedTuple
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from tasksapp.admin.frame.fragments import DASH, address, duration, flow_state, number, time_away
 from tasksapp.admin.frame.links import jobs_address
@@ -107,10 +108,21 @@ def biz_type_rows(
     counts: Counts,
     summaries: Mapping[int, PulseSummary],
     breakers: Mapping[str, Breaker] | None,
+    lonely: Container[str] = (),
     site: str,
     now: datetime,
 ) -> list[BizTypeRow]:
-    """A row for each of those that a page shows, in their order; breakers are None where Redis does not answer."""
+    """A row for each of those that a page shows, in their order.
+
+    Args:
+        standings: those that are shown.
+        counts: how many jobs there are.
+        summaries: what was counted of attempts lately.
+        breakers: those that are open; None where Redis does not answer.
+        lonely: queues for whose jobs no puller asks.
+        site: the name of the admin site.
+        now: the present.
+    """
     return [
         _row(
             standing,
@@ -121,6 +133,7 @@ def biz_type_rows(
                 standing.biz_type,
                 (breakers or {}).get(standing.biz_type.queue),
                 has_redis=breakers is not None,
+                lacks_puller=standing.biz_type.queue in lonely and counts.of(standing.biz_type.pk).due_now > 0,
                 now=now,
             ),
             site=site,
@@ -181,5 +194,11 @@ def _row(
         dead_url=jobs("dead", found.dead),
         next_due=time_away(max(found.next_due_at, now), now=now) if found.next_due_at else DASH,
         next_at=found.next_due_at,
-        receiver=callback_host(biz_type) if biz_type.target == BizType.Target.HTTP else biz_type.task_name,
+        receiver=_receiver(biz_type),
     )
+
+
+def _receiver(biz_type: BizType) -> str:
+    if biz_type.is_pulled:
+        return _("pullers")
+    return callback_host(biz_type) if biz_type.target == BizType.Target.HTTP else biz_type.task_name

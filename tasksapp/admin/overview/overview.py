@@ -25,6 +25,7 @@ from tasksapp.admin.overview.health_marks import has_redis, marks
 from tasksapp.admin.overview.issue_rows import issue_rows
 from tasksapp.admin.overview.lately import open_operations, recent_lines
 from tasksapp.biz_types.holds import open_breakers
+from tasksapp.biz_types.pullers import without_puller
 from tasksapp.models import BizType
 from tasksapp.stats.counts import Counts, read_counts
 from tasksapp.stats.issues import open_issues
@@ -81,7 +82,15 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "more_issues": max(0, len(issues) - ISSUES_SHOWN),
         "issues_url": address("tasksapp_deadcount_changelist", site=site),
         "page": page,
-        "rows": biz_type_rows(page, counts=counts, summaries=by_biz_type, breakers=breakers, site=site, now=now),
+        "rows": biz_type_rows(
+            page,
+            counts=counts,
+            summaries=by_biz_type,
+            breakers=breakers,
+            lonely=without_puller(each.biz_type for each in page),
+            site=site,
+            now=now,
+        ),
         "earlier": _query(request, {BIZ_TYPES_PAGE: page.number - 1}) if page.has_previous() else "",
         "later": _query(request, {BIZ_TYPES_PAGE: page.number + 1}) if page.has_next() else "",
         "may_add": request.user.has_perm("tasksapp.add_biztype"),
