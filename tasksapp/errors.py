@@ -6,7 +6,8 @@
     └── JobError
         ├── InvalidJob        a field has a value that a job cannot have
         │   ├── UnknownBizType   there is no such biz type
-        │   └── UnknownTenant    there is no such tenant
+        │   ├── UnknownTenant    there is no such tenant
+        │   └── InvalidSeries    a field has a value that a series cannot have
         ├── TooManyInserts    the insert rate of the biz type is used up for now
         ├── KeyTaken          the idempotency key belongs to another request
         ├── KeyInUse          the first request with the idempotency key has not finished yet
@@ -18,6 +19,9 @@
         ├── VersionConflict   the job has changed since the caller read it
         ├── OperationNotFound    there is no such operation
         ├── WrongOperationState  the operation's state does not allow what was asked
+        ├── SeriesNotFound    there is no such series
+        ├── StaleSeries       the series has changed since the caller read it
+        ├── NameTaken         the biz type has a series of that name
         ├── StaleKey          the API key has changed since the caller read it
         ├── InvalidBizType    a biz type has values that none can have
         └── CodeTaken         there is a biz type of that code
@@ -64,6 +68,10 @@ class UnknownTenant(InvalidJob, LookupError):
 
     def __init__(self, tenant: object) -> None:
         super().__init__("tenant", "unknown", f"there is no tenant {tenant!r}")
+
+
+class InvalidSeries(InvalidJob):
+    """A field has a value that a series cannot have."""
 
 
 class TooManyInserts(JobError):
@@ -173,6 +181,27 @@ class WrongOperationState(JobError):
         self.operation_id = operation_id
         self.verb = verb
         self.state = state
+
+
+class SeriesNotFound(JobError, LookupError):
+    """There is no such series, or the caller does not see it."""
+
+
+class StaleSeries(JobError):
+    """The series has changed since the caller read it; it has ``version`` now."""
+
+    def __init__(self, series_id: int, *, asked: int, version: int) -> None:
+        super().__init__(f"series {series_id} has version {version}, not version {asked}: read it again")
+        self.asked = asked
+        self.version = version
+
+
+class NameTaken(JobError):
+    """The biz type has a series of that name already."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the biz type has a series {name!r} already")
+        self.name = name
 
 
 class StaleKey(JobError):

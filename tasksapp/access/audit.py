@@ -57,6 +57,13 @@ class Deed(StrEnum):
     TEST = "biz_type.test"
     DELETE_BIZ_TYPE = "biz_type.delete"
 
+    ADD_SERIES = "series.add"
+    EDIT_SERIES = "series.edit"
+    PAUSE_SERIES = "series.pause"
+    RESUME_SERIES = "series.resume"
+    TRIGGER_SERIES = "series.trigger"
+    DELETE_SERIES = "series.delete"
+
     ADD_TENANT = "tenant.add"
     EDIT_TENANT = "tenant.edit"
     DELETE_TENANT = "tenant.delete"

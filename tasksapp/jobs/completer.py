@@ -21,6 +21,7 @@ from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status, Transition
 from tasksapp.sql.finished import Finished
 from tasksapp.sql.renew_leases import renew_leases
+from tasksapp.sql.series_overlap import release_series
 from tasksapp.sql.write_outcomes import write_outcomes
 from tasksapp.stats.pulse_counts import Ended
 from tasksapp.stats.pulse_recorder import pulse_recorder
@@ -115,6 +116,7 @@ class Completer:
         self._count(completions, written=written)
         for (lane, queue), ids in slots.items():
             settle(lane, queue, ids, ended_ms=self._clock.now_ms())
+        again += self._release_series(completions)
         if again:
             # Put, not ensured: the timer of this attempt may still be leased, and its acknowledgement must not end the
             # next one.
@@ -176,6 +178,14 @@ class Completer:
             gate, now_ms = gate_of(biz_type, now=now), self._clock.now_ms()
             if self._failures.record(biz_type, gate, failed=failed, succeeded=failed < len(group), now_ms=now_ms):
                 self.on_breaker_open(biz_type.queue)
+
+    def _release_series(self, completions: Sequence[Completion]) -> list[Timer]:
+        """Notes that live jobs of series have ended; gives back the timers of the jobs that waited for it."""
+        ids = [job.row.series_id for job, *_ in completions if job.row.series_id is not None]
+        if not ids:
+            return []
+        woken = self._on_live_connection(lambda: release_series(ids, now=self._now(), using=self._using))
+        return [Timer.of(job, job.biz_type) for job in woken]
 
     def _cancel_others(self, job: RunningJob) -> None:
         """Cancels the other live jobs of the job's business key."""

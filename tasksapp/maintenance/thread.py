@@ -12,6 +12,7 @@ from tasksapp.conf import options
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.operation_turns import OperationTurns
 from tasksapp.maintenance.purger import Purger
+from tasksapp.series.maker import SeriesMaker
 from tasksapp.sql.driver.fork_guard import ForkGuard
 from tasksapp.sql.purge_rows import Purged
 
@@ -32,6 +33,9 @@ class MaintenanceThread:
         self._loader = loader
         self._purger = Purger(using=loader.using, clock=loader.clock)
         self._operations = OperationTurns(using=loader.using, clock=loader.clock)
+        # Every worker makes occurrences, since that needs no Redis.
+        self._series = SeriesMaker(using=loader.using, clock=loader.clock)
+        self._has_more = False
         self._stop = threading.Event()
         self._guard = ForkGuard()
         self._thread = threading.Thread(target=self._run, name="delayhub-maintenance", daemon=True)
@@ -58,6 +62,8 @@ class MaintenanceThread:
     def run_once(self) -> bool:
         """One turn; whether it succeeded. A failure is logged, and the next turn does what this one did not."""
         with self._guard:
+            self._has_more = False
+            has_made = self._make_series()
             try:
                 if self._loader.run_once().held:
                     self._operations.run_once()
@@ -68,14 +74,29 @@ class MaintenanceThread:
                 # Without the loader nothing is mended any more, so no failure of one turn may end this thread.
                 logger.exception("the loader's turn failed, trying again", extra={"action": "load"})
             else:
-                return True
+                return has_made
             self._close_connection()
             return False
+
+    def _make_series(self) -> bool:
+        """Makes occurrences; whether that succeeded. It comes first, and also where the loader's turn fails."""
+        try:
+            self._loader.clock.sync()
+            self._has_more = self._series.run_once().has_more
+        except Exception as error:
+            # Nothing of it may keep the loader from its turn.
+            level = logging.WARNING if isinstance(error, Error) else logging.ERROR
+            logger.log(level, "making the jobs of series failed, trying again: %s", error, extra={"action": "series"})
+            self._close_connection()
+            return False
+        return True
 
     def _run(self) -> None:
         wait = 0.0
         while not self._stop.wait(wait):
             wait = options().sweep_seconds if self.run_once() else FAILED_SECONDS
+            if self._has_more:
+                wait = 0.0
         try:
             self._loader.resign()
         except (redis.RedisError, OSError):

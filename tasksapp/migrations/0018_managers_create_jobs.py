@@ -17,7 +17,7 @@ def allow_creating(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tasksapp", "0016_tenants"), *_groups._ACCOUNTS]
+    dependencies = [("tasksapp", "0017_pull"), *_groups._ACCOUNTS]
 
     operations = (
         [_groups.WhereGroupsAre(allow_creating, migrations.RunPython.noop, elidable=False)] if _groups._HAS_ACCOUNTS else []

@@ -16,6 +16,7 @@ from tasksapp.models.loader_report import LoaderReport
 from tasksapp.models.operation import Operation
 from tasksapp.models.pulse import Pulse
 from tasksapp.models.pulse_total import PulseTotal
+from tasksapp.models.series import Series
 from tasksapp.models.site_rights import SiteRights
 from tasksapp.models.status import FINISHED, LIVE, Status
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
@@ -45,6 +46,7 @@ __all__ = [
     "Pulse",
     "PulseTotal",
     "Scope",
+    "Series",
     "SiteRights",
     "Status",
     "Tenant",

@@ -18,6 +18,8 @@ LENGTH = 40
 LOST, TOO_LATE, MAX_AGE, NOT_TAKEN = "lost", "too_late", "max_age", "not_taken"
 #: A puller said that it failed.
 PULLER = "puller"
+#: Another job of its series took its place, or was in its way.
+OVERLAP = "overlap"
 
 #: What filters say for jobs without a key: those that died before kinds were noted.
 NO_CLASS = "none"
@@ -46,6 +48,7 @@ _WORDS: dict[str, str | Promise] = {
     MAX_AGE: gettext_lazy("longest age used up"),
     NOT_TAKEN: gettext_lazy("no worker ran the task"),
     PULLER: gettext_lazy("failed, says its puller"),
+    OVERLAP: gettext_lazy("overlap with another one of its series"),
 }
 
 #: The closed list, without the two families.

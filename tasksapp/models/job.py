@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
 from tasksapp.models.job_id import new_job_id
+from tasksapp.models.series import Series
 from tasksapp.models.status import Status
 
 
@@ -85,6 +86,20 @@ class Job(models.Model):
     operation_id = models.BigIntegerField(
         _("operation id"), null=True, blank=True, help_text=_("The operation that last changed it.")
     )
+    series: models.ForeignKey[Any, Any] = models.ForeignKey(
+        Series,
+        on_delete=models.DO_NOTHING,
+        null=True,
+        blank=True,
+        related_name="jobs",
+        db_index=False,
+        db_constraint=False,  # what it made stays when a series is deleted
+        verbose_name=_("series"),
+        help_text=_("The series that it is one of."),
+    )
+    occurrence_at = models.DateTimeField(
+        _("occurrence at"), null=True, blank=True, help_text=_("Which of its series; empty: triggered by hand.")
+    )
     created_at = models.DateTimeField(_("created at"))
     updated_at = models.DateTimeField(_("updated at"))
     finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
@@ -129,13 +144,19 @@ class Job(models.Model):
                 condition=Q(finished_at__isnull=False),
                 name="delayhub_job_finished",
             ),
+            models.Index(fields=["series", "id"], condition=Q(series__isnull=False), name="delayhub_job_series"),
         ]
         constraints = [
             models.UniqueConstraint(
                 fields=["biz_type", "debounce_key"],
                 condition=Q(status="pending", debounce_key__gt=""),
                 name="delayhub_job_debounce_key",
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["series", "occurrence_at"],
+                condition=Q(occurrence_at__isnull=False),
+                name="delayhub_job_occurrence",
+            ),
         ]
         permissions = [
             ("view_job_body", "Can see bodies of jobs and answers of receivers"),

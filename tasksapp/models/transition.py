@@ -24,6 +24,7 @@ class Transition(Enum):
     RETRY = Status.RUNNING, "retry", Status.PENDING, "the attempt failed; again after the backoff"
     GIVE_UP = Status.RUNNING, "give up", Status.DEAD, "permanent failure, or attempts or age used up"
     GIVE_BACK = Status.RUNNING, "give back", Status.PENDING, "not sent after all: no attempt is used"
+    OVERLAP = Status.RUNNING, "skip", Status.SKIPPED, "not sent after all: its series has a live one"
     LOSE = Status.RUNNING, "lose", Status.PENDING, "its worker's lease ran out: no attempt is used"
     LOSE_FOR_GOOD = Status.RUNNING, "lose", Status.DEAD, "the same, where it may be tried once only, or too often"
     REDRIVE = Status.DEAD, "redrive", Status.PENDING, "a caller or a person gives it a new budget of attempts"

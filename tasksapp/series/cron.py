@@ -23,23 +23,13 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
+from tasksapp.errors import InvalidSeries
+
 #: An expression has so many characters at most.
 LONGEST = 200
 #: Clocks are changed by less than this; where they are changed within it, the walk begins so much earlier.
 NEAR_CHANGE = timedelta(days=1, hours=2)
 _SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
-
-
-class InvalidSchedule(ValueError):
-    """The expression, time zone or other part of a schedule cannot be; ``field`` says which.
-
-    ``code`` is a word for machines.
-    """
-
-    def __init__(self, field: str, code: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-        self.code = code
 
 
 class Cron(NamedTuple):
@@ -151,21 +141,21 @@ def _parsed(minutes: str) -> CronSim:
 def cron(expression: str, *, time_zone: str = "UTC") -> Cron:
     """The expression in that time zone, checked.
 
-    Raises InvalidSchedule where either cannot be, or the expression never runs.
+    Raises InvalidSeries where either cannot be, or the expression never runs.
     """
     zone = zone_of(time_zone)
     if len(expression) > LONGEST:
-        raise InvalidSchedule("cron", "too_long", f"cron may have {LONGEST} characters at most, got {len(expression)}")
+        raise InvalidSeries("cron", "too_long", f"cron may have {LONGEST} characters at most, got {len(expression)}")
     fields = expression.split()
     if len(fields) not in (5, 6):
-        raise InvalidSchedule("cron", "fields", f"cron must have five or six fields, got {expression!r}")
+        raise InvalidSeries("cron", "fields", f"cron must have five or six fields, got {expression!r}")
     try:
         checked = _parsed(expression)
         next(copy(checked))
     except (CronSimError, AssertionError) as error:
-        raise InvalidSchedule("cron", "invalid", f"cron {expression!r} cannot be read: {error}") from error
+        raise InvalidSeries("cron", "invalid", f"cron {expression!r} cannot be read: {error}") from error
     except StopIteration:
-        raise InvalidSchedule("cron", "never", f"cron {expression!r} names no time in the next 50 years") from None
+        raise InvalidSeries("cron", "never", f"cron {expression!r} names no time in the next 50 years") from None
     seconds = tuple(sorted(checked.seconds)) if len(fields) == 6 else (0,)
     return Cron(" ".join(fields[-5:]), seconds, zone)
 
@@ -176,7 +166,7 @@ def _zones() -> frozenset[str]:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone of that name. Raises InvalidSchedule."""
+    """The time zone of that name. Raises InvalidSeries."""
     if name not in _zones():
-        raise InvalidSchedule("time_zone", "unknown", f"time_zone must be a name such as Asia/Shanghai, got {name!r}")
+        raise InvalidSeries("time_zone", "unknown", f"time_zone must be a name such as Asia/Shanghai, got {name!r}")
     return ZoneInfo(name)

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 from typing import Any, Protocol
 
-from tasksapp.series.cron import Cron, InvalidSchedule, cron, zone_of
+from tasksapp.errors import InvalidSeries
+from tasksapp.series.cron import Cron, cron, zone_of
 
 #: Occurrences are so far apart at least.
 SHORTEST = timedelta(seconds=1)
@@ -134,16 +135,14 @@ def schedule(
         starts_at: none comes before.
         ends_at: none comes after.
 
-    Raises InvalidSchedule.
+    Raises InvalidSeries.
     """
     given = [name for name, value in (("cron", cron_expression), ("every", every), ("times", times)) if value]
     if len(given) != 1:
         field = given[1] if given else "cron"
-        raise InvalidSchedule(
-            field, "one_of", f"give one of cron, every and times, got {' and '.join(given) or 'none'}"
-        )
+        raise InvalidSeries(field, "one_of", f"give one of cron, every and times, got {' and '.join(given) or 'none'}")
     if starts_at is not None and ends_at is not None and ends_at < starts_at:
-        raise InvalidSchedule("ends_at", "too_early", "ends_at may not be before starts_at")
+        raise InvalidSeries("ends_at", "too_early", "ends_at may not be before starts_at")
     zone_of(time_zone)
     return Schedule(
         moments=_moments(cron_expression, time_zone, every, anchor, times), starts_at=starts_at, ends_at=ends_at
@@ -162,16 +161,16 @@ def _moments(
     if every is None:
         return Times(listed(times))
     if not SHORTEST <= every <= LONGEST:
-        raise InvalidSchedule("every", "range", f"every must be from 1 second to {LONGEST.days} days, got {every}")
+        raise InvalidSeries("every", "range", f"every must be from 1 second to {LONGEST.days} days, got {every}")
     if anchor is None:
-        raise InvalidSchedule("anchor", "required", "an interval needs an anchor")
+        raise InvalidSeries("anchor", "required", "an interval needs an anchor")
     return Interval(every=every, anchor=anchor.astimezone(UTC))
 
 
 def listed(times: Sequence[Any]) -> tuple[datetime, ...]:
-    """The times in order, each once, in UTC. Raises InvalidSchedule."""
+    """The times in order, each once, in UTC. Raises InvalidSeries."""
     if len(times) > MOST_TIMES:
-        raise InvalidSchedule("times", "too_many", f"times may have {MOST_TIMES} at most, got {len(times)}")
+        raise InvalidSeries("times", "too_many", f"times may have {MOST_TIMES} at most, got {len(times)}")
     found = set()
     for each in times:
         try:
@@ -179,9 +178,9 @@ def listed(times: Sequence[Any]) -> tuple[datetime, ...]:
             aware = moment.tzinfo is not None and moment.utcoffset() is not None
             found.add(moment.astimezone(UTC) if aware else None)
         except (ValueError, OverflowError, AttributeError, TypeError) as error:
-            raise InvalidSchedule("times", "invalid", f"times must be times in ISO 8601, got {each!r:.80}") from error
+            raise InvalidSeries("times", "invalid", f"times must be times in ISO 8601, got {each!r:.80}") from error
     if None in found:
-        raise InvalidSchedule("times", "no_time_zone", "each of times needs a time zone, such as Z")
+        raise InvalidSeries("times", "no_time_zone", "each of times needs a time zone, such as Z")
     return tuple(sorted(each for each in found if each is not None))
 
 

@@ -27,7 +27,7 @@ _NAME = re.compile("|".join(sorted(_NAMES, key=len, reverse=True)))
 
 
 def cron_words(expression: str, *, time_zone: str = "UTC") -> str:
-    """What the expression means. Raises InvalidSchedule where it cannot be."""
+    """What the expression means. Raises InvalidSeries where it cannot be."""
     cron(expression, time_zone=time_zone)
     fields = expression.upper().split()
     said = _library_words(" ".join(fields)) if _is_plain(fields) else None

@@ -35,6 +35,8 @@ class ClaimedJob(NamedTuple):
     traceparent: str
     error_class: str
     lease_until: datetime
+    series_id: int | None = None
+    occurrence_at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -49,7 +51,7 @@ class ClaimAnswer:
             worker does.
         shut: pending and due, but their biz type is paused or disabled.
         locked: another transaction holds the row at this moment.
-        ended: too old or too late: skipped or dead by this claim.
+        ended: too old or too late, or its series has a live one: skipped or dead by this claim.
         died: of those that are dead, the biz type's id and the kind of error.
         gone: not pending any more, under way to another worker, or no such row.
     """

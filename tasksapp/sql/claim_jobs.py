@@ -18,6 +18,7 @@ from tasksapp.sql.biz_type_revision import COLUMN, content_revision
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
 from tasksapp.sql.driver.microseconds import Moments, unix_microseconds
 from tasksapp.sql.driver.prepared import StatementByIds
+from tasksapp.sql.series_overlap import settle_overlaps
 
 #: Reasons of jobs that a claim ends.
 TOO_OLD = "max_age is used up"
@@ -180,6 +181,8 @@ def claim_jobs(
             _add(answer, row, now=now, moments=moments)
     else:
         _claim_by_orm(answer, ids, using=using, **values)
+    if any(job.series_id is not None for job in answer.claimed):
+        settle_overlaps(answer, now=now, using=using)
     answer.add_missing(ids)
     return answer
 

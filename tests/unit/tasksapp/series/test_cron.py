@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tasksapp.series.cron import InvalidSchedule, cron
+from tasksapp.errors import InvalidSeries
+from tasksapp.series.cron import cron
 
 
 def between(expression: str, zone: str, begin: str, end: str) -> list[str]:
@@ -132,7 +133,7 @@ def test_a_day_that_a_zone_left_out_runs_at_its_end() -> None:
 )
 def test_what_cannot_be_or_never_comes_is_refused_at_once(field: str, code: str, expression: str, zone: str) -> None:
     began = time.process_time()
-    with pytest.raises(InvalidSchedule) as refusal:
+    with pytest.raises(InvalidSeries) as refusal:
         cron(expression, time_zone=zone)
 
     assert (refusal.value.field, refusal.value.code) == (field, code)

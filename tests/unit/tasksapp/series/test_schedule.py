@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasksapp.series.cron import InvalidSchedule
+from tasksapp.errors import InvalidSeries
 from tasksapp.series.schedule import jitter_of, schedule
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -68,7 +68,7 @@ def test_the_shortest_gap_is_that_of_the_closest_two() -> None:
     ],
 )
 def test_a_schedule_that_cannot_be_is_refused(field: str, code: str, given: dict[str, Any]) -> None:
-    with pytest.raises(InvalidSchedule) as refusal:
+    with pytest.raises(InvalidSeries) as refusal:
         schedule(**given)
 
     assert (refusal.value.field, refusal.value.code) == (field, code)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils.translation import override
 
-from tasksapp.series.cron import InvalidSchedule
+from tasksapp.errors import InvalidSeries
 from tasksapp.series.words import cron_words, interval_words, times_words
 
 
@@ -45,7 +45,7 @@ def test_days_and_months_are_in_the_language_of_the_sentence() -> None:
 
 
 def test_there_are_no_words_for_what_is_refused() -> None:
-    with pytest.raises(InvalidSchedule):
+    with pytest.raises(InvalidSeries):
         cron_words("0 0 30 2 *")
 
 

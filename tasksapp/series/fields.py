@@ -1,0 +1,98 @@
+"""What a series may be: a rule for each field that callers give, and what holds for all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tasksapp.errors import InvalidSeries
+from tasksapp.jobs.requests import RULES as JOB_RULES
+from tasksapp.jobs.validation import Key, Line, Moment, Rule, Seconds, Whole
+from tasksapp.models import Series
+from tasksapp.series.cron import LONGEST as LONGEST_CRON
+from tasksapp.series.plan import schedule_of
+from tasksapp.series.schedule import listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Rule):
+    """One of some words."""
+
+    words: Sequence[str]
+
+    def __call__(self, given: Any) -> str:
+        if given not in self.words:
+            raise self.refusal("invalid", f"must be one of {', '.join(self.words)}, got {given!r:.80}")
+        return str(given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeList(Rule):
+    """A list of moments, as it is stored: ISO 8601 in UTC, in order."""
+
+    def __call__(self, given: Any) -> list[str]:
+        if given is None:
+            return []
+        if not isinstance(given, list | tuple):
+            raise self.refusal("invalid", f"must be a list of times, got {given!r:.80}")
+        return [moment.isoformat() for moment in listed(given)]
+
+
+#: By the name that callers know a field by, which is that of its column.
+RULES: dict[str, Rule] = {
+    "name": Key(longest=100, field="name", help="Unique in its biz type."),
+    "cron": Line(longest=LONGEST_CRON, field="cron", help="Five fields, or six with seconds first; or:"),
+    "every": Seconds(field="every", help="Seconds from one to the next; or:"),
+    "times": TimeList(field="times", help="A list of moments."),
+    "time_zone": Line(longest=64, field="time_zone", help="Of the cron expression, such as Asia/Shanghai."),
+    "anchor": Moment(field="anchor", help="One of the moments that the interval leads to. Null: its beginning."),
+    "starts_at": Moment(field="starts_at", help="None is due before."),
+    "ends_at": Moment(field="ends_at", help="None is due after."),
+    "count": Whole(least=1, most=2**31 - 1, field="count", help="It ends after so many."),
+    "jitter": Seconds(field="jitter", help="Each is due up to so many seconds later, always the same for it."),
+    "overlap": Choice(words=Series.Overlap.values, field="overlap", help="When the one before has not finished."),
+    "catch_up": Choice(words=Series.CatchUp.values, field="catch_up", help="Which run after an outage."),
+    **{name: JOB_RULES[name] for name in ("biz_id", "body", "priority", "max_attempts")},
+}
+#: Fields that say when it runs, and those that its jobs get.
+SCHEDULE = ("cron", "every", "times", "time_zone", "anchor", "starts_at", "ends_at", "count", "jitter")
+CONTENT = ("biz_id", "body", "priority", "max_attempts")
+#: Of these a series has one.
+_ONE_OF = ("cron", "every", "times")
+
+
+def values_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns' values of the fields that are given. Raises InvalidSeries or InvalidJob, which name the field."""
+    for name in given:
+        if name not in RULES:
+            raise InvalidSeries(name[:100], "unknown", f"there is no field {name[:100]!r}")
+    values = {name: RULES[name](value) for name, value in given.items()}
+    if "name" in values and values["name"] is None:
+        raise InvalidSeries("name", "required", "name may not be empty")
+    if values.get("time_zone") == "":
+        values["time_zone"] = "UTC"
+    if "jitter" in values:
+        values["jitter"] = values["jitter"] or timedelta(0)
+    if any(values.get(name) for name in _ONE_OF):
+        # A cron expression takes the place of an interval, and so on.
+        values = {"cron": "", "every": None, "times": [], **values}
+    return values
+
+
+def check(series: Series, *, now: datetime) -> None:
+    """Completes the series' schedule, and checks it as a whole. Raises InvalidSeries."""
+    if series.every is None:
+        series.anchor = None
+    elif series.anchor is None:
+        series.anchor = (series.starts_at or now).replace(microsecond=0)
+    when = schedule_of(series)
+    if not timedelta(0) <= series.jitter <= timedelta(days=366):
+        raise InvalidSeries("jitter", "range", "jitter may be a year at most")
+    if series.jitter:
+        gap = when.shortest_gap(series.starts_at or datetime(2001, 1, 1, tzinfo=UTC))
+        if gap is not None and series.jitter >= gap:
+            seconds = gap.total_seconds()
+            text = f"jitter must be shorter than the shortest time between two occurrences, {seconds:g} s"
+            raise InvalidSeries("jitter", "too_long", text)

@@ -1,0 +1,200 @@
+"""SeriesMaker: makes the jobs of series shortly before they are due."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import connections, transaction
+from django.db.models import F
+
+from delayhub.clock import Clock, moment
+from tasksapp.errors import InvalidSeries
+from tasksapp.models import BizType, Job, NewJob, Series
+from tasksapp.models.job_id import new_job_ids
+from tasksapp.series.plan import DISABLED_WAIT, MOST, Plan, plan
+from tasksapp.sql.advance_series import Advance, advance_series
+from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
+from tasksapp.sql.series_overlap import release_series, series_with_ended_jobs
+from tasksapp.sql.unclaimed_occurrences import delete_unclaimed, unclaimed
+from tasksapp.timers.arming import arm, forget, move
+from tasksapp.timers.timer import Timer, grouped
+
+logger = logging.getLogger(__name__)
+
+#: Jobs that one turn makes, and those of one transaction; series that one transaction locks.
+TURN_JOBS, STEP_JOBS, STEP_SERIES = 2_000, 500, 100
+#: How often live jobs are looked for that have ended without a word, and how many series that frees at once.
+RELEASE_SECONDS, RELEASE_SERIES = 5.0, 200
+
+
+class Turn(NamedTuple):
+    """What a turn did: how many jobs it made, and whether there are more to make at once."""
+
+    made: int
+    has_more: bool
+
+
+@dataclass(slots=True)
+class _Step:
+    """What one transaction makes."""
+
+    rows: list[NewOccurrence] = field(default_factory=list)
+    timers: list[Timer] = field(default_factory=list)
+    gone: list[Timer] = field(default_factory=list)
+    advances: list[Advance] = field(default_factory=list)
+
+
+class SeriesMaker:
+    """Makes occurrences. Several may work at once, in any worker: each locks the series that it works on.
+
+    Args:
+        using: the database.
+        clock: Redis' time.
+    """
+
+    def __init__(self, *, using: str, clock: Clock) -> None:
+        self._using = using
+        self._clock = clock
+        self._release_at = 0.0
+
+    def run_once(self) -> Turn:
+        """One turn. Raises what the database raises when it does not answer."""
+        if self._clock.monotonic() >= self._release_at:
+            self._release_at = self._clock.monotonic() + RELEASE_SECONDS
+            self._release()
+        made = 0
+        while made < TURN_JOBS:
+            now = self._now()
+            step = self._step(now, most=min(STEP_JOBS, TURN_JOBS - made))
+            if step is None:
+                return Turn(made, has_more=False)
+            made += len(step.rows)
+        return Turn(made, has_more=True)
+
+    def _step(self, now: datetime, *, most: int) -> _Step | None:
+        """One transaction; None where no series waits that is not another's at this moment."""
+        waiting = Series.objects.using(self._using).filter(make_at__lte=now).order_by("make_at", "id")
+        if not connections[self._using].features.has_select_for_update and not waiting.exists():
+            return None  # SQLite: a transaction that writes would wait for all others
+        with transaction.atomic(using=self._using):
+            lock_for_writing(using=self._using)
+            found = list(waiting.select_for_update(skip_locked=True, no_key=True)[:STEP_SERIES])
+            if not found:
+                return None
+            return make(found, now=now, most=most, using=self._using)
+
+    def _release(self) -> None:
+        """Frees series whose live job ended without an outcome, such as by a person's cancel."""
+        ended = series_with_ended_jobs(limit=RELEASE_SERIES, using=self._using)
+        woken = release_series(ended, now=self._now(), using=self._using) if ended else []
+        if woken:
+            move([Timer.of(job, job.biz_type) for job in woken])
+
+    def _now(self) -> datetime:
+        return moment(self._clock.now_ms())
+
+
+def lock_for_writing(*, using: str) -> None:
+    """Has the caller's transaction begin by writing where it cannot lock rows.
+
+    SQLite refuses a transaction that has read and comes to write, without waiting.
+    """
+    if not connections[using].features.has_select_for_update:
+        Series.objects.using(using).filter(id=0).update(made=F("made"))
+
+
+def make(found: Sequence[Series], *, now: datetime, most: int = MOST, using: str) -> _Step:
+    """Makes what is to be made of these series, which the caller has locked; their timers follow on commit.
+
+    Args:
+        found: the series, whose time to be looked at has come.
+        now: Redis' time.
+        most: jobs that are made at most; series that are left over keep their time.
+        using: the database.
+    """
+    biz_types = BizType.objects.using(using).in_bulk({series.biz_type_id for series in found})
+    step = _Step()
+    for series in found:
+        if len(step.rows) >= most:
+            break
+        _add(step, series, biz_types[series.biz_type_id], now=now, most=most - len(step.rows), using=using)
+    _leave_out_existing(step, using=using)
+    if step.rows:
+        insert_occurrences(step.rows, now=now, using=using)
+    advance_series(step.advances, using=using)
+    added, gone = grouped(step.timers), step.gone
+
+    # A function, not a partial: Django names a hook that fails by its __qualname__.
+    def set_timers() -> None:
+        arm(added)
+        if gone:
+            forget(gone)
+
+    transaction.on_commit(set_timers, using=using, robust=True)
+    return step
+
+
+def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most: int, using: str) -> None:
+    """Adds what is made of one series."""
+    if not biz_type.enabled:
+        step.advances.append(Advance(series.pk, 0, series.next_occurrence_at, now + DISABLED_WAIT))
+        return
+    try:
+        planned = plan(series, now=now, most=min(MOST, most))
+    except InvalidSeries as error:
+        # Such as a time zone that this machine's data no longer have: the others go on.
+        logger.warning("series %s stands still: %s", series.pk, error, extra={"action": "series"})
+        step.advances.append(Advance(series.pk, 0, series.next_occurrence_at, now + DISABLED_WAIT))
+        return
+    dropped = 0
+    if planned.drops_before is not None:
+        old = unclaimed([series.pk], using=using).filter(occurrence_at__lt=planned.drops_before)
+        gone = delete_unclaimed(old)
+        dropped = len(gone)
+        step.gone += [Timer(biz_type.lane, biz_type.queue, job_id, now, priority) for job_id, priority in gone]
+    rows = rows_of(series, biz_type, planned)
+    step.rows += rows
+    step.timers += [Timer(biz_type.lane, biz_type.queue, row.job.id, row.job.due_at, row.job.priority) for row in rows]
+    made = len(planned.occurrences) - dropped
+    step.advances.append(Advance(series.pk, made, planned.next_occurrence_at, planned.make_at))
+
+
+def rows_of(series: Series, biz_type: BizType, planned: Plan) -> list[NewOccurrence]:
+    """The jobs of the planned occurrences."""
+    ids = new_job_ids(len(planned.occurrences))
+    return [
+        NewOccurrence(new_job(series, biz_type, job_id=job_id, due_at=each.due_at), series.pk, each.at)
+        for job_id, each in zip(ids, planned.occurrences, strict=True)
+    ]
+
+
+def new_job(series: Series, biz_type: BizType, *, job_id: UUID, due_at: datetime) -> NewJob:
+    """A job of the series."""
+    return NewJob(
+        id=job_id,
+        biz_type_id=biz_type.pk,
+        due_at=due_at,
+        priority=biz_type.priority if series.priority is None else series.priority,
+        biz_id=series.biz_id,
+        body=series.body,
+        max_attempts=series.max_attempts,
+    )
+
+
+def _leave_out_existing(step: _Step, *, using: str) -> None:
+    """Leaves out occurrences that have a row, such as those that workers had taken before the schedule was edited."""
+    if not step.rows:
+        return
+    wanted = {(row.series_id, row.occurrence_at) for row in step.rows}
+    first = min(row.occurrence_at for row in step.rows if row.occurrence_at is not None)
+    rows = Job.objects.using(using).filter(series_id__in={row.series_id for row in step.rows}, occurrence_at__gte=first)
+    there = wanted & set(rows.values_list("series_id", "occurrence_at"))
+    if there:
+        step.rows = [row for row in step.rows if (row.series_id, row.occurrence_at) not in there]
+        kept = {row.job.id for row in step.rows}
+        step.timers = [timer for timer in step.timers if timer.job_id in kept]

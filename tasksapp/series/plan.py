@@ -1,0 +1,137 @@
+"""Which occurrences of a series are to be made now.
+
+They are made by count and time: the next one, and those that are due within a minute. Made by the near window, a series
+that runs each second would have 3 600 rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import chain, islice
+from typing import NamedTuple
+
+from tasksapp.models import Series
+from tasksapp.series.schedule import Schedule, jitter_of, schedule
+
+#: Beside the next occurrence, those are made that are due so soon.
+AHEAD = timedelta(seconds=60)
+#: More are made when those that are made last for so long only.
+REFILL = timedelta(seconds=30)
+#: An occurrence that was not made so long after its time was missed.
+MISSED = timedelta(seconds=60)
+#: In one turn a series gets so many at most; of those that were missed it gets so many at most.
+MOST, MOST_MISSED = 100, 1_000
+#: How soon a series is looked at again that got as many as one turn makes.
+AGAIN = timedelta(milliseconds=500)
+#: How soon a series of a disabled biz type is looked at again.
+DISABLED_WAIT = timedelta(seconds=10)
+
+
+class Occurrence(NamedTuple):
+    """One time that a series runs: when it stands in the schedule, and when its job is due."""
+
+    at: datetime
+    due_at: datetime
+
+
+class Plan(NamedTuple):
+    """What is made of a series now.
+
+    Args:
+        occurrences: those that get a job.
+        next_occurrence_at: the first after them; None where the series has ended.
+        make_at: when there is more to make; None for never.
+        drops_before: unclaimed occurrences before it are not run any more; None for none.
+    """
+
+    occurrences: list[Occurrence]
+    next_occurrence_at: datetime | None
+    make_at: datetime | None
+    drops_before: datetime | None = None
+
+
+def schedule_of(series: Series) -> Schedule:
+    """When the series runs. Raises InvalidSeries, such as for a time zone that is no more."""
+    return schedule(
+        cron_expression=series.cron,
+        time_zone=series.time_zone,
+        every=series.every,
+        anchor=series.anchor,
+        times=series.times,
+        starts_at=series.starts_at,
+        ends_at=series.ends_at,
+    )
+
+
+def plan(series: Series, *, now: datetime, most: int = MOST) -> Plan:
+    """What is to be made of a series whose time to be looked at has come. Raises InvalidSeries."""
+    first = series.next_occurrence_at
+    if first is None:
+        return Plan([], None, None)
+    when = schedule_of(series)
+    room = most if series.count is None else min(most, series.count - series.made)
+    late, drops_before = _missed(series, when, first=first, now=now), None
+    if first < now - MISSED or (series.make_at is not None and series.make_at < now - MISSED):
+        drops_before = _drops_before(series, late, now=now)
+    if first >= now - MISSED:
+        coming = chain((first,), when.after(first))
+        made = [Occurrence(at, at + jitter_of(series.pk, at, jitter=series.jitter)) for at in _soon(coming, now, room)]
+    else:
+        # Those that were missed are due now, so that no rule about lateness ends them.
+        made = [Occurrence(at, now) for at in late[:room]]
+        if len(late) <= room:
+            soon = _soon(when.after(now), now, room - len(late))
+            made += [Occurrence(at, at + jitter_of(series.pk, at, jitter=series.jitter)) for at in soon]
+    last = made[-1].at if made else now
+    if series.count is not None and series.made + len(made) >= series.count:
+        return Plan(made, None, None, drops_before)
+    following = when.next(last)
+    return Plan(made, following, _make_at(last, following, now=now), drops_before)
+
+
+def first_occurrence(series: Series, *, after: datetime) -> datetime | None:
+    """The first occurrence that the series makes after that moment; None where its count is used up or there is none.
+
+    Raises InvalidSeries.
+    """
+    if series.count is not None and series.made >= series.count:
+        return None
+    return schedule_of(series).next(after)
+
+
+def _soon(coming: Iterator[datetime], now: datetime, room: int) -> Iterator[datetime]:
+    """Those that are due soon, and the next one if that is later."""
+    last = now
+    for at in islice(coming, max(room, 0)):
+        if at > now + AHEAD and last > now:
+            return
+        last = at
+        yield at
+
+
+def _missed(series: Series, when: Schedule, *, first: datetime, now: datetime) -> list[datetime]:
+    """Those that were missed and are run all the same, in order. They are found backwards: there may be millions."""
+    if first >= now - MISSED:
+        return []
+    most = {Series.CatchUp.NONE: 0, Series.CatchUp.LATEST: 1}.get(Series.CatchUp(series.catch_up), MOST_MISSED)
+    found = []
+    for at in islice(when.before(now + timedelta(microseconds=1)), most):
+        if at < first:
+            break
+        found.append(at)
+    return found[::-1]
+
+
+def _drops_before(series: Series, late: list[datetime], *, now: datetime) -> datetime | None:
+    """Rows from before an outage are not run after it where a later one takes their place, or none is run."""
+    if series.catch_up == Series.CatchUp.NONE:
+        return now
+    return late[0] if late and series.catch_up == Series.CatchUp.LATEST else None
+
+
+def _make_at(last: datetime, following: datetime | None, *, now: datetime) -> datetime | None:
+    if following is None:
+        return None
+    # Where there is more to make at once, the others come first.
+    return max(now + AGAIN if following <= now else now, min(last, following - REFILL))

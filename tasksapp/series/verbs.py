@@ -1,0 +1,321 @@
+"""Verbs: what a person or a program may do to a series. Each locks its row; its jobs follow in the same transaction.
+
+Occurrences that no worker has taken are deleted or rewritten, never cancelled: a cancelled row would hold its place,
+and the occurrence would not be made again. What a worker has taken is left as it is, and nothing is made before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, router, transaction
+from django.utils import timezone
+
+from tasksapp.access import audit
+from tasksapp.access.actors import Actor
+from tasksapp.access.audit import Deed
+from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.biz_types.visible import Reach, reach_of
+from tasksapp.errors import InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
+from tasksapp.models import BizType, Job, Series, Status
+from tasksapp.models.code import is_code
+from tasksapp.models.job_id import new_job_ids
+from tasksapp.series.fields import CONTENT, SCHEDULE, check, values_of
+from tasksapp.series.maker import lock_for_writing, make, new_job
+from tasksapp.series.plan import first_occurrence
+from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
+from tasksapp.sql.unclaimed_occurrences import delete_unclaimed, rewrite_unclaimed, unclaimed
+from tasksapp.timers.arming import arm, forget, move
+from tasksapp.timers.timer import Timer, grouped
+
+#: Columns that an entry of the audit about a new series leaves out.
+_OWN = frozenset({"id", "created_at", "updated_at", "made", "next_occurrence_at", "make_at", "biz_type_id"})
+
+
+def create(
+    biz_type: str,
+    *,
+    tenant: str | None = None,
+    seen_by: object = None,
+    using: str | None = None,
+    by: Actor | None = None,
+    declared_by: str = "",
+    **fields: Any,
+) -> Series:
+    """A new series, with its next occurrence made.
+
+    Args:
+        biz_type: the code of its biz type.
+        tenant: the code of the tenant whose biz type it is; None for the default one.
+        seen_by: the caller of the API whose tenant and biz types count, in the place of ``tenant``.
+        using: the database.
+        by: who makes it, for the audit; None for the project's own code.
+        declared_by: the task whose decorator declares it.
+        fields: those of ``tasksapp.series.fields.RULES``: a name, one of ``cron``, ``every`` and ``times``, and others.
+
+    Raises UnknownBizType, InvalidSeries, InvalidJob, UnknownTenant or NameTaken.
+    """
+    using = using or router.db_for_write(Series)
+    now = timezone.now()
+    if fields.get("name") is None:
+        raise InvalidSeries("name", "required", "name is required")
+    reach = reach_of(seen_by, tenant=tenant, using=using)
+    row = Series(declared_by=declared_by, created_at=now, updated_at=now, changed_by=by.name if by else "")
+    for name, value in values_of(fields).items():
+        setattr(row, name, value)
+    check(row, now=now)
+    row.biz_type = _biz_type(biz_type, reach, using=using)
+    try:
+        with transaction.atomic(using=using):
+            row.next_occurrence_at = first_occurrence(row, after=now)
+            row.make_at = now if row.next_occurrence_at else None
+            row.save(using=using, force_insert=True)
+            _record(Deed.ADD_SERIES, row, by=by, after=_given(row), using=using)
+            _make(row, now=now, using=using)
+    except IntegrityError as error:
+        raise NameTaken(row.name) from error
+    return _read(row.pk, using=using)
+
+
+def change(
+    series_id: int,
+    *,
+    version: int | None = None,
+    seen_by: object = None,
+    using: str | None = None,
+    by: Actor | None = None,
+    reason: str = "",
+    **fields: Any,
+) -> Series:
+    """The series with the fields that are given, and no others, changed.
+
+    Another schedule deletes the occurrences to come that no worker has taken and makes new ones. Other content rewrites
+    those that no worker has taken, also overdue ones.
+
+    Raises SeriesNotFound, StaleSeries, InvalidSeries, InvalidJob or NameTaken.
+    """
+    values = values_of(fields)
+    now = timezone.now()
+    try:
+        with _locked(series_id, version=version, seen_by=seen_by, using=using) as (row, database):
+            before = {name: getattr(row, name) for name in values}
+            for name, value in values.items():
+                setattr(row, name, value)
+            check(row, now=now)
+            changed = {name for name in values if getattr(row, name) != before[name]}
+            if not changed:
+                return row
+            if changed & set(CONTENT):
+                _rewrite(row, now=now, using=database)
+            if changed & set(SCHEDULE) and not row.is_paused:
+                _unmake(row, now=now, using=database)
+                _aim(row, now=now, using=database)
+            _store(row, Deed.EDIT_SERIES, by=by, before=before, now=now, reason=reason, using=database)
+            _make(row, now=now, using=database)
+    except IntegrityError as error:
+        raise NameTaken(str(values.get("name"))) from error
+    return _read(series_id, using=database)
+
+
+def pause(
+    series_id: int,
+    *,
+    reason: str = "",
+    version: int | None = None,
+    seen_by: object = None,
+    using: str | None = None,
+    by: Actor | None = None,
+) -> Series:
+    """Holds the series until it is resumed: occurrences to come are deleted, and what is due or runs goes on.
+
+    Raises SeriesNotFound or StaleSeries.
+    """
+    now = timezone.now()
+    with _locked(series_id, version=version, seen_by=seen_by, using=using) as (row, database):
+        before = _state(row)
+        row.paused_at = row.paused_at or now
+        row.paused_by, row.pause_reason = (by.name if by else ""), reason[: audit.REASON_LENGTH]
+        _unmake(row, now=now, using=database)
+        row.next_occurrence_at = row.make_at = None
+        _store(row, Deed.PAUSE_SERIES, by=by, before=before, now=now, reason=reason, using=database)
+    return row
+
+
+def resume(
+    series_id: int,
+    *,
+    reason: str = "",
+    version: int | None = None,
+    seen_by: object = None,
+    using: str | None = None,
+    by: Actor | None = None,
+) -> Series:
+    """Lets a paused series go on with its next occurrence; nothing of the time of its pause is caught up.
+
+    Raises SeriesNotFound or StaleSeries.
+    """
+    now = timezone.now()
+    with _locked(series_id, version=version, seen_by=seen_by, using=using) as (row, database):
+        if not row.is_paused:
+            return row
+        before = _state(row)
+        row.paused_at, row.paused_by, row.pause_reason = None, "", ""
+        _aim(row, now=now, using=database)
+        _store(row, Deed.RESUME_SERIES, by=by, before=before, now=now, reason=reason, using=database)
+        _make(row, now=now, using=database)
+    return _read(series_id, using=database)
+
+
+def trigger(
+    series_id: int, *, seen_by: object = None, using: str | None = None, by: Actor | None = None, reason: str = ""
+) -> UUID:
+    """The id of a job of the series that is due now, beside its occurrences; also of one that is paused.
+
+    Raises SeriesNotFound, or InvalidSeries where the biz type is disabled.
+    """
+    now = timezone.now()
+    with _locked(series_id, version=None, seen_by=seen_by, using=using) as (row, database):
+        biz_type = row.biz_type
+        if not biz_type.enabled:
+            raise InvalidSeries("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")
+        (job_id,) = new_job_ids(1)
+        job = new_job(row, biz_type, job_id=job_id, due_at=now)
+        created_by = by.name if by else ""
+        insert_occurrences([NewOccurrence(job, row.pk, None)], now=now, created_by=created_by, using=database)
+        if by is not None and audit.is_recorded(by):
+            entry = audit.entry(
+                Deed.TRIGGER_SERIES, by=by, job_id=job_id, biz_type_id=biz_type.pk, what=row.label, reason=reason
+            )
+            audit.record([entry], using=database)
+        timers = grouped([Timer(biz_type.lane, biz_type.queue, job_id, now, job.priority)])
+
+        def set_timer() -> None:
+            arm(timers)
+
+        transaction.on_commit(set_timer, using=database, robust=True)
+    return job_id
+
+
+def delete(
+    series_id: int,
+    *,
+    version: int | None = None,
+    seen_by: object = None,
+    using: str | None = None,
+    by: Actor | None = None,
+    reason: str = "",
+) -> None:
+    """Deletes the series and those of its occurrences that no worker has taken; the others stay.
+
+    Raises SeriesNotFound or StaleSeries.
+    """
+    with _locked(series_id, version=version, seen_by=seen_by, using=using) as (row, database):
+        _unmake(row, now=None, using=database)
+        _record(Deed.DELETE_SERIES, row, by=by, reason=reason, using=database)
+        Series.objects.using(database).filter(pk=row.pk).delete()
+
+
+def _biz_type(code: Any, reach: Reach, *, using: str) -> BizType:
+    found = None
+    if isinstance(code, str) and is_code(code):
+        found = biz_type_cache.find({code}, tenant_id=reach.tenant_id, using=using).get(code)
+    if found is None or not reach.has(found):
+        raise UnknownBizType(code)
+    return found
+
+
+@contextmanager
+def _locked(series_id: int, *, version: int | None, seen_by: object, using: str | None) -> Iterator[tuple[Series, str]]:
+    """The series, which only the caller's transaction can change until that ends, and its database."""
+    using = using or router.db_for_write(Series)
+    with transaction.atomic(using=using):
+        lock_for_writing(using=using)
+        rows = Series.objects.using(using).select_related("biz_type")
+        if seen_by is not None:
+            rows = rows.filter(Reach.of(seen_by).condition("biz_type"))
+        row = rows.select_for_update(no_key=True, of=("self",)).filter(pk=series_id).first()
+        if row is None:
+            raise SeriesNotFound(f"there is no series {series_id}")
+        if version is not None and row.version != version:
+            raise StaleSeries(row.pk, asked=version, version=row.version)
+        yield row, using
+
+
+def _unmake(row: Series, *, now: datetime | None, using: str) -> None:
+    """Deletes the unclaimed occurrences after that moment, or all of them."""
+    rows = unclaimed([row.pk], using=using)
+    gone = delete_unclaimed(rows if now is None else rows.filter(occurrence_at__gt=now))
+    row.made = max(0, row.made - len(gone))
+    biz_type = row.biz_type
+    timers = [Timer(biz_type.lane, biz_type.queue, job_id, timezone.now(), step) for job_id, step in gone]
+
+    def forget_them() -> None:
+        forget(timers)
+
+    if timers:
+        transaction.on_commit(forget_them, using=using, robust=True)
+
+
+def _aim(row: Series, *, now: datetime, using: str) -> None:
+    """Has the series go on after now, and after the last occurrence that is there: a worker has taken that."""
+    there = Job.objects.using(using).filter(series_id=row.pk, occurrence_at__isnull=False).order_by("-occurrence_at")
+    last = there.values_list("occurrence_at", flat=True).first()
+    row.next_occurrence_at = first_occurrence(row, after=now if last is None else max(now, last))
+    row.make_at = now if row.next_occurrence_at else None
+
+
+def _rewrite(row: Series, *, now: datetime, using: str) -> None:
+    """Gives the unclaimed occurrences the series' content. Their timers move, since the priority may have changed."""
+    priority = row.biz_type.priority if row.priority is None else row.priority
+    rows = unclaimed([row.pk], using=using)
+    content = {"biz_id": row.biz_id, "body": row.body, "priority": priority, "max_attempts": row.max_attempts}
+    ids = list(rows.values_list("id", flat=True))
+    if not ids:
+        return
+    rewrite_unclaimed(rows, now=now, **content)
+
+    def move_them() -> None:
+        jobs = Job.objects.using(using).filter(id__in=ids, status=Status.PENDING).defer("body")
+        move([Timer.of(job, row.biz_type) for job in jobs])
+
+    transaction.on_commit(move_them, using=using, robust=True)
+
+
+def _make(row: Series, *, now: datetime, using: str) -> None:
+    """Makes its next occurrences at once, so that they can be seen."""
+    if row.make_at is not None and row.make_at <= now:
+        make([row], now=now, using=using)
+
+
+def _store(
+    row: Series, deed: Deed, *, by: Actor | None, before: dict[str, Any], now: datetime, reason: str, using: str
+) -> None:
+    row.version += 1
+    row.updated_at, row.changed_by = now, by.name if by else ""
+    row.save(using=using)
+    _record(
+        deed, row, by=by, before=before, after={name: getattr(row, name) for name in before}, reason=reason, using=using
+    )
+
+
+def _record(deed: Deed, row: Series, *, by: Actor | None, using: str, **details: Any) -> None:
+    if by is not None and audit.is_recorded(by):
+        entry = audit.entry(deed, by=by, biz_type_id=row.biz_type_id, what=row.label, **details)
+        audit.record([entry], using=using)
+
+
+def _state(row: Series) -> dict[str, Any]:
+    return {"paused_at": row.paused_at, "pause_reason": row.pause_reason}
+
+
+def _given(row: Series) -> dict[str, Any]:
+    fields = [field for field in Series._meta.concrete_fields if field.attname not in _OWN]
+    return {f.attname: getattr(row, f.attname) for f in fields if getattr(row, f.attname) != f.get_default()}
+
+
+def _read(series_id: int, *, using: str) -> Series:
+    return Series.objects.using(using).select_related("biz_type").get(pk=series_id)

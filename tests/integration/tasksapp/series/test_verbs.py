@@ -1,0 +1,168 @@
+"""Verbs of series: what each does to the row, to the jobs and to the audit."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from delayhub.engine import TimerLane
+from tasksapp import series as api
+from tasksapp.access.actors import Actor
+from tasksapp.errors import InvalidJob, InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
+from tasksapp.models import AuditEntry, BizType, Job, Series, Status
+from tests.fixture_types import MakeBizType
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOUR = timedelta(hours=1)
+ADA = Actor("ada")
+
+
+@pytest.fixture
+def begin() -> datetime:
+    """The beginning of the next hour."""
+    return timezone.now().replace(minute=0, second=0, microsecond=0) + HOUR
+
+
+@pytest.fixture
+def hourly(biz_type: BizType, begin: datetime) -> Series:
+    """A series with one occurrence to come."""
+    return api.create("order.close", name="hourly", every=HOUR, anchor=begin, body={"a": 1}, by=ADA)
+
+
+def deeds() -> list[str]:
+    return list(AuditEntry.objects.order_by("id").values_list("verb", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("field", "code", "given"),
+    [
+        ("name", "required", {"cron": "* * * * *"}),
+        ("name", "blank", {"name": "", "cron": "* * * * *"}),
+        ("cron", "one_of", {"name": "a"}),
+        ("cron", "invalid", {"name": "a", "cron": "1--100000000 * * * *"}),
+        ("overlap", "invalid", {"name": "a", "cron": "* * * * *", "overlap": "both"}),
+        ("count", "invalid", {"name": "a", "cron": "* * * * *", "count": 0}),
+        ("priority", "invalid", {"name": "a", "cron": "* * * * *", "priority": 10}),
+        ("body", "invalid", {"name": "a", "cron": "* * * * *", "body": float("nan")}),
+        # the next could be due before the one before
+        ("jitter", "too_long", {"name": "a", "cron": "* * * * *", "jitter": 60}),
+        ("times", "no_time_zone", {"name": "a", "times": ["2027-01-01T00:00:00"]}),
+        ("payload", "unknown", {"name": "a", "cron": "* * * * *", "payload": 1}),
+    ],
+)
+def test_what_a_series_cannot_be_is_refused_by_field(
+    biz_type: BizType, field: str, code: str, given: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidJob) as refusal:
+        api.create("order.close", **given)
+
+    assert (refusal.value.field, refusal.value.code) == (field, code)
+    assert not Series.objects.exists()
+
+
+def test_a_name_is_given_once_in_a_biz_type(hourly: Series, make_biz_type: MakeBizType) -> None:
+    make_biz_type("other")
+
+    with pytest.raises(NameTaken):
+        api.create("order.close", name="hourly", cron="0 0 * * *")
+    with pytest.raises(UnknownBizType):
+        api.create("nobody", name="hourly", cron="0 0 * * *")
+    api.create("other", name="hourly", cron="0 0 * * *")
+
+    assert api.find_by_name("other", "hourly").biz_type.code == "other"
+
+
+def test_other_content_rewrites_what_no_worker_has_taken(hourly: Series, begin: datetime, lane: TimerLane) -> None:
+    taken = Job.objects.get()
+    Job.objects.filter(id=taken.id).update(status=Status.PENDING, attempts=1)
+    Series.objects.update(make_at=begin)
+    api.change(hourly.pk, starts_at=begin + HOUR)
+
+    api.change(hourly.pk, body={"a": 2}, priority=0, by=ADA, reason="more")
+
+    bodies = dict(Job.objects.values_list("occurrence_at", "body"))
+    assert bodies == {begin: '{"a":1}', begin + HOUR: '{"a":2}'}
+    assert Job.objects.get(occurrence_at=begin + HOUR).priority == 0
+    entry = AuditEntry.objects.get(verb="series.edit")
+    assert (entry.actor, entry.what, entry.reason) == ("ada", "order.close hourly", "more")
+
+
+def test_a_change_names_the_version_that_its_caller_saw(hourly: Series) -> None:
+    api.change(hourly.pk, body=1, version=1)
+
+    with pytest.raises(StaleSeries) as refusal:
+        api.change(hourly.pk, body=2, version=1)
+
+    assert refusal.value.version == 2
+    assert api.change(hourly.pk, body=1).version == 2  # nothing changed
+
+
+def test_a_paused_series_has_nothing_to_come_and_goes_on_after_now(hourly: Series, begin: datetime) -> None:
+    held = api.pause(hourly.pk, reason="holidays", by=ADA)
+
+    assert (held.paused_by, held.pause_reason, held.next_occurrence_at) == ("ada", "holidays", None)
+    assert not Job.objects.exists()
+    api.change(hourly.pk, anchor=begin + timedelta(minutes=5))
+    assert not Job.objects.exists()
+
+    api.resume(hourly.pk, by=ADA)
+
+    assert Job.objects.get().occurrence_at == begin + timedelta(minutes=5) - (
+        HOUR if begin + timedelta(minutes=5) - HOUR > timezone.now() else timedelta(0)
+    )
+    assert deeds() == ["series.add", "series.pause", "series.resume"]
+
+
+def test_a_trigger_makes_a_job_at_once_that_is_no_occurrence(hourly: Series, lane: TimerLane) -> None:
+    api.pause(hourly.pk)
+
+    job_id = api.trigger(hourly.pk, by=ADA)
+
+    job = Job.objects.get(id=job_id)
+    assert (job.series_id, job.occurrence_at, job.body, job.created_by) == (hourly.pk, None, '{"a":1}', "ada")
+    assert lane.count("order.close") == 1
+    assert AuditEntry.objects.get(verb="series.trigger").job_id == job_id
+    BizType.objects.update(enabled=False)
+    with pytest.raises(InvalidSeries):
+        api.trigger(hourly.pk)
+
+
+def test_a_deleted_series_leaves_what_workers_have_taken(hourly: Series, lane: TimerLane) -> None:
+    done = api.trigger(hourly.pk)
+    Job.objects.filter(id=done).update(status=Status.SUCCEEDED)
+
+    api.delete(hourly.pk, by=ADA)
+
+    assert list(Job.objects.values_list("id", flat=True)) == [done]
+    assert deeds() == ["series.add", "series.delete"]
+    with pytest.raises(SeriesNotFound):
+        api.find(hourly.pk)
+
+
+def test_a_cancelled_occurrence_is_not_made_again(hourly: Series, begin: datetime) -> None:
+    from tasksapp import jobs
+
+    jobs.cancel(Job.objects.get().id)
+
+    api.change(hourly.pk, ends_at=begin + 2 * HOUR)
+
+    assert dict(Job.objects.values_list("occurrence_at", "status")) == {begin: "cancelled", begin + HOUR: "pending"}
+
+
+def test_edits_of_a_frequent_series_make_each_occurrence_again(biz_type: BizType) -> None:
+    series = api.create("order.close", name="secondly", cron="* * * * * *")
+    before = Job.objects.count()
+
+    for jitter in (0.2, 0.5, 0.1):
+        api.change(series.pk, jitter=jitter)
+
+    moments = list(Job.objects.order_by("occurrence_at").values_list("occurrence_at", flat=True))
+    assert abs(len(moments) - before) <= 5
+    assert {later - earlier for earlier, later in pairwise(moments)} == {timedelta(seconds=1)}
+    series.refresh_from_db()
+    assert series.made == len(moments)
