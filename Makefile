@@ -20,7 +20,7 @@ TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ cover: $(VENV)/.dev ## run all tests on SQLite, show the lines and branches they
 screenshots: $(VENV)/.dev ## every page of the admin, light and dark, wide and narrow, in each language: var/screenshots
 	DELAYHUB_SCREENSHOTS=$(CURDIR)/var/screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
 	@echo "the pictures are in var/screenshots"
+
+race-resolve: $(VENV)/.dev ## race resolves with claims, retries and creates, 10 000 rounds in each order, on PostgreSQL (minutes)
+	DELAYHUB_TEST_DATABASE=postgresql DELAYHUB_RACES=10000 $(BIN)/python -m pytest -q \
+		tests/integration/tasksapp/jobs/test_resolving_races.py
 
 celery-suite: $(VENV)/.dev ## run Celery's own integration tests on delayhub:// beside redis:// (half an hour)
 	@$(BIN)/python -m benchmarks.celery_suite

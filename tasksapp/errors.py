@@ -11,6 +11,7 @@
         ├── TooManyInserts    the insert rate of the biz type is used up for now
         ├── KeyTaken          the idempotency key belongs to another request
         ├── KeyInUse          the first request with the idempotency key has not finished yet
+        ├── KeyResolved       the business key is resolved: none of its jobs fires any more
         ├── JobNotFound       there is no such job
         ├── SeveralJobs       several live jobs have the business key
         ├── WrongState        the job's status does not allow the verb
@@ -59,8 +60,8 @@ class InvalidJob(JobError, ValueError):
 class UnknownBizType(InvalidJob, LookupError):
     """There is no biz type of that code, or the caller does not see it."""
 
-    def __init__(self, biz_type: object) -> None:
-        super().__init__("biz_type", "unknown", f"there is no biz type {biz_type!r}")
+    def __init__(self, biz_type: object, *, field: str = "biz_type") -> None:
+        super().__init__(field, "unknown", f"there is no biz type {biz_type!r}")
 
 
 class UnknownTenant(InvalidJob, LookupError):
@@ -104,6 +105,15 @@ class KeyInUse(JobError):
 
     def __init__(self) -> None:
         super().__init__("another request with the same idempotency key has not finished yet: send it again")
+
+
+class KeyResolved(JobError):
+    """The business key was resolved: no job of it fires any more, until the resolve is lifted or has expired."""
+
+    def __init__(self, biz_type: str, biz_id: str) -> None:
+        super().__init__(f"{biz_type} {biz_id!r} is resolved: none of its jobs fires any more")
+        self.biz_type = biz_type
+        self.biz_id = biz_id
 
 
 class JobNotFound(JobError, LookupError):

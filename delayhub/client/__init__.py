@@ -58,6 +58,9 @@ from delayhub.client.models.jobs import (
     JobQuery,
     JobRequest,
     JobStatus,
+    Plan,
+    PlannedJob,
+    Resolution,
 )
 from delayhub.client.models.keys import ApiKey, ApiKeyFields, NewApiKey, Scope
 from delayhub.client.models.operations import JobFilter, Operation, OperationState, OperationVerb
@@ -125,10 +128,13 @@ __all__ = [
     "OperationState",
     "OperationVerb",
     "Peak",
+    "Plan",
+    "PlannedJob",
     "PreconditionFailed",
     "PreconditionRequired",
     "Problem",
     "RateLimited",
+    "Resolution",
     "RotatedSecret",
     "Scope",
     "Series",

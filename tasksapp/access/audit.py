@@ -47,6 +47,8 @@ class Deed(StrEnum):
     REDRIVE = "redrive"
     CANCEL = "cancel"
     DROP = "drop"
+    RESOLVE = "resolve"
+    LIFT = "lift"
 
     ADD_BIZ_TYPE = "biz_type.add"
     EDIT_BIZ_TYPE = "biz_type.edit"

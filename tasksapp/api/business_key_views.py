@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib.auth.decorators import login_not_required
@@ -24,9 +25,11 @@ from tasksapp.api.job_changing import (
     change_fields,
     changeable,
     changing,
+    redrive_fields,
     verb_fields,
 )
 from tasksapp.api.job_reading import READ_PARAMETERS, READ_RESPONSES, read_job, shown
+from tasksapp.api.plan_requests import RedriveRequestSerializer
 from tasksapp.api.representation.job import JobSerializer
 from tasksapp.api.requests import ChangeRequestSerializer, VerbRequestSerializer
 from tasksapp.biz_types.visible import biz_type_of, visible_jobs
@@ -109,12 +112,13 @@ class BusinessKeyViews(ApiViewSet):
         summary="Redrive a dead job by business key",
         operation_id="biz_types_jobs_redrive_create",
         parameters=CHANGE_PARAMETERS,
-        request=VerbRequestSerializer,
+        request=RedriveRequestSerializer,
         responses=JobSerializer,
     )
     def redrive(self, request: Request, code: str, biz_id: str) -> Response:
         """Tries the one dead job with that business key again, with a new budget of attempts."""
-        return self._verb(request, code, biz_id, DEAD, jobs.redrive)
+        fields = redrive_fields(request)
+        return self._verb(request, code, biz_id, DEAD, partial(jobs.redrive, lift=fields["lift"]), fields=fields)
 
     @described(
         summary="Drop a dead job by business key",
@@ -128,9 +132,16 @@ class BusinessKeyViews(ApiViewSet):
         return self._verb(request, code, biz_id, DEAD, jobs.drop)
 
     def _verb(
-        self, request: Request, code: str, biz_id: str, statuses: tuple[Status, ...], verb: Callable[..., Job]
+        self,
+        request: Request,
+        code: str,
+        biz_id: str,
+        statuses: tuple[Status, ...],
+        verb: Callable[..., Job],
+        *,
+        fields: dict[str, Any] | None = None,
     ) -> Response:
-        version = verb_fields(request).get("version")
+        version = (verb_fields(request) if fields is None else fields).get("version")
         by = actor_of(request)
         return self._apply(
             request, code, biz_id, statuses, lambda job, seen: verb(job.id, version=seen, by=by), version=version

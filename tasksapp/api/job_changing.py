@@ -19,7 +19,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.api.http.conditions import check_match, condition_required, has_condition
 from tasksapp.api.http.view import fields_of
 from tasksapp.api.job_state import job_etag
-from tasksapp.api.requests import CHANGE_FIELDS, EDITED_FIELDS, VERB_FIELDS, only_known
+from tasksapp.api.requests import CHANGE_FIELDS, EDITED_FIELDS, VERB_FIELDS, only_known, refused
 from tasksapp.biz_types.visible import visible_jobs
 from tasksapp.conf import options
 from tasksapp.errors import JobNotFound
@@ -45,6 +45,15 @@ def verb_fields(request: Request) -> dict[str, Any]:
     fields = fields_of(request)
     only_known(fields, VERB_FIELDS)
     return fields
+
+
+def redrive_fields(request: Request) -> dict[str, Any]:
+    """What the request for a redrive says: the version, and whether it lifts a resolve. Raises Refused (400)."""
+    fields = fields_of(request)
+    only_known(fields, {*VERB_FIELDS, "lift"})
+    if fields.get("lift") not in (None, True, False):
+        raise refused("lift", "invalid", "lift must be true or false")
+    return {"version": fields.get("version"), "lift": bool(fields.get("lift"))}
 
 
 def change_fields(request: Request) -> dict[str, Any]:

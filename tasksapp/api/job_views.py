@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -20,9 +20,18 @@ from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.paging import FirstAttemptFirst
 from tasksapp.api.http.view import ApiViewSet
-from tasksapp.api.job_changing import CHANGE_PARAMETERS, change, change_fields, changeable, changing, verb_fields
+from tasksapp.api.job_changing import (
+    CHANGE_PARAMETERS,
+    change,
+    change_fields,
+    changeable,
+    changing,
+    redrive_fields,
+    verb_fields,
+)
 from tasksapp.api.job_listing import DEAD_PARAMETERS, LIST_PARAMETERS, JobPageSerializer, list_jobs
 from tasksapp.api.job_reading import READ_PARAMETERS, READ_RESPONSES, read_job, shown
+from tasksapp.api.plan_requests import RedriveRequestSerializer
 from tasksapp.api.representation.attempt import AttemptSerializer, attempt_json
 from tasksapp.api.representation.job import BulkAnswerSerializer, CreatedJobSerializer, JobSerializer
 from tasksapp.api.requests import (
@@ -174,13 +183,13 @@ class JobViews(ApiViewSet):
     @described(
         summary="Redrive a dead job",
         parameters=CHANGE_PARAMETERS,
-        request=VerbRequestSerializer,
+        request=RedriveRequestSerializer,
         responses=JobSerializer,
     )
     @action(detail=True, methods=["post"])
     def redrive(self, request: Request, pk: str) -> Response:
         """Tries a dead job again, with a new budget of attempts."""
-        return _apply(jobs.redrive, request, pk)
+        return _apply(jobs.redrive, request, pk, fields=redrive_fields(request))
 
     @described(
         summary="Drop a dead job", parameters=CHANGE_PARAMETERS, request=VerbRequestSerializer, responses=JobSerializer
@@ -191,10 +200,10 @@ class JobViews(ApiViewSet):
         return _apply(jobs.drop, request, pk)
 
 
-def _apply(verb: Callable[..., Job], request: Request, pk: str) -> Response:
-    version = verb_fields(request).get("version")
-    with changing(request, changeable(request), job_id=job_id(pk), version=version):
-        return shown(verb(job_id(pk), version=version, by=actor_of(request)))
+def _apply(verb: Callable[..., Job], request: Request, pk: str, *, fields: dict[str, Any] | None = None) -> Response:
+    given = verb_fields(request) if fields is None else fields
+    with changing(request, changeable(request), job_id=job_id(pk), version=given.get("version")):
+        return shown(verb(job_id(pk), **given, by=actor_of(request)))
 
 
 def job_id(text: str) -> UUID:

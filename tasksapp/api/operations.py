@@ -15,6 +15,7 @@ from tasksapp.api.http.direct_view import direct_view
 from tasksapp.api.job_views import JobViews
 from tasksapp.api.key_views import KeyViews
 from tasksapp.api.operation_views import OperationViews
+from tasksapp.api.plan_views import PlanViews
 from tasksapp.api.stats_views import StatsViews
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=True)
@@ -32,6 +33,9 @@ creates = [
 operations = [
     *creates,
     *key_operations,
+    path("v1/plans", PlanViews.as_view({"post": "plan"}), name="plans"),
+    path("v1/resolve", PlanViews.as_view({"post": "resolve"}), name="resolve"),
+    path("v1/resolve/lift", PlanViews.as_view({"post": "lift"}), name="lift"),
     path("v1/biz-type-definitions", DefinitionViews.as_view({"get": "export", "put": "replace"}), name="definitions"),
     path("v1/stats", StatsViews.as_view({"get": "counts"}), name="stats"),
     path("v1/stats/series", StatsViews.as_view({"get": "series"}), name="stats-series"),

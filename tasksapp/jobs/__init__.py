@@ -14,14 +14,19 @@ if TYPE_CHECKING:
     from tasksapp.jobs.business_key import find_live
     from tasksapp.jobs.creation import Created, create, create_many
     from tasksapp.jobs.editing import edit
+    from tasksapp.jobs.plans import Plan, Step, plan
     from tasksapp.jobs.requests import JobRequest, Rejected
+    from tasksapp.jobs.resolving import Resolution, lift, resolve
     from tasksapp.jobs.verbs import Verb, cancel, drop, redrive, reschedule, run_now
 
 __all__ = [
     "BulkOutcome",
     "Created",
     "JobRequest",
+    "Plan",
     "Rejected",
+    "Resolution",
+    "Step",
     "Verb",
     "apply_many",
     "cancel",
@@ -30,8 +35,11 @@ __all__ = [
     "drop",
     "edit",
     "find_live",
+    "lift",
+    "plan",
     "redrive",
     "reschedule",
+    "resolve",
     "run_now",
 ]
 
@@ -39,7 +47,10 @@ _HOMES = {
     "BulkOutcome": "bulk",
     "Created": "creation",
     "JobRequest": "requests",
+    "Plan": "plans",
     "Rejected": "requests",
+    "Resolution": "resolving",
+    "Step": "plans",
     "Verb": "verbs",
     "apply_many": "bulk",
     "cancel": "verbs",
@@ -48,8 +59,11 @@ _HOMES = {
     "drop": "verbs",
     "edit": "editing",
     "find_live": "business_key",
+    "lift": "resolving",
+    "plan": "plans",
     "redrive": "verbs",
     "reschedule": "verbs",
+    "resolve": "resolving",
     "run_now": "verbs",
 }
 

@@ -16,6 +16,7 @@ from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.jobs.verbs import Verb, follow_on_commit, named, new_time
 from tasksapp.models import AuditEntry, BizType, Job
+from tasksapp.sql.tombstones import not_resolved
 
 #: Rows that one transaction locks.
 BATCH_ROWS = 500
@@ -23,7 +24,7 @@ BATCH_ROWS = 500
 
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
-    """How many jobs a verb changed, and how many it left since their status did not allow it.
+    """How many jobs a verb changed, and how many it left: their status did not allow it, or their key is resolved.
 
     ``biz_types``: how many it changed of each biz type.
     """
@@ -67,7 +68,9 @@ def apply_many(
         with transaction.atomic(using=using):
             jobs = Job.objects.using(using)
             batch = jobs.filter(id__in=ordered[start : start + BATCH_ROWS], status=verb.source).order_by("id")
-            before = {row["id"]: row for row in batch.select_for_update(no_key=True).values("id", *kept)}
+            if verb is Verb.REDRIVE:
+                batch = batch.filter(not_resolved())
+            before = {row["id"]: row for row in batch.select_for_update(no_key=True, of=("self",)).values("id", *kept)}
             if not before:
                 continue
             rows = jobs.filter(id__in=list(before))

@@ -21,6 +21,7 @@ from tasksapp.biz_types.visible import reach_of
 from tasksapp.conf import options
 from tasksapp.errors import KeyTaken
 from tasksapp.jobs.requests import DAY, Accepted, JobRequest, Rejected, checked
+from tasksapp.jobs.resolved import without_resolved
 from tasksapp.jobs.traced_creation import traced
 from tasksapp.models import Job, NewJob
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
@@ -114,7 +115,7 @@ def create(*biz_type: Any, **fields: Any) -> Created:
     is if that is not the default one, ``using``, the database, and ``by``, who creates it; the project's own code says
     nothing about that.
 
-    Raises InvalidJob, KeyTaken or TooManyInserts.
+    Raises InvalidJob, KeyTaken, KeyResolved or TooManyInserts.
     """
     request = _SingleRequest(*biz_type, **fields)
     (outcome,) = create_many([request], tenant=request.tenant, using=request.using, by=request.by)
@@ -165,6 +166,7 @@ def _create_many(
     health_check.trust(connection)
     reach = reach_of(seen_by, tenant=tenant, using=batch.using)
     outcomes, batch.limits = checked(requests, reach=reach, now=batch.now, using=batch.using)
+    outcomes = without_resolved(outcomes, now=batch.now, using=batch.using)
     writing = _Writing([outcome for outcome in outcomes if isinstance(outcome, Accepted)], batch)
     if writing.accepted:
         writing.save()

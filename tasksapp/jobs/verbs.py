@@ -19,6 +19,7 @@ from django.utils import timezone
 from tasksapp.access import audit
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.errors import InvalidJob, JobNotFound, VersionConflict, WrongState
+from tasksapp.jobs.resolved import refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
 from tasksapp.timers.arming import follow
@@ -142,13 +143,21 @@ def run_now(
 
 
 def redrive(
-    job_id: UUID, *, version: int | None = None, by: Actor | None = None, reason: str = "", using: str | None = None
+    job_id: UUID,
+    *,
+    version: int | None = None,
+    lift: bool = False,
+    by: Actor | None = None,
+    reason: str = "",
+    using: str | None = None,
 ) -> Job:
     """Lets a dead job try again, at once and with a new budget of attempts and age.
 
-    Raises JobNotFound, WrongState (it is not dead) or VersionConflict.
+    ``lift`` takes back the resolve of its business key, if there was one.
+
+    Raises JobNotFound, WrongState (it is not dead), VersionConflict, or KeyResolved (its business key is resolved).
     """
-    return apply(Verb.REDRIVE, job_id, version=version, by=by, reason=reason, using=using)
+    return apply(Verb.REDRIVE, job_id, version=version, lift=lift, by=by, reason=reason, using=using)
 
 
 def drop(
@@ -168,6 +177,7 @@ def apply(
     due_at: datetime | str | None = None,
     delay: timedelta | float | None = None,
     version: int | None = None,
+    lift: bool = False,
     by: Actor | None = None,
     reason: str = "",
     using: str | None = None,
@@ -180,17 +190,20 @@ def apply(
         due_at: the new time, of a job that is rescheduled; or
         delay: how long from now.
         version: the version that the caller saw; None for any.
+        lift: whether a redrive takes back the resolve of the job's business key.
         by: who does it, for the audit; None for the project's own code, which leaves no entry there.
         reason: why, for the audit.
         using: the database.
 
-    Raises InvalidJob, JobNotFound, WrongState or VersionConflict.
+    Raises InvalidJob, JobNotFound, WrongState, VersionConflict or KeyResolved.
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()
     due, seen = new_time(verb, due_at=due_at, delay=delay, now=now), VERSION(version)
     with transaction.atomic(using=using):
         job = locked(job_id, verb=str(verb), source=verb.source, version=seen, using=using)
+        if verb is Verb.REDRIVE:
+            refuse_resolved(job, lift=lift, using=using)
         change(job, verb.values(now=now, due=due, by=by, row=job), verb=verb.deed, by=by, reason=reason, using=using)
         follow_on_commit([job], using=using)
     return job

@@ -21,6 +21,7 @@ from tasksapp.sql.purge_rows import (
     purge_jobs,
     purge_keys,
 )
+from tasksapp.sql.tombstones import prune_tombstones
 
 #: Where nothing was left to delete, the next look comes after this long.
 IDLE_SECONDS = 60.0
@@ -85,6 +86,8 @@ class Purger:
             while batch.keys == limit:
                 batch = purge_keys(before=now, using=self._using, limit=limit)
                 yield batch
+            while pruned := prune_tombstones(before=now, using=self._using, limit=limit):
+                yield Purged(tombstones=pruned)
         if (audit_until := self._audit_until(now)) is not None:
             batch = Purged(entries=limit)
             while batch.entries == limit:

@@ -20,6 +20,7 @@ from tasksapp.models.series import Series
 from tasksapp.models.site_rights import SiteRights
 from tasksapp.models.status import FINISHED, LIVE, Status
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
+from tasksapp.models.tombstone import Tombstone
 from tasksapp.models.transition import Transition
 from tasksapp.models.upcoming import Upcoming
 
@@ -50,6 +51,7 @@ __all__ = [
     "SiteRights",
     "Status",
     "Tenant",
+    "Tombstone",
     "Transition",
     "Upcoming",
 ]

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from tasksapp.conf import DEFAULT_LANE
 from tasksapp.models.code import CODE
 from tasksapp.models.encrypted_text import SealedText
+from tasksapp.models.lasting_flag import LastingFlag
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
 
 #: ``paused_until`` of a biz type that waits for a person to resume it.
@@ -183,6 +184,14 @@ class BizType(models.Model):
         default="",
         db_default="",
         help_text=_("http:// or https://, where such messages are posted too."),
+    )
+
+    has_tombstones = LastingFlag(
+        _("has tombstones"),
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=_("Business keys of it were resolved; set by the first."),
     )
 
     lane = models.CharField(_("lane"), max_length=100, default=DEFAULT_LANE, help_text=_("Which workers serve it."))

@@ -20,6 +20,8 @@ LOST, TOO_LATE, MAX_AGE, NOT_TAKEN = "lost", "too_late", "max_age", "not_taken"
 PULLER = "puller"
 #: Another job of its series took its place, or was in its way.
 OVERLAP = "overlap"
+#: The kind of a job that was called off since its business key was resolved.
+RESOLVED = "resolved"
 
 #: What filters say for jobs without a key: those that died before kinds were noted.
 NO_CLASS = "none"
@@ -49,6 +51,7 @@ _WORDS: dict[str, str | Promise] = {
     NOT_TAKEN: gettext_lazy("no worker ran the task"),
     PULLER: gettext_lazy("failed, says its puller"),
     OVERLAP: gettext_lazy("overlap with another one of its series"),
+    RESOLVED: gettext_lazy("resolved"),
 }
 
 #: The closed list, without the two families.

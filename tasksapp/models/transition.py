@@ -15,6 +15,7 @@ class Transition(Enum):
 
     CLAIM = Status.PENDING, "claim", Status.RUNNING, "due, and a worker takes it"
     CANCEL = Status.PENDING, "cancel", Status.CANCELLED, "a caller or a person cancels it"
+    RESOLVE = Status.PENDING, "resolve", Status.CANCELLED, "its business key was resolved"
     RESCHEDULE = Status.PENDING, "reschedule", Status.PENDING, "a caller or a person gives it another time"
     RUN_NOW = Status.PENDING, "run now", Status.PENDING, "a caller or a person makes it due at once"
     REPLACE = Status.PENDING, "replace", Status.PENDING, "a later request with its debounce key takes its place"
@@ -22,6 +23,7 @@ class Transition(Enum):
     EXPIRE = Status.PENDING, "expire", Status.DEAD, "too late, or its age is used up"
     SUCCEED = Status.RUNNING, "succeed", Status.SUCCEEDED, "the receiver took it"
     RETRY = Status.RUNNING, "retry", Status.PENDING, "the attempt failed; again after the backoff"
+    RESOLVE_RETRY = Status.RUNNING, "resolve", Status.CANCELLED, "the attempt failed, and its business key was resolved"
     GIVE_UP = Status.RUNNING, "give up", Status.DEAD, "permanent failure, or attempts or age used up"
     GIVE_BACK = Status.RUNNING, "give back", Status.PENDING, "not sent after all: no attempt is used"
     OVERLAP = Status.RUNNING, "skip", Status.SKIPPED, "not sent after all: its series has a live one"

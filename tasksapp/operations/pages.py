@@ -16,11 +16,12 @@ from django.db import OperationalError, connections, transaction
 from django.db.models import Q, QuerySet
 
 from tasksapp.jobs.job_filter import JobFilter
-from tasksapp.models import Job, Operation, Status
+from tasksapp.models import BizType, Job, Operation, Status
 from tasksapp.operations.ages import Ages, count_with_ages
 from tasksapp.operations.cursor import Place, Walk
 from tasksapp.operations.reach import biz_types_of
 from tasksapp.operations.verbs import job_verb
+from tasksapp.sql.tombstones import not_resolved
 
 #: Rows that one page looks at.
 LOOKED_ROWS = 20_000
@@ -90,7 +91,14 @@ class Pages:
         matching = replace(wanted, biz_type="").apply(self._scope)
         # The rest of the filter is checked for each page: a job that changes after the plan is left alone.
         self._matching = matching.filter(biz_type_id=biz_type_id, status=source, updated_at__lte=operation.planned_at)
+        if operation.verb == Operation.VerbName.REDRIVE and self._has_tombstones(biz_type_id, using=using):
+            # Their claims would call them off again; a person may lift the resolve and redrive one.
+            self._matching = self._matching.filter(not_resolved())
         self._order = ("next_run_at", "id") if self._by_time else ("id",)
+
+    @staticmethod
+    def _has_tombstones(biz_type_id: int, *, using: str) -> bool:
+        return BizType.objects.using(using).filter(id=biz_type_id, has_tombstones=True).exists()
 
     def count(self, walk: Walk, *, rows: int = LOOKED_ROWS, max_age: timedelta | None = None) -> Counted:
         """How many jobs of the next page match.

@@ -19,6 +19,7 @@ from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
 from tasksapp.sql.driver.microseconds import Moments, unix_microseconds
 from tasksapp.sql.driver.prepared import StatementByIds
 from tasksapp.sql.series_overlap import settle_overlaps
+from tasksapp.sql.tombstones import HAS_TOMBSTONE, REASON, resolved_ids
 
 #: Reasons of jobs that a claim ends.
 TOO_OLD = "max_age is used up"
@@ -28,12 +29,24 @@ NOT_TAKEN = "its task was sent, but no worker ran it: none has registered it, or
 
 #: What is decided about a job that is due: one of these, or what its biz type says of a late one.
 RUN, FORWARD, OLD = "run", "forward", "old"
+RESOLVED = "resolved"
 SKIP, DEAD = BizType.WhenLate.SKIP, BizType.WhenLate.DEAD
 #: The change of status that follows; a forwarded job stays as it is.
-_TRANSITIONS = {RUN: Transition.CLAIM, SKIP: Transition.SKIP, DEAD: Transition.EXPIRE, OLD: Transition.EXPIRE}
+_TRANSITIONS = {
+    RUN: Transition.CLAIM,
+    SKIP: Transition.SKIP,
+    DEAD: Transition.EXPIRE,
+    OLD: Transition.EXPIRE,
+    RESOLVED: Transition.RESOLVE,
+}
 _STATUSES = {decision: transition.target for decision, transition in _TRANSITIONS.items()}
-_REASONS = {SKIP: TOO_LATE, DEAD: TOO_LATE, OLD: TOO_OLD}
-_ERROR_CLASSES = {SKIP: error_class.TOO_LATE, DEAD: error_class.TOO_LATE, OLD: error_class.MAX_AGE}
+_REASONS = {SKIP: TOO_LATE, DEAD: TOO_LATE, OLD: TOO_OLD, RESOLVED: REASON}
+_ERROR_CLASSES = {
+    SKIP: error_class.TOO_LATE,
+    DEAD: error_class.TOO_LATE,
+    OLD: error_class.MAX_AGE,
+    RESOLVED: error_class.RESOLVED,
+}
 #: The reason of a job that the claim does not end, and its kind: what they were, unless its task is sent once more.
 _SENT_AGAIN = f"seen.decision = '{FORWARD}' AND j.lease_until IS NOT NULL"
 _REASON_LEFT = f"CASE WHEN {_SENT_AGAIN} THEN '{NOT_TAKEN}' ELSE j.last_error END"
@@ -84,6 +97,8 @@ _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("ne
 
 #: Rows are found by their ids alone. Where statistics know of no pending rows, as between two bursts, the planner would
 #: walk the index of those from end to end for each claim; the CASE keeps it from that.
+#: A row that another transaction has changed since the statement began is left, as one that is locked: a tombstone that
+#: came meanwhile was not looked for.
 #: ``shut`` is the rule of ``BizType.is_shut``, ``OLD`` that of ``tasksapp.models.max_age.age_used_up``.
 _CLAIM = StatementByIds(
     f"""
@@ -94,7 +109,9 @@ WITH seen AS (
         j.status = '{Transition.CLAIM.source}' AND coalesce(j.lease_until > %(now)s, false) AND %(forward)s > 0
             AS under_way,
         (b.target = '{BizType.Target.PULL}') <> %(pulling)s AS elsewhere,
+        j.version,
         CASE
+            WHEN b.has_tombstones AND {HAS_TOMBSTONE} THEN '{RESOLVED}'
             WHEN %(now)s - coalesce(j.redriven_at, j.due_at) > b.max_age THEN '{OLD}'
             WHEN j.attempts = j.attempt_base AND j.redriven_at IS NULL AND b.when_late <> '{BizType.WhenLate.FIRE}'
                 AND %(now)s - j.due_at > b.max_lateness THEN b.when_late
@@ -127,6 +144,7 @@ WITH seen AS (
         version = j.version + CASE seen.decision WHEN '{FORWARD}' THEN 0 ELSE 1 END
     FROM free JOIN seen ON seen.id = free.id
     WHERE j.id = free.id
+        AND j.version = seen.version
     RETURNING j.status, {_RETURNED}
 )
 SELECT seen.status, seen.shut, seen.under_way, seen.elsewhere, taken.status, {_COLUMNS}
@@ -223,7 +241,9 @@ def _claim_by_orm(
     ours: dict[tuple[str, float, bool, bool], list[UUID]] = {}
     with transaction.atomic(using=using):
         jobs = Job.objects.using(using)
-        for job in jobs.filter(id__in=ids).select_related("biz_type"):
+        found = list(jobs.filter(id__in=ids).select_related("biz_type"))
+        resolved = resolved_ids([job for job in found if job.biz_type.has_tombstones], using=using)
+        for job in found:
             biz_type = job.biz_type
             shut = biz_type.is_shut(now=now)
             due = job.status == Transition.CLAIM.source and job.next_run_at <= now
@@ -241,7 +261,7 @@ def _claim_by_orm(
                 )
                 continue
             counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
-            decision = _decision(job, now=now, forwarding=forward > 0)
+            decision = RESOLVED if job.id in resolved else _decision(job, now=now, forwarding=forward > 0)
             seconds = lease + biz_type.timeout_seconds if whole_lease is None else whole_lease
             seconds = forward if decision == FORWARD else seconds
             again = decision == FORWARD and job.lease_until is not None

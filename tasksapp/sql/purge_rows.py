@@ -20,6 +20,7 @@ class Purged(NamedTuple):
     attempts: int = 0
     keys: int = 0
     entries: int = 0
+    tombstones: int = 0
 
     def __add__(self, other: object) -> Purged:
         if not isinstance(other, Purged):

@@ -15,13 +15,15 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.models import F
 
-from tasksapp.models import Attempt, Job, Operation, Transition
+from tasksapp.models import Attempt, Job, Operation, Transition, error_class
 from tasksapp.sql.driver.prepared import StatementByIds
 from tasksapp.sql.finished import Finished
+from tasksapp.sql.tombstones import HAS_TOMBSTONE, REASON, resolved_ids
 
 #: All transitions of a finished job start from running; those that end in pending leave it without an end.
 _RUNNING, _PENDING = Transition.RETRY.source, Transition.RETRY.target
 _SUCCEEDED, _DEAD = Transition.SUCCEED.target, Transition.GIVE_UP.target
+_CANCELLED = Transition.RESOLVE_RETRY.target
 
 #: Rows are sent as JSON, which is built in C in a few µs a row; arrays would take Python 60.
 #: The ids are given beside it, and the status is inside a CASE, so that the rows are found by their ids. The statistics
@@ -29,16 +31,25 @@ _SUCCEEDED, _DEAD = Transition.SUCCEED.target, Transition.GIVE_UP.target
 #: in it: after 20 000 jobs a write cost half as much again.
 _WRITE = StatementByIds(
     f"""
-WITH done AS (
-    UPDATE delayhub_job j SET
-        status = o.status, next_run_at = coalesce(o.next_run_at, j.next_run_at), attempts = j.attempts + o.counted,
-        system_errors = j.system_errors + o.system_errors, last_error = o.last_error, error_class = o.error_class,
-        version = j.version + 1, lease_until = NULL, lease_token = NULL, updated_at = %(now)s,
-        finished_at = CASE WHEN o.status = '{_PENDING}' THEN NULL ELSE %(now)s::timestamptz END
+WITH outcome AS (
+    SELECT o.*, o.status = '{_PENDING}' AND EXISTS (
+        SELECT 1 FROM delayhub_job j JOIN delayhub_biz_type b ON b.id = j.biz_type_id
+        WHERE j.id = o.id AND b.has_tombstones AND {HAS_TOMBSTONE}
+    ) AS resolved
     FROM json_to_recordset(%(outcomes)s::json) AS o (
         id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text,
         failed int, error_class text
     )
+), done AS (
+    UPDATE delayhub_job j SET
+        status = CASE WHEN o.resolved THEN '{_CANCELLED}' ELSE o.status END,
+        next_run_at = coalesce(o.next_run_at, j.next_run_at), attempts = j.attempts + o.counted,
+        system_errors = j.system_errors + o.system_errors,
+        last_error = CASE WHEN o.resolved THEN '{REASON}' ELSE o.last_error END,
+        error_class = CASE WHEN o.resolved THEN '{error_class.RESOLVED}' ELSE o.error_class END,
+        version = j.version + 1, lease_until = NULL, lease_token = NULL, updated_at = %(now)s,
+        finished_at = CASE WHEN o.status = '{_PENDING}' AND NOT o.resolved THEN NULL ELSE %(now)s::timestamptz END
+    FROM outcome o
     WHERE j.id = ANY(%(ids)s::uuid[]) AND j.id = o.id AND j.lease_token = o.token
         AND CASE WHEN j.status = '{_RUNNING}' THEN true ELSE false END
     RETURNING j.id, j.operation_id, j.status, o.failed
@@ -129,6 +140,15 @@ def _json_of_tries(outcomes: Sequence[Finished]) -> str:
 _ANY = UUID(int=0)
 
 
+def _resolve_retries(ids: Sequence[UUID], *, now: datetime, using: str) -> None:
+    """Calls off those of the jobs, pending again, whose business key was resolved."""
+    jobs = Job.objects.using(using)
+    pending = list(jobs.filter(id__in=ids, status=_PENDING, biz_type__has_tombstones=True).defer("body"))
+    if gone := resolved_ids(pending, using=using):
+        reason = {"last_error": REASON, "error_class": error_class.RESOLVED}
+        jobs.filter(id__in=gone).update(status=_CANCELLED, finished_at=now, **reason)
+
+
 def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str) -> set[UUID]:
     """The same, in a statement for each kind of outcome: most outcomes of a batch are alike."""
     alike: dict[Finished, list[UUID]] = defaultdict(list)
@@ -160,6 +180,7 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
                 finished_at=None if outcome.status == _PENDING else now,
             )
             written.update(held)
+        _resolve_retries([one.job_id for one in outcomes if one.status == _PENDING], now=now, using=using)
         for operation_id, kinds in counts.items():
             Operation.objects.using(using).filter(id=operation_id).update(
                 succeeded=F(_SUCCEEDED.value) + sum(n for kind, n in kinds.items() if kind.status == _SUCCEEDED),

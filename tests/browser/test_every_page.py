@@ -124,6 +124,7 @@ def pages(scene: Scene) -> dict[str, str]:
         "job-waiting": admin("tasksapp_job_change", scene.waiting.id),
         "job-dead": admin("tasksapp_job_change", scene.dead.id),
         "job-done": admin("tasksapp_job_change", scene.done.id),
+        "job-resolve": admin("tasksapp_job_resolve", scene.waiting.id),
         "job-edit": admin("tasksapp_job_edit", scene.waiting.id),
         "job-history": admin("tasksapp_job_history", scene.waiting.id),
         "job-reschedule": admin("tasksapp_job_reschedule", query=f"id={scene.waiting.id}"),

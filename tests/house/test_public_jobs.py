@@ -11,6 +11,7 @@ import pytest
 
 from tasksapp import jobs
 
+TYPES = ["BulkOutcome", "Created", "JobRequest", "Plan", "Rejected", "Resolution", "Step", "Verb"]
 VERBS = [
     "apply_many",
     "cancel",
@@ -19,14 +20,17 @@ VERBS = [
     "drop",
     "edit",
     "find_live",
+    "lift",
+    "plan",
     "redrive",
     "reschedule",
+    "resolve",
     "run_now",
 ]
 
 
 def test_the_public_names_are_these() -> None:
-    assert jobs.__all__ == ["BulkOutcome", "Created", "JobRequest", "Rejected", "Verb", *VERBS]
+    assert jobs.__all__ == [*TYPES, *VERBS]
     assert jobs.__all__ == sorted(jobs.__all__)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import json
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Unpack
-from uuid import UUID
+from typing import Any, TypeVar, Unpack
+from uuid import UUID, uuid4
 
 import anyio
 
@@ -23,6 +24,10 @@ from delayhub.client.models.jobs import (
     JobChange,
     JobQuery,
     JobRequest,
+    Lifted,
+    Plan,
+    PlannedJob,
+    Resolution,
 )
 from delayhub.client.request import (
     JobKey,
@@ -36,6 +41,8 @@ from delayhub.client.request import (
     read,
     segment,
 )
+
+T = TypeVar("T")
 
 #: How long the site is asked to hold an answer back until a job has ended, at most, and how often it is asked at least.
 LONG_POLL_SECONDS, POLL_SECONDS = 20.0, 1.0
@@ -110,6 +117,24 @@ class AsyncJobs:
             results += (await self._connection.one(BulkAnswer, request)).results
         return results
 
+    async def plan(self, biz_id: str, jobs: Sequence[PlannedJob], *, idempotency_key: str | None = None) -> Plan:
+        """Creates several jobs of one business key, all or none of them.
+
+        Without an idempotency key of yours the client makes one, as for a single job.
+        """
+        key = json.dumps(idempotency_key or str(uuid4()))
+        body = {"biz_id": biz_id, "jobs": [job_fields(job) for job in jobs]}
+        request = Request("POST", "/plans", body=body, headers={"Idempotency-Key": key}, repeatable=True)
+        return await self._connection.one(Plan, request)
+
+    async def resolve(self, biz_types: Sequence[str], biz_id: str, *, reason: str = "") -> Resolution:
+        """Calls off all jobs of a business key: the order was paid. Nothing fires any more but what it names."""
+        return await self._of_key(Resolution, "/resolve", biz_types, biz_id, reason=reason)
+
+    async def lift(self, biz_types: Sequence[str], biz_id: str, *, reason: str = "") -> int:
+        """Takes a resolve back; gives of how many biz types the key was resolved."""
+        return (await self._of_key(Lifted, "/resolve/lift", biz_types, biz_id, reason=reason)).lifted
+
     # ------------------------------------------------------------ reading
 
     async def read(self, job: JobKey) -> Job:
@@ -165,9 +190,10 @@ class AsyncJobs:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
         return await self._act(job, "run", version=version)
 
-    async def redrive(self, job: JobKey, *, version: int | None = None) -> Job:
-        """Tries a dead job again, with a new budget of attempts."""
-        return await self._act(job, "redrive", version=version)
+    async def redrive(self, job: JobKey, *, version: int | None = None, lift: bool | None = None) -> Job:
+        """Tries a dead job again, with a new budget of attempts; ``lift`` takes back the resolve of its key."""
+        request = Request("POST", f"{path_of(job)}/redrive", body=given(version=version, lift=lift))
+        return await self._connection.one(Job, request)
 
     async def drop(self, job: JobKey, *, version: int | None = None) -> Job:
         """Drops a dead job for good."""
@@ -176,6 +202,10 @@ class AsyncJobs:
     async def _act(self, job: JobKey, verb: str, *, version: int | None) -> Job:
         request = Request("POST", f"{path_of(job)}/{verb}", body=given(version=version))
         return await self._connection.one(Job, request)
+
+    async def _of_key(self, answer: type[T], path: str, biz_types: Sequence[str], biz_id: str, *, reason: str) -> T:
+        body = {"biz_types": [*biz_types], "biz_id": biz_id, **given(reason=reason or None)}
+        return await self._connection.one(answer, Request("POST", path, body=body, repeatable=True))
 
     async def _held_back(self, job_id: str, *, seconds: float) -> Job:
         """The job when it has ended, or after so long."""

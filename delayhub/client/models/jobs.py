@@ -33,6 +33,17 @@ class JobRequest(TypedDict, total=False):
     debounce_max_wait: timedelta | float | None
 
 
+class PlannedJob(TypedDict, total=False):
+    """A job of a plan; the plan has its business key."""
+
+    biz_type: str
+    due_at: datetime | str | None
+    delay: timedelta | float | None
+    body: Any
+    priority: int | None
+    max_attempts: int | None
+
+
 class JobChange(TypedDict, total=False):
     """What may be changed of a pending job: its time (one of the two), and what it carries."""
 
@@ -125,6 +136,38 @@ class CreatedJob(Job):
     armed: bool | None
     #: Its time had passed already: it fires at once.
     past_due: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The jobs of a plan, in their order."""
+
+    biz_id: str
+    #: What a resolve of the plan names.
+    biz_types: Sequence[str]
+    jobs: Sequence[CreatedJob]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolution:
+    """What became of a resolve."""
+
+    biz_id: str
+    biz_types: Sequence[str]
+    #: Nothing fires any more but what ``running`` names.
+    accepted: bool
+    #: Ids of jobs that were pending.
+    cancelled: Sequence[str]
+    #: Ids of jobs whose attempt had begun; none of them is tried again.
+    running: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lifted:
+    """What became of a lift."""
+
+    #: Of how many biz types the key was resolved.
+    lifted: int
 
 
 @dataclass(frozen=True, kw_only=True)

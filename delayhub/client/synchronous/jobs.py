@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Unpack
-from uuid import UUID
+from typing import Any, TypeVar, Unpack
+from uuid import UUID, uuid4
 
 from delayhub.client.errors import ServerUnavailable, WaitTimeout
 from delayhub.client.models.jobs import (
@@ -20,6 +21,10 @@ from delayhub.client.models.jobs import (
     JobChange,
     JobQuery,
     JobRequest,
+    Lifted,
+    Plan,
+    PlannedJob,
+    Resolution,
 )
 from delayhub.client.request import (
     JobKey,
@@ -34,6 +39,8 @@ from delayhub.client.request import (
     segment,
 )
 from delayhub.client.synchronous.connection import Connection
+
+T = TypeVar("T")
 
 #: How long the site is asked to hold an answer back until a job has ended, at most, and how often it is asked at least.
 LONG_POLL_SECONDS, POLL_SECONDS = 20.0, 1.0
@@ -106,6 +113,24 @@ class Jobs:
             results += (self._connection.one(BulkAnswer, request)).results
         return results
 
+    def plan(self, biz_id: str, jobs: Sequence[PlannedJob], *, idempotency_key: str | None = None) -> Plan:
+        """Creates several jobs of one business key, all or none of them.
+
+        Without an idempotency key of yours the client makes one, as for a single job.
+        """
+        key = json.dumps(idempotency_key or str(uuid4()))
+        body = {"biz_id": biz_id, "jobs": [job_fields(job) for job in jobs]}
+        request = Request("POST", "/plans", body=body, headers={"Idempotency-Key": key}, repeatable=True)
+        return self._connection.one(Plan, request)
+
+    def resolve(self, biz_types: Sequence[str], biz_id: str, *, reason: str = "") -> Resolution:
+        """Calls off all jobs of a business key: the order was paid. Nothing fires any more but what it names."""
+        return self._of_key(Resolution, "/resolve", biz_types, biz_id, reason=reason)
+
+    def lift(self, biz_types: Sequence[str], biz_id: str, *, reason: str = "") -> int:
+        """Takes a resolve back; gives of how many biz types the key was resolved."""
+        return (self._of_key(Lifted, "/resolve/lift", biz_types, biz_id, reason=reason)).lifted
+
     # ------------------------------------------------------------ reading
 
     def read(self, job: JobKey) -> Job:
@@ -161,9 +186,10 @@ class Jobs:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
         return self._act(job, "run", version=version)
 
-    def redrive(self, job: JobKey, *, version: int | None = None) -> Job:
-        """Tries a dead job again, with a new budget of attempts."""
-        return self._act(job, "redrive", version=version)
+    def redrive(self, job: JobKey, *, version: int | None = None, lift: bool | None = None) -> Job:
+        """Tries a dead job again, with a new budget of attempts; ``lift`` takes back the resolve of its key."""
+        request = Request("POST", f"{path_of(job)}/redrive", body=given(version=version, lift=lift))
+        return self._connection.one(Job, request)
 
     def drop(self, job: JobKey, *, version: int | None = None) -> Job:
         """Drops a dead job for good."""
@@ -172,6 +198,10 @@ class Jobs:
     def _act(self, job: JobKey, verb: str, *, version: int | None) -> Job:
         request = Request("POST", f"{path_of(job)}/{verb}", body=given(version=version))
         return self._connection.one(Job, request)
+
+    def _of_key(self, answer: type[T], path: str, biz_types: Sequence[str], biz_id: str, *, reason: str) -> T:
+        body = {"biz_types": [*biz_types], "biz_id": biz_id, **given(reason=reason or None)}
+        return self._connection.one(answer, Request("POST", path, body=body, repeatable=True))
 
     def _held_back(self, job_id: str, *, seconds: float) -> Job:
         """The job when it has ended, or after so long."""

@@ -26,6 +26,8 @@ LABELS: dict[str, Any] = {
     Deed.REDRIVE: gettext_lazy("redrive"),
     Deed.CANCEL: gettext_lazy("cancel"),
     Deed.DROP: gettext_lazy("drop"),
+    Deed.RESOLVE: gettext_lazy("resolve biz id"),
+    Deed.LIFT: gettext_lazy("lift resolve"),
     Deed.ADD_BIZ_TYPE: gettext_lazy("add biz type"),
     Deed.EDIT_BIZ_TYPE: gettext_lazy("edit biz type"),
     Deed.PAUSE: gettext_lazy("pause"),

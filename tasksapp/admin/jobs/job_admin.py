@@ -11,11 +11,12 @@ from django.http import HttpRequest
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.frame.delivery_banner import ShowsDelivery
 from tasksapp.admin.jobs.pages import JobPages
+from tasksapp.admin.jobs.resolve_pages import ResolvePages
 from tasksapp.models import Job
 
 
 @admin.register(Job)
-class JobAdmin(ShowsDelivery, JobPages, AuditHistory):
+class JobAdmin(ShowsDelivery, ResolvePages, JobPages, AuditHistory):
     """Jobs with their status, times and attempts. Only verbs change them."""
 
     def audit_of(self, row: Any) -> Q:

@@ -8,25 +8,22 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import may
-from tasksapp.admin.frame.fragments import address, badge, local_time
+from tasksapp.admin.frame.fragments import address, badge
 from tasksapp.admin.frame.masking import masked_body, may_see_bodies
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.listing import FINAL, LABELS
 from tasksapp.admin.jobs.sentence import job_sentence
+from tasksapp.admin.jobs.siblings import siblings_of, tombstone_of
 from tasksapp.admin.jobs.timeline import read_timeline
 from tasksapp.biz_types.holds import holds
 from tasksapp.jobs.timer_look import timer_state
 from tasksapp.jobs.verbs import Verb
-from tasksapp.models import BizType, Job, Status
-from tasksapp.stats.counts import bounded_count
+from tasksapp.models import LIVE, BizType, Job, Status
 
-#: Other jobs of the same biz id that the page names.
-SIBLINGS = 5
 #: Columns that the page shows elsewhere, or that mean something to workers only.
 _NOT_RAW = {"body", "biz_type", "lease_token"}
 
@@ -40,16 +37,8 @@ class JobButton(NamedTuple):
     is_final: bool
 
 
-class Sibling(NamedTuple):
-    """Another job of the same biz id."""
-
-    url: str
-    status: SafeString
-    due: SafeString
-
-
 def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]:
-    """What the page shows, by five queries at most however many attempts there are."""
+    """What the page shows, by eight queries at most however many attempts there are."""
     now = timezone.now()
     sees = may_see_bodies(request)
     waits = job.status == Status.PENDING
@@ -59,7 +48,8 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
     zone = timezone.get_current_timezone()
     sentence = job_sentence(job, now=now, held=held, timer=timer, error=error, zone=zone)
     timeline = read_timeline(request, job, before=_before(request))
-    siblings, others = _siblings(job, site=site)
+    siblings = siblings_of(job, site=site)
+    resolved = tombstone_of(job)
     biz_type_url = ""
     if request.user.has_perm("tasksapp.view_biztype") or request.user.has_perm("tasksapp.change_biztype"):
         biz_type_url = address("tasksapp_biztype_change", job.biz_type_id, site=site)
@@ -77,8 +67,12 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "is_task": job.biz_type.target == BizType.Target.CELERY,
         "last_error": error,
         "attempts": _attempts(job),
-        "siblings": siblings,
-        "others": others,
+        "siblings": siblings.newest,
+        "others": siblings.others,
+        "resolved": resolved,
+        "lift_url": address("tasksapp_job_lift", job.id, site=site)
+        if resolved and may(request.user, "redrive")
+        else "",
         "siblings_url": _list_url(site, tab="all", biz_type=job.biz_type.label, q=job.biz_id),
         "operation_url": address("tasksapp_operation_change", job.operation_id, site=site) if job.operation_id else "",
         "raw": _raw(job),
@@ -121,25 +115,9 @@ def _buttons(request: HttpRequest, job: Job, *, site: str) -> list[JobButton]:
     if job.status == Status.PENDING and may(request.user, "edit"):
         place = next((n for n, button in enumerate(found) if button.is_final), len(found))
         found.insert(place, JobButton(_("Edit …"), url("edit"), True, False))
+    if job.biz_id and job.status in LIVE and may(request.user, "cancel"):
+        found.append(JobButton(_("Resolve biz id …"), url("resolve"), True, True))
     return found
-
-
-def _siblings(job: Job, *, site: str) -> tuple[list[Sibling], int]:
-    """The newest of the other jobs of its biz id, and how many others there are."""
-    if not job.biz_id:
-        return [], 0
-    rows = Job.objects.filter(biz_type_id=job.biz_type_id, biz_id=job.biz_id).exclude(id=job.id)
-    newest = list(rows.order_by("-id").only("id", "status", "due_at")[:SIBLINGS])
-    count = len(newest) if len(newest) < SIBLINGS else bounded_count(rows)
-    shown = [
-        Sibling(
-            reverse("admin:tasksapp_job_change", args=[each.id], current_app=site),
-            badge(each.get_status_display(), each.status),
-            local_time(each.due_at),
-        )
-        for each in newest
-    ]
-    return shown, count
 
 
 def _list_url(site: str, **query: str) -> str:

@@ -36,6 +36,7 @@ from tasksapp.errors import (
     InvalidJob,
     JobNotFound,
     KeyInUse,
+    KeyResolved,
     KeyTaken,
     OperationNotFound,
     SeveralJobs,
@@ -100,6 +101,8 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case StaleKey():
             entry = FieldError("version", "stale", str(error))
             return _conflict("version_conflict", error, errors=[entry], version=error.version)
+        case KeyResolved():
+            return _conflict("resolved", error, errors=[FieldError("biz_id", "resolved", str(error))])
         case SeveralJobs():
             return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
         case JobNotFound() | OperationNotFound() | Http404():

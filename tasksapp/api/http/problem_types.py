@@ -139,6 +139,12 @@ _TYPES = (
         "Act on one of them by its id.",
     ),
     ProblemType(
+        "resolved", 409, "The business key is resolved",
+        "The business key was resolved (the order was paid, for example): none of its jobs fires any more, for a week"
+        " at least.",
+        "There is nothing to do. If the business has changed its mind, lift the resolve, or redrive with lift.",
+    ),
+    ProblemType(
         "precondition_failed", 412, "It has changed since you read it",
         "The ETag in If-Match is not that of the current state. Nothing was done.",
         "Read it again, and repeat the request with the new ETag if you still want it.",

@@ -22,6 +22,8 @@ from tasksapp.api.openapi_document import openapi_document
 ANSWERS: Mapping[str, Any] = {
     "Job": client.Job,
     "CreatedJob": client.CreatedJob,
+    "Plan": client.Plan,
+    "Resolution": client.Resolution,
     "Attempt": client.Attempt,
     "BulkAnswer": job_models.BulkAnswer,
     "BizType": client.BizType,
@@ -48,6 +50,7 @@ ANSWERS: Mapping[str, Any] = {
 }
 REQUESTS: Mapping[str, Any] = {
     "JobRequest": client.JobRequest,
+    "PlannedJob": client.PlannedJob,
     "ChangeRequest": client.JobChange,
     "JobFilter": client.JobFilter,
     "BizTypeChange": client.BizTypeFields,
@@ -78,6 +81,9 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "POST /v1/jobs/{id}/run": lambda api: api.jobs.run_now("1", version=1),
     "POST /v1/jobs/{id}/redrive": lambda api: api.jobs.redrive("1", version=1),
     "POST /v1/jobs/{id}/drop": lambda api: api.jobs.drop("1", version=1),
+    "POST /v1/plans": lambda api: api.jobs.plan("42", [{"biz_type": "order.close"}]),
+    "POST /v1/resolve": lambda api: api.jobs.resolve(["order.close"], "42"),
+    "POST /v1/resolve/lift": lambda api: api.jobs.lift(["order.close"], "42"),
     f"GET {BY_KEY}": lambda api: api.jobs.read(KEY),
     f"PATCH {BY_KEY}": lambda api: api.jobs.change(KEY, due_at=AT),
     f"POST {BY_KEY}/cancel": lambda api: api.jobs.cancel(KEY),

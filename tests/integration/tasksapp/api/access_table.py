@@ -120,6 +120,10 @@ def _job(place: Place) -> dict[str, Any]:
     return {"biz_type": place.code, "biz_id": "new", "delay": 60}
 
 
+def _resolved(place: Place) -> dict[str, Any]:
+    return {"biz_types": [place.code], "biz_id": place.pending.biz_id}
+
+
 def _nothing(place: Place) -> dict[str, Any]:
     return {}
 
@@ -157,6 +161,12 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/claims/{token}/fail"): Entry(scope=PULL, body=_nothing),
     ("POST", "/v1/claims/{token}/extend"): Entry(scope=PULL, body=_nothing),
     ("POST", "/v1/claims/{token}/release"): Entry(scope=PULL, body=_nothing),
+    # several jobs of one business key
+    ("POST", "/v1/plans"): Entry(
+        scope=WRITE, body=lambda place: {"biz_id": "new", "jobs": [{"biz_type": place.code}]}, unseen=400, done=201
+    ),
+    ("POST", "/v1/resolve"): Entry(scope=WRITE, body=_resolved, unseen=400),
+    ("POST", "/v1/resolve/lift"): Entry(scope=WRITE, body=_resolved, unseen=400),
     # operations
     ("GET", "/v1/operations"): Entry(scope=READ, unseen=LEFT_OUT),
     ("POST", "/v1/operations"): Entry(

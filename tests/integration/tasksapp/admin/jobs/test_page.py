@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status
+from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status, Tenant
 from tests.fixture_types import MakeBizType
 from tests.job_rows import store_job
 
@@ -65,12 +65,14 @@ def test_the_body_is_shown_as_it_was_written(person: Client, biz_type: BizType) 
 def test_other_jobs_of_the_biz_id_are_named(person: Client, biz_type: BizType, make_biz_type: MakeBizType) -> None:
     job = store_job(biz_type, biz_id="order-7")
     others = [store_job(biz_type, Status.SUCCEEDED, biz_id="order-7") for _ in range(7)]
-    store_job(make_biz_type("other"), biz_id="order-7")
+    store_job(make_biz_type("order.remind"), biz_id="order-7")
+    store_job(make_biz_type("theirs", tenant=Tenant.objects.create(code="acme")), biz_id="order-7")
 
     page = page_of(job, person)
 
-    assert "7 more jobs of this biz id" in page
-    assert sum(reverse("admin:tasksapp_job_change", args=[other.pk]) in page for other in others) == 5
+    assert "8 more jobs of this biz id" in page
+    assert "order.remind <a" in page
+    assert sum(reverse("admin:tasksapp_job_change", args=[other.pk]) in page for other in others) == 4
 
 
 def test_a_task_shows_its_task_and_no_request(person: Client, make_biz_type: MakeBizType) -> None:

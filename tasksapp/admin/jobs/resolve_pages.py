@@ -1,0 +1,119 @@
+"""ResolvePages: resolves the biz id of a job, after asking for which biz types, and takes a resolve back."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tasksapp import jobs
+from tasksapp.access.permissions import may
+from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.jobs.actions import LONGEST_REASON
+from tasksapp.admin.jobs.siblings import live_biz_types
+from tasksapp.jobs.resolving import Resolution
+from tasksapp.models import Job
+
+
+class ResolvePages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+    """A part of a ModelAdmin: its pages."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """The admin's addresses, and those of resolve and lift."""
+        site = self.admin_site
+        own = [
+            path("<uuid:job_id>/resolve/", site.admin_view(self.resolve_view), name="tasksapp_job_resolve"),
+            path("<uuid:job_id>/lift/", site.admin_view(self.lift_view), name="tasksapp_job_lift"),
+        ]
+        return own + super().get_urls()
+
+    def resolve_view(self, request: HttpRequest, job_id: UUID) -> HttpResponse:
+        """Resolves the job's biz id in the biz types that the person chose; asks for them first.
+
+        Raises PermissionDenied without the permission to cancel jobs, Http404 where there is no such job.
+        """
+        job = self._keyed_job(request, job_id, deed="cancel")
+        back = self._page_of(job_id)
+        found = live_biz_types(job)
+        if request.method == "POST":
+            chosen = [biz_type for biz_type in found if str(biz_type.pk) in request.POST.getlist("biz_type")]
+            if not chosen:
+                messages.error(request, _("Nothing was changed: choose a biz type."))
+                return HttpResponseRedirect(request.get_full_path())
+            reason = request.POST.get("reason", "").replace("\0", "").strip()[:LONGEST_REASON]
+            outcome = jobs.resolve(
+                [biz_type.code for biz_type in chosen],
+                job.biz_id,
+                tenant=job.biz_type.tenant.code,
+                by=actor_of(request),
+                reason=reason,
+            )
+            _report(request, outcome)
+            return HttpResponseRedirect(back)
+        return own_page(
+            request,
+            site=self.admin_site,
+            template="tasksapp/admin/resolve.html",
+            title=_("Resolve “%(biz_id)s”?") % {"biz_id": job.biz_id},
+            crumbs=[
+                Crumb(capfirst(str(self.opts.verbose_name_plural)), self._list()),
+                Crumb(job.biz_id, back),
+            ],
+            context={"job": job, "biz_types": found, "back": back, "longest_reason": LONGEST_REASON, "opts": self.opts},
+        )
+
+    def lift_view(self, request: HttpRequest, job_id: UUID) -> HttpResponse:
+        """Takes the resolve of the job's biz id back, in the job's biz type, and leads back to the job.
+
+        Raises PermissionDenied without the permission to redrive jobs, Http404 where there is no such job.
+        """
+        job = self._keyed_job(request, job_id, deed="redrive")
+        if request.method == "POST":
+            lifted = jobs.lift(job.biz_type.code, job.biz_id, tenant=job.biz_type.tenant.code, by=actor_of(request))
+            if lifted:
+                messages.success(request, _("The resolve was lifted: new jobs of this biz id fire again."))
+            else:
+                messages.info(request, _("Nothing was changed."))
+        return HttpResponseRedirect(self._page_of(job_id))
+
+    def _keyed_job(self, request: HttpRequest, job_id: UUID, *, deed: str) -> Job:
+        if not self.has_view_or_change_permission(request) or not may(request.user, deed):
+            raise PermissionDenied(_("You may not do this to jobs: your account has no permission for it."))
+        job = Job.objects.select_related("biz_type__tenant").filter(id=job_id).exclude(biz_id="").first()
+        if job is None:
+            raise Http404("There is no such job with a biz id.")
+        return job
+
+    def _page_of(self, job_id: UUID) -> str:
+        return reverse("admin:tasksapp_job_change", args=[job_id], current_app=self.admin_site.name)
+
+    def _list(self) -> str:
+        return reverse("admin:tasksapp_job_changelist", current_app=self.admin_site.name)
+
+
+def _report(request: HttpRequest, outcome: Resolution) -> None:
+    cancelled, running = len(outcome.cancelled), len(outcome.running)
+    if not outcome.accepted:
+        # Within ATOMIC_REQUESTS the transaction is committed after this answer was made.
+        messages.success(request, _("The biz id is resolved: its pending jobs are cancelled."))
+        return
+    done = ngettext(
+        "The biz id is resolved: %(count)d pending job was cancelled.",
+        "The biz id is resolved: %(count)d pending jobs were cancelled.",
+        cancelled,
+    )
+    messages.success(request, done % {"count": cancelled})
+    if running:
+        left = ngettext(
+            "%(count)d job is running: it is not tried again.",
+            "%(count)d jobs are running: they are not tried again.",
+            running,
+        )
+        messages.warning(request, left % {"count": running})

@@ -1,0 +1,116 @@
+"""The views of business keys with several jobs: plan them, resolve them, and take a resolve back."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp import jobs
+from tasksapp.api.http.actors import actor_of, creator_of
+from tasksapp.api.http.idempotency import idempotency_key
+from tasksapp.api.http.json_body import read_object
+from tasksapp.api.http.openapi import described
+from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.job_views import IDEMPOTENCY_HEADER
+from tasksapp.api.plan_requests import PlanRequestSerializer, ResolveRequestSerializer, key_of, planned
+from tasksapp.api.representation.job import CreatedJobSerializer, created_json
+from tasksapp.conf import options
+from tasksapp.models import Job
+from tasksapp.models.api_key import Scope
+
+
+class PlanSerializer(serializers.Serializer[Any]):
+    """The jobs of a plan."""
+
+    example = {"biz_id": "order-42", "biz_types": ["order.close"], "jobs": [CreatedJobSerializer.example]}
+
+    biz_id = serializers.CharField()
+    biz_types = serializers.ListField(child=serializers.CharField(), help_text="What a resolve of the plan names.")
+    jobs = serializers.ListField(child=CreatedJobSerializer(), help_text="In the order of the request.")
+
+
+class ResolutionSerializer(serializers.Serializer[Any]):
+    """What became of a resolve."""
+
+    example = {
+        "biz_id": "order-42", "biz_types": ["order.remind", "order.close"], "accepted": True,
+        "cancelled": [CreatedJobSerializer.example["id"]], "running": [],
+    }  # fmt: skip
+
+    biz_id = serializers.CharField()
+    biz_types = serializers.ListField(child=serializers.CharField())
+    accepted = serializers.BooleanField(help_text="Nothing fires any more but what `running` names.")
+    cancelled = serializers.ListField(child=serializers.UUIDField(), help_text="Jobs that were pending.")
+    running = serializers.ListField(
+        child=serializers.UUIDField(), help_text="Jobs whose attempt had begun; none of them is tried again."
+    )
+
+
+class LiftedSerializer(serializers.Serializer[Any]):
+    """What became of a lift."""
+
+    example = {"lifted": 1}
+
+    lifted = serializers.IntegerField(min_value=0, help_text="Of how many biz types the key was resolved.")
+
+
+class PlanViews(ApiViewSet):
+    """Several jobs of one business key."""
+
+    queryset = Job.objects.none()
+    serializer_class = PlanSerializer
+    scopes: ClassVar = {"plan": Scope.JOBS_WRITE, "resolve": Scope.JOBS_WRITE, "lift": Scope.JOBS_WRITE}
+
+    @described(
+        summary="Create the jobs of a plan",
+        operation_id="plans_create",
+        request=PlanRequestSerializer,
+        parameters=[IDEMPOTENCY_HEADER],
+        responses={201: PlanSerializer},
+    )
+    def plan(self, request: Request) -> Response:
+        """Creates several jobs of one business key, in one transaction: where one is refused, none is created."""
+        fields = read_object(request._request, max_bytes=options().bulk_bytes)
+        biz_id, steps = planned(fields)
+        plan = jobs.plan(
+            biz_id,
+            steps,
+            idempotency_key=idempotency_key(request.META),
+            seen_by=request.user,
+            by=creator_of(request._request),
+        )
+        shown = [created_json(made, biz_type=step.biz_type) for made, step in zip(plan.jobs, steps, strict=True)]
+        return Response({"biz_id": biz_id, "biz_types": list(plan.biz_types), "jobs": shown}, status=201)
+
+    @described(
+        summary="Resolve a business key",
+        operation_id="resolve_create",
+        request=ResolveRequestSerializer,
+        responses=ResolutionSerializer,
+    )
+    def resolve(self, request: Request) -> Response:
+        """Calls off all jobs of a business key: after an answer of 200 nothing fires but what `running` names."""
+        done = jobs.resolve(**key_of(fields_of(request)), seen_by=request.user, by=actor_of(request))
+        return Response(
+            {
+                "biz_id": done.biz_id,
+                "biz_types": list(done.biz_types),
+                "accepted": bool(done.accepted),
+                "cancelled": [str(each) for each in done.cancelled],
+                "running": [str(each) for each in done.running],
+            }
+        )
+
+    @described(
+        summary="Take a resolve back",
+        operation_id="resolve_lift_create",
+        request=ResolveRequestSerializer,
+        responses=LiftedSerializer,
+    )
+    def lift(self, request: Request) -> Response:
+        """Lets new jobs of a resolved business key fire again. Jobs that were cancelled stay so."""
+        lifted = jobs.lift(**key_of(fields_of(request)), seen_by=request.user, by=actor_of(request))
+        return Response({"lifted": lifted})

@@ -1,0 +1,264 @@
+"""Resolving: "the order was paid". After an accepted resolve nothing fires for that business key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.db import connections, router, transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from tasksapp.access import audit
+from tasksapp.access.actors import OWN_CODE, Actor
+from tasksapp.access.audit import Deed
+from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.biz_types.visible import Reach, reach_of
+from tasksapp.errors import InvalidJob, UnknownBizType
+from tasksapp.jobs.requests import RULES
+from tasksapp.jobs.retry_policy import LONGEST_RETRY_AFTER
+from tasksapp.jobs.verbs import follow_on_commit, named
+from tasksapp.models import BizType, Job, Transition, error_class
+from tasksapp.models.code import is_code
+from tasksapp.sql.tombstones import REASON, lay_tombstones, lift_tombstones
+
+#: Rows that one transaction locks.
+BATCH_ROWS = 500
+#: Biz types that one resolve may name.
+MOST_BIZ_TYPES = 100
+
+
+class OfBizType(Protocol):
+    """What names a biz type, such as a step of a plan."""
+
+    @property
+    def biz_type(self) -> str:
+        """Its code."""
+
+
+#: Which jobs a resolve is about: the code of a biz type, several of them, or a plan or its steps.
+What = str | Iterable[str | OfBizType]
+
+
+@dataclass(slots=True, kw_only=True)
+class Resolution:
+    """What became of a resolve.
+
+    Args:
+        biz_id: the business key that it is about.
+        biz_types: the codes of the biz types that it is about.
+        accepted: True once nothing can fire any more but the jobs in ``running``; None while the caller's transaction
+            is open; False where the transaction was committed, and the rest of the work then failed. Also then nothing
+            fires that is not running, but nobody has looked which jobs are.
+        cancelled: the jobs that were pending.
+        running: the jobs whose attempt had begun. None of them is tried again.
+    """
+
+    biz_id: str
+    biz_types: Sequence[str]
+    accepted: bool | None = None
+    cancelled: list[UUID] = field(default_factory=list)
+    running: list[UUID] = field(default_factory=list)
+
+
+def resolve(
+    biz_types: What,
+    biz_id: str,
+    *,
+    tenant: str | None = None,
+    seen_by: object = None,
+    by: Actor | None = None,
+    reason: str = "",
+    using: str | None = None,
+) -> Resolution:
+    """Calls off all jobs of a business key, those that are created from now on for a week as well.
+
+    Within a transaction of the caller it counts from the commit on: ``accepted`` is None until then.
+
+    Args:
+        biz_types: the code of a biz type, several codes, or the steps of a plan.
+        biz_id: the business key.
+        tenant: the code of the tenant whose biz types they are; None for the default one.
+        seen_by: the caller of the API whose biz types they are, in the place of ``tenant``.
+        by: who does it, for the audit; None for the project's own code, which leaves no entries there.
+        reason: why, for the audit.
+        using: the database.
+
+    Raises InvalidJob, UnknownBizType where there is no such biz type, and UnknownTenant.
+    """
+    using = using or router.db_for_write(Job)
+    biz_id = _key(biz_id)
+    found = _biz_types(biz_types, reach=reach_of(seen_by, tenant=tenant, using=using), using=using)
+    outcome = Resolution(biz_id=biz_id, biz_types=[biz_type.code for biz_type in found])
+    work = _Resolving(found, biz_id, by=by, reason=reason, using=using)
+    inside = connections[using].in_atomic_block
+    # The order matters: a claim that begins after this commit sees the tombstone, and what a claim has taken before is
+    # found by the two steps after it.
+    with transaction.atomic(using=using):
+        work.lay()
+        if inside:
+
+            def finish_on_commit() -> None:
+                outcome.accepted = False
+                work.finish(outcome)
+
+            transaction.on_commit(finish_on_commit, using=using, robust=True)
+    if not inside:
+        work.finish(outcome)
+    return outcome
+
+
+def lift(
+    biz_types: What,
+    biz_id: str,
+    *,
+    tenant: str | None = None,
+    seen_by: object = None,
+    by: Actor | None = None,
+    reason: str = "",
+    using: str | None = None,
+) -> int:
+    """Takes a resolve back, so that new jobs of the business key fire; gives back of how many biz types it was.
+
+    Jobs that were cancelled stay so. For the arguments see :func:`resolve`.
+
+    Raises InvalidJob, UnknownBizType where there is no such biz type, and UnknownTenant.
+    """
+    using = using or router.db_for_write(Job)
+    biz_id = _key(biz_id)
+    found = _biz_types(biz_types, reach=reach_of(seen_by, tenant=tenant, using=using), using=using)
+    with transaction.atomic(using=using):
+        lifted = lift_tombstones([biz_type.pk for biz_type in found], biz_id=biz_id, using=using)
+        if lifted:
+            _record(Deed.LIFT, found, biz_id, by=by, reason=reason, using=using)
+    return lifted
+
+
+class _Resolving:
+    """One resolve: of which biz types, for which biz id, by whom."""
+
+    def __init__(self, biz_types: Sequence[BizType], biz_id: str, *, by: Actor | None, reason: str, using: str) -> None:
+        self._biz_types = biz_types
+        self._biz_id = biz_id
+        self._by = by
+        self._reason = reason
+        self._using = using
+
+    def lay(self) -> None:
+        """The first step: the tombstones, in a transaction that holds nothing else of the resolve."""
+        now = timezone.now()
+        untils = {biz_type.pk: now + life_span(biz_type) for biz_type in self._biz_types}
+        name = (self._by or OWN_CODE).name
+        if lay_tombstones(untils, biz_id=self._biz_id, now=now, by=name, using=self._using):
+            # So that creates of this process refuse at once; those of others follow within a second.
+            transaction.on_commit(biz_type_cache.clear, using=self._using)
+        _record(Deed.RESOLVE, self._biz_types, self._biz_id, by=self._by, reason=self._reason, using=self._using)
+
+    def finish(self, outcome: Resolution) -> None:
+        """The second step cancels what is pending, and the third one names what runs."""
+        while batch := self._cancel_batch():
+            outcome.cancelled += batch
+        # By a statement of its own, which sees what the claims that the second step waited for have taken.
+        running = self._rows().filter(status=Transition.RESOLVE_RETRY.source)
+        outcome.running = list(running.order_by("id").values_list("id", flat=True))
+        outcome.accepted = True
+
+    def _rows(self) -> QuerySet[Job]:
+        numbers = [biz_type.pk for biz_type in self._biz_types]
+        return Job.objects.using(self._using).filter(biz_type_id__in=numbers, biz_id=self._biz_id)
+
+    def _cancel_batch(self) -> list[UUID]:
+        """Cancels pending jobs and gives back their ids; none where none are left.
+
+        It waits for the transactions of others, claims above all: it may pass over no row.
+        """
+        now = timezone.now()
+        pending = self._rows().filter(status=Transition.RESOLVE.source)
+        with transaction.atomic(using=self._using):
+            if not connections[self._using].features.has_select_for_update:
+                # SQLite: a transaction that begins by reading is refused, without waiting, when it comes to write.
+                pending.update(version=F("version"))
+            found = list(
+                pending.select_related("biz_type").defer("body").order_by("id")
+                .select_for_update(no_key=True, of=("self",))[:BATCH_ROWS]
+            )  # fmt: skip
+            if not found:
+                return []
+            values: dict[str, Any] = {
+                "status": Transition.RESOLVE.target,
+                "finished_at": now,
+                "last_error": REASON,
+                "error_class": error_class.RESOLVED,
+                "changed_by": (self._by or OWN_CODE).name,
+                "operation_id": None,
+                "lease_until": None,
+                "updated_at": now,
+            }
+            ids = [job.id for job in found]
+            Job.objects.using(self._using).filter(id__in=ids).update(**values, version=F("version") + 1)
+            self._record_cancelled(found, values)
+            for job in found:
+                job.status = Transition.RESOLVE.target
+            follow_on_commit(found, using=self._using)
+        return ids
+
+    def _record_cancelled(self, jobs: Sequence[Job], values: dict[str, Any]) -> None:
+        by = self._by
+        if by is None or not audit.is_recorded(by):
+            return
+        after = {name: values[name] for name in ("status", "finished_at")}
+        entries = [
+            audit.entry(
+                Deed.RESOLVE, by=by, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job),
+                before={"status": job.status, "finished_at": None}, after=after, reason=self._reason,
+            )
+            for job in jobs
+        ]  # fmt: skip
+        audit.record(entries, using=self._using)
+
+
+def life_span(biz_type: BizType) -> timedelta:
+    """How long a tombstone holds: as long as a job that runs now may come back, and a week at least."""
+    waits = [biz_type.backoff_max_seconds, *biz_type.backoff_list]
+    longest = timedelta(seconds=max(waits) * (1 + biz_type.jitter))
+    return (biz_type.max_age or timedelta(0)) + max(longest, LONGEST_RETRY_AFTER)
+
+
+def _key(biz_id: Any) -> str:
+    key: str = RULES["biz_id"](biz_id)
+    if not key:
+        raise InvalidJob("biz_id", "blank", "biz_id may not be empty")
+    return key
+
+
+def _biz_types(what: Any, *, reach: Reach, using: str) -> list[BizType]:
+    """The biz types that are meant, each once. Raises InvalidJob and UnknownBizType."""
+    listed = [what] if isinstance(what, str) else what
+    if not isinstance(listed, Iterable):
+        raise InvalidJob("biz_types", "invalid", "biz_types must be codes of biz types")
+    codes = list(dict.fromkeys(getattr(one, "biz_type", one) for one in listed))
+    if not 0 < len(codes) <= MOST_BIZ_TYPES:
+        raise InvalidJob("biz_types", "invalid", f"name 1 to {MOST_BIZ_TYPES} biz types, got {len(codes)}")
+    for code in codes:
+        if not isinstance(code, str) or not is_code(code):
+            raise InvalidJob("biz_types", "invalid", f"biz_types must be codes of biz types, got {code!r:.80}")
+    known = biz_type_cache.find(set(codes), tenant_id=reach.tenant_id, using=using)
+    for code in codes:
+        if code not in known or not reach.has(known[code]):
+            raise UnknownBizType(code, field="biz_types")
+    return [known[code] for code in codes]
+
+
+def _record(
+    deed: Deed, biz_types: Sequence[BizType], biz_id: str, *, by: Actor | None, reason: str, using: str
+) -> None:
+    if by is None or not audit.is_recorded(by):
+        return
+    entries = [
+        audit.entry(deed, by=by, biz_type_id=biz_type.pk, what=f"{biz_type.label} {biz_id}", reason=reason)
+        for biz_type in biz_types
+    ]
+    audit.record(entries, using=using)

@@ -1,0 +1,122 @@
+"""Tombstones: which jobs they hold, and how they are laid, lifted and pruned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connections, transaction
+from django.db.models import Exists, F, OuterRef, Q
+
+from tasksapp.models import BizType, Job, Tombstone, Transition, error_class
+
+#: Why a job does not fire.
+REASON = "resolved"
+#: Whether a row ``j`` of jobs has one. Without ``until`` in it the planner might read all tombstones for a hash.
+HAS_TOMBSTONE = """EXISTS (
+    SELECT 1 FROM delayhub_tombstone t
+    WHERE t.biz_type_id = j.biz_type_id AND t.biz_id = j.biz_id AND t.until > j.created_at
+)"""
+#: The pending jobs that tombstones still hold when those are pruned.
+_HELD = """
+SELECT j.id FROM delayhub_tombstone t JOIN delayhub_job j ON j.biz_type_id = t.biz_type_id AND j.biz_id = t.biz_id
+WHERE t.id IN ({ids}) AND j.status = '{status}' AND j.created_at < t.until ORDER BY j.id {lock}
+"""
+
+
+def lay_tombstones(untils: Mapping[int, datetime], *, biz_id: str, now: datetime, by: str, using: str) -> bool:
+    """Lays a tombstone for the biz id in each biz type, or lets the one that is there last longer.
+
+    It is part of the caller's transaction. The first one of a biz type marks that, by the same transaction: a claim
+    sees both or none. Gives back whether this was the first one of a biz type.
+
+    Args:
+        untils: by biz type, until when it holds at least.
+        biz_id: the biz id.
+        now: when it is laid.
+        by: who lays it.
+        using: the database.
+    """
+    # In one order, so that two of them never wait for each other.
+    ordered = sorted(untils)
+    unmarked = BizType.objects.using(using).filter(id__in=ordered, has_tombstones=False)
+    is_first = unmarked.update(has_tombstones=True) > 0
+    rows = [Tombstone(biz_type_id=number, biz_id=biz_id, at=now, until=untils[number], by=by) for number in ordered]
+    table = Tombstone.objects.using(using)
+    table.bulk_create(rows, ignore_conflicts=True)
+    for row in rows:
+        same = table.filter(biz_type_id=row.biz_type_id, biz_id=biz_id)
+        same.filter(until__lt=row.until).update(until=row.until, at=now, by=by)
+    return is_first
+
+
+def lift_tombstones(biz_type_ids: Iterable[int], *, biz_id: str, using: str) -> int:
+    """Deletes the tombstones of the biz id in those biz types; gives back how many there were."""
+    gone, _ = Tombstone.objects.using(using).filter(biz_type_id__in=biz_type_ids, biz_id=biz_id).delete()
+    return gone
+
+
+def resolved_ids(jobs: Sequence[Job], *, using: str) -> set[UUID]:
+    """Those of the jobs that have a tombstone."""
+    keys = {(job.biz_type_id, job.biz_id) for job in jobs if job.biz_id}
+    if not keys:
+        return set()
+    untils = living(keys, using=using)
+    return {job.id for job in jobs if (until := untils.get((job.biz_type_id, job.biz_id))) and until > job.created_at}
+
+
+def living(keys: Iterable[tuple[int, str]], *, using: str) -> dict[tuple[int, str], datetime]:
+    """By business key, until when its tombstone holds; only those that have one."""
+    by_biz_type: dict[int, set[str]] = {}
+    for number, biz_id in keys:
+        by_biz_type.setdefault(number, set()).add(biz_id)
+    found: dict[tuple[int, str], datetime] = {}
+    for number, biz_ids in by_biz_type.items():
+        rows = Tombstone.objects.using(using).filter(biz_type_id=number, biz_id__in=biz_ids)
+        found |= {(number, biz_id): until for biz_id, until in rows.values_list("biz_id", "until")}
+    return found
+
+
+def not_resolved() -> Q:
+    """What holds for jobs without a tombstone; for few jobs, or for biz types that have tombstones."""
+    held = Tombstone.objects.filter(
+        biz_type_id=OuterRef("biz_type_id"), biz_id=OuterRef("biz_id"), until__gt=OuterRef("created_at")
+    )
+    return ~Q(Exists(held))
+
+
+def prune_tombstones(*, before: datetime, using: str, limit: int) -> int:
+    """Deletes up to ``limit`` tombstones that held until before then, and gives back how many.
+
+    Pending jobs that they held are cancelled first: one may be due long after the tombstone. A tombstone stays as long
+    as a job of it runs, since that may become pending again.
+    """
+    jobs = Job.objects.using(using)
+    with transaction.atomic(using=using):
+        rows = Tombstone.objects.using(using)
+        old = rows.filter(until__lt=before).order_by("until", "id").select_for_update(skip_locked=True)
+        running = jobs.filter(
+            biz_type_id=OuterRef("biz_type_id"), biz_id=OuterRef("biz_id"), status=Transition.RESOLVE_RETRY.source,
+            created_at__lt=OuterRef("until"),
+        )  # fmt: skip
+        ids = list(old.filter(~Exists(running)).values_list("id", flat=True)[:limit])
+        if not ids:
+            return 0
+        held = _held(ids, using=using)
+        if held:
+            jobs.filter(id__in=held).update(
+                status=Transition.RESOLVE.target, finished_at=before, last_error=REASON,
+                error_class=error_class.RESOLVED, version=F("version") + 1, updated_at=before, lease_until=None,
+            )  # fmt: skip
+        gone, _ = rows.filter(id__in=ids).delete()
+    return gone
+
+
+def _held(ids: Sequence[int], *, using: str) -> list[UUID]:
+    connection = connections[using]
+    lock = "FOR NO KEY UPDATE OF j" if connection.features.has_select_for_update else ""
+    marks = ", ".join(["%s"] * len(ids))
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD.format(ids=marks, status=Transition.RESOLVE.source.value, lock=lock), list(ids))
+        return [one if isinstance(one, UUID) else UUID(one) for (one,) in cursor.fetchall()]

@@ -1,0 +1,65 @@
+"""A person resolves a biz id from the page of one of its jobs, and takes that back."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tasksapp.models import AuditEntry, BizType, Job, Status, Tombstone
+from tests.fixture_types import MakeBizType
+from tests.job_rows import store_job
+
+pytestmark = pytest.mark.django_db
+
+
+def url(page: str, job: Job) -> str:
+    return reverse(f"admin:tasksapp_job_{page}", args=[job.pk])
+
+
+def test_a_person_resolves_the_biz_types_that_were_chosen_and_lifts_it_again(
+    person: Client, biz_type: BizType, make_biz_type: MakeBizType
+) -> None:
+    remind, close, ship = (make_biz_type(f"order.{code}") for code in ("remind", "pay", "ship"))
+    job, reminder, shipping = (store_job(kind, biz_id="order-7") for kind in (close, remind, ship))
+    store_job(biz_type, Status.SUCCEEDED, biz_id="order-7")
+
+    page = person.get(url("change", job)).content.decode()
+    asked = person.get(url("resolve", job)).content.decode()
+    nothing = person.post(url("resolve", job), {}, follow=True).content.decode()
+    # In a test's transaction the rest waits for a commit, which never comes.
+    person.post(url("resolve", job), {"biz_type": [close.pk, remind.pk, biz_type.pk], "reason": "paid"})
+    resolved = person.get(url("change", job)).content.decode()
+
+    assert f'href="{url("resolve", job)}"' in page
+    assert [code in asked for code in ("order.pay", "order.remind", "order.ship", "order.close")] == [True] * 3 + [
+        False
+    ]
+    assert "choose a biz type" in nothing
+    assert set(Tombstone.objects.values_list("biz_type_id", flat=True)) == {close.pk, remind.pk}
+    assert set(AuditEntry.objects.values_list("verb", "reason")) == {("resolve", "paid")}
+    assert "Biz id resolved" in resolved
+    assert {reminder.status, shipping.status} == {Status.PENDING}
+
+    person.get(url("lift", job))
+    assert Tombstone.objects.count() == 2
+    person.post(url("lift", job))
+    assert Tombstone.objects.get().biz_type_id == remind.pk
+    assert "Biz id resolved" not in person.get(url("change", job)).content.decode()
+
+
+def test_who_may_not_cancel_jobs_resolves_none(viewer: Client, biz_type: BizType) -> None:
+    job, nameless = store_job(biz_type, biz_id="order-7"), store_job(biz_type)
+
+    assert viewer.post(url("resolve", job), {"biz_type": biz_type.pk}).status_code == 403
+    assert viewer.post(url("lift", job)).status_code == 403
+    assert url("resolve", job) not in viewer.get(url("change", job)).content.decode()
+    assert not Tombstone.objects.exists()
+    assert nameless.biz_id == ""
+
+
+def test_a_job_without_a_biz_id_has_nothing_to_resolve(person: Client, biz_type: BizType) -> None:
+    job = store_job(biz_type)
+
+    assert person.get(url("resolve", job)).status_code == 404
+    assert url("resolve", job) not in person.get(url("change", job)).content.decode()

@@ -1,0 +1,88 @@
+"""Plans, resolves and lifts over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tasksapp.models import BizType, Job, Status
+from tests.fixture_types import Ask, MakeBizType
+from tests.integration.tasksapp.api.problem_documents import problem
+from tests.job_rows import store_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STEPS = [
+    {"biz_type": "order.remind", "delay": 1500, "body": {"total": 100}},
+    {"biz_type": "order.close", "delay": 1800, "priority": 1},
+]
+
+
+@pytest.fixture(autouse=True)
+def biz_types(biz_type: BizType, make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.remind")
+
+
+def test_a_plan_is_made_once_resolved_as_a_whole_and_lifted(ask: Ask) -> None:
+    raw = (
+        '{"biz_id": "42", "jobs": [{"biz_type": "order.remind", "delay": 9, "body": {"total": 1e2}},'
+        ' {"biz_type": "order.close"}]}'
+    )
+    made = ask("POST", "/plans", raw, **{"idempotency-key": '"pay-42"'})
+    again = ask("POST", "/plans", raw, **{"idempotency-key": '"pay-42"'})
+    answer = made.json()
+    key = {"biz_types": answer["biz_types"], "biz_id": "42"}
+
+    resolved = ask("POST", "/resolve", {**key, "reason": "paid"}).json()
+    refused = problem(ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42"}), 409)
+    lifted = ask("POST", "/resolve/lift", key).json()
+
+    ids = [job["id"] for job in answer["jobs"]]
+    assert made.status_code == 201
+    assert [job["id"] for job in again.json()["jobs"]] == ids
+    assert Job.objects.get(id=ids[0]).body == '{"total": 1e2}'
+    assert (resolved["accepted"], sorted(resolved["cancelled"]), resolved["running"]) == (True, sorted(ids), [])
+    assert refused["code"] == "resolved"
+    assert lifted == {"lifted": 2}
+    assert ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42"}).status_code == 201
+
+
+def test_where_a_job_of_a_plan_is_refused_none_is_made(ask: Ask) -> None:
+    problem(ask("POST", "/plans", {"biz_id": "42", "jobs": [STEPS[0], {**STEPS[1], "delay": -1}]}), 400)
+
+    assert not Job.objects.exists()
+
+
+def test_a_redrive_is_refused_unless_it_lifts(ask: Ask, biz_type: BizType) -> None:
+    dead, other = (store_job(biz_type, Status.DEAD, biz_id="42") for _ in range(2))
+    ask("POST", "/resolve", {"biz_types": ["order.close"], "biz_id": "42"})
+
+    refused = problem(ask("POST", f"/jobs/{dead.id}/redrive"), 409)
+    Job.objects.filter(id=other.id).update(status=Status.DROPPED)
+    by_key = ask("POST", "/biz-types/order.close/jobs/42/redrive", {"lift": True})
+
+    assert refused["code"] == "resolved"
+    assert by_key.json()["status"] == "pending"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/plans", {"jobs": STEPS}, "biz_id"),
+        ("/plans", {"biz_id": "42", "jobs": []}, "jobs"),
+        ("/plans", {"biz_id": "42", "jobs": [7]}, "jobs"),
+        ("/plans", {"biz_id": "42", "jobs": [{"delay": 5}]}, "biz_type"),
+        ("/plans", {"biz_id": "42", "jobs": [{**STEPS[0], "debounce_key": "k"}]}, "debounce_key"),
+        ("/resolve", {"biz_id": "42"}, "biz_types"),
+        ("/resolve", {"biz_types": "order.close", "biz_id": "42"}, "biz_types"),
+        ("/resolve", {"biz_types": ["no.such"], "biz_id": "42"}, "biz_types"),
+        ("/resolve", {"biz_types": ["order.close"], "biz_id": ""}, "biz_id"),
+        ("/resolve/lift", {"biz_types": ["order.close"]}, "biz_id"),
+        ("/resolve/lift", {"biz_types": ["order.close"], "biz_id": "42", "reason": 7}, "reason"),
+    ],
+)
+def test_a_request_that_says_too_little_names_the_field(ask: Ask, path: str, body: Any, field: str) -> None:
+    refused = problem(ask("POST", path, body), 400)
+
+    assert refused["errors"][0]["field"] == field

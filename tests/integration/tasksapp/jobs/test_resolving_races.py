@@ -1,0 +1,120 @@
+"""Resolves beside claims, retries and creates that commit late: what fires was named, or no resolve was accepted.
+
+``DELAYHUB_RACES=10000`` (`make race-resolve`) races each order so often; the suite a few times.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from tasksapp import jobs
+from tasksapp.errors import KeyResolved
+from tasksapp.jobs.resolving import Resolution
+from tasksapp.models import LIVE, BizType, Job, Status, Transition
+from tasksapp.sql.write_outcomes import write_outcomes
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.at_once import at_once
+from tests.integration.tasksapp.claiming import claim
+from tests.integration.tasksapp.stored_jobs import due
+from tests.outcomes import finished
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
+
+#: How often each of the two orders is raced.
+RACES = int(os.environ.get("DELAYHUB_RACES", "100"))
+
+
+def pause() -> None:
+    """Up to 2 ms, in the database."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_sleep(%s)", [random.random() * 0.002])
+
+
+def race(first: Callable[[int], None], second: Callable[[int], None]) -> None:
+    """Lets two threads do all rounds, which they begin up to 2 ms apart."""
+    line = threading.Barrier(2)
+
+    def all_rounds(act: Callable[[int], None]) -> None:
+        try:
+            for number in range(RACES):
+                line.wait(30)
+                pause()
+                act(number)
+                line.wait(30)
+        except BaseException:
+            line.abort()
+            raise
+
+    at_once(lambda: all_rounds(first), lambda: all_rounds(second))
+
+
+def test_what_is_claimed_beside_a_resolve_is_named_by_it_and_not_tried_again(
+    biz_type: BizType, make_biz_type: MakeBizType
+) -> None:
+    make_biz_type("other")
+    ids = [due(biz_id=str(number)) for number in range(RACES)]
+    bystanders = [due(biz_id=f"x{number}") for number in range(RACES)]
+    outcomes: dict[int, Resolution] = {}
+    fired_after: list[int] = []
+    unnamed: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(3):  # a retry is due at once
+            accepted = number in outcomes
+            answer = claim(ids[number], bystanders[number])
+            if ids[number] not in {job.id for job in answer.claimed}:
+                continue
+            if accepted:
+                fired_after.append(number)
+            pause()
+            if number in outcomes and ids[number] not in outcomes[number].running:
+                unnamed.append(number)
+            now = timezone.now()
+            retry = finished(ids[number], answer.token, Transition.RETRY, tried=None, next_run_at=now)
+            write_outcomes([retry], now=now, worker="w", using="default")
+
+    def resolve(number: int) -> None:
+        outcomes[number] = jobs.resolve(["order.close", "other"], str(number))
+
+    race(work, resolve)
+
+    assert (fired_after, unnamed) == ([], [])
+    assert all(outcome.accepted for outcome in outcomes.values())
+    assert claim(*ids).claimed == []
+    assert not Job.objects.filter(id__in=ids, status__in=LIVE).exists()
+    assert not Job.objects.filter(id__in=bystanders, status=Status.CANCELLED).exists()
+
+
+def test_a_create_that_commits_around_a_resolve_never_fires_after_it(biz_type: BizType) -> None:
+    made: dict[int, UUID] = {}
+    resolved: set[int] = set()
+    fired_after: list[int] = []
+
+    def create_and_claim(number: int) -> None:
+        try:
+            with transaction.atomic():
+                made[number] = due(biz_id=str(number))
+                pause()
+        except KeyResolved:
+            return
+        accepted = number in resolved
+        if claim(made[number]).claimed and accepted:
+            fired_after.append(number)
+
+    def resolve(number: int) -> None:
+        jobs.resolve("order.close", str(number))
+        resolved.add(number)
+
+    race(create_and_claim, resolve)
+
+    assert fired_after == []
+    assert claim(*made.values()).claimed == []
+    assert not Job.objects.filter(status=Status.PENDING).exists()
