@@ -17,7 +17,8 @@
     ├── PortTaken            something else listens on the port
     ├── ServiceDied          a process that was started here ended by itself
     ├── UnknownTask          a job names a task that this process does not know
-    └── JobStoreMissing      no app of this process keeps jobs
+    ├── JobStoreMissing      no app of this process keeps jobs
+    └── BadCallback          a request is not a callback that a known key has signed
 """
 
 from __future__ import annotations
@@ -148,3 +149,7 @@ class UnknownTask(DelayHubError, LookupError):
 
 class JobStoreMissing(DelayHubError):
     """No app of this process keeps jobs: add "tasksapp" to INSTALLED_APPS, and set Django up before a job is made."""
+
+
+class BadCallback(DelayHubError, ValueError):
+    """The request is not a callback that a known key has signed just now: answer 401, and do nothing."""

@@ -36,12 +36,15 @@ SETTINGS_FOR_TESTS = {
 OTHERS = {name: value for name, value in os.environ.items() if not name.startswith("DELAYHUB_")}
 with patch.dict(os.environ, {**OTHERS, **SETTINGS_FOR_TESTS}, clear=True):
     from delayhub.project.settings import *  # noqa: F403  settings are a star by nature
-    from delayhub.project.settings import DATABASES
+    from delayhub.project.settings import DATABASES, INSTALLED_APPS
 
 if TEST_DATABASE == "sqlite":
     # A file, not memory: transactions then lock each other out as they do in production.
     DATABASES["default"]["TEST"] = {"NAME": str(SCRATCH / "test.sqlite3")}
     DATABASES["default"]["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
+
+# Receivers of callbacks have it.
+INSTALLED_APPS += ["delayhub.receiver.django"]
 
 # Static files are looked up when they are asked for. Else each client of a test lists them all first, for 50 ms.
 WHITENOISE_AUTOREFRESH = True

@@ -12,6 +12,10 @@ from functools import lru_cache
 PREFIX = "whsec_"
 #: The specification allows keys of 24 to 64 bytes.
 KEY_BYTES = (24, 64)
+#: What signatures begin with: those by a secret, and those by a private key (``public_key.py``).
+SIGNED_BY_SECRET, SIGNED_BY_KEY = "v1", "v1a"
+#: What public keys begin with.
+PUBLIC_PREFIX = "whpk_"
 
 
 class BadSecret(ValueError):
@@ -35,8 +39,13 @@ def sign(secrets_in_use: Iterable[str], *, message_id: str, timestamp: int, body
     Raises:
         BadSecret: one of the secrets is none.
     """
-    content = f"{message_id}.{timestamp}.".encode() + body
-    return " ".join(["v1," + _mac(secret, content) for secret in secrets_in_use])
+    content = signed_content(message_id, timestamp, body)
+    return " ".join(["v1," + base64.b64encode(mac_of(secret, content)).decode() for secret in secrets_in_use])
+
+
+def signed_content(message_id: str, timestamp: int | str, body: bytes) -> bytes:
+    """What is signed."""
+    return f"{message_id}.{timestamp}.".encode() + body
 
 
 def key_of(secret: str) -> bytes:
@@ -55,10 +64,15 @@ def key_of(secret: str) -> bytes:
     return key
 
 
-def _mac(secret: str, content: bytes) -> str:
+def mac_of(secret: str, content: bytes) -> bytes:
+    """The signature as bytes.
+
+    Raises:
+        BadSecret: it is none.
+    """
     mac = _keyed(secret).copy()
     mac.update(content)
-    return base64.b64encode(mac.digest()).decode()
+    return mac.digest()
 
 
 @lru_cache(maxsize=1024)

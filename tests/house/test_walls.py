@@ -32,6 +32,11 @@ def modules_after(statement: str) -> set[str]:
         ("import delayhub.engine", {"django", "celery", "kombu", "rest_framework", "aiohttp", "tasksapp"}),
         # a name of the library is loaded when it is first used
         ("import delayhub", {"django", "celery", "kombu", "redis", "tasksapp"}),
+        # a receiver loads the libraries that it names
+        (
+            "import delayhub.receiver, delayhub.receiver.asgi, delayhub.receiver.wsgi, delayhub.receiver.dbapi",
+            {"django", "celery", "kombu", "redis", "sqlalchemy", "psycopg", "cryptography", "tasksapp"},
+        ),
         # a Celery project without Django stays one (kombu itself looks for django.utils, to serialize lazy strings)
         (
             "from delayhub import install",
@@ -68,7 +73,12 @@ FORBIDDEN = {
         ("delayhub/transport/publish_batch.py", "import delayhub.transport.channel"),
         ("delayhub/transport/a_module_without_a_floor.py", "import delayhub.errors"),
     ],
-    "Signatures need nothing but the standard library": [("delayhub/webhooks/signature.py", "import cryptography")],
+    "Signatures by a secret need nothing but the standard library": [
+        ("delayhub/webhooks/signature.py", "import cryptography"),
+    ],
+    "The receiver's kit knows no framework that it was not asked for": [
+        ("delayhub/receiver/once.py", "import django"),
+    ],
     "The engine knows Redis and nothing else": [("delayhub/engine/claim.py", "import kombu")],
     "The transport knows kombu and the engine, not Celery or Django": [
         ("delayhub/transport/channel.py", "import celery")
