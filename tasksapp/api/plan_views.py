@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -16,7 +17,7 @@ from tasksapp.api.http.openapi import described
 from tasksapp.api.http.view import ApiViewSet, fields_of
 from tasksapp.api.job_views import IDEMPOTENCY_HEADER
 from tasksapp.api.plan_requests import PlanRequestSerializer, ResolveRequestSerializer, key_of, planned
-from tasksapp.api.representation.job import CreatedJobSerializer, created_json
+from tasksapp.api.representation.job import CreatedJobSerializer, created_text
 from tasksapp.conf import options
 from tasksapp.models import Job
 from tasksapp.models.api_key import Scope
@@ -82,7 +83,9 @@ class PlanViews(ApiViewSet):
             seen_by=request.user,
             by=creator_of(request._request),
         )
-        shown = [created_json(made, biz_type=step.biz_type) for made, step in zip(plan.jobs, steps, strict=True)]
+        shown = [
+            json.loads(created_text(made, biz_type=step.biz_type)) for made, step in zip(plan.jobs, steps, strict=True)
+        ]
         return Response({"biz_id": biz_id, "biz_types": list(plan.biz_types), "jobs": shown}, status=201)
 
     @described(
