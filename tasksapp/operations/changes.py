@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, DateTimeField, Value, When
 
 from delayhub.clock import moment
 from tasksapp.access.actors import Actor
@@ -15,13 +14,12 @@ from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, Job, Operation, Status
 from tasksapp.operations.pages import FoundJob
 from tasksapp.operations.verbs import job_verb
+from tasksapp.sql.time_of_each import time_of_each
 from tasksapp.timers.arming import forget, move
 from tasksapp.timers.timer import Timer
 
 #: Timers of redriven jobs come last among those of the same millisecond.
 LAST_STEP = 9
-#: Jobs of a page start at so many different times at most: each is a branch of the statement.
-MOST_TIMES = 100
 
 
 def change(
@@ -46,13 +44,14 @@ def change(
     if not found:
         return 0
     verb = job_verb(operation.verb)
-    starts = _starts(found, times)
+    starts = {job.id: moment(int(at)) for job, at in zip(found, times, strict=False)}
     values = {
         **verb.values(now=now, due=now if verb is Verb.RESCHEDULE else None, by=Actor.of_operation(operation.pk)),
         "operation_id": operation.pk,
     }
     if starts:
-        at = _expression(starts)
+        every = set(starts.values())
+        at = every.pop() if len(every) == 1 else time_of_each(starts, using=using)
         values["next_run_at"] = at
         if verb is Verb.RESCHEDULE:
             values["due_at"] = at
@@ -62,27 +61,9 @@ def change(
     return changed
 
 
-def _starts(found: Sequence[FoundJob], times: Sequence[float]) -> list[tuple[datetime, list[FoundJob]]]:
-    """Which jobs start when; neighbours share a time where there are too many."""
-    if not times:
-        return []
-    size = -(-len(found) // MOST_TIMES)
-    if times[0] == times[len(found) - 1]:
-        size = len(found)
-    return [(moment(int(times[begin])), list(found[begin : begin + size])) for begin in range(0, len(found), size)]
-
-
-def _expression(starts: Sequence[tuple[datetime, list[FoundJob]]]) -> Any:
-    if len(starts) == 1:
-        return starts[0][0]
-    field = DateTimeField()
-    branches = [When(id__in=[job.id for job in jobs], then=Value(at, output_field=field)) for at, jobs in starts]
-    return Case(*branches, output_field=field)
-
-
 def _follow(
     verb: Verb,
-    starts: Sequence[tuple[datetime, list[FoundJob]]],
+    starts: Mapping[UUID, datetime],
     found: Sequence[FoundJob],
     biz_type: BizType,
     *,
@@ -94,9 +75,8 @@ def _follow(
         return  # dropped jobs had no timers
     last = verb is Verb.REDRIVE
     timers = [
-        Timer(biz_type.timer_lane, biz_type.queue, job.id, at, LAST_STEP if last else job.priority)
-        for at, jobs in starts or [(now, list(found))]
-        for job in jobs
+        Timer(biz_type.timer_lane, biz_type.queue, job.id, starts.get(job.id, now), LAST_STEP if last else job.priority)
+        for job in found
     ]
 
     # A function, not a partial: Django names a hook that fails by its __qualname__.
