@@ -11,6 +11,7 @@ from delayhub.cli.session import Session
 #: The commands and groups, where they are, and their short help: with it, ``--help`` imports none of them.
 HOMES: dict[str, tuple[str, str]] = {
     "jobs": ("delayhub.cli.job_commands:jobs", "create, find, change and wait for jobs"),
+    "pull": ("delayhub.cli.pull_command:pull", "run a command for each due job of a biz type that is pulled"),
     "biz-types": ("delayhub.cli.biz_type_commands:biz_types", "the kinds of jobs"),
     "keys": ("delayhub.cli.key_commands:keys", "API keys: issue, limit, rotate, revoke"),
     "operations": ("delayhub.cli.operation_commands:operations", "one verb for many jobs: plan, start, follow, stop"),

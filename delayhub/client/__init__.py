@@ -8,6 +8,7 @@
 from delayhub.client.asynchronous.client import AsyncClient
 from delayhub.client.errors import (
     ApiError,
+    ClaimLost,
     Conflict,
     FieldError,
     Forbidden,
@@ -46,6 +47,7 @@ from delayhub.client.models.biz_types import (
     TestResponse,
     WhenLate,
 )
+from delayhub.client.models.claims import Claim, ClaimOutcome, EndedClaim
 from delayhub.client.models.jobs import (
     Attempt,
     BulkProblem,
@@ -77,6 +79,7 @@ from delayhub.client.models.stats import (
     SeriesPoint,
     Stats,
 )
+from delayhub.client.puller import GiveUp, Handler, Puller, TryAgain
 from delayhub.client.request import JobKey
 from delayhub.client.synchronous.client import Client
 
@@ -96,15 +99,21 @@ __all__ = [
     "BizTypeNumbers",
     "BulkProblem",
     "BulkResult",
+    "Claim",
+    "ClaimLost",
+    "ClaimOutcome",
     "Client",
     "Conflict",
     "CreatedBizType",
     "CreatedJob",
     "DeadJobQuery",
     "Drain",
+    "EndedClaim",
     "FieldError",
     "Forbidden",
+    "GiveUp",
     "Guarantee",
+    "Handler",
     "Health",
     "HealthState",
     "IdempotencyKeyTaken",
@@ -133,6 +142,7 @@ __all__ = [
     "PreconditionFailed",
     "PreconditionRequired",
     "Problem",
+    "Puller",
     "RateLimited",
     "Resolution",
     "RotatedSecret",
@@ -147,6 +157,7 @@ __all__ = [
     "TestCall",
     "TestRequest",
     "TestResponse",
+    "TryAgain",
     "Unauthorized",
     "UnexpectedAnswer",
     "Unreachable",

@@ -14,6 +14,7 @@
         ├── NotFound               404: it does not exist, or the key may not see it
         ├── Conflict               409: something else is in the way
         │   ├── WrongState         the job or operation is in a state that does not allow it; `state` is that
+        │   ├── ClaimLost          the claim of a pulled job does not hold any more; `state` is that of the job
         │   ├── SeveralJobs        the business key names several live jobs; `ids` are theirs
         │   └── IdempotencyKeyTaken  the idempotency key stands for another request; also 422
         ├── PreconditionFailed     412, or 409 for a stale version: someone changed it since; `version` is its own now
@@ -130,6 +131,15 @@ class WrongState(Conflict):
         return str(self.document.get("state", ""))
 
 
+class ClaimLost(Conflict):
+    """The claim of a pulled job does not hold any more: its lease ended, or it was ended otherwise before."""
+
+    @property
+    def state(self) -> str:
+        """The status of the job, now."""
+        return str(self.document.get("state", ""))
+
+
 class SeveralJobs(Conflict):
     """The business key names several live jobs: name one by its id."""
 
@@ -187,6 +197,7 @@ _BY_STATUS: Mapping[int, type[Problem]] = {
 }
 _BY_CODE: Mapping[str, type[Problem]] = {
     "wrong_state": WrongState,
+    "claim_lost": ClaimLost,
     "several_jobs": SeveralJobs,
     "idempotency_key_taken": IdempotencyKeyTaken,
     "version_conflict": PreconditionFailed,

@@ -9,6 +9,7 @@ import httpx
 
 from delayhub.client.asynchronous.audit import AsyncAudit
 from delayhub.client.asynchronous.biz_types import AsyncBizTypes
+from delayhub.client.asynchronous.claims import AsyncClaims
 from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.asynchronous.jobs import AsyncJobs
 from delayhub.client.asynchronous.keys import AsyncKeys
@@ -36,6 +37,7 @@ class AsyncClient:
     """
 
     jobs: AsyncJobs
+    claims: AsyncClaims
     biz_types: AsyncBizTypes
     operations: AsyncOperations
     keys: AsyncKeys
@@ -65,6 +67,7 @@ class AsyncClient:
         self.url: str = options.base_url
         self._connection = AsyncConnection(options, transport=transport)
         self.jobs = AsyncJobs(self._connection)
+        self.claims = AsyncClaims(self._connection)
         self.biz_types = AsyncBizTypes(self._connection)
         self.operations = AsyncOperations(self._connection)
         self.keys = AsyncKeys(self._connection)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Literal, TypedDict
 
-Target = Literal["http", "celery"]
+Target = Literal["http", "celery", "pull"]
 Method = Literal["POST", "PUT", "PATCH"]
 Auth = Literal["none", "basic", "bearer"]
 Backoff = Literal["fixed", "linear", "exponential", "list"]

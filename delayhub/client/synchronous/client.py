@@ -10,6 +10,7 @@ import httpx
 from delayhub.client.options import ClientOptions
 from delayhub.client.synchronous.audit import Audit
 from delayhub.client.synchronous.biz_types import BizTypes
+from delayhub.client.synchronous.claims import Claims
 from delayhub.client.synchronous.connection import Connection
 from delayhub.client.synchronous.jobs import Jobs
 from delayhub.client.synchronous.keys import Keys
@@ -36,6 +37,7 @@ class Client:
     """
 
     jobs: Jobs
+    claims: Claims
     biz_types: BizTypes
     operations: Operations
     keys: Keys
@@ -65,6 +67,7 @@ class Client:
         self.url: str = options.base_url
         self._connection = Connection(options, transport=transport)
         self.jobs = Jobs(self._connection)
+        self.claims = Claims(self._connection)
         self.biz_types = BizTypes(self._connection)
         self.operations = Operations(self._connection)
         self.keys = Keys(self._connection)
