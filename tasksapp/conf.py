@@ -49,6 +49,7 @@ _LIMITS: Mapping[str, Limits] = {
     "body_bytes": Limits(2, 1_048_576),
     "bulk_bytes": Limits(65_536, 67_108_864),
     "max_system_errors": Limits(1, 10_000),
+    "priority_bonus_seconds": Limits(1, 3_600),
     "breaker_failures": Limits(1, 100_000),
     "breaker_seconds": Limits(1, 3_600),
     "idempotency_hours": Limits(1, 8_760),
@@ -92,6 +93,7 @@ class Options:
         body_bytes: the largest body of a job.
         bulk_bytes: the largest request for many jobs; reading it takes up to 25 times as much memory.
         max_system_errors: a job is dead after so many failures on DelayHub's side.
+        priority_bonus_seconds: a due job of the next priority goes first where it was due so much earlier.
         breaker_failures: failures in a row after which the breaker of a biz type and its host opens.
         breaker_seconds: how long it stays open before one job probes the host.
         idempotency_hours: how long an idempotency key is kept.
@@ -134,6 +136,7 @@ class Options:
     body_bytes: int = 65_536
     bulk_bytes: int = 8_388_608
     max_system_errors: int = 100
+    priority_bonus_seconds: float = 60.0
     breaker_failures: int = 20
     breaker_seconds: float = 30.0
     idempotency_hours: float = 168.0

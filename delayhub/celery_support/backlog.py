@@ -54,17 +54,14 @@ def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Bac
 
 def _of_lane(client: redis.Redis, queue: DelayQueue) -> Backlog:
     lane = TimerLane(client, queue.name, options=queue.options)
-    counts = lane.counts()
-    if not counts.ready:
-        return Backlog(counts.waiting, 0, counts.leased, 0, 0.0)
-    with client.pipeline(transaction=False) as pipeline:
-        for name in lane.queues():
-            pipeline.zrange(lane.keys.queue(name).waiting, 0, 0, withscores=True)
-        firsts = pipeline.execute()
-    since_us = [int(score) // 16 * 1000 for first in firsts for _, score in first]
+    found = lane.outlook(lane.queues())
+    waiting, due, leased = (sum(each[part] or 0 for each in found) for part in range(3))
+    if not due:
+        return Backlog(waiting, 0, leased, 0, 0.0)
+    since_us = [each.first_ms * 1000 for each in found if each.first_ms is not None]
     now_us = _now_us(client)
     late_us = max(0, now_us - min(since_us, default=now_us))
-    return Backlog(counts.waiting, counts.ready, counts.leased, 0, late_us / 1_000_000)
+    return Backlog(waiting, due, leased, 0, late_us / 1_000_000)
 
 
 def _now_us(client: redis.Redis) -> int:

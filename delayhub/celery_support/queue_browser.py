@@ -120,32 +120,26 @@ class QueueBrowser:
         are_lanes = [bool(some) or name in self._lanes for name, some in zip(names, have_timers, strict=True)]
         now_ms = seconds * 1000 + micros // 1000
         found = backlogs(self.client, [self.queue(name) for name in names])
-        waits = [
-            self._timer_queues(name) if is_lane else [self.queue(name).keys.waiting]
-            for name, is_lane in zip(names, are_lanes, strict=True)
-        ]
-        firsts = iter(self._firsts([key for keys in waits for key in keys], after_ms=now_ms))
+        firsts = self._firsts([self.queue(name).keys.waiting for name in names], after_ms=now_ms)
         return [
             QueueSummary(
                 name=name,
                 is_lane=is_lane,
                 backlog=found[name],
                 oldest_at=moment(now_ms - int(found[name].late_seconds * 1000)) if found[name].due else None,
-                next_at=min((at for _ in keys if (at := next(firsts)) is not None), default=None),
+                next_at=self._next_timer_at(name) if is_lane else first,
             )
-            for name, is_lane, keys in zip(names, are_lanes, waits, strict=True)
+            for name, is_lane, first in zip(names, are_lanes, firsts, strict=True)
         ]
 
     def timers(self, lane: str) -> dict[str, tuple[int, int]]:
         """Of each queue of a timer lane, how many timers wait (due ones too) and how many workers hold."""
-        keys = LaneKeys(lane, self._options.key_prefix)
-        names = TimerLane(self.client, lane, options=self._options).queues()
-        with self.client.pipeline(transaction=False) as pipeline:
-            for name in names:
-                pipeline.zcard(keys.queue(name).waiting)
-                pipeline.zcard(keys.queue(name).leased)
-            counts = iter(pipeline.execute())
-        return {name: (next(counts), next(counts)) for name in names}
+        timers = self._lane(lane)
+        names = timers.queues()
+        return {
+            name: (each.waiting + each.due, each.leased)
+            for name, each in zip(names, timers.outlook(names), strict=True)
+        }
 
     def page(self, queue: str, place: Place, *, offset: int = 0, limit: int = 50) -> list[QueuedTask]:
         """A page of a queue's messages: the soonest, the first in line, or the oldest dead first."""
@@ -195,9 +189,13 @@ class QueueBrowser:
                 break
         return Search(found, looked_at, max(total, looked_at))
 
-    def _timer_queues(self, lane: str) -> list[str]:
-        keys = LaneKeys(lane, self._options.key_prefix)
-        return [keys.queue(name).waiting for name in TimerLane(self.client, lane, options=self._options).queues()]
+    def _lane(self, name: str) -> TimerLane:
+        return TimerLane(self.client, name, options=self._options)
+
+    def _next_timer_at(self, lane: str) -> datetime | None:
+        timers = self._lane(lane)
+        times = [each.next_ms for each in timers.outlook(timers.queues()) if each.next_ms is not None]
+        return moment(min(times)) if times else None
 
     def _firsts(self, keys: Sequence[str], *, after_ms: int) -> Iterator[datetime | None]:
         """For each set of what waits, the first due time after a moment."""

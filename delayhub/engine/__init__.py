@@ -10,13 +10,14 @@ from delayhub.clock import Clock, SystemClock, due_ms
 from delayhub.engine.claim import Claim, ClaimedQueue, QueueClaim, claim_command, parse_claim
 from delayhub.engine.delay_queue import DelayQueue
 from delayhub.engine.entry import Claimed, Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled
+from delayhub.engine.gate import Gate
 from delayhub.engine.keys import LaneKeys, QueueKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.timer_lane import (
     Admitted,
-    Gate,
     TimerBatch,
     TimerClaim,
+    TimerCounts,
     TimerLane,
     parse_timer_claim,
     timer_claim_command,
@@ -45,6 +46,7 @@ __all__ = [
     "SystemClock",
     "TimerBatch",
     "TimerClaim",
+    "TimerCounts",
     "TimerLane",
     "claim_command",
     "due_ms",

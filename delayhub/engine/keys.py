@@ -12,6 +12,7 @@ from delayhub.errors import OptionError
 #: Suffixes of a queue's keys. The scripts get them as Lua constants (``WAITING`` …) from :func:`lua_constants`.
 QUEUE_PARTS = {
     "WAITING": ":waiting",
+    "STEP_WAITING": ":waiting:",
     "READY": ":ready:",
     "LEASED": ":leased",
     "HOLDER": ":holder",
@@ -42,12 +43,16 @@ LANE_PARTS = {
 
 #: Priority steps of a queue: its ready sets are ``:ready:0`` (goes first) to ``:ready:9``.
 MAX_STEPS = 10
+#: The step of timers that name no other. Theirs is the set in which earlier releases look for timers.
+MIDDLE_STEP = 5
+#: By how many ms a timer of the next step must be due earlier to go first, unless the gate says otherwise.
+BONUS_MS = 60_000
 
 
 def lua_constants(source: str) -> str:
-    """The key suffixes and the number of steps that a script's source names, as Lua constants to put before it."""
+    """The key suffixes and numbers that a script's source names, as Lua constants to put before it."""
     values = {name: f"'{suffix}'" for name, suffix in {**QUEUE_PARTS, **LANE_PARTS}.items()}
-    values["MAX_STEPS"] = str(MAX_STEPS)
+    values |= {"MAX_STEPS": str(MAX_STEPS), "MIDDLE_STEP": str(MIDDLE_STEP), "BONUS_MS": str(BONUS_MS)}
     return "".join(f"local {name} = {value}\n" for name, value in values.items() if re.search(rf"\b{name}\b", source))
 
 
@@ -171,8 +176,12 @@ class QueueKeys:
 
     @cached_property
     def waiting(self) -> str:
-        """ZSET: id → due ms · 16 + priority step. Not due yet (a timer stays here until it is claimed)."""
+        """ZSET: id → due ms · 16 + priority step. Messages that are not due, and timers of the middle step."""
         return self.base + QUEUE_PARTS["WAITING"]
+
+    def step_waiting(self, step: int) -> str:
+        """ZSET per other priority step, timer queues: id → due ms · 16 + step. Timers of that step."""
+        return f"{self.base}{QUEUE_PARTS['STEP_WAITING']}{step}"
 
     def ready(self, step: int) -> str:
         """ZSET per priority step: id → µs, its due time or now, never the same twice. Due and unclaimed."""
@@ -225,7 +234,7 @@ class QueueKeys:
 
     @cached_property
     def gate(self) -> str:
-        """HASH, timer queues: what a claim may take (rate, burst, max_in_flight, shut_until, weight, tat)."""
+        """HASH, timer queues: what a claim may take (rate, burst, max_in_flight, shut_until, weight, tat); steps."""
         return self.base + QUEUE_PARTS["GATE"]
 
     @cached_property
@@ -246,5 +255,5 @@ class QueueKeys:
     @property
     def every(self) -> tuple[str, ...]:
         """All keys of the queue."""
-        ready = tuple(self.ready(step) for step in range(MAX_STEPS))
-        return ready + tuple(self.base + suffix for name, suffix in QUEUE_PARTS.items() if name != "READY")
+        by_step = tuple(key(step) for key in (self.ready, self.step_waiting) for step in range(MAX_STEPS))
+        return by_step + tuple(self.base + suffix for suffix in QUEUE_PARTS.values() if not suffix.endswith(":"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
@@ -12,42 +12,16 @@ import redis
 
 from delayhub.engine.delay_queue import chunks, flat_leases
 from delayhub.engine.entry import Counts, Lease, check_timer, text
-from delayhub.engine.keys import LaneKeys
+from delayhub.engine.gate import Gate
+from delayhub.engine.keys import MAX_STEPS, MIDDLE_STEP, LaneKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
-from delayhub.errors import EntryError, OptionError
+from delayhub.errors import EntryError
 
 #: Timers that one claim takes at most, and acknowledgements that travel with it.
 MAX_CLAIM = 1000
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Gate:
-    """What a claim may take from a timer queue.
-
-    Args:
-        rate_per_second: permits a second (GCRA); None for no limit. Claims that come late lose none, up to 0.1 s:
-            so ``t`` seconds never bring more timers than ``burst + rate_per_second * (t + 0.1)``.
-        burst: permits that may be used at once after a pause.
-        max_in_flight: timers that may be in flight at once, from claim to :meth:`TimerLane.settle`; None for no limit.
-        shut_until_ms: nothing passes before this Unix time in ms.
-        weight: share of a claim beside the lane's other queues.
-
-    Raises:
-        OptionError: a number is not positive.
-    """
-
-    rate_per_second: float | None = None
-    burst: int = 1
-    max_in_flight: int | None = None
-    shut_until_ms: int = 0
-    weight: int = 1
-
-    def __post_init__(self) -> None:
-        for name in ("rate_per_second", "max_in_flight", "burst", "weight"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise OptionError(f"{name} must be positive, got {value!r}")
+#: Queues that one call counts.
+MAX_COUNTED = 100
 
 
 class TimerBatch(NamedTuple):
@@ -73,6 +47,24 @@ class TimerClaim(NamedTuple):
     def now_ms(self) -> int:
         """Redis' time in ms, rounded down."""
         return self.now_us // 1000
+
+
+class TimerCounts(NamedTuple):
+    """How many timers of a queue are where, and when they are due.
+
+    Args:
+        waiting: how many are not due yet.
+        due: how many are due, and no consumer has them.
+        leased: how many consumers have.
+        first_ms: when the first that waits or is due is due, Unix ms; None where there is none.
+        next_ms: the same of those that are not due yet.
+    """
+
+    waiting: int
+    due: int
+    leased: int
+    first_ms: int | None
+    next_ms: int | None
 
 
 class Admitted(NamedTuple):
@@ -109,7 +101,7 @@ class TimerLane:
         self.keys = LaneKeys(name, self.options.key_prefix)
         self.consumer = uuid4().hex[:12]
 
-    def ensure(self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = 0) -> list[str]:
+    def ensure(self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = MIDDLE_STEP) -> list[str]:
         """For each (id, due ms): ``added``, ``pulled`` (to an earlier time) or ``left``.
 
         Safe to repeat and in any order: a timer only moves earlier, and a leased one is left to its consumer.
@@ -119,7 +111,7 @@ class TimerLane:
         """
         return self._arm("ensure", queue, timers, step)
 
-    def put(self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = 0) -> list[str]:
+    def put(self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = MIDDLE_STEP) -> list[str]:
         """For each (id, due ms): ``added`` or ``moved``, earlier or later; a lease on the timer ends."""
         return self._arm("put", queue, timers, step)
 
@@ -173,7 +165,7 @@ class TimerLane:
         """Lets claims take from the queue only what the gate allows, from now on."""
         rate = "" if gate.rate_per_second is None else repr(float(gate.rate_per_second))
         slots = "" if gate.max_in_flight is None else gate.max_in_flight
-        self._run("set_gate", queue, [queue, rate, gate.burst, slots, gate.shut_until_ms, gate.weight])
+        self._run("set_gate", queue, [queue, rate, gate.burst, slots, gate.shut_until_ms, gate.weight, gate.bonus_ms])
 
     def settle(self, queue: str, ids: Sequence[str], *, claimed_until_ms: int | None = None) -> int:
         """How many slots of ``max_in_flight`` were freed: the jobs are done, or given back.
@@ -222,63 +214,52 @@ class TimerLane:
         names = cast("list[bytes]", self.client.zrange(self.keys.agenda, 0, -1))
         return [text(name) for name in names]
 
+    def outlook(self, queues: Sequence[str]) -> list[TimerCounts]:
+        """How many timers each of these queues has, and when the first ones are due."""
+        found: list[TimerCounts] = []
+        for chunk in chunks(queues, MAX_COUNTED):
+            replies = script("count_timers").run(self.client, [self.keys.base], chunk)
+            for waiting, due, leased, first_ms, next_ms in replies:
+                times = (None if at < 0 else at for at in (first_ms, next_ms))
+                found.append(TimerCounts(waiting, due, leased, *times))
+        return found
+
     def count(self, queue: str | None = None) -> int:
         """How many timers wait or are leased, in one queue or in all of the lane."""
-        names = self.queues() if queue is None else [queue]
-        with self.client.pipeline(transaction=False) as pipeline:
-            for name in names:
-                pipeline.zcard(self.keys.queue(name).waiting)
-                pipeline.zcard(self.keys.queue(name).leased)
-            return sum(pipeline.execute())
+        return sum(
+            each.waiting + each.due + each.leased for each in self.outlook(self.queues() if queue is None else [queue])
+        )
 
     def counts(self) -> Counts:
         """How many timers of the lane wait for their time, are due, are leased; none is ever dead."""
-        seconds, micros = self.client.time()
-        # Scores are the due time in ms, times 16, plus the priority step.
-        due = (seconds * 1000 + micros // 1000) * 16 + 15
-        ready = waiting = leased = 0
-        for name in self.queues():
-            keys = self.keys.queue(name)
-            with self.client.pipeline(transaction=False) as pipeline:
-                pipeline.zcard(keys.waiting)
-                pipeline.zcount(keys.waiting, "-inf", due)
-                pipeline.zcard(keys.leased)
-                all_waiting, passed, held = pipeline.execute()
-            waiting, ready, leased = waiting + all_waiting - passed, ready + passed, leased + held
-        return Counts(waiting, ready, leased, 0)
+        found = self.outlook(self.queues())
+        waiting, due, leased = (sum(each[part] or 0 for each in found) for part in range(3))
+        return Counts(waiting, due, leased, 0)
 
     def look(self, queue: str, ids: Sequence[str]) -> list[int | None]:
         """When each timer fires, in Unix ms; 0 where a consumer holds it, None where there is none."""
-        keys = self.keys.queue(queue)
-        found: list[int | None] = []
-        for chunk in chunks(ids):
-            with self.client.pipeline(transaction=False) as pipeline:
-                pipeline.zmscore(keys.waiting, list(chunk))
-                pipeline.zmscore(keys.leased, list(chunk))
-                waiting, leased = pipeline.execute()
-            for score, lease_end in zip(waiting, leased, strict=True):
-                found.append(0 if lease_end is not None else None if score is None else int(score) // 16)
-        return found
+        found = [at for chunk in chunks(ids) for at in self._run("look_timers", queue, chunk)]
+        return [None if at < 0 else at for at in found]
 
     def waiting(self, queue: str) -> Iterator[list[str]]:
         """The ids of all timers that wait, in pages and in no order; those that come or go meanwhile may be missing."""
-        cursor = 0
-        while True:
-            cursor, page = cast("tuple[int, list[Any]]", self.client.zscan(self.keys.queue(queue).waiting, cursor))
-            if page:
-                yield [text(member) for member, _ in page]
-            if cursor == 0:
-                return
+        keys = self.keys.queue(queue)
+        for key in (keys.waiting, *(keys.step_waiting(step) for step in range(MAX_STEPS))):
+            cursor = -1
+            while cursor:
+                cursor, page = cast("tuple[int, list[Any]]", self.client.zscan(key, max(cursor, 0)))
+                if page:
+                    yield [text(member) for member, _ in page]
 
     def _arm(self, verb: str, queue: str, timers: Sequence[tuple[str, int]], step: int) -> list[str]:
         if not queue or queue.startswith("@"):
             raise EntryError(f"a timer queue needs a name that does not begin with '@', got {queue!r}")
         answers: list[str] = []
         for chunk in chunks(timers):
-            args: list[Any] = [queue]
+            args: list[Any] = [queue, step]
             for timer_id, due_ms in chunk:
                 check_timer(timer_id, due_ms, step)
-                args += [timer_id, due_ms, step]
+                args += [timer_id, due_ms]
             answers += [text(answer) for answer in self._run(verb, queue, args)]
         return answers
 

@@ -202,6 +202,7 @@ DELAYHUB: dict[str, Any] = {
     "LANES": LANES,
     "NEAR_WINDOW_SECONDS": env.number("NEAR_WINDOW_SECONDS", 3_600, minimum=10),
     "LEASE_SECONDS": env.number("LEASE_SECONDS", 60, minimum=1),
+    "PRIORITY_BONUS_SECONDS": env.number("PRIORITY_BONUS_SECONDS", 60, minimum=1),
     "BREAKER_FAILURES": env.number("BREAKER_FAILURES", 20, minimum=1),
     "PURGE_ROWS_PER_MINUTE": env.number("PURGE_ROWS_PER_MINUTE", 60_000, minimum=0),
     "AUDIT_DAYS": env.number("AUDIT_DAYS", 365, minimum=0),

@@ -73,6 +73,8 @@ class MovableClock:
             lanes.add(key[: key.index("}", key.index("delayhub:{")) + 1])
             if key.endswith(QUEUE_PARTS["GATE"]):
                 pull_gate(client, key, jump_ms)
+            if QUEUE_PARTS["STEP_WAITING"] in key:
+                pull_scores(client, key, jump_ms * 16)
             for part, units in UNITS_PER_MS.items():
                 if key.endswith(part):
                     pull_scores(client, key, jump_ms * units)

@@ -7,6 +7,7 @@ from datetime import datetime
 from delayhub.clock import due_ms, moment
 from delayhub.engine import Gate
 from tasksapp.biz_types.breaker import CLOSED, Breaker
+from tasksapp.conf import options
 from tasksapp.models import BizType
 from tasksapp.timers.ramp import ramp_per_second
 
@@ -25,6 +26,7 @@ def gate_of(biz_type: BizType, *, now: datetime, breaker: Breaker = CLOSED) -> G
         max_in_flight=biz_type.max_in_flight,
         shut_until_ms=0 if shut_until is None else due_ms(shut_until),
         weight=biz_type.weight,
+        bonus_ms=round(options().priority_bonus_seconds * 1000),
     )
     return breaker.restrict(gate)
 

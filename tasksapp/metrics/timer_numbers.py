@@ -54,18 +54,14 @@ def gate_numbers(series: BizTypeSeries) -> Iterator[Any]:
             if (breaker := breakers.get(each.queue)) is not None and breaker.open_until_ms is not None
         )
         named = [each for each in group if series.of(each.pk) != OTHERS]
-        seconds, micros = lane.client.time()
-        # Scores are the due time in ms, times 16, plus the priority step.
-        last_due = (seconds * 1000 + micros // 1000) * 16 + 15
+        counts = lane.outlook([each.queue for each in named])
         with lane.client.pipeline(transaction=False) as pipeline:
             for each in named:
-                pipeline.zcount(lane.keys.queue(each.queue).waiting, "-inf", last_due)
                 pipeline.zcard(lane.keys.queue(each.queue).in_flight)
-            replies = iter(pipeline.execute() if named else [])
-        for each in named:
+            replies = pipeline.execute() if named else []
+        for each, counted, in_flight in zip(named, counts, replies, strict=True):
             labels = series.of(each.pk)
-            waiting.add_metric(labels, next(replies))
-            in_flight = next(replies)
+            waiting.add_metric(labels, counted.due)
             if each.max_in_flight is not None:
                 slots.add_metric(labels, each.max_in_flight)
                 held.add_metric(labels, in_flight)

@@ -18,7 +18,7 @@ from tasksapp.sql.time_of_each import time_of_each
 from tasksapp.timers.arming import forget, move
 from tasksapp.timers.timer import Timer
 
-#: Timers of redriven jobs come last among those of the same millisecond.
+#: Timers of redriven jobs have the last priority, so that fresh jobs go before them.
 LAST_STEP = 9
 
 

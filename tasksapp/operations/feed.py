@@ -1,9 +1,9 @@
 """Feed: how many jobs a second an operation may let start beside the fresh jobs of the same biz type.
 
-The engine takes due jobs in the order of their times; a priority decides only within one millisecond. So a fresh job
-that becomes due behind ten thousand redriven ones waits for all of them. The feed keeps that from happening: it lets no
-more jobs become due than what the limits of the biz type leave free beside the fresh ones, and it looks again in each
-turn (decision 27).
+The engine takes due jobs in the order of their times and priorities. Redriven ones come last, so fresh jobs overtake
+them; but only for some minutes, and workers and receivers that are busy with redriven jobs make fresh ones late. The
+feed keeps that from happening: it lets no more jobs become due than what the limits of the biz type leave free beside
+the fresh ones, and it looks again in each turn (decision 27).
 """
 
 from __future__ import annotations

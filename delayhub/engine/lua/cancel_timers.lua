@@ -2,12 +2,15 @@
 -- KEYS: queue, lane
 -- ARGV: ids
 -- Returns: for each id: 1 if there was a timer, else 0
--- Complexity: O(log n) an id
--- Uses: now
+-- Complexity: O(log n) an id and set of the queue
+-- Uses: waiting
 local q = KEYS[1]
-local out = {}
+local sets, out = sets_of(q), {}
 for i, id in ipairs(ARGV) do
-  out[i] = redis.call('ZREM', q .. WAITING, id)
+  out[i] = 0
+  for _, set in ipairs(sets) do
+    out[i] = math.max(out[i], redis.call('ZREM', set, id))
+  end
   if redis.call('ZREM', q .. LEASED, id) == 1 then
     redis.call('HDEL', q .. HOLDER, id)
     out[i] = 1

@@ -3,8 +3,9 @@
 -- ARGV: consumer, lease ms, slot ms, limit, then acknowledgements, grouped: queue name, count, and for each: id, token
 -- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm,
 --   acknowledged, then a list for each queue that gave something: its name, token, ids, {id, strikes, …}
--- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(1) a queue of the agenda (64 at most)
--- Uses: now, ring, allow_writes_when_full, note_claim, forget, lift, owned, acknowledge, timers, gate, alarm
+-- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(steps in use) a queue of the agenda (64 at most)
+-- Uses: now, ring, allow_writes_when_full, note_claim, forget, lift, owned, acknowledge, waiting, take_due, first_due, timers,
+--   gate, alarm
 local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local claimed, acknowledged, at, more = {}, 0, 5, 0
 allow_writes_when_full(lane)
@@ -16,9 +17,11 @@ while at < #ARGV do
 end
 
 local names = limit > 0 and redis.call('ZRANGEBYSCORE', lane .. AGENDA, '-inf', now, 'LIMIT', 0, 64) or {}
-local weights, whole = {}, 0
+local weights, bonuses, whole = {}, {}, 0
 for i, name in ipairs(names) do
-  weights[i] = tonumber(redis.call('HGET', lane .. ':' .. name .. GATE, 'weight') or 1)
+  local weight, bonus, steps = unpack(redis.call('HMGET', lane .. ':' .. name .. GATE, 'weight', 'bonus', 'steps'))
+  weights[i], bonuses[i] = tonumber(weight or 1), tonumber(bonus or BONUS_MS)
+  steps_of[lane .. ':' .. name] = tonumber(steps or 0)
   whole = whole + weights[i]
 end
 for i, name in ipairs(names) do
@@ -27,10 +30,9 @@ for i, name in ipairs(names) do
   local share = math.ceil(limit * weights[i] / whole)
   whole = whole - weights[i]
   local allowed, reopens, since = open_gate(q, share)
-  local ids = {}
   if allowed > 0 then
-    local token, struck = redis.call('INCR', lane .. TOKEN), nil
-    ids, struck = lease_timers(q, allowed, now + lease, token)
+    local token = redis.call('INCR', lane .. TOKEN)
+    local ids, struck = lease_timers(q, take_due(q, allowed, bonuses[i]), now + lease, token)
     if #ids > 0 then
       pass_gate(q, ids, now + slot, since)
       limit = limit - #ids
@@ -38,8 +40,8 @@ for i, name in ipairs(names) do
     end
   end
   -- The next time of the queue on the agenda: its next due timer (not before its gate opens), or its next lost lease.
-  local head = redis.call('ZRANGE', q .. WAITING, 0, 0, 'WITHSCORES')[2]
-  local wake_at = head and math.max(math.floor(tonumber(head) / 16), reopens or now)
+  local head = first_due(q)
+  local wake_at = head and math.max(head, reopens or now)
   local lease_end = redis.call('ZRANGE', q .. LEASED, 0, 0, 'WITHSCORES')[2]
   wake_at = math.min(wake_at or math.huge, lease_end and tonumber(lease_end) or math.huge)
   if wake_at == math.huge then

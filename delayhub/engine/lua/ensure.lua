@@ -1,33 +1,51 @@
 -- Makes sure that timers fire no later than asked: adds absent ones, pulls later ones earlier, leaves leased ones.
 -- KEYS: queue, lane
--- ARGV: queue name, then for each timer: id, due ms, step
+-- ARGV: queue name, step, then for each timer: id, due ms
 -- Returns: for each timer: added, pulled or left
--- Complexity: O(log n) a timer
--- Uses: ring, note_agenda
-local q, lane = KEYS[1], KEYS[2]
-local out, ids, fresh, earliest = {}, {}, {}, nil
-for i = 2, #ARGV, 3 do
+-- Complexity: O(log n) a timer and set of the queue
+-- Uses: ring, note_agenda, waiting
+local q, lane, name, step = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2])
+local target, out, ids, fresh, earliest, known = set_for(q, step), {}, {}, {}, nil, nil
+for i = 3, #ARGV, 2 do
   ids[#ids + 1] = ARGV[i]
 end
 -- A call for each timer would cost four times as much as three for all of them.
-local waiting, leased = redis.call('ZMSCORE', q .. WAITING, unpack(ids)), {}
+local leased, places = {}, {}
 if redis.call('EXISTS', q .. LEASED) == 1 then
   leased = redis.call('ZMSCORE', q .. LEASED, unpack(ids))
 end
+for _, set in ipairs((sets_of(q))) do
+  places[#places + 1] = {set = set, scores = redis.call('ZMSCORE', set, unpack(ids))}
+end
 for n, id in ipairs(ids) do
-  local due, was = tonumber(ARGV[n * 3]), waiting[n]
-  local score = due * 16 + ARGV[n * 3 + 1]
+  local due, was, elsewhere = tonumber(ARGV[n * 2 + 2]), nil, nil
+  local score = due * 16 + step
+  for _, place in ipairs(places) do
+    if place.scores[n] then
+      was, elsewhere = tonumber(place.scores[n]), place.set ~= target and place.set or nil
+    end
+  end
   out[n] = 'left'
-  if not leased[n] and (not was or tonumber(was) > score) then
+  -- A timer of another step keeps it, unless its time is too late.
+  if not leased[n] and (not was or was > (elsewhere and due * 16 + 15 or score)) then
     fresh[#fresh + 1] = string.format('%d', score)
     fresh[#fresh + 1] = id
     earliest = math.min(earliest or due, due)
+    if elsewhere then
+      redis.call('ZREM', elsewhere, id)
+    end
     out[n] = was and 'pulled' or 'added'
+  elseif was then
+    known = math.min(known or was, was)
   end
 end
 if earliest then
   -- LT: where an id is given twice, the earlier time counts.
-  redis.call('ZADD', q .. WAITING, 'LT', unpack(fresh))
-  note_agenda(lane, ARGV[1], earliest)
+  redis.call('ZADD', target, 'LT', unpack(fresh))
+  note_agenda(lane, name, earliest)
+end
+-- A worker of an earlier release does not know all sets, and may have taken the queue off the agenda.
+if known and not redis.call('ZSCORE', lane .. AGENDA, name) then
+  note_agenda(lane, name, math.floor(known / 16))
 end
 return out

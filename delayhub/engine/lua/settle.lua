@@ -3,7 +3,7 @@
 -- ARGV: queue name, until when their slots would be held at most (ms; '': however long), then ids
 -- Returns: how many slots were held
 -- Complexity: O(log n) an id
--- Uses: now, ring, note_agenda
+-- Uses: now, ring, note_agenda, waiting
 local held, freed = KEYS[1] .. IN_FLIGHT, 0
 if ARGV[2] == '' then
   freed = redis.call('ZREM', held, unpack(ARGV, 3))
@@ -16,7 +16,7 @@ else
     end
   end
 end
-if freed > 0 and redis.call('EXISTS', KEYS[1] .. WAITING) == 1 then
+if freed > 0 and redis.call('EXISTS', unpack((sets_of(KEYS[1])))) > 0 then
   note_agenda(KEYS[2], ARGV[1], now)
 end
 return freed

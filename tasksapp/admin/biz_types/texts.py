@@ -83,7 +83,9 @@ HELP = {
     ),
     "max_in_flight": _("So many callbacks may wait for their answers at the same time. Empty for no limit."),
     "weight": _("Its share when biz types compete for the workers: 2 gets twice as much as 1."),
-    "priority": _("Among its own due jobs, 0 goes first and 9 last. A job may have its own."),
+    "priority": _(
+        "Of its own due jobs, 0 goes first and 9 last; each step counts as a minute of delay. A job may have its own."
+    ),
     "guarantee": _("At least once: a job may arrive twice after a crash. At most once: it may not arrive at all."),
     "max_lateness": format_lazy(
         "{} {}", _("A job is late if its first attempt begins later than this; empty for never."), _SPAN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from itertools import chain, islice
 from uuid import UUID
 
 from django.db import router
@@ -81,14 +81,14 @@ def _compared(biz_type: BizType, *, now: datetime) -> list[Value]:
         waiting = [row for row in page if row.under_way_until is None or row.under_way_until <= now]
     fires = lane.look(biz_type.queue, [str(row.id) for row in waiting])
     late = [row for row, at_ms in zip(waiting, fires, strict=True) if (at_ms or 0) > due_ms(row.next_run_at)]
-    timers: Any = lane.client.zrange(lane.keys.queue(biz_type.queue).waiting, 0, PAGE_ROWS - 1)
+    timers = list(islice(chain.from_iterable(lane.waiting(biz_type.queue)), PAGE_ROWS))
     ids = [found for member in timers if (found := _job_id(member)) is not None]
     known = Job.objects.using(using).filter(id__in=ids, biz_type_id=biz_type.id, status=Status.PENDING).count()
     return [biz_type.label, len(waiting), len(timers), fires.count(None), len(late), len(timers) - known]
 
 
-def _job_id(member: bytes) -> UUID | None:
+def _job_id(member: str) -> UUID | None:
     try:
-        return UUID(member.decode())
+        return UUID(member)
     except ValueError:
         return None

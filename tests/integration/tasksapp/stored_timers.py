@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 from uuid import UUID, uuid4
 
 from django.utils import timezone
@@ -15,8 +14,8 @@ from tests.integration.tasksapp.stored_jobs import waiting
 
 def timers_ms(lane: TimerLane, queue: str = "order.close") -> dict[str, int]:
     """When each timer of a queue fires, by job id."""
-    entries: Any = lane.client.zrange(lane.keys.queue(queue).waiting, 0, -1, withscores=True)
-    return {job_id.decode(): int(score) // 16 for job_id, score in entries}
+    ids = [job_id for page in lane.waiting(queue) for job_id in page]
+    return {job_id: at_ms for job_id, at_ms in zip(ids, lane.look(queue, ids), strict=True) if at_ms is not None}
 
 
 def spoil(lane: TimerLane) -> tuple[list[UUID], list[UUID], list[UUID]]:

@@ -7,8 +7,7 @@ local CATCH_UP = 100000
 -- is not before `tat`, GCRA's theoretical arrival time: that of the permit after the last one used. Of the permits that
 -- came before a timer was due and the gate open, only the burst is left: as many as come in `room` µs.
 local function permits_from(q, tat, room, shut_until)
-  local head = redis.call('ZRANGE', q .. WAITING, 0, 0, 'WITHSCORES')[2]
-  local wanted_ms = math.max(head and math.floor(tonumber(head) / 16) or now, tonumber(shut_until or 0))
+  local wanted_ms = math.max(first_due(q) or now, tonumber(shut_until or 0))
   return math.max(tonumber(tat or 0), math.min(math.max(wanted_ms * 1000, now_us - CATCH_UP), now_us) - room)
 end
 

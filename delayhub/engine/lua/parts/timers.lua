@@ -9,13 +9,12 @@ local function reap_timers(q, limit)
     redis.call('ZREM', q .. LEASED, id)
     redis.call('HDEL', q .. HOLDER, id)
     redis.call('ZREM', q .. IN_FLIGHT, id)
-    redis.call('ZADD', q .. WAITING, score or now * 16, id)
+    wait_again(q, id, score or now * 16 + MIDDLE_STEP)
   end
 end
 
--- lease_timers(q, want, lease_end, token): claims up to `want` due timers. Returns their ids and {id, strikes, …}.
-local function lease_timers(q, want, lease_end, token)
-  local due = redis.call('ZRANGEBYSCORE', q .. WAITING, '-inf', now * 16 + 15, 'WITHSCORES', 'LIMIT', 0, want)
+-- lease_timers(q, due, lease_end, token): leases the timers {id, score, …}. Returns their ids and {id, strikes, …}.
+local function lease_timers(q, due, lease_end, token)
   local ids, leases, holders, struck, ending = {}, {}, {}, {}, string.format('%d', lease_end)
   for i = 1, #due, 2 do
     ids[#ids + 1] = due[i]
@@ -25,7 +24,6 @@ local function lease_timers(q, want, lease_end, token)
   if #ids == 0 then
     return ids, struck
   end
-  redis.call('ZREM', q .. WAITING, unpack(ids))
   redis.call('ZADD', q .. LEASED, unpack(leases))
   redis.call('HSET', q .. HOLDER, unpack(holders))
   if redis.call('EXISTS', q .. STRIKES) == 1 then

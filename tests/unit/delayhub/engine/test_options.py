@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delayhub.engine import EngineOptions, Gate
+from delayhub.engine import EngineOptions
 from delayhub.errors import OptionError
 
 
@@ -17,11 +17,6 @@ def test_an_option_that_is_not_positive_is_named_with_its_value(name: str, value
 
     with pytest.raises(OptionError, match=f"{name} must be positive, got {value}"):
         EngineOptions(**options)
-
-
-def test_a_gate_checks_its_numbers_too() -> None:
-    with pytest.raises(OptionError, match="rate_per_second must be positive, got 0"):
-        Gate(rate_per_second=0)
 
 
 @pytest.mark.parametrize(
