@@ -39,6 +39,8 @@ HEADERS = [
     _sent("delayhub-attempt", _COUNT, 1, "The number of this attempt; a redrive counts from 1 again."),
     _sent("delayhub-max-attempts", _COUNT, 16, "How many attempts there may be."),
     _sent("delayhub-redrive", _COUNT, 1, "How often the job was redriven; absent for 0.", always=False),
+    _sent("delayhub-occurrence-at", _TIME, "2027-01-31T08:30:00.000+00:00",
+          "Which of its series the job is: the moment of the schedule; absent where it is none.", always=False),
     _sent("delayhub-test", {"type": "string", "const": "1"}, "1",
           "Somebody tries the receiver, and there is no job: answer, and do nothing.", always=False),
     _sent("traceparent", _TEXT, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",

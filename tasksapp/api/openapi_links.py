@@ -64,6 +64,17 @@ _LINKS = [
         )
     ),
     *(
+        _Link("series_create", "201", name, target, _JOB)
+        for name, target in (
+            ("ReadSeries", "series_retrieve"),
+            ("ChangeSeries", "series_partial_update"),
+            ("PauseSeries", "series_pause_create"),
+            ("ResumeSeries", "series_resume_create"),
+            ("TriggerSeries", "series_trigger_create"),
+            ("DeleteSeries", "series_destroy"),
+        )
+    ),
+    *(
         _Link("keys_create", "201", name, target, _JOB)
         for name, target in (
             ("ReadKey", "keys_retrieve"),

@@ -26,6 +26,7 @@ CONTACT = {"name": "DelayHub", "url": "https://github.com/delayhub/delayhub"}
 _TAGS = {
     "Jobs": "What is to happen, when, and how it went.",
     "Claims": "Jobs that are pulled: taken by their receivers, instead of sent to them.",
+    "Series": "Jobs that repeat: when, from when until when, and with what.",
     "Operations": "One verb for all jobs that match a filter: planned, paced, stopped.",
     "Biz types": "Kinds of jobs: where they go, how often they are tried, how fast, and with which secrets.",
     "API keys": "Who may call this API, and what they may do.",
@@ -39,6 +40,7 @@ _TAG_OF = {
     "jobs": "Jobs",
     "claims": "Claims",
     "operations": "Operations",
+    "series": "Series",
     "biz-types": "Biz types",
     "biz-type-definitions": "Biz types",
     "keys": "API keys",

@@ -16,6 +16,7 @@ from tasksapp.api.job_views import JobViews
 from tasksapp.api.key_views import KeyViews
 from tasksapp.api.operation_views import OperationViews
 from tasksapp.api.plan_views import PlanViews
+from tasksapp.api.series_views import SeriesViews
 from tasksapp.api.stats_views import StatsViews
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=True)
@@ -23,6 +24,7 @@ router.register("jobs", JobViews, basename="job")
 router.register("biz-types", BizTypeViews, basename="biz-type")
 router.register("claims", ClaimViews, basename="claim")
 router.register("operations", OperationViews, basename="operation")
+router.register("series", SeriesViews, basename="series")
 router.register("keys", KeyViews, basename="key")
 router.register("audit", AuditViews, basename="audit")
 

@@ -56,6 +56,7 @@ class Callback:
         max_attempts: attempts of this budget.
         redrives: how often the job was redriven before it.
         traceparent: W3C trace context; '' for none.
+        occurrence_ms: which of its series it is, Unix ms; 0 for none.
         is_test: whether a person sends it to try the receiver, and there is no job.
         lease_ends: monotonic seconds; renewed meanwhile.
         context: the caller's own; it comes back with the result.
@@ -71,6 +72,7 @@ class Callback:
     max_attempts: int
     redrives: int = 0
     traceparent: str = ""
+    occurrence_ms: int = 0
     is_test: bool = False
     lease_ends: float
     context: object = None

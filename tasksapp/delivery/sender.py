@@ -120,6 +120,7 @@ def sent_headers(callback: Callback, *, head: Head) -> SentHeaders:
         callback.is_test,
         callback.traceparent,
         head,
+        callback.occurrence_ms,
     )
 
 

@@ -35,6 +35,7 @@ class SentHeaders(NamedTuple):
         is_test: whether a person sent it to try the receiver.
         traceparent: W3C trace context; '' for none.
         head: what all callbacks of the target share.
+        occurrence_ms: which of its series the job is, Unix ms; 0 for none.
     """
 
     due_ms: int
@@ -46,6 +47,7 @@ class SentHeaders(NamedTuple):
     is_test: bool
     traceparent: str
     head: Head
+    occurrence_ms: int = 0
 
 
 def head_of(headers: Mapping[str, str], *, line: str, biz_type: str, user_agent: str) -> Head:
@@ -70,6 +72,8 @@ def own_lines(sent: SentHeaders, *, job_id: str, started_ms: int, lateness_ms: i
     )
     if sent.redrives:
         lines += f"delayhub-redrive: {sent.redrives}\r\n"
+    if sent.occurrence_ms:
+        lines += f"delayhub-occurrence-at: {moment(sent.occurrence_ms).isoformat(timespec='milliseconds')}\r\n"
     if sent.is_test:
         lines += "delayhub-test: 1\r\n"
     if sent.traceparent:

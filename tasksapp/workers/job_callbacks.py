@@ -94,6 +94,7 @@ def _callback(job: RunningJob, target: Target, *, lease_ends: float) -> Callback
         max_attempts=row.max_attempts,
         redrives=row.redrives,
         traceparent=row.traceparent,
+        occurrence_ms=0 if row.occurrence_at is None else due_ms(row.occurrence_at),
         lease_ends=lease_ends,
         context=job,
     )

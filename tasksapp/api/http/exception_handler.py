@@ -38,9 +38,12 @@ from tasksapp.errors import (
     KeyInUse,
     KeyResolved,
     KeyTaken,
+    NameTaken,
     OperationNotFound,
+    SeriesNotFound,
     SeveralJobs,
     StaleKey,
+    StaleSeries,
     TimersAway,
     TooManyInserts,
     VersionConflict,
@@ -98,14 +101,16 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case VersionConflict():
             entry = FieldError("version", "stale", str(error))
             return _conflict("version_conflict", error, errors=[entry], state=error.status, version=error.version)
-        case StaleKey():
+        case NameTaken():
+            return _conflict("name_taken", error, errors=[FieldError("name", "taken", str(error))])
+        case StaleKey() | StaleSeries():
             entry = FieldError("version", "stale", str(error))
             return _conflict("version_conflict", error, errors=[entry], version=error.version)
         case KeyResolved():
             return _conflict("resolved", error, errors=[FieldError("biz_id", "resolved", str(error))])
         case SeveralJobs():
             return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
-        case JobNotFound() | OperationNotFound() | Http404():
+        case JobNotFound() | OperationNotFound() | SeriesNotFound() | Http404():
             return Problem(status=404, code="not_found", detail=str(error) or "It does not exist.")
         case APIException():
             return _problem_of_framework(error)

@@ -188,6 +188,11 @@ _TYPES = (
         "Choose another code, or change the biz type that is there.",
     ),
     ProblemType(
+        "name_taken", 409, "The biz type has a series of that name already",
+        "Each series has a name of its own in its biz type.",
+        "Choose another name, or change the series that is there.",
+    ),
+    ProblemType(
         "has_jobs", 409, "The biz type has jobs",
         "A biz type is deleted only where it has no jobs, also none that are finished.",
         "Disable it: it then takes no jobs, and none fire. Or delete it once its jobs are purged.",

@@ -13,7 +13,7 @@ from typing import Any
 from django.utils import timezone
 
 from tasksapp.access.keys import issue_key
-from tasksapp.models import Attempt, AuditEntry, BizType, Job, Operation, Status
+from tasksapp.models import Attempt, AuditEntry, BizType, Job, Operation, Series, Status
 from tasksapp.models.api_key import Scope
 from tasksapp.pulling.claim_token import ClaimToken
 from tests.job_rows import store_job
@@ -33,6 +33,7 @@ class Place:
     planned: int
     running: int
     token: str
+    series: int
 
     @property
     def code(self) -> str:
@@ -72,6 +73,10 @@ def store_place(code: str, *, tenant_id: int, name: str) -> Place:
     )
     key = issue_key(f"{name} key", tenant_id=tenant_id, biz_type_ids=[biz_type.pk], scopes=["keys"]).row
     return Place(biz_type, pending, dead, key.pk, *operations, str(ClaimToken(held.pk, 7)))
+    series = Series.objects.create(
+        biz_type=biz_type, name=name, cron="0 0 1 1 *", biz_id=name, created_at=now, updated_at=now
+    )
+    return Place(biz_type, pending, dead, key.pk, *operations, series.pk)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +109,8 @@ class Entry:
         id_: Any = job.pk
         if "/keys/" in template:
             id_ = place.key_id
+        if "/series/" in template:
+            id_ = place.series
         if "/operations/" in template:
             id_ = place.running if self.operation == "running" else place.planned
         named = {"code": place.code, "biz_id": job.biz_id, "id": id_, "token": place.token}
@@ -178,6 +185,18 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/operations/{id}/pace"): Entry(
         scope=ACT, body=lambda _: {"rate_per_second": 20}, operation="running"
     ),
+    # series
+    ("GET", "/v1/series"): Entry(scope=READ, unseen=LEFT_OUT),
+    ("POST", "/v1/series"): Entry(
+        scope=WRITE, body=lambda place: {"biz_type": place.code, "name": "new", "every": 3600}, unseen=400, done=201
+    ),
+    ("POST", "/v1/series/preview"): Entry(scope=READ, body=lambda _: {"every": 3600}, unseen=LEFT_OUT),
+    ("GET", "/v1/series/{id}"): Entry(scope=READ),
+    ("PATCH", "/v1/series/{id}"): Entry(scope=WRITE, body=lambda _: {"priority": 1}),
+    ("DELETE", "/v1/series/{id}"): Entry(scope=WRITE, done=204),
+    ("POST", "/v1/series/{id}/pause"): Entry(scope=WRITE, body=lambda _: {"reason": "db move"}),
+    ("POST", "/v1/series/{id}/resume"): Entry(scope=WRITE, body=_nothing),
+    ("POST", "/v1/series/{id}/trigger"): Entry(scope=WRITE, body=_nothing, done=201),
     # biz types
     ("GET", "/v1/biz-types"): Entry(scope=BIZ_READ, unseen=LEFT_OUT),
     # A code is the tenant's own: the same one may be used in each.

@@ -1,0 +1,181 @@
+"""The views of series: jobs that repeat. Each reads a request, calls one verb, and shows the row."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from django.http.response import HttpResponseBase
+from django.utils.translation import override
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp.api.biz_type_changes import IF_MATCH, reason_of
+from tasksapp.api.filters import RefusingFilters, TrueOrFalse
+from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.conditions import check_match, condition_required, has_condition
+from tasksapp.api.http.openapi import described
+from tasksapp.api.http.paging import NewestNumberFirst
+from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.representation.series import (
+    JobSeriesSerializer,
+    PreviewSerializer,
+    TriggeredSerializer,
+    etag_of,
+    preview_json,
+    series_json,
+)
+from tasksapp.api.requests import only_known, refused
+from tasksapp.api.series_requests import (
+    PreviewRequestSerializer,
+    SeriesChangeSerializer,
+    SeriesReasonSerializer,
+    SeriesRequestSerializer,
+)
+from tasksapp.conf import options
+from tasksapp.jobs.validation import VERSION, Whole
+from tasksapp.models import Series
+from tasksapp.models.api_key import Scope
+from tasksapp.series import outlook, verbs
+from tasksapp.series.lookup import find, visible_series
+
+_MOST = Whole(least=1, most=outlook.MOST, field="most")
+
+
+class SeriesFilters(filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
+    """Filters of the list of series."""
+
+    biz_type = filters.CharFilter(field_name="biz_type__code")
+    name = filters.CharFilter()
+    paused = TrueOrFalse(field_name="paused_at", lookup_expr="isnull", exclude=True)
+
+    class Meta:
+        model = Series
+        fields: list[str] = []
+
+
+class SeriesViews(ApiViewSet):
+    """Series of the caller's tenant and biz types."""
+
+    queryset = Series.objects.select_related("biz_type")
+    serializer_class = JobSeriesSerializer
+    pagination_class = NewestNumberFirst
+    filter_backends = [RefusingFilters]
+    filterset_class = SeriesFilters
+    lookup_value_regex = "[0-9]{1,18}"
+    scopes: ClassVar = {
+        "list": Scope.JOBS_READ,
+        "retrieve": Scope.JOBS_READ,
+        "preview": Scope.JOBS_READ,
+        "create": Scope.JOBS_WRITE,
+        "partial_update": Scope.JOBS_WRITE,
+        "destroy": Scope.JOBS_WRITE,
+        "pause": Scope.JOBS_WRITE,
+        "resume": Scope.JOBS_WRITE,
+        "trigger": Scope.JOBS_WRITE,
+    }
+
+    def get_queryset(self) -> QuerySet[Series]:
+        """The series that the caller sees."""
+        return visible_series(self.request.user)
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answers in English, as the rest of the API does, whatever language the pages are in."""
+        with override("en"):
+            return super().dispatch(request, *args, **kwargs)
+
+    @described(summary="List series", responses=JobSeriesSerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """A page of series, the newest first."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        assert page is not None
+        return self.get_paginated_response([series_json(series) for series in page])
+
+    @described(summary="Read a series", responses=JobSeriesSerializer)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """The series with that number."""
+        return _shown(find(int(pk), seen_by=request.user))
+
+    @described(summary="Create a series", request=SeriesRequestSerializer, responses={201: JobSeriesSerializer})
+    def create(self, request: Request) -> Response:
+        """Makes a series. Its next occurrence is a job at once; the others are made shortly before they are due."""
+        fields = fields_of(request)
+        only_known(fields, SeriesRequestSerializer().fields)
+        for name in ("biz_type", "name"):
+            if name not in fields:
+                raise refused(name, "required", f"{name} is required")
+        row = verbs.create(fields.pop("biz_type"), seen_by=request.user, by=actor_of(request), **fields)
+        return _shown(row, status=201, headers={"Location": f"{request.path}/{row.pk}"})
+
+    @described(
+        summary="Change a series", request=SeriesChangeSerializer, parameters=[IF_MATCH], responses=JobSeriesSerializer
+    )
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Changes the fields that are given. Jobs to come that no worker has taken are made again, or rewritten."""
+        fields = fields_of(request)
+        only_known(fields, SeriesChangeSerializer().fields)
+        version = _version(request, pk, VERSION(fields.pop("version", None)))
+        row = verbs.change(int(pk), version=version, seen_by=request.user, by=actor_of(request), **fields)
+        return _shown(row)
+
+    @described(
+        summary="Delete a series", parameters=[IF_MATCH], responses={204: OpenApiResponse(description="It is gone.")}
+    )
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Deletes a series and those of its jobs that no worker has taken; the others stay."""
+        verbs.delete(int(pk), version=_version(request, pk, None), seen_by=request.user, by=actor_of(request))
+        return Response(status=204)
+
+    @described(summary="Pause a series", request=SeriesReasonSerializer, responses=JobSeriesSerializer)
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, pk: str) -> Response:
+        """Holds it until somebody resumes it. What is due or runs already goes on."""
+        return _shown(verbs.pause(int(pk), reason=_reason(request), seen_by=request.user, by=actor_of(request)))
+
+    @described(summary="Resume a series", request=SeriesReasonSerializer, responses=JobSeriesSerializer)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: str) -> Response:
+        """Lets it go on with its next occurrence; nothing of the pause is caught up."""
+        return _shown(verbs.resume(int(pk), reason=_reason(request), seen_by=request.user, by=actor_of(request)))
+
+    @described(summary="Trigger a series now", request=SeriesReasonSerializer, responses={201: TriggeredSerializer})
+    @action(detail=True, methods=["post"])
+    def trigger(self, request: Request, pk: str) -> Response:
+        """Makes a job of it that is due now, beside its occurrences; also of one that is paused."""
+        job_id = verbs.trigger(int(pk), reason=_reason(request), seen_by=request.user, by=actor_of(request))
+        return Response({"job_id": str(job_id)}, status=201)
+
+    @described(summary="Preview a schedule", request=PreviewRequestSerializer, responses=PreviewSerializer)
+    @action(detail=False, methods=["post"], filter_backends=[], pagination_class=None)
+    def preview(self, request: Request) -> Response:
+        """The next moments of a schedule, and what it means in words. Nothing is stored."""
+        fields = fields_of(request)
+        only_known(fields, PreviewRequestSerializer().fields)
+        most = _MOST(fields.pop("most", None)) or 10
+        return Response(preview_json(outlook.preview(most=most, **fields)))
+
+
+def _reason(request: Request) -> str:
+    fields = fields_of(request)
+    only_known(fields, SeriesReasonSerializer().fields)
+    return reason_of(fields)
+
+
+def _version(request: Request, pk: str, version: int | None) -> int | None:
+    """The version that the caller saw, by the body or by ``If-Match``; None for any. Raises Refused."""
+    if has_condition(request):
+        row = find(int(pk), seen_by=request.user)
+        check_match(request, etag_of(row))
+        any_version = request.META["HTTP_IF_MATCH"].strip() == "*"
+        return version if any_version else row.version
+    if version is None and options().rest_changes == "conditional":
+        find(int(pk), seen_by=request.user)
+        raise condition_required()
+    return version
+
+
+def _shown(series: Series, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(series_json(series), status=status, headers={"ETag": etag_of(series), **(headers or {})})

@@ -1,0 +1,100 @@
+"""Series over REST."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tasksapp.models import AuditEntry, BizType, Job
+from tests.fixture_types import Ask
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NEW = {"biz_type": "order.close", "name": "morning", "cron": "0 9 * * 1-5", "time_zone": "Asia/Shanghai"}
+
+
+def body(answer: Any) -> Any:
+    return json.loads(answer.content)
+
+
+def test_a_series_is_made_read_changed_paused_triggered_and_deleted(ask: Ask, biz_type: BizType) -> None:
+    made = ask("POST", "/series", {**NEW, "body": {"a": 1}, "jitter": 60})
+    shown = body(made)
+    address = f"/series/{shown['id']}"
+
+    assert made.status_code == 201
+    assert made["Location"] == f"/api/v1{address}"
+    assert shown["words"] == "At 09:00, Monday through Friday (Asia/Shanghai time)"
+    assert shown["next_at"].endswith("T01:00:00Z")
+    assert (shown["body"], shown["jitter"], shown["made"]) == ({"a": 1}, 60, 1)
+    assert body(ask("GET", address)) == shown
+    assert [row["id"] for row in body(ask("GET", "/series?biz_type=order.close&paused=false"))["results"]] == [
+        shown["id"]
+    ]
+    assert body(ask("GET", "/series?paused=true"))["results"] == []
+
+    changed = ask("PATCH", address, {"every": 3600}, **{"if-match": made["ETag"]})
+    assert (changed.status_code, body(changed)["cron"], body(changed)["every"]) == (200, "", 3600)
+    stale = ask("PATCH", address, {"every": 60}, **{"if-match": made["ETag"]})
+    assert (stale.status_code, body(stale)["code"]) == (412, "precondition_failed")
+    assert body(ask("PATCH", address, {"every": 60, "version": 1}))["code"] == "version_conflict"
+
+    paused = body(ask("POST", f"{address}/pause", {"reason": "holidays"}))
+    assert (paused["paused_by"], paused["pause_reason"], paused["next_at"]) == ("api:caller", "holidays", None)
+    triggered = ask("POST", f"{address}/trigger", {})
+    assert triggered.status_code == 201
+    assert Job.objects.get().pk.hex == body(triggered)["job_id"].replace("-", "")
+    assert body(ask("POST", f"{address}/resume", {}))["paused_at"] is None
+    assert ask("DELETE", address).status_code == 204
+    assert ask("GET", address).status_code == 404
+    verbs = [row.verb.removeprefix("series.") for row in AuditEntry.objects.order_by("id")]
+    assert verbs == ["add", "edit", "pause", "trigger", "resume", "delete"]
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "code"),
+    [
+        ({"cron": "61 * * * *"}, "cron", "invalid"),
+        ({"every": 60}, "every", "one_of"),
+        ({"time_zone": "Mars"}, "time_zone", "unknown"),
+        ({"biz_type": "nobody"}, "biz_type", "unknown"),
+        ({"colour": 1}, "colour", "unknown"),
+        ({"overlap": "both"}, "overlap", "invalid"),
+        ({"name": None}, "name", "required"),
+        ({"times": "tomorrow"}, "times", "invalid"),
+    ],
+)
+def test_a_refusal_names_the_field(ask: Ask, biz_type: BizType, given: dict[str, Any], field: str, code: str) -> None:
+    answer = ask("POST", "/series", {**NEW, **given})
+
+    (error,) = body(answer)["errors"]
+    assert (answer.status_code, error["field"], error["code"]) == (400, field, code)
+
+
+def test_a_name_that_is_taken_is_a_conflict(ask: Ask, biz_type: BizType) -> None:
+    ask("POST", "/series", NEW)
+
+    answer = ask("POST", "/series", NEW)
+
+    assert (answer.status_code, body(answer)["code"]) == (409, "name_taken")
+
+
+def test_a_preview_stores_nothing(ask: Ask, biz_type: BizType) -> None:
+    answer = body(ask("POST", "/series/preview", {"cron": "0 9 * * *", "time_zone": "Asia/Shanghai", "most": 3}))
+
+    assert answer["words"] == "At 09:00 (Asia/Shanghai time)"
+    assert [each[10:] for each in answer["occurrences"]] == ["T01:00:00Z"] * 3
+    assert ask("POST", "/series/preview", {"cron": "0 9 * * *", "most": 101}).status_code == 400
+    assert ask("POST", "/series/preview", {}).status_code == 400
+    assert not Job.objects.exists()
+
+
+def test_a_site_may_take_conditional_changes_only(ask: Ask, biz_type: BizType, settings: Any) -> None:
+    address = f"/series/{body(ask('POST', '/series', NEW))['id']}"
+    settings.DELAYHUB = {**settings.DELAYHUB, "REST_CHANGES": "conditional"}
+
+    assert ask("PATCH", address, {"priority": 1}).status_code == 428
+    assert ask("PATCH", address, {"priority": 1, "version": 1}).status_code == 200
+    assert ask("DELETE", address, **{"if-match": "*"}).status_code == 204
