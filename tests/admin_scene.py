@@ -20,6 +20,7 @@ from tasksapp.models import (
     JobCount,
     Operation,
     Pulse,
+    Series,
     Status,
     Upcoming,
 )
@@ -44,6 +45,7 @@ class Scene:
         task: a biz type that runs a Celery task.
         waiting, dead, done, cancelled: a job each.
         running_operation, planned_operation, done_operation: an operation each.
+        series: jobs that repeat.
     """
 
     closing: BizType
@@ -56,6 +58,7 @@ class Scene:
     running_operation: Operation
     planned_operation: Operation
     done_operation: Operation
+    series: Series
 
 
 def store_scene() -> Scene:
@@ -85,7 +88,29 @@ def store_scene() -> Scene:
     _store_deeds(now, job=waiting, closing=closing, paused=paused)
     _store_numbers(now, closing=closing, paused=paused, task=task)
     store_alerts(now, closing=closing)
-    return Scene(closing, paused, task, waiting, dead, done, cancelled, *_operations(now, closing))
+    operations = _operations(now, closing)
+    return Scene(closing, paused, task, waiting, dead, done, cancelled, *operations, _series(now, task))
+
+
+def _series(now: datetime, biz_type: BizType) -> Series:
+    """A report of every working day, with some jobs so far; and one that is paused."""
+    row = Series.objects.create(
+        biz_type=biz_type, name="morning report", cron="0 9 * * 1-5", time_zone="Asia/Shanghai", overlap="skip",
+        jitter=MINUTE, made=4, next_occurrence_at=now + 24 * HOUR, make_at=now + HOUR, body='{"report": "sales"}',
+        created_at=now - 96 * HOUR, updated_at=now,
+    )  # fmt: skip
+    for days, status in ((3, Status.SUCCEEDED), (2, Status.DEAD), (1, Status.SKIPPED)):
+        at = now.replace(hour=1, minute=0, second=0, microsecond=0) - days * 24 * HOUR
+        kind = {Status.DEAD: "http.503", Status.SKIPPED: "overlap"}.get(status, "")
+        store_job(
+            biz_type, status, due_in=at - now, series_id=row.pk, occurrence_at=at, attempts=int(days > 1),
+            error_class=kind,
+        )  # fmt: skip
+    Series.objects.create(
+        biz_type=biz_type, name="hourly check", every=HOUR, anchor=now, paused_at=now - HOUR, paused_by="ada",
+        pause_reason="holidays", created_at=now - 96 * HOUR, updated_at=now,
+    )  # fmt: skip
+    return row
 
 
 def store_alerts(now: datetime, *, closing: BizType) -> None:

@@ -10,6 +10,7 @@ from tasksapp.admin.celery_queues.celery_queue_admin import CeleryQueueAdmin
 from tasksapp.admin.issues.issue_admin import IssueAdmin
 from tasksapp.admin.jobs.job_admin import JobAdmin
 from tasksapp.admin.operations.operation_admin import OperationAdmin
+from tasksapp.admin.series.series_admin import SeriesAdmin
 from tasksapp.admin.system_admin import SystemAdmin
 from tasksapp.admin.tenant_admin import TenantAdmin
 
@@ -22,6 +23,7 @@ __all__ = [
     "IssueAdmin",
     "JobAdmin",
     "OperationAdmin",
+    "SeriesAdmin",
     "SystemAdmin",
     "TenantAdmin",
 ]

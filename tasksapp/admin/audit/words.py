@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from tasksapp.access.audit import CHANGED, Deed
 from tasksapp.admin.frame.masking import masked_changes
-from tasksapp.models import UNTIL_RESUMED, ApiKey, AuditEntry, BizType, Job, Status
+from tasksapp.models import UNTIL_RESUMED, ApiKey, AuditEntry, BizType, Job, Series, Status
 
 #: By the verb of an entry: each :class:`Deed`, and those of Celery's queues.
 LABELS: dict[str, Any] = {
@@ -36,6 +36,12 @@ LABELS: dict[str, Any] = {
     Deed.END_SIGNING_SECRET: gettext_lazy("end previous signing secret"),
     Deed.TEST: gettext_lazy("send test callback"),
     Deed.DELETE_BIZ_TYPE: gettext_lazy("delete biz type"),
+    Deed.ADD_SERIES: gettext_lazy("add series"),
+    Deed.EDIT_SERIES: gettext_lazy("edit series"),
+    Deed.PAUSE_SERIES: gettext_lazy("pause series"),
+    Deed.RESUME_SERIES: gettext_lazy("resume series"),
+    Deed.TRIGGER_SERIES: gettext_lazy("trigger series"),
+    Deed.DELETE_SERIES: gettext_lazy("delete series"),
     Deed.ADD_TENANT: gettext_lazy("add tenant"),
     Deed.EDIT_TENANT: gettext_lazy("edit tenant"),
     Deed.DELETE_TENANT: gettext_lazy("delete tenant"),
@@ -89,7 +95,7 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Change]:
 
 
 def _label(name: str) -> str:
-    for model in (Job, BizType, ApiKey):
+    for model in (Job, BizType, ApiKey, Series):
         try:
             return capfirst(str(getattr(model._meta.get_field(name), "verbose_name", name)))
         except FieldDoesNotExist:

@@ -26,6 +26,7 @@ PAGES: tuple[tuple[Promise, str, str], ...] = (
     (_("Issues"), "tasksapp_deadcount_changelist", "tasksapp.view_job"),
     (_("Alerts"), "tasksapp_alert_changelist", "tasksapp.view_job"),
     (_("Jobs"), "tasksapp_job_changelist", "tasksapp.view_job"),
+    (_("Series"), "tasksapp_series_changelist", "tasksapp.view_series"),
     (_("Operations"), "tasksapp_operation_changelist", "tasksapp.view_operation"),
     (_("Biz types"), "tasksapp_biztype_changelist", "tasksapp.view_biztype"),
     (_("Celery queues"), "tasksapp_celery_queues", VIEW_QUEUES),

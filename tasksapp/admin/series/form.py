@@ -1,0 +1,163 @@
+"""The form of a series, and how what is typed becomes the fields that the verbs take."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.admin.frame.unit_input import UnitInput
+from tasksapp.errors import InvalidJob
+from tasksapp.jobs.written_json import read_json
+from tasksapp.models import BizType, Series
+from tasksapp.series.fields import SCHEDULE
+from tasksapp.series.outlook import Preview, preview
+
+#: The button that shows the next occurrences of what was typed, and stores nothing.
+PREVIEW = "_preview"
+
+_WIDE = {"class": "vLargeTextField"}
+
+
+def _time(label: Any, help_text: Any) -> forms.DateTimeField:
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}, format="%Y-%m-%dT%H:%M:%S")
+    return forms.DateTimeField(label=label, help_text=help_text, required=False, widget=widget)
+
+
+class SeriesForm(forms.Form):
+    """All fields of a series. The rules are those of the verbs, whose refusals are shown at their fields."""
+
+    biz_type = forms.ModelChoiceField(BizType.objects.none(), label=gettext_lazy("Biz type"))
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("Unique in its biz type.")
+    )
+    cron = forms.CharField(
+        label=gettext_lazy("Cron"),
+        max_length=200,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy(
+            "Minute, hour, day of the month, month, day of the week: 0 9 * * 1-5. Or leave it empty."
+        ),
+    )
+    time_zone = forms.ChoiceField(label=gettext_lazy("Time zone of the cron expression"), required=False)
+    every = forms.FloatField(
+        label=gettext_lazy("Or every"),
+        required=False,
+        min_value=1,
+        widget=UnitInput(unit=gettext_lazy("seconds")),
+    )
+    anchor = _time(
+        gettext_lazy("Counted from"), gettext_lazy("One of the moments of the interval; empty: now, or its start.")
+    )
+    times = forms.CharField(
+        label=gettext_lazy("Or at these times"),
+        required=False,
+        max_length=60_000,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", **_WIDE}),
+        help_text=gettext_lazy("One a line, with a time zone: 2027-01-31T09:00:00+08:00."),
+    )
+    starts_at = _time(gettext_lazy("Starts"), gettext_lazy("None is due before. May be empty."))
+    ends_at = _time(gettext_lazy("Ends"), gettext_lazy("None is due after. May be empty."))
+    count = forms.IntegerField(
+        label=gettext_lazy("Ends after"),
+        required=False,
+        min_value=1,
+        widget=UnitInput(unit=gettext_lazy("occurrences"), step="1"),
+    )
+    jitter = forms.FloatField(
+        label=gettext_lazy("Jitter"),
+        required=False,
+        min_value=0,
+        widget=UnitInput(unit=gettext_lazy("seconds")),
+        help_text=gettext_lazy("Each is due up to so much later, so that not all series start at once."),
+    )
+    overlap = forms.ChoiceField(
+        label=gettext_lazy("If the one before has not finished"), choices=Series.Overlap.choices
+    )
+    catch_up = forms.ChoiceField(
+        label=gettext_lazy("Run after an outage"), choices=Series.CatchUp.choices, initial=Series.CatchUp.LATEST
+    )
+    biz_id = forms.CharField(label=gettext_lazy("Biz id of its jobs"), max_length=200, required=False)
+    body = forms.CharField(
+        label=gettext_lazy("Body"),
+        initial="null",
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", **_WIDE}),
+        help_text=gettext_lazy("The JSON that is signed and sent."),
+    )
+    priority = forms.IntegerField(
+        label=gettext_lazy("Priority"),
+        required=False,
+        min_value=0,
+        max_value=9,
+        help_text=gettext_lazy("0 goes first."),
+    )
+    max_attempts = forms.IntegerField(
+        label=gettext_lazy("Max attempts"),
+        required=False,
+        min_value=1,
+        max_value=1_000,
+        help_text=gettext_lazy("Empty: as the biz type says."),
+    )
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: Any = None, *, series: Series | None, sees_body: bool) -> None:
+        super().__init__(data, initial={} if series is None else _initial(series))
+        self.preview: Preview | None = None
+        zones: Any = self.fields["time_zone"]
+        zones.choices = [(name, name) for name in sorted(available_timezones())]
+        if series is None:
+            choice: Any = self.fields["biz_type"]
+            choice.queryset = BizType.objects.order_by("code")
+            self.fields["time_zone"].initial = timezone.get_default_timezone_name()
+        else:
+            del self.fields["biz_type"]
+            if not sees_body:
+                del self.fields["body"]
+
+    def clean(self) -> dict[str, Any]:
+        """The fields, and the preview of what they mean."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if "body" in cleaned:
+            try:
+                cleaned["body"] = read_json(cleaned["body"])
+            except ValueError as error:
+                self.add_error("body", _("This is not valid JSON: %(error)s") % {"error": error})
+        if not self.errors:
+            fields = self.given()
+            try:
+                self.preview = preview(**{name: fields[name] for name in SCHEDULE})
+            except InvalidJob as error:
+                self.refuse(error)
+        return cleaned
+
+    def given(self) -> dict[str, Any]:
+        """The fields as the verbs take them."""
+        cleaned = self.cleaned_data
+        given = {name: cleaned[name] for name in cleaned if name not in {"biz_type", "version"}}
+        for name in ("every", "jitter"):
+            given[name] = None if cleaned.get(name) is None else timedelta(seconds=cleaned[name])
+        given["times"] = cleaned.get("times", "").split()
+        return given
+
+    def refuse(self, error: InvalidJob) -> None:
+        """Shows a refusal of the verbs at its field."""
+        self.add_error(error.field if error.field in self.fields else None, error.message)
+
+
+def _initial(series: Series) -> dict[str, Any]:
+    names = (
+        "name", "cron", "time_zone", "anchor", "starts_at", "ends_at", "count", "overlap", "catch_up", "biz_id",
+        "body", "priority", "max_attempts", "version",
+    )  # fmt: skip
+    return {
+        **{name: getattr(series, name) for name in names},
+        "every": None if series.every is None else series.every.total_seconds(),
+        "jitter": series.jitter.total_seconds() or None,
+        "times": "\n".join(series.times),
+    }

@@ -1,0 +1,258 @@
+"""Series in the admin: people make jobs that repeat, see what comes and what became of it, pause and trigger them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.access.audit import REASON_LENGTH, Deed
+from tasksapp.access.permissions import VIEW_BODY
+from tasksapp.admin.audit.history import AuditHistory
+from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.fragments import local_time
+from tasksapp.admin.frame.json_text import indented
+from tasksapp.admin.frame.lookups import OnlyNamedLookups
+from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.possible_rows import PossibleRows
+from tasksapp.admin.series.form import PREVIEW, SeriesForm
+from tasksapp.admin.series.rows import coming_rows, next_of, past_rows, state_of, words
+from tasksapp.errors import InvalidJob, NameTaken, StaleSeries
+from tasksapp.models import Series
+from tasksapp.series import verbs
+
+#: What takes it to pause, resume and trigger.
+PAUSE = "tasksapp.pause_series"
+_DEEDS = [deed.value for deed in Deed if deed.value.startswith("series.")]
+
+
+class ReasonForm(forms.Form):
+    """Why."""
+
+    reason = forms.CharField(
+        label=gettext_lazy("Why"),
+        max_length=REASON_LENGTH,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("Everybody reads it who asks why nothing comes, such as: holidays."),
+    )
+
+
+@admin.register(Series)
+class SeriesAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
+    """The list of series, the page of one, its form, and the verbs."""
+
+    list_display = ["label", "when", "next", "state", "overlap"]
+    list_display_links = ["label"]
+    list_select_related = ["biz_type"]
+    list_filter = ["overlap"]
+    list_per_page = 50
+    search_fields = ["name", "biz_type__code"]
+    ordering = ["biz_type__code", "name"]
+    show_full_result_count = False
+    named_lookups = frozenset({"overlap__exact", "biz_type__id__exact"})
+
+    class Media:
+        css = {"all": ["tasksapp/admin.css"]}
+
+    def audit_of(self, row: Series) -> Q:
+        """Entries about the series itself."""
+        return Q(verb__in=_DEEDS, biz_type_id=row.biz_type_id, what=row.label)
+
+    @admin.display(description=gettext_lazy("series"), ordering="name")
+    def label(self, series: Series) -> SafeString:
+        """Its name, and its biz type below it."""
+        return format_html('{}<span class="delayhub-below">{}</span>', series.name, series.biz_type.label)
+
+    @admin.display(description=gettext_lazy("when"))
+    def when(self, series: Series) -> str:
+        """What its schedule means."""
+        return words(series)
+
+    @admin.display(description=gettext_lazy("next"))
+    def next(self, series: Series) -> SafeString:
+        """Its next occurrence."""
+        return local_time(next_of(series, now=timezone.now()))
+
+    @admin.display(description=gettext_lazy("state"))
+    def state(self, series: Series) -> SafeString:
+        """Whether it goes on."""
+        return state_of(series)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """None: each series has its page."""
+        del request
+        return {}
+
+    def get_urls(self) -> list[URLPattern]:
+        """The admin's addresses, and those of a series' pages."""
+        view, of_one = self.admin_site.admin_view, "<int:series_id>"
+        return [
+            path(f"{of_one}/edit/", view(self.edit_view), name="tasksapp_series_edit"),
+            path(f"{of_one}/pause/", view(self.pause_view), name="tasksapp_series_pause"),
+            path(f"{of_one}/resume/", view(self.resume_view), name="tasksapp_series_resume"),
+            path(f"{of_one}/trigger/", view(self.trigger_view), name="tasksapp_series_trigger"),
+            *super().get_urls(),
+        ]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The page of a series. Raises Http404 and PermissionDenied."""
+        del form_url
+        series = self._found(object_id)
+        if not self.has_view_permission(request, series):
+            raise PermissionDenied
+        now, site = timezone.now(), self.admin_site.name
+        may_pause = request.user.has_perm(PAUSE)
+        context = {
+            "series": series,
+            "state": state_of(series),
+            "words": words(series),
+            "coming": coming_rows(series, now=now, site=site),
+            "past": past_rows(series, now=now, site=site),
+            "zone": timezone.get_current_timezone_name(),
+            "body": indented(series.body) if request.user.has_perm(VIEW_BODY) else None,
+            "may_pause": may_pause,
+            "may_change": self.has_change_permission(request, series),
+            "may_delete": self.has_delete_permission(request, series),
+            "opts": self.opts,
+            **(extra_context or {}),
+        }
+        return self._page(request, "series.html", series.name, context)
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The form of a new series. Raises PermissionDenied."""
+        del form_url, extra_context
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return self._form_page(request, None)
+
+    def edit_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
+        """The form of a series that is there. Raises PermissionDenied, and Http404 where there is none."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        return self._form_page(request, self._found(series_id))
+
+    def pause_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
+        """Asks why, and pauses the series. Raises PermissionDenied, and Http404 where there is none."""
+        series = self._allowed(request, series_id)
+        form = ReasonForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            verbs.pause(series.pk, reason=form.cleaned_data["reason"], by=actor_of(request))
+            self.message_user(request, _("The series is paused. What is due or runs already goes on."))
+            return self._to(series)
+        context = {"series": series, "form": form, "back": self._address("change", series.pk)}
+        return self._page(request, "series_pause.html", _("Pause %(name)s") % {"name": series.name}, context, series)
+
+    def resume_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
+        """Resumes the series. Raises PermissionDenied, and Http404 where there is none."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        series = self._allowed(request, series_id)
+        verbs.resume(series.pk, by=actor_of(request))
+        self.message_user(request, _("The series goes on with its next occurrence."), messages.SUCCESS)
+        return self._to(series)
+
+    def trigger_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
+        """Makes a job of the series that is due now. Raises PermissionDenied, and Http404 where there is none."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        series = self._allowed(request, series_id)
+        try:
+            verbs.trigger(series.pk, by=actor_of(request))
+        except InvalidJob as error:
+            self.message_user(request, error.message, messages.ERROR)
+        else:
+            self.message_user(request, _("A job was made that is due now."), messages.SUCCESS)
+        return self._to(series)
+
+    def delete_model(self, request: HttpRequest, obj: models.Model) -> None:
+        """Deletes the series and those of its jobs that no worker has taken."""
+        verbs.delete(obj.pk, by=actor_of(request))
+
+    def _form_page(self, request: HttpRequest, series: Series | None) -> HttpResponse:
+        data = request.POST if request.method == "POST" else None
+        form = SeriesForm(data, series=series, sees_body=request.user.has_perm(VIEW_BODY))
+        if data is not None and form.is_valid() and PREVIEW not in data:
+            saved = self._save(request, form, series)
+            if saved is not None:
+                said = _("The series is saved: %(words)s. Its next occurrences are below.") % {"words": words(saved)}
+                self.message_user(request, said, messages.SUCCESS)
+                return self._to(saved)
+        shown = form.preview
+        context = {
+            "form": form,
+            "series": series,
+            "preview_name": PREVIEW,
+            "preview": shown,
+            "preview_times": [local_time(at) for at in shown.occurrences] if shown else [],
+            "zone": timezone.get_current_timezone_name(),
+            "back": self._address("changelist") if series is None else self._address("change", series.pk),
+        }
+        title = _("New series") if series is None else _("Edit %(name)s") % {"name": series.name}
+        return self._page(request, "series_form.html", title, context, series)
+
+    def _save(self, request: HttpRequest, form: SeriesForm, series: Series | None) -> Series | None:
+        """The series as it is stored; None where it is refused, which the form says."""
+        by = actor_of(request)
+        try:
+            if series is None:
+                biz_type = form.cleaned_data["biz_type"]
+                return verbs.create(biz_type.code, tenant=biz_type.tenant.code, by=by, **form.given())
+            return verbs.change(series.pk, version=form.cleaned_data["version"], by=by, **form.given())
+        except InvalidJob as error:
+            form.refuse(error)
+        except NameTaken:
+            form.add_error("name", _("The biz type has a series of this name already."))
+        except StaleSeries:
+            form.add_error(None, _("Somebody changed this series while the form was open: load it again."))
+        return None
+
+    def _found(self, series_id: object) -> Series:
+        key = str(series_id)
+        if key.isascii() and key.isdecimal() and len(key) < 19:
+            series = Series.objects.select_related("biz_type__tenant").filter(pk=int(key)).first()
+            if series is not None:
+                return series
+        raise Http404("There is no such series.")
+
+    def _allowed(self, request: HttpRequest, series_id: int) -> Series:
+        """The series, for a person who may pause it. Raises PermissionDenied and Http404."""
+        if not (request.user.has_perm(PAUSE) and self.has_view_permission(request)):
+            raise PermissionDenied
+        return self._found(series_id)
+
+    def _page(
+        self, request: HttpRequest, template: str, title: str, context: dict[str, Any], series: Series | None = None
+    ) -> HttpResponse:
+        crumbs = [Crumb(str(capfirst(self.opts.verbose_name_plural)), self._address("changelist"))]
+        if series is not None:
+            crumbs.append(Crumb(series.name, self._address("change", series.pk)))
+        return own_page(
+            request,
+            site=self.admin_site,
+            template=f"tasksapp/admin/{template}",
+            title=title,
+            crumbs=crumbs,
+            context={"media": self.media, **context},
+        )
+
+    def _address(self, page: str, *args: int) -> str:
+        return reverse(f"admin:tasksapp_series_{page}", args=args, current_app=self.admin_site.name)
+
+    def _to(self, series: Series) -> HttpResponseRedirect:
+        return HttpResponseRedirect(self._address("change", series.pk))

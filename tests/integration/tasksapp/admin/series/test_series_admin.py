@@ -1,0 +1,158 @@
+"""Series in the admin: the list, the page of one, its form with a preview, and the verbs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tasksapp import series as api
+from tasksapp.models import AuditEntry, BizType, Job, Series, Status
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/tasksapp/series/"
+TYPED = {
+    "name": "morning", "cron": "0 9 * * 1-5", "time_zone": "Asia/Shanghai", "overlap": "skip", "catch_up": "latest",
+    "body": '{"report": 1e2}',
+}  # fmt: skip
+
+
+def text_of(answer: Any) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
+
+
+@pytest.fixture
+def biz_type() -> BizType:
+    return BizType.objects.create(code="report.daily", url="https://shop.example/hooks")
+
+
+@pytest.fixture
+def morning(biz_type: BizType) -> Series:
+    return api.create("report.daily", name="morning", cron="0 9 * * 1-5", time_zone="Asia/Shanghai", body={"a": 1})
+
+
+def with_rights(*codenames: str) -> Client:
+    user = User.objects.create_user("eve", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_what_is_typed_is_previewed_and_stored_as_it_was_written(person: Client, biz_type: BizType) -> None:
+    typed = {**TYPED, "biz_type": biz_type.pk}
+
+    shown = person.post(f"{LIST}add/", {**typed, "_preview": "1"})
+    assert "At 09:00, Monday through Friday (Asia/Shanghai time)" in text_of(shown)
+    assert shown.content.decode().count("<time ") == 10
+    assert not Series.objects.exists()
+
+    answer = person.post(f"{LIST}add/", typed, follow=True)
+    row = Series.objects.get()
+    assert (row.body, row.overlap) == ('{"report": 1e2}', "skip")
+    page = text_of(answer)
+    assert "The series is saved: At 09:00, Monday through Friday" in page
+    assert "To come" in page
+    assert AuditEntry.objects.get().verb == "series.add"
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ({"cron": "61 * * * *"}, "cannot be read"),
+        ({"every": "60"}, "give one of cron, every and times"),
+        ({"body": "{"}, "This is not valid JSON"),
+        ({"jitter": "86400"}, "jitter must be shorter"),
+        ({"time_zone": "Mars"}, "Select a valid choice"),
+        ({"name": ""}, "This field is required"),
+    ],
+)
+def test_what_cannot_be_is_said_at_its_field(
+    person: Client, biz_type: BizType, typed: dict[str, str], message: str
+) -> None:
+    answer = person.post(f"{LIST}add/", {**TYPED, "biz_type": biz_type.pk, **typed})
+
+    assert message in text_of(answer)
+    assert not Series.objects.exists()
+
+
+def test_the_page_shows_what_comes_and_what_became_of_it(person: Client, morning: Series) -> None:
+    job_id = api.trigger(morning.pk)
+    Job.objects.filter(id=job_id).update(status=Status.DEAD, error_class="http.503", attempts=3)
+
+    with CaptureQueriesContext(connection) as asked:
+        page = text_of(person.get(f"{LIST}{morning.pk}/change/"))
+
+    assert "by hand" in page
+    assert "HTTP 503" in page
+    assert "made shortly before" in page
+    assert '"a": 1' in page.replace("&quot;", '"')
+    assert len(asked) <= 12
+
+
+def test_the_list_says_when_each_runs_in_few_queries(person: Client, morning: Series) -> None:
+    for number in range(5):
+        api.create("report.daily", name=f"n{number}", every=3600)
+
+    with CaptureQueriesContext(connection) as asked:
+        page = text_of(person.get(LIST))
+
+    assert page.count("Every hour") == 5
+    assert "At 09:00, Monday through Friday (Asia/Shanghai time)" in page
+    assert len(asked) <= 12
+
+
+def test_it_is_edited_paused_resumed_triggered_and_deleted(person: Client, morning: Series) -> None:
+    of_one = f"{LIST}{morning.pk}/"
+    typed = {**TYPED, "cron": "30 9 * * *", "version": "1"}
+
+    assert person.post(f"{of_one}edit/", typed).status_code == 302
+    assert "Somebody changed this series" in text_of(person.post(f"{of_one}edit/", {**typed, "cron": "0 8 * * *"}))
+    assert person.post(f"{of_one}pause/", {"reason": "holidays"}).status_code == 302
+    page = text_of(person.get(f"{of_one}change/"))
+    assert "paused by admin" in page
+    assert "holidays" in page
+    assert person.post(f"{of_one}trigger/").status_code == 302
+    assert person.post(f"{of_one}resume/").status_code == 302
+    assert person.get(f"{of_one}trigger/").status_code == 405
+    assert person.post(f"{of_one}delete/", {"post": "yes"}).status_code == 302
+    assert not Series.objects.exists()
+    assert [entry.verb.removeprefix("series.") for entry in AuditEntry.objects.order_by("id")] == [
+        "edit", "pause", "trigger", "resume", "delete",
+    ]  # fmt: skip
+
+
+def test_each_right_opens_what_it_is_for(morning: Series) -> None:
+    viewer = with_rights("view_series")
+    of_one = f"{LIST}{morning.pk}/"
+
+    page = viewer.get(f"{of_one}change/").content.decode()
+
+    assert "Trigger now" not in page
+    assert "&quot;a&quot;" not in page
+    assert viewer.get(f"{of_one}edit/").status_code == 403
+    assert [viewer.post(f"{of_one}{verb}/").status_code for verb in ("pause", "resume", "trigger")] == [403] * 3
+    assert viewer.post(f"{LIST}add/", TYPED).status_code == 403
+    assert viewer.post(f"{of_one}delete/", {"post": "yes"}).status_code == 403
+    assert viewer.get(f"{LIST}999/change/").status_code == 404
+
+
+def test_the_groups_have_the_rights(morning: Series) -> None:
+    rights = {
+        name: set(
+            Permission.objects.filter(group__name=f"DelayHub {name}", codename__endswith="_series").values_list(
+                "codename", flat=True
+            )
+        )
+        for name in ("viewer", "operator", "manager")
+    }
+
+    assert rights["viewer"] == {"view_series"}
+    assert rights["operator"] == {"view_series", "pause_series"}
+    assert rights["manager"] == {"view_series", "pause_series", "add_series", "change_series", "delete_series"}
