@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
 from celery import Task, shared_task
@@ -53,6 +54,8 @@ class DelayedTask(_Task[P, R]):
     #: The code of the tenant whose biz type that is; None for the default one.
     job_tenant: str | None = None
     job_max_attempts: int | None = None
+    #: When it repeats: the fields of its series; None where it does not.
+    job_series: Mapping[str, Any] | None = None
     #: The wait of ``self.retry()`` in a job; None for the biz type's backoff.
     job_retry_delay: float | None = None
     #: Names that it had in earlier releases.
@@ -207,6 +210,11 @@ def delayed_task(
     max_attempts: int | None = None,
     queue: str | None = None,
     aliases: Sequence[str] = (),
+    cron: str | None = None,
+    time_zone: str | None = None,
+    every: timedelta | float | None = None,
+    overlap: str | None = None,
+    catch_up: str | None = None,
     **options: Any,
 ) -> Callable[[Callable[P, R]], DelayedTask[P, R]]:
     """A decorator: the function becomes a Celery task that can be scheduled as a job.
@@ -219,13 +227,23 @@ def delayed_task(
         queue: its Celery queue, before the one that the biz type names; None for the biz type's, or Celery's choice.
         aliases: names that the task had in earlier releases. A worker runs it by each of them, so that jobs, messages
             and biz types with an old name go on.
+        cron: when it repeats, such as ``0 9 * * 1-5``: ``manage.py sync_series`` stores that as a series. It is then
+            called without arguments.
+        time_zone: that of ``cron``, such as ``Asia/Shanghai``; UTC by default.
+        every: in the place of ``cron``, how long from one to the next, in seconds or as a ``timedelta``.
+        overlap: ``start``, ``skip`` or ``cancel``: what happens where the one before has not finished.
+        catch_up: ``none``, ``latest`` or ``all``: which run after an outage.
         options: Celery's own, as for ``shared_task``: name, bind, base, time_limit, … In a job, ``max_retries`` limits
             all attempts, since each failure is one; ``default_retry_delay`` is the wait of ``self.retry()``.
 
     Raises:
         TypeError: the function is asynchronous (``async def``, or a generator), so calling it would run nothing; or
-            ``base`` is no class of tasks, or ``aliases`` no list of names.
+            ``base`` is no class of tasks, ``aliases`` no list of names, or ``cron`` and ``every`` are both given.
     """
+    repeats = {"cron": cron, "time_zone": time_zone, "every": every, "overlap": overlap, "catch_up": catch_up}
+    series = {name: value for name, value in repeats.items() if value is not None}
+    if series and ("cron" in series) == ("every" in series):
+        raise TypeError("a task that repeats takes one of cron and every")
     if isinstance(aliases, str) or not all(isinstance(alias, str) and alias for alias in aliases):
         raise TypeError(f'aliases must be a list of task names, such as ["shop.tasks.remind"], got {aliases!r}')
     base = _with_jobs(options.pop("base", DelayedTask))
@@ -247,6 +265,7 @@ def delayed_task(
         kept = {"acks_late": True, "reject_on_worker_lost": True, **options}
         kept |= {"biz_type": biz_type, "job_max_attempts": max_attempts, "job_retry_delay": retry_delay}
         kept |= {"base": base, "job_queue": queue, "job_tenant": tenant, "aliases": tuple(aliases)}
+        kept |= {"job_series": series or None}
         make = cast("Any", shared_task)
         for alias in aliases:
             make(**{**kept, "name": alias, "is_alias": True})(function)

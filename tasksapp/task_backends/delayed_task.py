@@ -76,7 +76,7 @@ class TableStore:
         Raises what ``jobs.create`` does, and TypeError where an argument cannot be JSON.
         """
         using, body = router.db_for_write(Job), encoded(args, kwargs)
-        biz_type = _biz_type(task, using=using)
+        biz_type = biz_type_of_task(task, using=using)
         try:
             created = jobs.create(
                 biz_type.code,
@@ -126,7 +126,8 @@ def _table_faults(*, using: str) -> list[str]:
     return [f"the database {using!r} has no table {Job._meta.db_table}: type python manage.py migrate{named}"]
 
 
-def _biz_type(task: JobTask, *, using: str) -> BizType:
+def biz_type_of_task(task: JobTask, *, using: str) -> BizType:
+    """The biz type of the task, made where there is none. Raises InvalidJob where it runs another task."""
     tenant_id = reach_of(None, tenant=task.job_tenant, using=using).tenant_id
     biz_type = biz_type_cache.find({task.biz_type}, tenant_id=tenant_id, using=using).get(task.biz_type)
     if biz_type is None:
