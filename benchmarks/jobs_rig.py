@@ -91,9 +91,9 @@ class Rig:
         return int(receiver.stdout.readline())
 
     def start_worker(
-        self, *, pool: str = "solo", app: str = "delayhub.project", queues: str = ""
+        self, *, pool: str = "solo", app: str = "delayhub.project", queues: str = "", wait: bool = True
     ) -> subprocess.Popen[bytes]:
-        """A Celery worker; it is ready when it has said so in its log."""
+        """A Celery worker; it is ready when it has said so in its log, unless nothing is to be waited for."""
         log = self.folder / f"worker-{len(self.workers)}.log"
         command = [
             sys.executable,
@@ -131,6 +131,8 @@ class Rig:
         # At once, so that all its threads and children stay there.
         os.sched_setaffinity(worker.pid, {WORKER_CORE})
         self.workers.append(worker)
+        if not wait:
+            return worker
         wait_until(
             lambda: "ready" in log.read_text() or worker.poll() is not None,
             within_seconds=60,

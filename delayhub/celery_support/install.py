@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from celery import Celery
 
 
+#: The longest wait between two tries to reach a broker that is away.
+RETRY_SECONDS = 2
+
+
 def install(app: Celery) -> Celery:
     """The same app, which now knows the schemes ``delayhub://``, ``delayhubs://`` and ``delayhub-sentinel://``.
 
@@ -71,6 +75,8 @@ class Connect:
         connection = self.connect(*arguments, **options)
         if str(connection.transport_cls).startswith("delayhub"):
             connection.transport_options[HOOKS_OPTION] = self.name
+            # Celery waits for up to 30 s between two tries; a Redis that is back would be used that much later.
+            connection.ensure_connection = partial(connection.ensure_connection, interval_max=RETRY_SECONDS)
         return connection
 
 

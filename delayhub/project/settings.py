@@ -164,6 +164,8 @@ LANES = env.names("LANES", "delayhub.timers")
 
 CELERY_BROKER_URL = BROKER_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# Redis may be away for as long as it likes: a worker goes on without it, and must not end for that.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {"lease_seconds": env.number("BROKER_LEASE_SECONDS", 30, minimum=1)}
 CELERY_TASK_DEFAULT_QUEUE = "delayhub.tasks"
 CELERY_TASK_QUEUES = [

@@ -8,6 +8,7 @@ expires. The key names the host: when the biz type gets another host, it begins 
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -55,6 +56,18 @@ class FailureCounter:
 
     def __init__(self) -> None:
         self._in_a_row: Counter[tuple[str, str]] = Counter()
+        #: By queue, when its callbacks last failed while its breaker was open, in monotonic seconds.
+        self._failed_at: dict[str, float] = {}
+
+    def probes(self, queue: str) -> int | None:
+        """How many callbacks this process may send by what it has seen itself; None: as many as there are.
+
+        For the time in which Redis is away, where breakers are kept for all processes.
+        """
+        failed_at = self._failed_at.get(queue)
+        if failed_at is None:
+            return None
+        return 0 if time.monotonic() < failed_at + options().breaker_seconds else 1
 
     def record(self, biz_type: BizType, gate: Gate, *, failed: int, succeeded: bool, now_ms: int) -> bool:
         """Counts the outcomes of some callbacks; True where the breaker is open now.
@@ -73,6 +86,7 @@ class FailureCounter:
         breaker = read_breakers(lane, [biz_type]).get(biz_type.queue, CLOSED)
         if succeeded:
             self._in_a_row.pop(pair, None)
+            self._failed_at.pop(biz_type.queue, None)
             if breaker.open_until_ms is not None:
                 _heal(lane, biz_type, gate, now_ms=now_ms)
             return False
@@ -81,7 +95,9 @@ class FailureCounter:
             return False
         if _has_another_host(biz_type):
             del self._in_a_row[pair]
+            self._failed_at.pop(biz_type.queue, None)
             return False
+        self._failed_at[biz_type.queue] = time.monotonic()
         if breaker.open_until_ms is None or breaker.open_until_ms <= now_ms:
             _open(lane, biz_type, gate, now_ms=now_ms)
         return True

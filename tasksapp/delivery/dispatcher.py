@@ -62,6 +62,11 @@ class Dispatcher:
         """How many callbacks are open at this moment; any thread may ask."""
         return len(self._open)
 
+    @property
+    def room(self) -> int:
+        """How many callbacks it would take now without letting the caller wait."""
+        return max(0, self._caps.process * 2 - self._writer.held)
+
     def start(self) -> None:
         """Starts both threads; call it after a fork, never before."""
         self._writer.start()

@@ -55,6 +55,18 @@ class Claimer:
         self._free_slots([*spent, *answer.gone])
         return answer
 
+    def claim_found(self, ids: Sequence[UUID], *, now_ms: int) -> ClaimAnswer:
+        """Claims jobs that are due by their rows, while Redis is away. Asks it nothing; no timer led to these jobs.
+
+        Args:
+            ids: the jobs.
+            now_ms: the present time, Unix ms.
+        """
+        answer = self._answer(ids, now=moment(now_ms), forward_seconds=FORWARD_SECONDS)
+        if answer.claimed:
+            self.last_claim_ms = now_ms
+        return answer
+
     def claim_forwarded(self, job_id: UUID, *, now_ms: int) -> ClaimAnswer:
         """Claims the job of a Celery task, in the worker that got the task's message.
 
@@ -112,6 +124,16 @@ class Claimer:
         """The answer, and the jobs that do not run now although their timers fired."""
         self._clock.sync()
         now = moment(max(now_ms, self._clock.now_ms()))
+        answer = self._answer(ids, now=now, forward_seconds=forward_seconds)
+        later = dict(answer.not_due)
+        later |= dict.fromkeys(answer.locked, now + LOCKED_WAIT)
+        later |= dict.fromkeys(answer.shut, now + SHUT_WAIT)
+        if later:
+            self._arm_again(later)
+        return answer, [*later, *answer.ended]
+
+    def _answer(self, ids: Sequence[UUID], *, now: datetime, forward_seconds: float) -> ClaimAnswer:
+        """What became of the jobs in the database; deaths are counted."""
         answer = claim_jobs(
             ids,
             now=now,
@@ -125,12 +147,7 @@ class Claimer:
             count_dead(answer.ended, using=self._using)
         if answer.died:
             pulse_recorder.counts.add_deaths(answer.died, now_ms=self._clock.now_ms())
-        later = dict(answer.not_due)
-        later |= dict.fromkeys(answer.locked, now + LOCKED_WAIT)
-        later |= dict.fromkeys(answer.shut, now + SHUT_WAIT)
-        if later:
-            self._arm_again(later)
-        return answer, [*later, *answer.ended]
+        return answer
 
     def _arm_again(self, later: Mapping[UUID, datetime]) -> None:
         """Sets new timers; those that led to this claim are used up."""

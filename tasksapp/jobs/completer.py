@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+#: More callbacks than a process ever has.
+UNLIMITED = 1_000_000
+
 
 class Completion(NamedTuple):
     """A running job and what it becomes.
@@ -131,6 +134,11 @@ class Completer:
         now = self._now()
         leases = [(job.id, job.token, now + timedelta(seconds=job.lease_seconds)) for job in jobs]
         return self._on_live_connection(lambda: renew_leases(leases, using=self._using))
+
+    def probes(self, queue: str) -> int:
+        """How many callbacks of the biz type may begin while Redis is away, by what this process has seen itself."""
+        allowed = self._failures.probes(queue)
+        return UNLIMITED if allowed is None else allowed
 
     def close(self) -> None:
         """Closes this thread's database connection."""

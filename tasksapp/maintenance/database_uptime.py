@@ -58,9 +58,13 @@ class DatabaseUptime:
             self._up_since = now - max(0.0, (self._clock.now_ms() - int(value)) / 1000)
         self._answered_at = now
 
+    def reset_count(self) -> None:
+        """Counts from zero, and leaves Redis as it is."""
+        self._up_since = None
+
     def reset(self) -> None:
         """Counts from zero: the database did not answer."""
-        self._up_since = None
+        self.reset_count()
         # A Redis that does not answer either will drop the key by itself.
         with contextlib.suppress(redis.RedisError, OSError):
             lane = _lane()

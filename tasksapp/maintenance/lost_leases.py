@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from delayhub.clock import Clock, moment
 from tasksapp.conf import options
@@ -29,9 +29,18 @@ class LostLeases:
         using: the database.
         clock: Redis' time, by which leases are judged.
         uptime: how long the database has answered.
+        ensure: sets timers; where Redis is away, one that does nothing.
     """
 
-    def __init__(self, *, using: str, clock: Clock, uptime: DatabaseUptime) -> None:
+    def __init__(
+        self,
+        *,
+        using: str,
+        clock: Clock,
+        uptime: DatabaseUptime,
+        ensure: Callable[[Iterable[Timer]], object] = ensure_timers,
+    ) -> None:
+        self._ensure = ensure
         self._using = using
         self._clock = clock
         self._uptime = uptime
@@ -47,7 +56,7 @@ class LostLeases:
                 now=now, limit=PAGE_ROWS, max_system_errors=options().max_system_errors, using=self._using
             )
             for job in lost:
-                _release(job, now_ms=self._clock.now_ms())
+                self._release(job, now_ms=self._clock.now_ms())
             self._count_dead(lost, now_ms=self._clock.now_ms())
             returned += len(lost)
             if len(lost) < PAGE_ROWS:
@@ -61,18 +70,17 @@ class LostLeases:
         counts.add_deaths(((job.biz_type_id, job.error_class) for job in dead), now_ms=now_ms)
         add_pulses(counts.take(), using=self._using)
 
-
-def _release(job: Job, *, now_ms: int) -> None:
-    """Frees the job's slot, and sets its timer if it is pending again."""
-    timer = Timer.of(job, job.biz_type)
-    if job.biz_type.max_in_flight is not None:
-        settle(timer.lane, timer.queue, [job.id], ended_ms=now_ms)
-    if job.status == Status.PENDING:
-        ensure_timers([timer])
-    logger.warning(
-        "job %s lost its worker %s and is %s",
-        job.id,
-        job.worker,
-        job.status,
-        extra={"action": "return", "job_id": str(job.id)},
-    )
+    def _release(self, job: Job, *, now_ms: int) -> None:
+        """Frees the job's slot, and sets its timer if it is pending again."""
+        timer = Timer.of(job, job.biz_type)
+        if job.biz_type.max_in_flight is not None:
+            settle(timer.lane, timer.queue, [job.id], ended_ms=now_ms)
+        if job.status == Status.PENDING:
+            self._ensure([timer])
+        logger.warning(
+            "job %s lost its worker %s and is %s",
+            job.id,
+            job.worker,
+            job.status,
+            extra={"action": "return", "job_id": str(job.id)},
+        )

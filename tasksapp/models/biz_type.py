@@ -257,6 +257,12 @@ class BizType(models.Model):
         return self.target == BizType.Target.HTTP and not self.signing_secret_sealed
 
     @property
+    def waits_for_redis(self) -> bool:
+        """Whether its jobs wait while Redis is away: what limits them is counted there, or their messages go there."""
+        is_limited = self.delivery_rate is not None or self.max_in_flight is not None
+        return is_limited or self.target != BizType.Target.HTTP
+
+    @property
     def is_paused(self) -> bool:
         """Whether its jobs wait, for a time or until somebody resumes it."""
         return self._pause_ends(timezone.now()) is not None

@@ -150,6 +150,11 @@ def client() -> redis.Redis:
     return _refusing_client() if _Out.depth else _client(options(), celery_app(), PATIENT_SECONDS)
 
 
+def brief_client() -> redis.Redis:
+    """A client that waits a second, as ``watched_lane`` has it."""
+    return _refusing_client() if _Out.depth else _client(options(), celery_app(), BRIEF_SECONDS)
+
+
 @contextmanager
 def without_redis() -> Iterator[None]:
     """While it is open, no command of this process reaches the timers' Redis; for tests."""

@@ -42,9 +42,10 @@ class RedisClock:
 
     def sync(self) -> bool:
         """Compares the clocks if that is due; False where Redis does not answer."""
-        before = self._clock.monotonic()
-        if before < self._sync_at:
-            return True
+        return self._clock.monotonic() < self._sync_at or self.ask()
+
+    def ask(self) -> bool:
+        """Compares the clocks now; False where Redis does not answer."""
         try:
             seconds, micros = self._client().time()
         except (redis.RedisError, OSError):
@@ -55,3 +56,18 @@ class RedisClock:
             self._ahead_ms = seconds * 1000 + micros / 1000 - after * 1000
             self._sync_at = after + SYNC_SECONDS
         return True
+
+    @property
+    def is_set(self) -> bool:
+        """Whether Redis ever answered, or :meth:`set` was called."""
+        return self._ahead_ms is not None
+
+    def set(self, now_ms: int) -> None:
+        """Goes on from that time, Unix ms, until Redis answers."""
+        with self._lock:
+            self._ahead_ms = now_ms - self._clock.monotonic() * 1000
+
+    def set_if_unknown(self, now_ms: int) -> None:
+        """The same, where no time is known yet."""
+        if not self.is_set:
+            self.set(now_ms)

@@ -7,9 +7,11 @@ import threading
 from typing import Any
 
 from celery import current_app
+from celery.concurrency import get_implementation
 from celery.concurrency.prefork import TaskPool
 from celery.exceptions import WorkerShutdown
 from celery.signals import (
+    worker_init,
     worker_process_init,
     worker_process_shutdown,
     worker_ready,
@@ -27,15 +29,17 @@ from tasksapp.models import Job
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.slots import held_slots
 from tasksapp.workers.delivery_runtime import close_delivery_runtime, warm_up
+from tasksapp.workers.redis_stand_in import RedisStandIn
 
 logger = logging.getLogger(__name__)
 
 
 class _Running:
-    """The maintenance threads of this process."""
+    """The threads of this process."""
 
     thread: MaintenanceThread | None = None
     counting: CountingThread | None = None
+    stand_in: RedisStandIn | None = None
 
 
 @worker_ready.connect(dispatch_uid="tasksapp.workers.signals")
@@ -74,6 +78,31 @@ def warm_up_child(**_: Any) -> None:
         warm_up()
 
 
+@worker_init.connect(dispatch_uid="tasksapp.workers.signals.stand_in")
+def start_stand_in(sender: Any = None, **_: Any) -> None:
+    """Begins to look for a Redis that is away: long before ``worker_ready``, which comes only when it answers.
+
+    Not in the parent of a prefork pool, whose children deliver, and not with greenlets, which deliver nothing.
+    """
+    pool = get_implementation(sender.pool_cls) if _serves_timers(sender.app) else None
+    if pool is not None and not pool.is_green and not issubclass(pool, TaskPool):
+        _start_stand_in()
+
+
+@worker_process_init.connect(dispatch_uid="tasksapp.workers.signals.stand_in")
+def start_childs_stand_in(**_: Any) -> None:
+    """The same in a child of a prefork pool, right after the fork."""
+    if _serves_timers(current_app):
+        _start_stand_in()
+
+
+def _start_stand_in() -> None:
+    # A solo pool announces its process as if it were a child, too.
+    if _Running.stand_in is None:
+        _Running.stand_in = RedisStandIn()
+        _Running.stand_in.start()
+
+
 @worker_ready.connect(dispatch_uid="tasksapp.workers.signals.start_numbers")
 @worker_process_init.connect(dispatch_uid="tasksapp.workers.signals.start_numbers")
 def start_numbers(**_: Any) -> None:
@@ -84,8 +113,8 @@ def start_numbers(**_: Any) -> None:
 @worker_shutting_down.connect(dispatch_uid="tasksapp.workers.signals")
 def stop_maintenance(**_: Any) -> None:
     """Lets another worker's loader take over at once."""
-    threads = _Running.thread, _Running.counting
-    _Running.thread = _Running.counting = None
+    threads = _Running.thread, _Running.counting, _Running.stand_in
+    _Running.thread = _Running.counting = _Running.stand_in = None
     for thread in threads:
         if thread is not None:
             # In a thread of its own, since this is a signal handler, which must not wait.
@@ -96,6 +125,9 @@ def stop_maintenance(**_: Any) -> None:
 @worker_shutdown.connect(dispatch_uid="tasksapp.workers.signals")
 def finish_deliveries(**_: Any) -> None:
     """Lets open callbacks end, writes every outcome and the last numbers and frees the last slots."""
+    stand_in, _Running.stand_in = _Running.stand_in, None
+    if stand_in is not None:
+        stand_in.stop()
     close_delivery_runtime()
     held_slots.free()
     pulse_recorder.stop()

@@ -20,6 +20,7 @@ from delayhub.engine import EngineOptions, Lease, TimerClaim, parse_claim, parse
 from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS, Claim
 from delayhub.transport.consuming.buffer import Buffer
 from delayhub.transport.consuming.claim_request import ClaimRequest
+from delayhub.transport.consuming.last_claim import last_claim
 from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.options import ANSWER_SECONDS, UNLIMITED_CLAIM
 from delayhub.transport.redis_wire import RedisWire
@@ -247,6 +248,7 @@ class Consumer:
         return self._pause(claim)
 
     def _take_timers(self, lane: str, claim: TimerClaim) -> float:
+        last_claim.note()
         self.buffer.add_timers(lane, claim)
         self.more = self.more or claim.more
         return self._pause(claim)

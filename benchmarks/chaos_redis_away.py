@@ -1,0 +1,136 @@
+"""Do jobs fire while Redis is away, and how late?
+
+Question: of jobs that are due at a steady rate, how many are called back, how late and how often twice, while Redis
+    is killed and kept away, frozen (SIGSTOP), or comes and goes every three seconds; and where a worker is started
+    while it is away?
+Machine: whatever runs it; two workers (one with threads, one with child processes), one PostgreSQL, one Redis.
+Command: make chaos-redis-away
+Result: one JSON line; exit code 0 only if every job was called back, and those that were due meanwhile at most
+    ``--late`` seconds late.
+Caveat: the first seconds after Redis is back count, too. Duplicates are counted, not forbidden.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from jobs_rig import Rig, rig
+
+from tests.waiting import wait_until
+
+#: Before and after Redis is away, jobs are due for so long, too.
+AROUND_SECONDS = 3.0
+FLAP_SECONDS = 3.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0, help="that Redis is away")
+    parser.add_argument("--rate", type=float, default=50.0, help="jobs a second")
+    parser.add_argument("--late", type=float, default=5.0, help="the most that a job may be late")
+    parser.add_argument("--only", nargs="*", choices=list(ABSENCES), default=list(ABSENCES))
+    asked = parser.parse_args()
+    found: dict[str, Any] = {}
+    with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600") as made:
+        made.set_django_up()
+        port = made.start_receiver()
+        for name in asked.only:
+            found[name] = _run(made, port, name, seconds=asked.seconds, rate=asked.rate)
+            print(f"{name}: {json.dumps(found[name])}", file=sys.stderr, flush=True)
+    print(json.dumps(found))
+    return int(any(each["never"] or each["latest s"] > asked.late for each in found.values()))
+
+
+def _run(made: Rig, port: int, name: str, *, seconds: float, rate: float) -> dict[str, Any]:
+    """What came of it: jobs, those that were never called back, lateness, and duplicates."""
+    from tasksapp.jobs.creation import Created, JobRequest, create_many
+    from tasksapp.models import BizType, Job
+
+    Job.objects.all().delete()
+    made.forget_seen()
+    BizType.objects.update_or_create(code="away", defaults={"url": f"http://127.0.0.1:{port}/ok"})
+    workers = [made.start_worker(pool=pool) for pool in ("threads", "prefork")]
+    first = timezone.now() + timedelta(seconds=2)
+    count = int(rate * (seconds + 2 * AROUND_SECONDS))
+    # Nothing but the rows is there to say when they are due: Redis is away when most of them are.
+    asked = [JobRequest("away", due_at=first + timedelta(seconds=number / rate)) for number in range(count)]
+    made_jobs = [one for begin in range(0, count, 500) for one in create_many(asked[begin : begin + 500])]
+    ids = {str(one.job_id) for one in made_jobs if isinstance(one, Created)}
+    time.sleep(max(0.0, (first - timezone.now()).total_seconds()) + AROUND_SECONDS)
+    ABSENCES[name](made, seconds)
+    with contextlib.suppress(TimeoutError):  # the numbers say it
+        wait_until(lambda: {seen.job_id for seen in made.seen()} >= ids, within_seconds=AROUND_SECONDS + 60)
+    seen = made.seen()
+    late = sorted(one.lateness_ms / 1000 for one in seen)
+    for worker in workers + made.workers:
+        if worker.poll() is None:
+            worker.terminate()
+            worker.wait(60)
+    return {
+        "jobs": len(ids),
+        "never": len(ids - {one.job_id for one in seen}),
+        "twice": sum(number - 1 for number in Counter(one.job_id for one in seen).values()),
+        "latest s": round(late[-1], 2),
+        "p50 s": round(late[len(late) // 2], 2),
+        "p99 s": round(late[int(len(late) * 0.99)], 2),
+    }
+
+
+def killed(made: Rig, seconds: float) -> None:
+    """Redis is killed, and started again later."""
+    made.redis.kill()
+    time.sleep(seconds)
+    made.redis.restart()
+
+
+def frozen(made: Rig, seconds: float) -> None:
+    """Redis keeps its connections open and answers nothing."""
+    assert made.redis.pid is not None
+    os.kill(made.redis.pid, signal.SIGSTOP)
+    try:
+        time.sleep(seconds)
+    finally:
+        os.kill(made.redis.pid, signal.SIGCONT)
+
+
+def flapping(made: Rig, seconds: float) -> None:
+    """Redis comes and goes."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        killed(made, FLAP_SECONDS)
+        time.sleep(FLAP_SECONDS)
+
+
+def started(made: Rig, seconds: float) -> None:
+    """All workers are killed while Redis is away, and others are started before it is back."""
+    made.redis.kill()
+    for worker in made.workers:
+        worker.kill()
+        worker.wait()
+    made.start_worker(pool="threads", wait=False)
+    time.sleep(seconds)
+    made.redis.restart()
+
+
+#: How Redis is away, by name.
+ABSENCES: dict[str, Callable[[Rig, float], None]] = {
+    "killed": killed,
+    "frozen": frozen,
+    "flapping": flapping,
+    "started": started,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

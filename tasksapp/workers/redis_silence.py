@@ -1,0 +1,60 @@
+"""RedisSilence: whether Redis is away, as the process that delivers sees it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from delayhub.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+#: Redis is away when nothing came from it for so long.
+SILENT_SECONDS = 2.0
+#: It is asked when claims have brought no answer for so long.
+ASK_AFTER_SECONDS = 1.0
+
+
+class RedisSilence:
+    """Begins some seconds after the last good answer, and ends when this process has claimed from its lane again.
+
+    That Redis answers a question is not enough to end it: a worker's connections may take ten seconds longer to come
+    back, and due jobs would wait for them.
+
+    Args:
+        ask: asks Redis anything; whether it answered.
+        claimed_at: gives the moment of the last claim that was answered, in monotonic seconds; 0 for never.
+        clock: tells the time.
+    """
+
+    def __init__(self, *, ask: Callable[[], bool], claimed_at: Callable[[], float], clock: Clock) -> None:
+        self._ask = ask
+        self._claimed_at = claimed_at
+        self._clock = clock
+        self._answered_at = clock.monotonic()
+        self._since: float | None = None
+
+    @property
+    def since(self) -> float | None:
+        """When it began, in monotonic seconds; None while Redis answers."""
+        return self._since
+
+    def look(self) -> bool:
+        """Whether Redis is away now. Asks it where no claim of the last second says so."""
+        claimed_at, now = self._claimed_at(), self._clock.monotonic()
+        if self._since is not None:
+            if claimed_at <= self._since:
+                return True
+            logger.warning("Redis is back after %.0f s", now - self._since, extra={"action": "stand_in"})
+            self._since = None
+        self._answered_at = max(self._answered_at, claimed_at)
+        if now - self._answered_at >= ASK_AFTER_SECONDS and self._ask():
+            self._answered_at = self._clock.monotonic()
+        if self._clock.monotonic() - self._answered_at < SILENT_SECONDS:
+            return False
+        self._since = self._clock.monotonic()
+        logger.warning(
+            "Redis is away: due jobs are claimed from the database, but for biz types with limits",
+            extra={"action": "stand_in"},
+        )
+        return True

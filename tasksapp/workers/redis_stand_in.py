@@ -1,0 +1,153 @@
+"""RedisStandIn: while Redis is away, finds due jobs in the database, so that they are delivered all the same.
+
+Redis only says which jobs are due; the hand-over is a commit of the row, with Redis or without. So another worker that
+claims from a Redis that is back takes no job twice. Jobs of biz types with a rate or with slots wait, since those are
+counted in Redis; so do jobs whose target is a Celery task, since its message would go through Redis.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+
+import redis
+from django.db import Error, connections
+
+from delayhub.clock import moment
+from delayhub.errors import OptionError
+from delayhub.transport.consuming.last_claim import last_claim
+from tasksapp.conf import options
+from tasksapp.maintenance.database_uptime import DatabaseUptime
+from tasksapp.maintenance.lost_leases import LostLeases
+from tasksapp.models import BizType
+from tasksapp.sql.due_jobs import database_now_ms, due_jobs
+from tasksapp.timers.lanes import brief_client
+from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.delivery_runtime import DeliveryRuntime, delivery_runtime
+from tasksapp.workers.redis_silence import RedisSilence
+
+logger = logging.getLogger(__name__)
+
+#: It looks so often whether Redis is away, and while it is, for due jobs; never in step with other processes.
+LEAST_SECONDS, MOST_SECONDS = 0.5, 1.0
+#: Jobs that one turn claims, at most.
+TURN_JOBS = 500
+#: It looks so often for jobs of workers that were lost meanwhile.
+LOST_SECONDS = 2.0
+
+
+class RedisStandIn:
+    """Looks for due jobs in a thread of its own, while Redis is away.
+
+    Args:
+        make_runtime: gives what delivers in this process; called when Redis is away for the first time.
+        clock: Redis' time, as it was last known.
+        silence: whether Redis is away.
+    """
+
+    def __init__(
+        self,
+        *,
+        make_runtime: Callable[[], DeliveryRuntime] = delivery_runtime,
+        clock: RedisClock | None = None,
+        silence: RedisSilence | None = None,
+    ) -> None:
+        self._make_runtime = make_runtime
+        self._clock = clock or RedisClock(brief_client)
+        self._silence = silence or RedisSilence(ask=self._ask, claimed_at=lambda: last_claim.at, clock=self._clock)
+        self._uptime = DatabaseUptime(clock=self._clock)
+        self._lost_at = 0.0
+        self._using = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="delayhub-stand-in", daemon=True)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether Redis was away when it last looked."""
+        return self._silence.since is not None
+
+    def start(self) -> None:
+        """Begins to look; call it after a fork, never before."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Claims nothing more. The turn under way ends first."""
+        self._stop.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(5.0)
+
+    def run_once(self) -> int:
+        """One turn: how many jobs were claimed; 0 while Redis answers. Raises what the database raises."""
+        if not self._silence.look():
+            self._uptime.reset_count()
+            return 0
+        runtime = self._make_runtime()
+        self._using = runtime.using
+        if not self._clock.is_set:
+            # Never by the clock of this machine: it may be minutes ahead.
+            self._clock.set(database_now_ms(using=runtime.using))
+        runtime.clock.set_if_unknown(self._clock.now_ms())
+        self._return_lost(runtime.using)
+        return self._claim(runtime)
+
+    def _claim(self, runtime: DeliveryRuntime) -> int:
+        room = min(runtime.dispatcher.room, TURN_JOBS)
+        now_ms = self._clock.now_ms()
+        limits = self._limits(runtime, room=room, now_ms=now_ms)
+        claimed_at = self._clock.monotonic()
+        ids = due_jobs(limits, now=moment(now_ms), limit=room, using=runtime.using)
+        if not ids:
+            return 0
+        answer = runtime.claimer.claim_found(ids, now_ms=now_ms)
+        runtime.hand_over(answer, claimed_at=claimed_at)
+        return len(answer.claimed)
+
+    def _limits(self, runtime: DeliveryRuntime, *, room: int, now_ms: int) -> dict[int, int]:
+        """By id, how many jobs of each biz type may be claimed."""
+        now, lanes = moment(now_ms), set(options().lanes)
+        found = {}
+        for biz_type in BizType.objects.using(runtime.using).filter(enabled=True, target=BizType.Target.HTTP):
+            if biz_type.lane in lanes and not biz_type.waits_for_redis and not biz_type.is_shut(now=now):
+                found[biz_type.pk] = min(room, runtime.completer.probes(biz_type.queue))
+        return {key: limit for key, limit in found.items() if limit > 0}
+
+    def _return_lost(self, using: str) -> None:
+        """Makes rows pending again whose workers were lost meanwhile; each is locked, so this takes no seat."""
+        now = self._clock.monotonic()
+        if now - self._lost_at >= LOST_SECONDS:
+            self._lost_at = now
+            LostLeases(using=using, clock=self._clock, uptime=self._uptime, ensure=lambda _: []).run_once()
+
+    def _ask(self) -> bool:
+        try:
+            return self._clock.ask()
+        except (
+            OptionError
+        ):  # the settings name no Redis: there is nothing to wait for, and the start of a worker says so
+            return True
+
+    def _run(self) -> None:
+        wait = 0.0
+        while not self._stop.wait(wait):
+            wait = random.uniform(LEAST_SECONDS, MOST_SECONDS)  # noqa: S311  spreads load
+            try:
+                if self.run_once() >= TURN_JOBS:
+                    wait = 0.0  # more may be due
+            except (Error, redis.RedisError, OSError) as error:
+                logger.warning("due jobs wait for the database, too: %s", error, extra={"action": "stand_in"})
+                self._uptime.reset_count()
+                self._close_connection()
+            except Exception:
+                # Nothing else finds due jobs now, so no failure of one turn may end this thread.
+                logger.exception("due jobs could not be claimed, trying again", extra={"action": "stand_in"})
+                self._close_connection()
+            else:
+                if not self.is_needed:
+                    self._close_connection()
+        self._close_connection()
+
+    def _close_connection(self) -> None:
+        if self._using:
+            connections[self._using].close()
