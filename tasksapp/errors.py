@@ -12,6 +12,7 @@
         ├── KeyTaken          the idempotency key belongs to another request
         ├── KeyInUse          the first request with the idempotency key has not finished yet
         ├── KeyResolved       the business key is resolved: none of its jobs fires any more
+        ├── OneIsLive         the biz type keeps one live job of a biz id, and there is one
         ├── JobNotFound       there is no such job
         ├── SeveralJobs       several live jobs have the business key
         ├── WrongState        the job's status does not allow the verb
@@ -114,6 +115,17 @@ class KeyResolved(JobError):
         super().__init__(f"{biz_type} {biz_id!r} is resolved: none of its jobs fires any more")
         self.biz_type = biz_type
         self.biz_id = biz_id
+
+
+class OneIsLive(JobError):
+    """The biz type keeps one live job of each biz id, and there is one: ``job_id``, where that is known."""
+
+    def __init__(self, biz_type: str, biz_id: str, job_id: UUID | None) -> None:
+        named = "another job" if job_id is None else f"job {job_id}"
+        super().__init__(f"{named} of {biz_type} {biz_id!r} is live: the biz type keeps one at a time")
+        self.biz_type = biz_type
+        self.biz_id = biz_id
+        self.job_id = job_id
 
 
 class JobNotFound(JobError, LookupError):

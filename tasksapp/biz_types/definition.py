@@ -20,7 +20,12 @@ from tasksapp.errors import Fault, InvalidBizType
 from tasksapp.models import BizType
 
 #: The names in JSON of columns that are lengths of time there; JSON has seconds.
-_SECONDS = {"max_age_seconds": "max_age", "max_lateness_seconds": "max_lateness", "retention_seconds": "retention"}
+_SECONDS = {
+    "max_age_seconds": "max_age",
+    "max_lateness_seconds": "max_lateness",
+    "retention_seconds": "retention",
+    "debounce_max_wait_seconds": "debounce_max_wait",
+}
 #: What a definition has, in the order in which people read it.
 FIELDS = (
     "code", "name", "description", "enabled",
@@ -29,6 +34,7 @@ FIELDS = (
     "backoff_max_doublings", "backoff_list", "jitter", "permanent_status_codes",
     "insert_rate", "insert_burst", "delivery_rate", "delivery_burst", "max_in_flight", "weight", "priority",
     "guarantee", "max_lateness_seconds", "when_late", "retention_seconds",
+    "one_live", "debounce_max_wait_seconds",
     "owner_mail", "owner_url", "lane",
 )  # fmt: skip
 #: By the name in JSON, the column.

@@ -60,7 +60,7 @@ def complaints(biz_type: BizType) -> dict[str, str]:
         found["backoff_max_seconds"] = _("This may be at most a year, %(seconds)s seconds.") % {
             "seconds": LONGEST_BACKOFF_SECONDS
         }
-    for name in ("max_age", "max_lateness", "retention"):
+    for name in ("max_age", "max_lateness", "retention", "debounce_max_wait"):
         value = getattr(biz_type, name)
         if value is not None and not timedelta(0) <= value <= LONGEST_AGE:
             found[name] = _("This must be from 0 to %(days)s days.") % {"days": LONGEST_AGE.days}

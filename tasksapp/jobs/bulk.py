@@ -16,6 +16,7 @@ from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.jobs.verbs import Verb, follow_on_commit, named, new_time
 from tasksapp.models import AuditEntry, BizType, Job
+from tasksapp.sql.make_live import make_live
 from tasksapp.sql.tombstones import not_resolved
 
 #: Rows that one transaction locks.
@@ -24,7 +25,10 @@ BATCH_ROWS = 500
 
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
-    """How many jobs a verb changed, and how many it left: their status did not allow it, or their key is resolved.
+    """How many jobs a verb changed, and how many it left out.
+
+    A job is left out where its status does not allow the verb; a redrive also leaves those out whose business key is
+    resolved, or of whose biz id one is live where the biz type keeps one.
 
     ``biz_types``: how many it changed of each biz type.
     """
@@ -73,8 +77,12 @@ def apply_many(
             before = {row["id"]: row for row in batch.select_for_update(no_key=True, of=("self",)).values("id", *kept)}
             if not before:
                 continue
-            rows = jobs.filter(id__in=list(before))
-            rows.update(**values)
+            ids_changed = list(before)
+            if verb is Verb.REDRIVE:
+                ids_changed = make_live(ids_changed, values, using=using)
+            else:
+                jobs.filter(id__in=ids_changed).update(**values)
+            rows = jobs.filter(id__in=ids_changed)
             updated = list(rows.select_related("biz_type__tenant").defer("body"))
             if by is not None and kept:
                 entries = [_entry(verb, job, before[job.id], now=now, by=by, reason=reason) for job in updated]

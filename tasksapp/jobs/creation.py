@@ -19,11 +19,12 @@ from tasksapp.access.actors import Actor
 from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.biz_types.visible import reach_of
 from tasksapp.conf import options
-from tasksapp.errors import KeyTaken
+from tasksapp.errors import KeyTaken, OneIsLive
+from tasksapp.jobs.one_live import keeps_one, write_live
 from tasksapp.jobs.requests import DAY, Accepted, JobRequest, Rejected, checked
 from tasksapp.jobs.resolved import without_resolved
 from tasksapp.jobs.traced_creation import traced
-from tasksapp.models import Job, NewJob
+from tasksapp.models import BizType, Job, NewJob
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.driver import health_check
 from tasksapp.sql.insert_jobs import insert_jobs
@@ -32,6 +33,8 @@ from tasksapp.timers.arming import arm, move
 from tasksapp.timers.timer import Groups, Timer
 
 __all__ = ["Created", "JobRequest", "Rejected", "create", "create_many"]
+
+ANY = BizType.OneLive.ANY
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -115,7 +118,7 @@ def create(*biz_type: Any, **fields: Any) -> Created:
     is if that is not the default one, ``using``, the database, and ``by``, who creates it; the project's own code says
     nothing about that.
 
-    Raises InvalidJob, KeyTaken, KeyResolved or TooManyInserts.
+    Raises InvalidJob, KeyTaken, KeyResolved, OneIsLive or TooManyInserts.
     """
     request = _SingleRequest(*biz_type, **fields)
     (outcome,) = create_many([request], tenant=request.tenant, using=request.using, by=request.by)
@@ -185,6 +188,7 @@ class _Writing:
         earlier: by row id, the job that the request's idempotency key made before, or the refusal.
         became: by row id, the job that the request's debounce key stands for now.
         replaced: row ids of the requests whose content that job has now, in the place of what it had.
+        refused: by row id, the refusal where another job of the biz id is live.
         outcomes: what each caller gets, once the rows are written.
     """
 
@@ -193,24 +197,28 @@ class _Writing:
     earlier: dict[UUID, UUID | KeyTaken] = field(default_factory=dict)
     became: dict[UUID, UUID] = field(default_factory=dict)
     replaced: set[UUID] = field(default_factory=set)
+    refused: dict[UUID, OneIsLive] = field(default_factory=dict)
     outcomes: Sequence[Created | Rejected] = ()
 
     def save(self) -> None:
         """Writes them, in the caller's transaction if there is one."""
         keyed = any(request.key is not None for request in self.accepted)
         debounced = any(request.row.debounce_key for request in self.accepted)
+        live = any(request.biz_type.one_live != ANY for request in self.accepted)
         # A statement alone is a transaction already; several need one around them.
-        if keyed or (debounced and len(self.accepted) > 1):
+        if keyed or live or (debounced and len(self.accepted) > 1):
             with transaction.atomic(using=self.batch.using):
-                self._write(keyed=keyed, debounced=debounced)
+                self._write(keyed=keyed, debounced=debounced, live=live)
         else:
-            self._write(keyed=keyed, debounced=debounced)
+            self._write(keyed=keyed, debounced=debounced, live=live)
 
     def _outcome(self, request: Accepted) -> Created | Rejected:
         own = request.row.id
         earlier = self.earlier.get(own)
         if isinstance(earlier, KeyTaken):
             return Rejected(KeyTaken(earlier.key, self.became.get(earlier.job_id, earlier.job_id)))
+        if own in self.refused:
+            return Rejected(self.refused[own])
         job_id = earlier or own
         job_id = self.became.get(job_id, job_id)
         if job_id == own:
@@ -224,11 +232,13 @@ class _Writing:
             job_id=row.id, created=True, replaced=False, was_past=row.due_at < batch.now, batch=batch, row=row
         )
 
-    def _write(self, *, keyed: bool, debounced: bool) -> None:
+    def _write(self, *, keyed: bool, debounced: bool, live: bool) -> None:
         if keyed:
             self._claim_keys()
         fresh = [request for request in self.accepted if request.row.id not in self.earlier] if keyed else self.accepted
         plain = [request for request in fresh if not request.row.debounce_key] if debounced else fresh
+        if live:
+            plain = [request for request in plain if not keeps_one(request)]
         added: Groups = {}
 
         def prepare() -> None:
@@ -240,12 +250,13 @@ class _Writing:
             rows, batch = [request.row for request in plain], self.batch
             insert_jobs(rows, now=batch.now, using=batch.using, created_by=batch.created_by, meanwhile=prepare)
         moved = self._replace(fresh) if debounced else []
+        more = self._write_live(fresh, moved) if live else {}
         if len(plain) < len(self.accepted):
             self.outcomes = [self._outcome(request) for request in self.accepted]
 
         def set_timers() -> None:
             # Both are tried: a replaced job may run later than its timer says, which only a move puts right.
-            in_time = arm(added)
+            in_time = arm(added) and (not more or arm(more))
             self.batch.armed = (not moved or move(moved)) and in_time
 
         transaction.on_commit(set_timers, using=self.batch.using, robust=True)
@@ -269,6 +280,20 @@ class _Writing:
             for request in latest.values()
             for job_id, next_run_at in [became[request.row.id]]
         ]
+
+    def _write_live(self, requests: Sequence[Accepted], moved: list[Timer]) -> Groups:
+        """Writes those whose biz type keeps one live job of a biz id, and gives back the timers of the new jobs."""
+        batch = self.batch
+        single = [request for request in requests if keeps_one(request)]
+        wrote = write_live(single, now=batch.now, using=batch.using, created_by=batch.created_by)
+        self.became |= wrote.others | {row_id: job.job_id for row_id, job in wrote.moved.items()}
+        self.replaced |= wrote.moved.keys()
+        self.refused = wrote.refused
+        for request in single:
+            job = wrote.moved.get(request.row.id)
+            if job is not None:
+                moved.append(_timer(request, job.job_id)._replace(next_run_at=job.next_run_at))
+        return grouped(_timer(request, request.row.id) for request in single if request.row.id in wrote.made)
 
     def _claim_keys(self) -> None:
         """Finds the requests whose idempotency key was used before."""

@@ -67,7 +67,7 @@ class JobRequest:
         timedelta | float | None,
         Seconds(
             help="Seconds from the first request with the debounce key on; replacing never moves the job beyond."
-            " Null: ten times the delay, in whole days, at least one."
+            " Null: as the biz type says, or ten times the delay, in whole days, at least one."
         ),
     ] = None
     traceparent: Annotated[str, TraceContext(help="W3C trace context, handed on to the receiver.")] = ""
@@ -182,13 +182,18 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
     row = NewJob._make(values)
     # Most requests have neither of the two.
     debounced = row.debounce_key or request.debounce_max_wait is not None
-    max_wait = _longest_wait(row, _max_wait(request.debounce_max_wait), now=now) if debounced else None
+    max_wait = _longest_wait(row, _max_wait(request.debounce_max_wait), biz_type, now=now) if debounced else None
     return Accepted(row, biz_type, _key(request.idempotency_key), request, max_wait)
 
 
-def _longest_wait(row: NewJob, given: timedelta | None, *, now: datetime) -> timedelta:
+def _longest_wait(row: NewJob, given: timedelta | None, biz_type: BizType, *, now: datetime) -> timedelta:
     """How long after its creation a job with the row's debounce key may be put off by the row. Raises InvalidJob."""
     rule, wait = RULES["debounce_max_wait"], row.due_at - now
+    if row.debounce_key and row.biz_id and biz_type.one_live != BizType.OneLive.ANY:
+        text = f"{biz_type.code} keeps one live job of each biz id: its jobs have no debounce key beside that"
+        raise InvalidJob("debounce_key", "conflict", text)
+    if given is None and row.debounce_key and biz_type.debounce_max_wait is not None:
+        return biz_type.debounce_max_wait
     if given is None:
         # Without an end, a job whose key is touched more often than its delay would never run.
         return max(DAY, ceil(DEFAULT_WAITS * wait / DAY) * DAY)

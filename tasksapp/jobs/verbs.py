@@ -6,22 +6,24 @@ a person, a key or a receiver does is recorded. When the transaction commits, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from django.db import connections, router, transaction
+from django.db import IntegrityError, connections, router, transaction
 from django.db.models import F
 from django.utils import timezone
 
 from tasksapp.access import audit
 from tasksapp.access.actors import OWN_CODE, Actor
-from tasksapp.errors import InvalidJob, JobNotFound, VersionConflict, WrongState
+from tasksapp.errors import InvalidJob, JobNotFound, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs.resolved import refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
+from tasksapp.sql.insert_live_jobs import live_jobs
 from tasksapp.timers.arming import follow
 
 #: Columns and their new values.
@@ -155,7 +157,8 @@ def redrive(
 
     ``lift`` takes back the resolve of its business key, if there was one.
 
-    Raises JobNotFound, WrongState (it is not dead), VersionConflict, or KeyResolved (its business key is resolved).
+    Raises JobNotFound, WrongState (it is not dead), VersionConflict, KeyResolved (its business key is resolved) or
+    OneIsLive (another job of the biz id is live, and its biz type keeps one).
     """
     return apply(Verb.REDRIVE, job_id, version=version, lift=lift, by=by, reason=reason, using=using)
 
@@ -195,7 +198,7 @@ def apply(
         reason: why, for the audit.
         using: the database.
 
-    Raises InvalidJob, JobNotFound, WrongState, VersionConflict or KeyResolved.
+    Raises InvalidJob, JobNotFound, WrongState, VersionConflict, KeyResolved or OneIsLive.
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()
@@ -204,7 +207,9 @@ def apply(
         job = locked(job_id, verb=str(verb), source=verb.source, version=seen, using=using)
         if verb is Verb.REDRIVE:
             refuse_resolved(job, lift=lift, using=using)
-        change(job, verb.values(now=now, due=due, by=by, row=job), verb=verb.deed, by=by, reason=reason, using=using)
+        values = verb.values(now=now, due=due, by=by, row=job)
+        with one_by_one(job, using=using):
+            change(job, values, verb=verb.deed, by=by, reason=reason, using=using)
         follow_on_commit([job], using=using)
     return job
 
@@ -233,6 +238,20 @@ def locked(job_id: UUID, *, verb: str, source: Status, version: int | None, usin
     if job.status != source:
         raise WrongState(job_id, verb=verb, status=job.status)
     return job
+
+
+@contextmanager
+def one_by_one(job: Job, *, using: str) -> Iterator[None]:
+    """Lets the block change a job that may become the second live one of its biz id. Raises OneIsLive."""
+    if job.live_key is None:
+        yield
+        return
+    try:
+        with transaction.atomic(using=using):
+            yield
+    except IntegrityError:
+        key = job.biz_type_id, job.live_key
+        raise OneIsLive(job.biz_type.code, job.live_key, live_jobs([key], using=using).get(key)) from None
 
 
 def change(job: Job, values: Mapping[str, Any], *, verb: str, by: Actor | None, reason: str, using: str) -> None:

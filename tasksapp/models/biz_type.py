@@ -52,6 +52,12 @@ class BizType(models.Model):
         AT_LEAST_ONCE = "at_least_once", _("at least once")
         AT_MOST_ONCE = "at_most_once", _("at most once")
 
+    class OneLive(models.TextChoices):
+        ANY = "any", _("any number")
+        REFUSE = "refuse", _("one: refuse others")
+        ANSWER = "answer", _("one: answer with it")
+        REPLACE = "replace", _("one: replace it")
+
     class WhenLate(models.TextChoices):
         FIRE = "fire", _("fire all the same")
         SKIP = "skip", _("skip")
@@ -88,6 +94,18 @@ class BizType(models.Model):
         _("pause reason"), max_length=500, blank=True, default="", db_default="", editable=False
     )
     resumed_at = models.DateTimeField(_("resumed at"), null=True, blank=True, editable=False)
+
+    one_live = models.CharField(
+        _("live jobs of a biz id"),
+        max_length=10,
+        choices=OneLive,
+        default=OneLive.ANY,
+        db_default="any",
+        help_text=_("For jobs created from now on."),
+    )
+    debounce_max_wait = models.DurationField(
+        _("longest debounce"), null=True, blank=True, help_text=_("Requests with a debounce key put a job off so long.")
+    )
 
     target = models.CharField(_("target"), max_length=10, choices=Target, default=Target.HTTP)
     method = models.CharField(_("method"), max_length=5, choices=Method, default=Method.POST)

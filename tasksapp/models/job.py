@@ -32,6 +32,14 @@ class Job(models.Model):
         default="",
         help_text=_("Held until a worker first takes the job."),
     )
+    live_key = models.CharField(
+        _("live key"),
+        max_length=200,
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("Its biz id, where its biz type keeps one live job of each."),
+    )
     status = models.CharField(_("status"), max_length=10, choices=Status, default=Status.PENDING)
     due_at = models.DateTimeField(_("due at"), help_text=_("What the caller asked for."))
     next_run_at = models.DateTimeField(
@@ -156,6 +164,11 @@ class Job(models.Model):
                 fields=["series", "occurrence_at"],
                 condition=Q(occurrence_at__isnull=False),
                 name="delayhub_job_occurrence",
+            ),
+            models.UniqueConstraint(
+                fields=["biz_type", "live_key"],
+                condition=Q(live_key__isnull=False, status__in=["pending", "running"]),
+                name="delayhub_job_one_live",
             ),
         ]
         permissions = [

@@ -14,6 +14,7 @@ from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, Job, Operation, Status
 from tasksapp.operations.pages import FoundJob
 from tasksapp.operations.verbs import job_verb
+from tasksapp.sql.make_live import make_live
 from tasksapp.sql.time_of_each import time_of_each
 from tasksapp.timers.arming import forget, move
 from tasksapp.timers.timer import Timer
@@ -55,8 +56,13 @@ def change(
         values["next_run_at"] = at
         if verb is Verb.RESCHEDULE:
             values["due_at"] = at
-    rows = Job.objects.using(using).filter(id__in=[job.id for job in found])
-    changed = rows.update(**values)
+    ids = [job.id for job in found]
+    if verb is Verb.REDRIVE and biz_type.one_live != BizType.OneLive.ANY:
+        taken = set(make_live(ids, values, using=using))
+        found = [job for job in found if job.id in taken]
+        changed = len(taken)
+    else:
+        changed = Job.objects.using(using).filter(id__in=ids).update(**values)
     _follow(verb, starts, found, biz_type, now=now, using=using)
     return changed
 

@@ -21,6 +21,7 @@ from tasksapp.operations.ages import Ages, count_with_ages
 from tasksapp.operations.cursor import Place, Walk
 from tasksapp.operations.reach import biz_types_of
 from tasksapp.operations.verbs import job_verb
+from tasksapp.sql.make_live import no_other_is_live
 from tasksapp.sql.tombstones import not_resolved
 
 #: Rows that one page looks at.
@@ -91,14 +92,31 @@ class Pages:
         matching = replace(wanted, biz_type="").apply(self._scope)
         # The rest of the filter is checked for each page: a job that changes after the plan is left alone.
         self._matching = matching.filter(biz_type_id=biz_type_id, status=source, updated_at__lte=operation.planned_at)
-        if operation.verb == Operation.VerbName.REDRIVE and self._has_tombstones(biz_type_id, using=using):
-            # Their claims would call them off again; a person may lift the resolve and redrive one.
-            self._matching = self._matching.filter(not_resolved())
+        self._left_out: QuerySet[Job] | None = None
+        if operation.verb == Operation.VerbName.REDRIVE:
+            self._leave_out(BizType.objects.using(using).filter(id=biz_type_id).first())
         self._order = ("next_run_at", "id") if self._by_time else ("id",)
 
-    @staticmethod
-    def _has_tombstones(biz_type_id: int, *, using: str) -> bool:
-        return BizType.objects.using(using).filter(id=biz_type_id, has_tombstones=True).exists()
+    def _leave_out(self, biz_type: BizType | None) -> None:
+        """Leaves the dead jobs out that cannot be live again."""
+        all_of_them = self._matching
+        if biz_type is not None and biz_type.has_tombstones:
+            # Their claims would call them off again; a person may lift the resolve and redrive one.
+            self._matching = self._matching.filter(not_resolved())
+        if biz_type is not None and biz_type.one_live != BizType.OneLive.ANY:
+            self._matching = self._matching.filter(no_other_is_live())
+        if self._matching is not all_of_them:
+            self._left_out = all_of_them
+
+    def left_out(self, *, most: int) -> int:
+        """How many jobs would match and cannot be live again, since their key is resolved or another job of it is live.
+
+        Args:
+            most: it counts no further.
+        """
+        if self._left_out is None:
+            return 0
+        return self._left_out.order_by()[:most].count() - self._matching.order_by()[:most].count()
 
     def count(self, walk: Walk, *, rows: int = LOOKED_ROWS, max_age: timedelta | None = None) -> Counted:
         """How many jobs of the next page match.

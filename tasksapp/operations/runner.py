@@ -28,6 +28,8 @@ SPACED_ROWS = 500
 LOCKED_WAIT = timedelta(seconds=30)
 #: So many of them are named.
 MOST_NAMED = 5
+#: Jobs that were left out are counted so far.
+MOST_LEFT_OUT = 1_000
 #: The rate that is shown is that of the last seconds.
 RATE_SECONDS = 2.0
 #: Verbs that make jobs due. Their jobs go as they can start; what cancels or drops starts nothing.
@@ -221,7 +223,19 @@ class Runner:
             ids = ", ".join(str(job_id) for job_id in named[:MOST_NAMED])
             more = " and others" if len(named) > MOST_NAMED else ""
             why = f"Others held these jobs locked until the end: {ids}{more}."
+        why = " ".join(filter(None, [why, self._left_out(operation, cursor)]))
         self._end(operation, cursor, State.DONE, why=why)
+
+    def _left_out(self, operation: Operation, cursor: Cursor) -> str:
+        """Says how many jobs cannot be live again; '' for none."""
+        out = 0
+        for walk in cursor.walks:
+            pages = Pages(operation, biz_type_id=walk.biz_type, using=self._using)
+            out += pages.left_out(most=MOST_LEFT_OUT)
+        if not out:
+            return ""
+        number = f"{out}" if out < MOST_LEFT_OUT else f"{out} or more"
+        return f"Left out, since another job of their biz id is live or it is resolved: {number}."
 
     def _end(self, operation: Operation, cursor: Cursor, state: Operation.State, *, why: str) -> None:
         ended(operation, state, why=why, cursor=cursor, using=self._using, clock=self._clock)

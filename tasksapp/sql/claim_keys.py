@@ -95,6 +95,11 @@ def claim_keys(
     return holders
 
 
+def unclaim_key(biz_type_id: int, key: str, *, job_id: UUID, using: str) -> None:
+    """Takes back a key that was claimed just now, for a job that was not made."""
+    IdempotencyKey.objects.using(using).filter(biz_type_id=biz_type_id, key=key, job_id=job_id).delete()
+
+
 def repoint_key(biz_type_id: int, key: str, job_id: UUID, *, using: str) -> None:
     """Makes a key that was claimed just now stand for another job: the one that its request replaced."""
     IdempotencyKey.objects.using(using).filter(biz_type_id=biz_type_id, key=key).update(job_id=job_id)

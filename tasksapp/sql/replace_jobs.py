@@ -118,17 +118,19 @@ def _upsert(
         values = parameters(rows, now=now, connection=connection, created_by=created_by)
         cursor.execute(statement, [*values, longest, longest])
         found = {
-            (biz_type_id, key): Became(_uuid(job_id), _moment(next_run_at))
+            (biz_type_id, key): Became(read_uuid(job_id), read_moment(next_run_at))
             for biz_type_id, key, job_id, next_run_at in cursor.fetchall()
         }
     return {row.id: found[row.biz_type_id, row.debounce_key] for row in rows}
 
 
-def _uuid(value: UUID | str) -> UUID:
+def read_uuid(value: UUID | str) -> UUID:
+    """An id as a database's driver gives it."""
     return value if isinstance(value, UUID) else UUID(value)
 
 
-def _moment(value: datetime | str) -> datetime:
+def read_moment(value: datetime | str) -> datetime:
+    """A time as a database's driver gives it, in UTC."""
     # SQLite's driver may give a text, and knows of no time zones.
     moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -52,6 +52,16 @@ TESTED_THROUGH = {
         )
         for module in ("answer", "asynchronous/connection")
     },
+    "tasksapp/models/tombstone.py": ("tests/integration/tasksapp/sql/test_tombstones.py", "the rows are its subject"),
+    "tasksapp/models/lasting_flag.py": (
+        "tests/integration/tasksapp/jobs/test_resolving.py",
+        "a biz type is saved after its first resolve",
+    ),
+    "tasksapp/jobs/resolved.py": ("tests/integration/tasksapp/jobs/test_resolving.py", "what it refuses follows one"),
+    "tasksapp/api/plan_requests.py": ("tests/integration/tasksapp/api/test_plan_views.py", "the views read by it"),
+    "tasksapp/admin/jobs/siblings.py": ("tests/integration/tasksapp/admin/jobs/test_page.py", "the page names them"),
+    "tasksapp/sql/make_live.py": ("tests/integration/tasksapp/jobs/test_one_live.py", "redrives collide there"),
+    "tasksapp/sql/insert_live_jobs.py": ("tests/integration/tasksapp/jobs/test_one_live.py", "creates go through it"),
     "tasksapp/models/alert_message.py": (
         "tests/integration/tasksapp/alerts/test_outbox.py",
         "the rows are what is sent",

@@ -12,6 +12,7 @@ Method = Literal["POST", "PUT", "PATCH"]
 Auth = Literal["none", "basic", "bearer"]
 Backoff = Literal["fixed", "linear", "exponential", "list"]
 Guarantee = Literal["at_least_once", "at_most_once"]
+OneLive = Literal["any", "refuse", "answer", "replace"]
 WhenLate = Literal["fire", "skip", "dead"]
 
 
@@ -62,6 +63,10 @@ class BizTypeFields(TypedDict, total=False):
     when_late: WhenLate
     #: Finished jobs are kept this long; None: always.
     retention_seconds: float | None
+    #: What a new job meets whose biz id has a live one.
+    one_live: OneLive
+    #: Requests with a debounce key put a job off so long. None: ten times the delay.
+    debounce_max_wait_seconds: float | None
     #: Mail addresses, with commas between them.
     owner_mail: str
     #: http:// or https://, where messages to the owner are posted.
@@ -122,6 +127,10 @@ class BizType:
     when_late: WhenLate
     #: Finished jobs are kept this long; None: always.
     retention_seconds: float | None
+    #: What a new job meets whose biz id has a live one.
+    one_live: OneLive
+    #: Requests with a debounce key put a job off so long. None: ten times the delay.
+    debounce_max_wait_seconds: float | None
     #: Mail addresses, with commas between them. None: this key may not see it.
     owner_mail: str | None
     #: http:// or https://, where messages to the owner are posted. None: this key may not see it.

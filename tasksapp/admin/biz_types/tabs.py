@@ -32,6 +32,7 @@ _OWNER: list[Any] = ["owner_mail", "owner_url"]
 _GENERAL: Fieldsets = [
     (None, {"fields": ["tenant", "code", "name", "description", "enabled"]}),
     (gettext_lazy("Guarantees"), {"fields": ["guarantee", "max_lateness", "when_late"]}),
+    (gettext_lazy("Jobs of one biz id"), {"fields": ["one_live", "debounce_max_wait"]}),
     (gettext_lazy("Where and for how long"), {"fields": ["lane", "retention"]}),
     (gettext_lazy("Owner"), {"fields": _OWNER}),
     (None, {"fields": ["created_at", "updated_at"]}),
@@ -85,7 +86,13 @@ NEW: Fieldsets = [
     ),
     (
         gettext_lazy("Guarantees, lane and how long jobs are kept"),
-        {"fields": ["guarantee", "max_lateness", "when_late", "retention", "lane", "enabled"], "classes": ["collapse"]},
+        {
+            "fields": [
+                *("guarantee", "max_lateness", "when_late", "one_live", "debounce_max_wait"),
+                *("retention", "lane", "enabled"),
+            ],
+            "classes": ["collapse"],
+        },
     ),
     (gettext_lazy("Owner"), {"fields": _OWNER, "classes": ["collapse"]}),
 ]

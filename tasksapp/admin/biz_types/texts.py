@@ -40,6 +40,8 @@ LABELS = {
     "max_lateness": _("Late after"),
     "when_late": _("When late"),
     "retention": _("Keep finished jobs for"),
+    "one_live": _("Live jobs of a biz id"),
+    "debounce_max_wait": _("Longest debounce"),
     "lane": _("Lane"),
     "owner_mail": _("Mail addresses"),
     "owner_url": _("Webhook"),
@@ -82,6 +84,12 @@ HELP = {
         "So many may go out at once, before the rate counts. Busy workers catch up on a tenth of a second at most."
     ),
     "max_in_flight": _("So many callbacks may wait for their answers at the same time. Empty for no limit."),
+    "one_live": _("What a new job meets whose biz id has a live one. It counts for jobs created from now on."),
+    "debounce_max_wait": format_lazy(
+        "{} {}",
+        _("Requests with a debounce key put a job off so long, unless they say otherwise. Empty: ten times the delay."),
+        _SPAN,
+    ),
     "weight": _("Its share when biz types compete for the workers: 2 gets twice as much as 1."),
     "priority": _(
         "Of its own due jobs, 0 goes first and 9 last; each step counts as a minute of delay. A job may have its own."

@@ -39,6 +39,7 @@ from tasksapp.errors import (
     KeyResolved,
     KeyTaken,
     NameTaken,
+    OneIsLive,
     OperationNotFound,
     SeriesNotFound,
     SeveralJobs,
@@ -108,6 +109,9 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
             return _conflict("version_conflict", error, errors=[entry], version=error.version)
         case KeyResolved():
             return _conflict("resolved", error, errors=[FieldError("biz_id", "resolved", str(error))])
+        case OneIsLive():
+            extra = {} if error.job_id is None else {"job_id": str(error.job_id)}
+            return _conflict("one_is_live", error, errors=[FieldError("biz_id", "taken", str(error))], **extra)
         case SeveralJobs():
             return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
         case JobNotFound() | OperationNotFound() | SeriesNotFound() | Http404():

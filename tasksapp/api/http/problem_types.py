@@ -145,6 +145,11 @@ _TYPES = (
         "There is nothing to do. If the business has changed its mind, lift the resolve, or redrive with lift.",
     ),
     ProblemType(
+        "one_is_live", 409, "Another job of the biz id is live",
+        "The biz type keeps one live job of each biz id, and there is one; the member job_id names it.",
+        "Use that job, cancel it, or wait until it has ended.",
+    ),
+    ProblemType(
         "precondition_failed", 412, "It has changed since you read it",
         "The ETag in If-Match is not that of the current state. Nothing was done.",
         "Read it again, and repeat the request with the new ETag if you still want it.",
