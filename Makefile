@@ -20,7 +20,7 @@ TESTS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast chaos-receivers
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ chaos-jobs: $(VENV)/.dev ## the same for jobs and their callbacks, on PostgreSQL
 
 chaos-site: $(VENV)/.dev ## the same for a whole site: REST, SQLite, retries (minutes)
 	@$(BIN)/python -m benchmarks.chaos_site
+
+chaos-receivers: $(VENV)/.dev ## kill receivers and the worker: is each of 3 000 effects made exactly once (minutes)
+	@$(BIN)/python -m benchmarks.chaos_receivers
 
 clean: ## remove what the commands made: the virtual environment, caches, ./var
 	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

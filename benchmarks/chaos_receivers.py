@@ -1,0 +1,212 @@
+"""Is every effect made exactly once, although receivers and the worker are killed with -9?
+
+Question: of jobs whose callbacks receivers take by ``delayhub.receiver``'s ``once``, how many effects are lost or made
+    twice, while each receiver kills itself with -9 within its transactions and between commit and answer, and the
+    worker is killed with -9 in the middle of deliveries? On Django with ATOMIC_REQUESTS, FastAPI with SQLAlchemy
+    (async), and plain sqlite3.
+Machine: whatever runs it: a whole site, one worker, three receivers with a SQLite file each.
+Command: make chaos-receivers
+Result: a table and one JSON line; exit code 0 only if each job has exactly one effect at each receiver.
+Caveat: the promise is for effects in the inbox's own database.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sqlite3
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from delayhub.client import AsyncClient, JobRequest
+from delayhub.demo.site import Site, SiteOptions
+from delayhub.errors import ServiceDied
+from delayhub.local.redis_server import free_port
+from delayhub.local.service import Service
+from tests.acceptance.site import SHORT_LEASES
+
+KINDS = ("django", "fastapi", "sqlite")
+POLL_SECONDS = 0.2
+BULK = 500
+
+
+class ChaosReceiver:
+    """A receiver that kills itself, and is started again."""
+
+    def __init__(
+        self, kind: str, *, port: int, secret: str, folder: Path, deaths: float, environment: Mapping[str, str]
+    ) -> None:
+        self.kind = kind
+        self.port = port
+        self.database = folder / f"{kind}.sqlite3"
+        self.deaths = 0
+        own = {"CHAOS_KIND": kind, "CHAOS_DATABASE": str(self.database), "CHAOS_DEATHS": str(deaths)}
+        own |= {"DELAYHUB_SECRET": secret}
+        others = {name: value for name, value in environment.items() if name != "DJANGO_SETTINGS_MODULE"}
+        granian = [sys.executable, "-m", "granian", "--interface", "asgi", "--no-ws", "--host", "127.0.0.1"]
+        self._service = Service(
+            kind,
+            command=[*granian, "--port", str(self.port), "benchmarks.chaos_hooks:application"],
+            environment={**others, **own},
+            log=folder / f"{kind}.log",
+            is_ready=self._answers,
+        )
+
+    def start(self) -> None:
+        self._service.launch()
+        self._service.wait_until_ready()
+
+    def stop(self) -> None:
+        self._service.stop()
+
+    def revive(self) -> None:
+        """Starts it again, where it has died."""
+        try:
+            self._service.check()
+        except ServiceDied:
+            self.deaths += 1
+            self._service.launch()
+
+    def effects(self) -> Counter[str]:
+        """How many effects each job has."""
+        database = sqlite3.connect(self.database)
+        try:
+            return Counter(job for (job,) in database.execute("SELECT job FROM effect"))
+        finally:
+            database.close()
+
+    def _answers(self) -> bool:
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/hook", b"{}", method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=1):
+                return False
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code == 401
+
+
+async def secrets_of_new_biz_types(site: Site, ports: dict[str, int]) -> dict[str, str]:
+    """Makes a biz type for each receiver."""
+    async with AsyncClient(site.url, api_key=site.api_key) as api:
+        return {
+            kind: (
+                await api.biz_types.create(
+                    kind,
+                    url=f"http://127.0.0.1:{port}/hook",
+                    max_attempts=1_000,
+                    backoff="fixed",
+                    backoff_min_seconds=1.0,
+                    jitter=1.0,
+                    # While a receiver is down, its jobs must not take all of the machine by being tried.
+                    max_in_flight=8,
+                )
+            ).signing_secret
+            or ""
+            for kind, port in ports.items()
+        }
+
+
+async def create_jobs(site: Site, kinds: Sequence[str], *, count: int, seconds: float) -> set[str]:
+    """Creates so many jobs for each receiver, due over so many seconds; their ids."""
+    ids: set[str] = set()
+    async with AsyncClient(site.url, api_key=site.api_key) as api:
+        for kind in kinds:
+            requests = [
+                JobRequest(biz_type=kind, biz_id=f"{kind}-{n}", body={"n": n}, delay=1 + seconds * n / count)
+                for n in range(count)
+            ]
+            for start in range(0, count, BULK):
+                ids |= {str(result.id) for result in await api.jobs.create_many(requests[start : start + BULK])}
+    return ids
+
+
+async def statuses(site: Site, kinds: Sequence[str]) -> Counter[str]:
+    """How many jobs of the receivers have each status."""
+    found: Counter[str] = Counter()
+    async with AsyncClient(site.url, api_key=site.api_key) as api:
+        for kind in kinds:
+            async for job in api.jobs.list(page_size=1000, biz_type=kind):
+                found[job.status] += 1
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=1_000, help="jobs for each of the three receivers (default: 1000)")
+    parser.add_argument("--seconds", type=float, default=60, help="over which they are due (default: 60)")
+    parser.add_argument("--kills", type=int, default=8, help="times the worker is killed with -9 (default: 8)")
+    parser.add_argument("--deaths", type=float, default=0.04, help="share of works at which a receiver dies")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="the receivers (default: all)")
+    parser.add_argument("--patience", type=float, default=600, help="seconds until it gives up (default: 600)")
+    given = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as name,
+        Site(SiteOptions(data_dir=Path(name) / "site", settings=SHORT_LEASES)) as site,
+        ExitStack() as undo,
+    ):
+        ports = {kind: free_port() for kind in given.kinds}
+        secrets = asyncio.run(secrets_of_new_biz_types(site, ports))
+        receivers = [
+            ChaosReceiver(
+                kind,
+                port=port,
+                secret=secrets[kind],
+                folder=Path(name),
+                deaths=given.deaths,
+                environment=site.environment,
+            )
+            for kind, port in ports.items()
+        ]
+        for receiver in receivers:
+            undo.callback(receiver.stop)
+            receiver.start()
+        ids = asyncio.run(create_jobs(site, given.kinds, count=given.jobs, seconds=given.seconds))
+        figures = torment(site, receivers, jobs=len(ids), kills=given.kills, patience=given.patience)
+        effects = {receiver.kind: receiver.effects() for receiver in receivers}
+    figures["jobs"] = len(ids)
+    figures["lost"] = len(ids - {job for counted in effects.values() for job in counted})
+    figures["twice"] = sum(count > 1 for counted in effects.values() for count in counted.values())
+    for kind, counted in effects.items():
+        figures[f"effects in {kind}"] = sum(counted.values())
+    for about, figure in figures.items():
+        print(f"{about:30}{figure!s:>12}")
+    print(json.dumps({"benchmark": "chaos_receivers", **figures}))
+    is_right = figures["succeeded"] == len(ids) and figures["lost"] == figures["twice"] == 0
+    return 0 if is_right else 1
+
+
+def torment(
+    site: Site, receivers: Sequence[ChaosReceiver], *, jobs: int, kills: int, patience: float
+) -> dict[str, int]:
+    """Starts again what kills itself, and kills the worker evenly over the deliveries, until all jobs have ended."""
+    deadline, killed = time.monotonic() + patience, 0
+    while True:
+        for receiver in receivers:
+            receiver.revive()
+        done = sum(sum(receiver.effects().values()) for receiver in receivers)
+        if killed < kills and done >= jobs * (killed + 1) // (kills + 1):
+            site.worker.kill()
+            site.worker.launch()
+            killed += 1
+        if done >= jobs or time.monotonic() > deadline:
+            ended = asyncio.run(statuses(site, [receiver.kind for receiver in receivers]))
+            if ended["succeeded"] >= jobs or time.monotonic() > deadline:
+                break
+        time.sleep(POLL_SECONDS)
+    return {
+        "succeeded": ended["succeeded"],
+        "worker killed": killed,
+        **{f"{receiver.kind} killed": receiver.deaths for receiver in receivers},
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
