@@ -92,6 +92,23 @@ class DelayedTask(_Task[P, R]):
                 option.
             JobStoreMissing: there is no app in this process that keeps jobs.
         """
+        kwargs = self._checked(args, kwargs, options)
+        return job_store().schedule(self, args=args, kwargs=kwargs, **options)
+
+    async def aschedule(
+        self,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[ScheduleOptions],
+    ) -> ScheduledJob:
+        """As :meth:`schedule`, for asynchronous callers; the job is committed when it returns."""
+        kwargs = self._checked(args, kwargs, options)
+        return await job_store().aschedule(self, args=args, kwargs=kwargs, **options)
+
+    def _checked(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """The keyword arguments of a call that can work. Raises TypeError for one that cannot."""
         kwargs = kwargs or {}
         if not isinstance(args, (list, tuple)):
             raise TypeError(f"args must be a list or a tuple of arguments, got {args!r}")
@@ -101,7 +118,7 @@ class DelayedTask(_Task[P, R]):
         cast("Any", self).__header__(*args, **kwargs)
         if unknown := options.keys() - ScheduleOptions.__optional_keys__:
             raise TypeError(f"schedule() has no option {min(unknown)!r}")
-        return job_store().schedule(self, args=args, kwargs=kwargs, **options)
+        return kwargs
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs the job that the message names; without one it is a plain call."""

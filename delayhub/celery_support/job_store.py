@@ -58,6 +58,12 @@ class ScheduledJob(Protocol):
     def cancel(self) -> None:
         """Cancels it."""
 
+    async def areschedule(self, *, due_at: datetime | None = None, delay: timedelta | None = None) -> None:
+        """Moves it to another time, for asynchronous callers."""
+
+    async def acancel(self) -> None:
+        """Cancels it, for asynchronous callers."""
+
 
 @dataclass(frozen=True, slots=True)
 class JobCall:
@@ -122,6 +128,16 @@ class JobStore(Protocol):
         **options: Unpack[ScheduleOptions],
     ) -> ScheduledJob:
         """A new job that calls the task when it is due."""
+
+    async def aschedule(
+        self,
+        task: JobTask,
+        *,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        **options: Unpack[ScheduleOptions],
+    ) -> ScheduledJob:
+        """The same for asynchronous callers."""
 
     def run(self, job_id: str, call: Callable[[JobCall], Any], *, worker: str, now_ms: int) -> TaskOutcome:
         """Claims the job, lets the task make its call, and stores the outcome.

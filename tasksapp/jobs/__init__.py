@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tasksapp.jobs.asynchronous import acancel, acreate, areschedule
     from tasksapp.jobs.bulk import BulkOutcome, apply_many
     from tasksapp.jobs.business_key import find_live
     from tasksapp.jobs.creation import Created, create, create_many
@@ -28,7 +29,10 @@ __all__ = [
     "Resolution",
     "Step",
     "Verb",
+    "acancel",
+    "acreate",
     "apply_many",
+    "areschedule",
     "cancel",
     "create",
     "create_many",
@@ -52,7 +56,10 @@ _HOMES = {
     "Resolution": "resolving",
     "Step": "plans",
     "Verb": "verbs",
+    "acancel": "asynchronous",
+    "acreate": "asynchronous",
     "apply_many": "bulk",
+    "areschedule": "asynchronous",
     "cancel": "verbs",
     "create": "creation",
     "create_many": "creation",

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from uuid import UUID
 
 import redis
+from asgiref.sync import sync_to_async
 from celery import current_app
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections, router
 
@@ -59,6 +60,14 @@ class ScheduledTask:
         """Cancels it. Raises WrongState once it runs or has ended."""
         jobs.cancel(self.id, using=self.using)
 
+    async def areschedule(self, *, due_at: datetime | None = None, delay: timedelta | None = None) -> None:
+        """Moves it to another time, for asynchronous callers."""
+        await jobs.areschedule(self.id, due_at=due_at, delay=delay, using=self.using)
+
+    async def acancel(self) -> None:
+        """Cancels it, for asynchronous callers."""
+        await jobs.acancel(self.id, using=self.using)
+
 
 class TableStore:
     """Keeps the jobs of delayed tasks in the table of all jobs."""
@@ -93,6 +102,18 @@ class TableStore:
             about = error.message.replace("body", "the arguments", 1)
             raise InvalidJob("arguments", error.code, about) from None
         return ScheduledTask(created.job_id, created.created, created.replaced, using)
+
+    async def aschedule(
+        self,
+        task: JobTask,
+        *,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        **options: Unpack[ScheduleOptions],
+    ) -> ScheduledTask:
+        """The same for asynchronous callers: in the thread of the request's synchronous code, committed by itself."""
+        later = sync_to_async(self.schedule, thread_sensitive=True)
+        return await later(task, args=args, kwargs=kwargs, **options)
 
     def run(self, job_id: str, call: Callable[[JobCall], Any], *, worker: str, now_ms: int) -> TaskOutcome:
         """Claims the row, calls the function, writes the outcome."""

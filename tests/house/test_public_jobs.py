@@ -13,7 +13,10 @@ from tasksapp import jobs
 
 TYPES = ["BulkOutcome", "Created", "JobRequest", "Plan", "Rejected", "Resolution", "Step", "Verb"]
 VERBS = [
+    "acancel",
+    "acreate",
     "apply_many",
+    "areschedule",
     "cancel",
     "create",
     "create_many",
