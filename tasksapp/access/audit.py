@@ -31,7 +31,8 @@ CHANGED = "changed"
 SECRET_COLUMNS = frozenset(
     {
         "auth_secret", "auth_secret_sealed", "signing_secret", "signing_secret_sealed", "previous_signing_secret",
-        "previous_signing_secret_sealed", "headers", "hashed_key", "previous_hashed_key",
+        "previous_signing_secret_sealed", "signing_key_sealed", "previous_signing_key_sealed",
+        "headers", "hashed_key", "previous_hashed_key",
     }
 )  # fmt: skip
 #: Columns that every deed changes, and that say nothing about it.
@@ -56,6 +57,8 @@ class Deed(StrEnum):
     RESUME = "biz_type.resume"
     NEW_SIGNING_SECRET = "biz_type.new_signing_secret"  # noqa: S105  a name, no secret
     END_SIGNING_SECRET = "biz_type.end_signing_secret"  # noqa: S105  a name, no secret
+    NEW_SIGNING_KEY = "biz_type.new_signing_key"
+    END_SIGNING_KEY = "biz_type.end_signing_key"
     TEST = "biz_type.test"
     DELETE_BIZ_TYPE = "biz_type.delete"
 

@@ -9,6 +9,7 @@ from tasksapp.api.docs_page import docs_page
 from tasksapp.api.http.problem_pages import problem_page
 from tasksapp.api.http.problems import nothing_there
 from tasksapp.api.operations import creates, operations
+from tasksapp.api.public_keys import public_keys
 from tasksapp.api.schema_views import SchemaViews
 
 #: Names are reversed as ``delayhub:job-list``, so that they are none of the host project's.
@@ -22,6 +23,7 @@ urlpatterns = [
     path("schema", SchemaViews.as_view({"get": "read"}), name="schema"),
     path("docs/", docs_page, name="docs"),
     path("docs/<str:name>", docs_page),
+    path("public-keys/<int:biz_type_id>", public_keys, name="public-keys"),
     path("problems/", problem_page, name="problems"),
     path("problems/<str:code>", problem_page, name="problem"),
     # Callers get a problem document here too, also where the project has Django's own page for a 404.

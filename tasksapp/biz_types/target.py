@@ -17,7 +17,8 @@ def target_of(biz_type: BizType, *, now: datetime) -> Target:
     Raises SecretUnreadable where a secret cannot be decrypted.
     """
     rotating = biz_type.previous_secret_until is not None and biz_type.previous_secret_until > now
-    return _target(_Edit(biz_type), rotating)
+    keys_rotating = biz_type.previous_key_until is not None and biz_type.previous_key_until > now
+    return _target(_Edit(biz_type), rotating, keys_rotating)
 
 
 class _Edit:
@@ -39,10 +40,11 @@ class _Edit:
 
 
 @lru_cache(maxsize=1024)
-def _target(edit: _Edit, rotating: bool) -> Target:
+def _target(edit: _Edit, rotating: bool, keys_rotating: bool) -> Target:
     biz_type = edit.biz_type
     parts = urlsplit(biz_type.url)
     secrets = [biz_type.signing_secret, *([biz_type.previous_signing_secret] if rotating else [])]
+    keys = [biz_type.signing_key, *([biz_type.previous_signing_key] if keys_rotating else [])]
     return Target(
         biz_type=biz_type.code,
         queue=biz_type.queue,
@@ -52,6 +54,7 @@ def _target(edit: _Edit, rotating: bool) -> Target:
         headers=tuple(biz_type.headers.items()),
         authorization=_authorization(biz_type),
         secrets=tuple(secret for secret in secrets if secret),
+        private_keys=tuple(key for key in keys if key),
         timeout_seconds=biz_type.timeout_seconds,
         permanent_codes=frozenset(biz_type.permanent_status_codes),
         at_most_once=biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE,

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import router, transaction
 from django.utils import timezone
 
+from delayhub.webhooks.public_key import new_private_key, public_key_of
 from delayhub.webhooks.signature import key_of, new_secret
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
@@ -21,6 +22,9 @@ ROTATION = timedelta(days=1)
 
 #: The columns of the secret that signs beside a new one.
 _PREVIOUS = ["previous_signing_secret_sealed", "previous_secret_until"]
+
+#: The columns of the key pair that signs beside a new one.
+_PREVIOUS_KEY = ["previous_signing_key_sealed", "previous_public_key", "previous_key_until"]
 
 #: Columns that an entry about a new or deleted biz type leaves out.
 _OWN = frozenset({"id", "created_at", "updated_at", "queue_name"})
@@ -145,6 +149,63 @@ def remove_signing_secret(biz_type: BizType, *, by: Actor | None = None, reason:
     biz_type.previous_secret_until = None
     _change(Deed.END_SIGNING_SECRET, biz_type, ["signing_secret_sealed", *_PREVIOUS], by=by, reason=reason)
     return True
+
+
+def make_key_pair(biz_type: BizType, *, overlap: timedelta = ROTATION, by: Actor | None = None) -> str:
+    """The public key of a new pair, by which callbacks are signed (``v1a``) beside the signing secret.
+
+    Args:
+        biz_type: the biz type.
+        overlap: for how long the pair before, if there is one, goes on signing; with none it ends at once.
+        by: who does it, for the audit.
+
+    Raises DatabaseError where the biz type was deleted meanwhile.
+    """
+    fields = ["signing_key_sealed", "public_key"]
+    if biz_type.signing_key_sealed:
+        fields += _PREVIOUS_KEY
+        goes_on = overlap > timedelta()
+        biz_type.previous_signing_key_sealed = biz_type.signing_key_sealed if goes_on else ""
+        biz_type.previous_public_key = biz_type.public_key if goes_on else ""
+        biz_type.previous_key_until = timezone.now() + overlap if goes_on else None
+    biz_type.signing_key = private_key = new_private_key()
+    biz_type.public_key = public_key_of(private_key)
+    _change(Deed.NEW_SIGNING_KEY, biz_type, fields, by=by)
+    return biz_type.public_key
+
+
+def end_previous_key_pair(biz_type: BizType, *, by: Actor | None = None) -> bool:
+    """Signs callbacks by the present key pair only; False where none was signing beside it.
+
+    Raises DatabaseError where the biz type was deleted meanwhile.
+    """
+    if not biz_type.previous_signing_key_sealed:
+        return False
+    ends = biz_type.previous_key_until
+    biz_type.previous_signing_key_sealed = biz_type.previous_public_key = ""
+    biz_type.previous_key_until = None
+    _change(Deed.END_SIGNING_KEY, biz_type, _PREVIOUS_KEY, by=by)
+    return ends is not None and ends > timezone.now()
+
+
+def remove_key_pairs(biz_type: BizType, *, by: Actor | None = None) -> bool:
+    """Signs no callback by a key any more; False where none was.
+
+    Raises DatabaseError where the biz type was deleted meanwhile.
+    """
+    if not (biz_type.signing_key_sealed or biz_type.previous_signing_key_sealed):
+        return False
+    biz_type.signing_key_sealed = biz_type.previous_signing_key_sealed = ""
+    biz_type.public_key = biz_type.previous_public_key = ""
+    biz_type.previous_key_until = None
+    _change(Deed.END_SIGNING_KEY, biz_type, ["signing_key_sealed", "public_key", *_PREVIOUS_KEY], by=by)
+    return True
+
+
+def public_keys(biz_type: BizType, *, now: datetime) -> list[str]:
+    """The public keys by which its callbacks can be checked, the newest first."""
+    goes_on = biz_type.previous_key_until is not None and biz_type.previous_key_until > now
+    return [key for key in (biz_type.public_key, biz_type.previous_public_key if goes_on else "") if key]
 
 
 def delete(biz_type: BizType, *, by: Actor | None = None) -> None:

@@ -18,6 +18,7 @@ class Target:
         headers: extra headers.
         authorization: value of the Authorization header; '' for none.
         secrets: signing secrets, all of which sign while one replaces another; none: callbacks are not signed.
+        private_keys: keys that sign beside the secrets, by ``v1a``; none costs nothing.
         timeout_seconds: from the first byte of the connection to the last of the response.
         permanent_codes: status codes that are not retried.
         at_most_once: whether a callback must not be sent again where it is unknown what became of it.
@@ -30,6 +31,7 @@ class Target:
     headers: tuple[tuple[str, str], ...] = ()
     authorization: str = field(default="", repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    private_keys: tuple[str, ...] = field(default=(), repr=False)
     timeout_seconds: float = 10.0
     permanent_codes: frozenset[int] = frozenset()
     at_most_once: bool = False

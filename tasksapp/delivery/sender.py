@@ -9,6 +9,7 @@ import os
 import aiohttp
 
 from delayhub.clock import Clock
+from delayhub.webhooks.public_key import sign_by_keys
 from delayhub.webhooks.signature import BadSecret, sign
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.answers import judge
@@ -116,7 +117,7 @@ def sent_headers(callback: Callback, *, head: Head) -> SentHeaders:
         callback.max_attempts,
         callback.redrives,
         len(callback.body),
-        bool(callback.target.secrets),
+        bool(callback.target.secrets or callback.target.private_keys),
         callback.is_test,
         callback.traceparent,
         head,
@@ -129,9 +130,15 @@ def _own_lines(callback: Callback, sent: SentHeaders, started_ms: int) -> str:
         header_lines({"traceparent": callback.traceparent})
     job_id, secrets = callback.job_id, callback.target.secrets
     lines = own_lines(sent, job_id=job_id, started_ms=started_ms, lateness_ms=started_ms - callback.run_at_ms)
+    signed = ""
     if secrets:
-        signature = sign(secrets, message_id=job_id, timestamp=started_ms // 1000, body=callback.body)
-        lines += f"{SIGNATURE}: {signature}\r\n"
+        signed = sign(secrets, message_id=job_id, timestamp=started_ms // 1000, body=callback.body)
+    if keys := callback.target.private_keys:
+        # v1 first: libraries for it alone pass over what follows.
+        by_keys = sign_by_keys(keys, message_id=job_id, timestamp=started_ms // 1000, body=callback.body)
+        signed = f"{signed} {by_keys}".strip()
+    if signed:
+        lines += f"{SIGNATURE}: {signed}\r\n"
     return lines
 
 

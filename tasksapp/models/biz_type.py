@@ -187,6 +187,18 @@ class BizType(models.Model):
     previous_signing_secret = SealedText("previous_signing_secret_sealed")
     previous_secret_until = models.DateTimeField(_("previous secret until"), null=True, blank=True, editable=False)
 
+    signing_key_sealed = models.TextField(_("signing key"), blank=True, default="", db_default="", editable=False)
+    signing_key = SealedText("signing_key_sealed")
+    public_key = models.CharField(_("public key"), max_length=60, blank=True, default="", db_default="", editable=False)
+    previous_signing_key_sealed = models.TextField(
+        _("previous signing key"), blank=True, default="", db_default="", editable=False
+    )
+    previous_signing_key = SealedText("previous_signing_key_sealed")
+    previous_public_key = models.CharField(
+        _("previous public key"), max_length=60, blank=True, default="", db_default="", editable=False
+    )
+    previous_key_until = models.DateTimeField(_("previous key until"), null=True, blank=True, editable=False)
+
     owner_mail = models.CharField(
         _("owner's mail"),
         max_length=500,
@@ -271,8 +283,8 @@ class BizType(models.Model):
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether it has callbacks that its receiver cannot check, since there is no signing secret."""
-        return self.target == BizType.Target.HTTP and not self.signing_secret_sealed
+        """Whether it has callbacks that its receiver cannot check, since there is neither a secret nor a key."""
+        return self.target == BizType.Target.HTTP and not (self.signing_secret_sealed or self.signing_key_sealed)
 
     @property
     def waits_for_redis(self) -> bool:

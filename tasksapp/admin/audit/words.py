@@ -34,6 +34,8 @@ LABELS: dict[str, Any] = {
     Deed.RESUME: gettext_lazy("resume"),
     Deed.NEW_SIGNING_SECRET: gettext_lazy("new signing secret"),
     Deed.END_SIGNING_SECRET: gettext_lazy("end previous signing secret"),
+    Deed.NEW_SIGNING_KEY: gettext_lazy("new signing key"),
+    Deed.END_SIGNING_KEY: gettext_lazy("end signing key"),
     Deed.TEST: gettext_lazy("send test callback"),
     Deed.DELETE_BIZ_TYPE: gettext_lazy("delete biz type"),
     Deed.ADD_SERIES: gettext_lazy("add series"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -55,6 +55,23 @@ class OverlapForm(forms.Form):
         if secret and (complaint := secret_complaint(secret)):
             raise forms.ValidationError(complaint)
         return secret
+
+
+class KeyPairForm(forms.Form):
+    """How long the present key pair goes on signing beside a new one."""
+
+    key_overlap = forms.TypedChoiceField(
+        label=gettext_lazy("The present key goes on signing for"),
+        coerce=int,
+        initial=86_400,
+        choices=OVERLAPS,
+        help_text=gettext_lazy("Until then its public key is served beside the new one."),
+    )
+
+    def __init__(self, *args: Any, is_first: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if is_first:
+            del self.fields["key_overlap"]
 
 
 class CredentialsForm(forms.Form):
@@ -110,12 +127,13 @@ class Secrets(BizTypePages):
         if request.method == "POST":
             with transaction.atomic():
                 biz_type = self.found(biz_type_id, allowed=allowed, lock=True)
-                return self._changed(request, biz_type)
+                forms_shown: dict[str, forms.Form] = {}
+                answer = self._changed_keys(request, biz_type, forms_shown)
+                return self._changed(request, biz_type, forms_shown) if answer is None else answer
         return self._secrets_page(request, self.found(biz_type_id, allowed=allowed))
 
-    def _changed(self, request: HttpRequest, biz_type: BizType) -> HttpResponse:
+    def _changed(self, request: HttpRequest, biz_type: BizType, forms_shown: dict[str, forms.Form]) -> HttpResponse:
         by = actor_of(request)
-        forms_shown: dict[str, forms.Form] = {}
         match request.POST.get(DEED):
             case "sign":
                 signing = OverlapForm(request.POST, is_first=not biz_type.signing_secret_sealed)
@@ -142,6 +160,28 @@ class Secrets(BizTypePages):
                 return self._said(request, biz_type, _("Callbacks carry no credentials any more."))
         return self._secrets_page(request, biz_type, **forms_shown)
 
+    def _changed_keys(
+        self, request: HttpRequest, biz_type: BizType, forms_shown: dict[str, forms.Form]
+    ) -> HttpResponse | None:
+        """The answer to a button for key pairs that was pressed; None, where it was another or its form is wrong."""
+        by = actor_of(request)
+        match request.POST.get(DEED):
+            case "sign_by_key":
+                key_pair = KeyPairForm(request.POST, is_first=not biz_type.signing_key_sealed)
+                if key_pair.is_valid():
+                    overlap = timedelta(seconds=key_pair.cleaned_data.get("key_overlap", 0))
+                    verbs.make_key_pair(biz_type, overlap=overlap, by=by)
+                    return self._said(request, biz_type, _("Callbacks are signed by the new key, too."))
+                forms_shown["key_pair"] = key_pair
+            case "end_previous_key":
+                ended = verbs.end_previous_key_pair(biz_type, by=by)
+                return self._said(request, biz_type, _("The old key has ended.") if ended else "")
+            case "stop_keys":
+                removed = verbs.remove_key_pairs(biz_type, by=by)
+                said = _("Callbacks are not signed by a key any more.")
+                return self._said(request, biz_type, said if removed else "")
+        return None
+
     def _sign(self, request: HttpRequest, biz_type: BizType, form: OverlapForm) -> HttpResponse:
         overlap = timedelta(seconds=form.cleaned_data.get("overlap", 0))
         secret: str = form.cleaned_data["secret"]
@@ -164,6 +204,11 @@ class Secrets(BizTypePages):
             "is_http": biz_type.target == BizType.Target.HTTP,
             "is_signed": is_signed,
             "signing": shown.get("signing") or OverlapForm(is_first=not is_signed),
+            "has_key": bool(biz_type.signing_key_sealed),
+            "key_pair": shown.get("key_pair") or KeyPairForm(is_first=not biz_type.signing_key_sealed),
+            "public_keys": verbs.public_keys(biz_type, now=timezone.now()),
+            "public_keys_address": self._public_keys_address(request, biz_type),
+            "old_key_signs_until": _until(biz_type.previous_key_until, is_there=bool(biz_type.previous_public_key)),
             "credentials": shown.get("credentials") or CredentialsForm(initial={"auth": biz_type.auth}),
             "is_authorized": biz_type.auth != BizType.Auth.NONE,
             "old_signs_until": _signs_until(biz_type),
@@ -178,6 +223,14 @@ class Secrets(BizTypePages):
             tab="secrets",
         )
 
+    def _public_keys_address(self, request: HttpRequest, biz_type: BizType) -> str:
+        """Where a receiver finds the public keys; '' in a project that has no addresses of the API."""
+        try:
+            address = reverse("delayhub:public-keys", args=[biz_type.pk])
+        except NoReverseMatch:
+            return ""
+        return request.build_absolute_uri(address)
+
     def _shown_once(self, request: HttpRequest, biz_type: BizType, *, secret: str, onward: str) -> HttpResponse:
         return self.biz_type_page(
             request,
@@ -190,7 +243,10 @@ class Secrets(BizTypePages):
 
 def _signs_until(biz_type: BizType) -> str:
     """Until when the old secret signs beside the present one; '' where it does not."""
-    ends = biz_type.previous_secret_until
-    if not biz_type.previous_signing_secret_sealed or ends is None or ends <= timezone.now():
+    return _until(biz_type.previous_secret_until, is_there=bool(biz_type.previous_signing_secret_sealed))
+
+
+def _until(ends: datetime | None, *, is_there: bool) -> str:
+    if not is_there or ends is None or ends <= timezone.now():
         return ""
     return f"{timezone.localtime(ends):%Y-%m-%d %H:%M %Z}"

@@ -109,7 +109,10 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
 
 
 #: What neither the list nor the reasons for waiting need of a biz type: long texts and secrets.
-_UNREAD = ("description", "headers", "auth_secret_sealed", "signing_secret_sealed", "previous_signing_secret_sealed")
+_UNREAD = (
+    *("description", "headers", "auth_secret_sealed", "signing_secret_sealed", "previous_signing_secret_sealed"),
+    *("signing_key_sealed", "previous_signing_key_sealed"),
+)
 
 
 def _check(request: HttpRequest, search: JobSearch, biz_types: list[BizType]) -> None:

@@ -40,7 +40,7 @@ def biz_type_json(biz_type: BizType, *, shows_all: bool = False) -> dict[str, An
         "paused_by": biz_type.paused_by,
         "pause_reason": biz_type.pause_reason,
         "resumed_at": timestamp(biz_type.resumed_at),
-        "signed": bool(biz_type.signing_secret_sealed),
+        "signed": bool(biz_type.signing_secret_sealed or biz_type.signing_key_sealed),
         "previous_secret_until": timestamp(biz_type.previous_secret_until),
         "has_credentials": bool(biz_type.auth_secret_sealed),
         "created_at": timestamp(biz_type.created_at),

@@ -13,8 +13,12 @@ from tasksapp.access.actors import Actor
 from tasksapp.biz_types.verbs import (
     ROTATION,
     edit,
+    end_previous_key_pair,
     end_previous_secret,
+    make_key_pair,
     pause,
+    public_keys,
+    remove_key_pairs,
     remove_signing_secret,
     resume,
     rotate_signing_secret,
@@ -177,3 +181,33 @@ def test_a_biz_type_that_was_deleted_meanwhile_is_an_error(biz_type: BizType) ->
 
     with pytest.raises(DatabaseError):
         pause(biz_type)
+
+
+def test_a_new_key_pair_signs_beside_the_one_before_and_no_private_key_is_kept_as_text(biz_type: BizType) -> None:
+    first, second = make_key_pair(biz_type), make_key_pair(biz_type, by=Actor("ada"))
+
+    stored = BizType.objects.get()
+    assert public_keys(stored, now=timezone.now()) == [second, first]
+    assert public_keys(stored, now=timezone.now() + ROTATION) == [second]
+    assert not stored.is_unsigned
+    assert stored.signing_key.startswith("whsk_")
+    assert "whsk_" not in repr(BizType.objects.values().get())
+    entry = AuditEntry.objects.get()
+    assert entry.verb == "biz_type.new_signing_key"
+    assert stored.signing_key_sealed not in f"{entry.before}{entry.after}"
+    assert first in f"{entry.before}"
+
+
+def test_key_pairs_end(biz_type: BizType) -> None:
+    assert not end_previous_key_pair(biz_type)
+    assert not remove_key_pairs(biz_type)
+    make_key_pair(biz_type)
+    second = make_key_pair(biz_type)
+
+    assert end_previous_key_pair(biz_type)
+    assert public_keys(BizType.objects.get(), now=timezone.now()) == [second]
+    third = make_key_pair(biz_type, overlap=timedelta())
+    assert public_keys(BizType.objects.get(), now=timezone.now()) == [third]
+    assert remove_key_pairs(biz_type)
+    assert public_keys(BizType.objects.get(), now=timezone.now()) == []
+    assert BizType.objects.get().is_unsigned

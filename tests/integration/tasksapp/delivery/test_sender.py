@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from delayhub.local.redis_server import free_port
+from delayhub.receiver import Verifier
+from delayhub.webhooks.public_key import new_private_key, public_key_of
+from delayhub.webhooks.signature import new_secret
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp
 from tests.callbacks import callback
@@ -66,6 +69,21 @@ def test_the_request_is_kept_as_it_was_sent_without_its_secrets() -> None:
     sent = dict(line.split(": ", 1) for line in received[0].decode().split("\r\n\r\n")[0].split("\r\n")[1:])
     hidden = {"Authorization": "Bearer (hidden)", "webhook-signature": "(hidden)"}
     assert result.request.headers == {**sent, **hidden}
+
+
+def test_a_private_key_signs_beside_the_secret_in_one_header() -> None:
+    secret, keys = new_secret(), (new_private_key(), new_private_key())
+    for secrets in ((secret,), ()):
+        received: list[bytes] = []
+
+        outcome_of(noting(received), secrets=secrets, private_keys=keys)
+
+        head, body = received[0].split(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+        versions = [signature.split(",")[0] for signature in headers["webhook-signature"].split(" ")]
+        assert versions == ["v1"] * len(secrets) + ["v1a"] * 2
+        for key in (*secrets, *map(public_key_of, keys)):
+            assert Verifier(key).verify(headers, body).id == "job-1"
 
 
 def test_an_endless_body_is_read_up_to_the_cap() -> None:

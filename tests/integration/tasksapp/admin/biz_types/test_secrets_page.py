@@ -185,3 +185,31 @@ def test_a_button_that_there_is_not_changes_nothing(person: Client, biz_type: Bi
     assert person.post(secrets_page(biz_type), {"deed": "publish"}).status_code == 200
 
     assert BizType.objects.get().updated_at == biz_type.updated_at
+
+
+def test_a_biz_type_signs_by_a_key_whose_public_half_the_page_shows(person: Client, biz_type: BizType) -> None:
+    person.post(secrets_page(biz_type), {"deed": "sign_by_key"})
+    first = BizType.objects.get().public_key
+    person.post(secrets_page(biz_type), {"deed": "sign_by_key", "key_overlap": "3600"})
+
+    stored = BizType.objects.get()
+    page = person.get(secrets_page(biz_type)).content.decode()
+    assert stored.public_key in page
+    assert first in page
+    assert "The old key signs until" in page
+    assert f"http://testserver/api/public-keys/{biz_type.pk}" in page
+    assert "whsk_" not in page
+
+    person.post(secrets_page(biz_type), {"deed": "end_previous_key"})
+    assert first not in person.get(secrets_page(biz_type)).content.decode()
+    person.post(secrets_page(biz_type), {"deed": "stop_keys"})
+    assert BizType.objects.get().public_key == ""
+    refused = person.post(secrets_page(biz_type), {"deed": "stop_keys"}, follow=True)
+    assert "nothing has changed" in refused.content.decode()
+
+
+def test_no_other_overlap_of_keys_is_taken(person: Client, biz_type: BizType) -> None:
+    first = verbs.make_key_pair(biz_type)
+
+    assert person.post(secrets_page(biz_type), {"deed": "sign_by_key", "key_overlap": "soon"}).status_code == 200
+    assert BizType.objects.get().public_key == first
