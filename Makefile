@@ -18,6 +18,9 @@ BIZ_TYPES ?= 50
 EXAMPLES ?= 60
 TESTS ?=
 
+# Where it is set (images of containers do that), each of the hundreds of processes that tests start compiles all modules.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-site clean bench-operations bench-forecast chaos-receivers
@@ -38,10 +41,11 @@ up: $(VENV)/.standalone ## start everything on this machine and stay up until Ct
 # A run in which TESTS= leaves no test is no failure: pytest's exit code 5.
 PYTEST = sh -c '$(BIN)/python -m pytest "$$@" || [ $$? -eq 5 ]' pytest
 
-# Tests of how long something takes would tell of the others, beside them. Browsers show the same pages on both databases.
+# Tests of how long something takes run alone, and first: their process compiles the tests for the others. Browsers show
+# the same pages on both databases; tests of whole sites and of the library bring databases of their own.
 test: $(VENV)/.dev $(VENV)/.node ## run all tests on SQLite, then those that touch the database on PostgreSQL
-	$(PYTEST) -n $(WORKERS) -m "not timing" $(TESTS)
 	$(PYTEST) -n 0 -m timing $(TESTS)
+	$(PYTEST) -n $(WORKERS) -m "not timing" $(TESTS)
 	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing" --ignore=tests/browser $(TESTS)
 
 check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deployment checks, files of deploy/

@@ -22,6 +22,7 @@ from kombu import Connection
 
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
+from tests.long_first import long_first
 
 register()
 
@@ -80,8 +81,8 @@ def current_celery() -> Iterator[Celery]:
     before.set_current()
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m selects
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True, wrapper=True)  # before -m selects, and after others have put them in their order
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     other = "sqlite_only" if os.environ.get("DELAYHUB_TEST_DATABASE") == "postgresql" else "postgresql_only"
     for item in items:
         if item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())):
@@ -90,6 +91,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    yield
+    if processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+        items[:] = long_first(items, processes=processes)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -103,8 +103,8 @@ def test_without_a_worker_all_places_say_so(site: Site, places: Places) -> None:
 
     site.worker.launch()
     places.wait_until_well()
-    assert "o job is delivered" not in places.overview()
-    assert "o job is delivered" not in places.jobs()
+    for place in (places.overview, places.jobs):
+        wait_until(lambda place=place: "o job is delivered" not in place(), otherwise=place)
 
 
 def test_run_now_says_that_the_job_waits_since_no_worker_takes_it(site: Site, places: Places) -> None:

@@ -95,7 +95,7 @@ def test_quick_tasks_share_calls_for_their_early_acknowledgements(
         wait_until(lambda: not redis_client.exists(queue.keys.payload), otherwise="an empty queue")
 
         assert queue.count() == Counts(0, 0, 0, 0)
-        assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] < 100
+        assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] < 200
 
 
 @pytest.mark.slow
