@@ -124,7 +124,7 @@ class Claimer:
         """The answer, and the jobs that do not run now although their timers fired."""
         self._clock.sync()
         now = moment(max(now_ms, self._clock.now_ms()))
-        answer = self._answer(ids, now=now, forward_seconds=forward_seconds)
+        answer = self._answer(ids, now=now, forward_seconds=forward_seconds, pulling=pulling)
         later = dict(answer.not_due)
         later |= dict.fromkeys(answer.locked, now + LOCKED_WAIT)
         later |= dict.fromkeys(answer.shut, now + SHUT_WAIT)
@@ -132,7 +132,9 @@ class Claimer:
             self._arm_again(later)
         return answer, [*later, *answer.ended]
 
-    def _answer(self, ids: Sequence[UUID], *, now: datetime, forward_seconds: float) -> ClaimAnswer:
+    def _answer(
+        self, ids: Sequence[UUID], *, now: datetime, forward_seconds: float, pulling: Pulling | None = None
+    ) -> ClaimAnswer:
         """What became of the jobs in the database; deaths are counted."""
         answer = claim_jobs(
             ids,

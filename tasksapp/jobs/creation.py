@@ -30,7 +30,7 @@ from tasksapp.sql.driver import health_check
 from tasksapp.sql.insert_jobs import insert_jobs
 from tasksapp.sql.replace_jobs import Debounced, replace_jobs
 from tasksapp.timers.arming import arm, move
-from tasksapp.timers.timer import Groups, Timer
+from tasksapp.timers.timer import Groups, Timer, grouped
 
 __all__ = ["Created", "JobRequest", "Rejected", "create", "create_many"]
 
@@ -331,7 +331,7 @@ def _timers_of(requests: Sequence[Accepted]) -> Groups:
         group = known.get((row.biz_type_id, row.priority))
         if group is None:
             biz_type = request.biz_type
-            group = groups.setdefault((biz_type.lane, biz_type.queue, row.priority), [])
+            group = groups.setdefault((biz_type.timer_lane, biz_type.queue, row.priority), [])
             known[row.biz_type_id, row.priority] = group
         group.append((str(row.id), due_ms(row.due_at)))
     return groups

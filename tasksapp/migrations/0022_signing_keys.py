@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tasksapp', '0016_tenants'),
+        ("tasksapp", "0020_resolve"),
     ]
 
     operations = [

@@ -156,10 +156,12 @@ def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most:
         old = unclaimed([series.pk], using=using).filter(occurrence_at__lt=planned.drops_before)
         gone = delete_unclaimed(old)
         dropped = len(gone)
-        step.gone += [Timer(biz_type.lane, biz_type.queue, job_id, now, priority) for job_id, priority in gone]
+        step.gone += [Timer(biz_type.timer_lane, biz_type.queue, job_id, now, priority) for job_id, priority in gone]
     rows = rows_of(series, biz_type, planned)
     step.rows += rows
-    step.timers += [Timer(biz_type.lane, biz_type.queue, row.job.id, row.job.due_at, row.job.priority) for row in rows]
+    step.timers += [
+        Timer(biz_type.timer_lane, biz_type.queue, row.job.id, row.job.due_at, row.job.priority) for row in rows
+    ]
     made = len(planned.occurrences) - dropped
     step.advances.append(Advance(series.pk, made, planned.next_occurrence_at, planned.make_at))
 

@@ -191,7 +191,7 @@ def trigger(
                 Deed.TRIGGER_SERIES, by=by, job_id=job_id, biz_type_id=biz_type.pk, what=row.label, reason=reason
             )
             audit.record([entry], using=database)
-        timers = grouped([Timer(biz_type.lane, biz_type.queue, job_id, now, job.priority)])
+        timers = grouped([Timer(biz_type.timer_lane, biz_type.queue, job_id, now, job.priority)])
 
         def set_timer() -> None:
             arm(timers)
@@ -251,7 +251,7 @@ def _unmake(row: Series, *, now: datetime | None, using: str) -> None:
     gone = delete_unclaimed(rows if now is None else rows.filter(occurrence_at__gt=now))
     row.made = max(0, row.made - len(gone))
     biz_type = row.biz_type
-    timers = [Timer(biz_type.lane, biz_type.queue, job_id, timezone.now(), step) for job_id, step in gone]
+    timers = [Timer(biz_type.timer_lane, biz_type.queue, job_id, timezone.now(), step) for job_id, step in gone]
 
     def forget_them() -> None:
         forget(timers)
