@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.shots import Shots
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # The first ones keep it from calling home, which a closed network would only refuse.
@@ -49,11 +50,9 @@ def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
 
 
 @pytest.fixture
-def shots(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Where screenshots go: DELAYHUB_SCREENSHOTS, for those who want to look, or a temporary folder."""
-    folder = Path(os.environ.get("DELAYHUB_SCREENSHOTS", tmp_path))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def shots() -> Shots:
+    """Takes pictures of pages for those who want to look."""
+    return Shots()
 
 
 @pytest.fixture

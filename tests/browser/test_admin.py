@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.utils import timezone
@@ -11,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tasksapp.models import Attempt, BizType, Job, Status
 from tests.admin_login import log_in
+from tests.browser.shots import Shots
 from tests.job_rows import store_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 HALF_AN_HOUR = timedelta(minutes=30)
 
 
-def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str, shots: Path) -> None:
+def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str, shots: Shots) -> None:
     theme = (page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") and "dark") or "light"
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
 
     def shot(name: str) -> None:
-        page.screenshot(path=shots / f"{name}-{theme}.png", full_page=True)
+        shots.take(page, f"{name}-{theme}")
 
     log_in(page, site)
     page.goto(f"{site}/admin/tasksapp/biztype/add/")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tasksapp.biz_types.recorded_sample import forget_samples
 from tasksapp.models import BizType
+from tests.browser.shots import Shots
 from tests.integration.tasksapp.receiver import Receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,7 +39,7 @@ def log_in(page: Page, site: str) -> None:
     page.click("input[type=submit]")
 
 
-def test_a_person_defines_tries_and_pauses_a_biz_type(page: Page, site: str, receiver: Receiver, shots: Path) -> None:
+def test_a_person_defines_tries_and_pauses_a_biz_type(page: Page, site: str, receiver: Receiver, shots: Shots) -> None:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
@@ -63,7 +63,7 @@ def test_a_person_defines_tries_and_pauses_a_biz_type(page: Page, site: str, rec
     page.select_option("#id_backoff", "exponential")
     expect(page.locator("#retry-schedule")).to_contain_text("Waits 10 s, 20 s; gives up")
     assert BizType.objects.get().max_attempts == 16
-    page.screenshot(path=shots / "biz-type-retries.png", full_page=True)
+    shots.take(page, "biz-type-retries")
     page.click("input[name=_save]")
     expect(page.locator(".messagelist")).to_contain_text("rder.close is saved")
 
@@ -72,7 +72,7 @@ def test_a_person_defines_tries_and_pauses_a_biz_type(page: Page, site: str, rec
     page.get_by_role("button", name="Send test").click()
     expect(page.locator("#content")).to_contain_text("A job with this answer is done")
     assert receiver.received[0].headers["delayhub-test"] == "1"
-    page.screenshot(path=shots / "biz-type-test.png", full_page=True)
+    shots.take(page, "biz-type-test")
 
     page.get_by_role("link", name="Now", exact=True).click()
     page.get_by_role("link", name="Pause …").click()
@@ -80,7 +80,7 @@ def test_a_person_defines_tries_and_pauses_a_biz_type(page: Page, site: str, rec
     page.fill("#id_reason", "db move")
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.locator(".delayhub-flow")).to_contain_text("paused by ada")
-    page.screenshot(path=shots / "biz-type-paused.png", full_page=True)
+    shots.take(page, "biz-type-paused")
 
     assert BizType.objects.get().max_attempts == 3
     assert errors == []
@@ -103,8 +103,17 @@ def test_without_a_script_a_button_shows_the_schedule(browser: Browser, site: st
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["", "{}/change/", "{}/change/?tab=retries", "{}/secrets/", "{}/pause/", "{}/test/", "{}/what_if/"],
+    ("page", "path"),
+    [
+        ("light", ""),
+        ("dark", "{}/change/"),
+        ("light", "{}/change/?tab=retries"),
+        ("dark", "{}/secrets/"),
+        ("light", "{}/pause/"),
+        ("dark", "{}/test/"),
+        ("light", "{}/what_if/"),
+    ],
+    indirect=["page"],
 )
 def test_nothing_keeps_people_from_reading_a_page(page: Page, site: str, path: str) -> None:
     biz_type = BizType.objects.create(code="order.close", url="https://shop.example/hooks")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import celery._state
@@ -17,6 +16,7 @@ import delayhub
 from delayhub.engine import DelayQueue, TimerLane
 from tasksapp.models import BizType, LoaderReport
 from tasksapp.queues.heartbeats import Beat, write_beat
+from tests.browser.shots import Shots
 from tests.redis_time import redis_now_ms
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,14 +114,14 @@ def test_a_person_finds_a_task_and_runs_it_now(page: Page, site: str) -> None:
     expect(page.locator(".delayhub-tabs [aria-current]")).to_contain_text("59")
 
 
-def test_a_whole_tab_is_asked_about_before_it_is_revoked(page: Page, site: str, shots: Path) -> None:
+def test_a_whole_tab_is_asked_about_before_it_is_revoked(page: Page, site: str, shots: Shots) -> None:
     log_in(page, site)
     page.goto(f"{site}tasksapp/{PAGES['dead']}")
 
     page.check("input[name=whole]")
     page.click("button:has-text('Revoke')")
     expect(page.locator(".delayhub-page")).to_contain_text("3 messages of celery (Dead).")
-    page.screenshot(path=shots / f"celery-confirm-{scheme_of(page)}.png", full_page=True)
+    shots.take(page, f"celery-confirm-{scheme_of(page)}")
     page.fill("#id_reason", "they came twice")
     page.click("button:has-text('Revoke')")
 
@@ -129,21 +129,21 @@ def test_a_whole_tab_is_asked_about_before_it_is_revoked(page: Page, site: str, 
     expect(page.locator(".delayhub-empty")).to_contain_text("No message is dead.")
 
 
-@pytest.mark.parametrize("width", [1440, 390])
 def test_every_page_is_clean_fits_its_screen_and_is_for_everybody(
-    width: int, page: Page, site: str, shots: Path, redis_client: redis.Redis
+    page: Page, site: str, shots: Shots, redis_client: redis.Redis
 ) -> None:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     log_in(page, site)
+    width = 1440 if scheme_of(page) == "light" else 390  # contrast depends on the one, room on the other
     page.set_viewport_size({"width": width, "height": 900})
 
     for name, address in PAGES.items():
         if "system" in address:
             write_workers(redis_client)  # looking at the pages before took longer than a heartbeat is kept
         page.goto(f"{site}tasksapp/{address}")
-        page.screenshot(path=shots / f"celery-{name}-{width}-{scheme_of(page)}.png", full_page=True)
+        shots.take(page, f"celery-{name}-{width}-{scheme_of(page)}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         found = Axe().run(page, context=".delayhub-page")
         assert found.violations_count == 0, (name, found.generate_report())

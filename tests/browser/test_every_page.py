@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -27,6 +26,7 @@ from delayhub.engine import TimerLane
 from tasksapp.conf import DEFAULT_LANE
 from tasksapp.queues.heartbeats import Beat, write_beat
 from tests.admin_scene import Scene, store_scene
+from tests.browser.shots import Shots
 from tests.redis_time import redis_now_ms
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(600)]
@@ -171,7 +171,7 @@ def seen_in(look: Look, addresses: dict[str, str]) -> dict[str, str]:
 
 
 def test_every_page(
-    context: BrowserContext, look: Look, scene: Scene, live_server: Any, redis_client: redis.Redis, shots: Path
+    context: BrowserContext, look: Look, scene: Scene, live_server: Any, redis_client: redis.Redis, shots: Shots
 ) -> None:
     faults: list[str] = []
     workers = Workers(redis_client)
@@ -181,7 +181,7 @@ def test_every_page(
         watch = Watch(page)
         answer = page.goto(live_server.url + address, wait_until="load")
         assert answer is not None
-        page.screenshot(path=shots / f"{name}-{look}.png", full_page=True)
+        shots.take(page, f"{name}-{look}")
         faults += [f"{name}: {fault}" for fault in (*watch.faults(answer), *looks(page), *accessibility(page))]
         page.close()
 

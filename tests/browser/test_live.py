@@ -159,8 +159,9 @@ def test_keys_can_be_turned_off(person: Page) -> None:
     assert person.evaluate("document.activeElement.closest('tbody')") is None
 
 
-@pytest.mark.parametrize("address", [PAGE, "/admin/tasksapp/deadcount/"])
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("address", "width", "scheme"), [(PAGE, 390, "dark"), ("/admin/tasksapp/deadcount/", 1440, "light")]
+)
 def test_nothing_keeps_people_from_using_the_page(
     live_server: Any, browser: Browser, admin_client: Client, address: str, width: int, scheme: Any
 ) -> None:

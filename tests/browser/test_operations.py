@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from playwright.sync_api import Page, expect
 from delayhub.testing import MovableClock
 from tasksapp.models import Attempt, BizType, Job, Operation, Status
 from tests.admin_login import log_in
+from tests.browser.shots import Shots
 from tests.integration.tasksapp.operation_runs import dead_jobs, pending_jobs, turns
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,7 +46,7 @@ class Site:
             Operation.objects.filter(pk=job.operation_id).update(succeeded=F("succeeded") + 1)
 
 
-def test_an_operator_redrives_all_that_match_watches_and_stops(page: Page, site: str, shots: Path) -> None:
+def test_an_operator_redrives_all_that_match_watches_and_stops(page: Page, site: str, shots: Shots) -> None:
     theme = (page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") and "dark") or "light"
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -56,7 +56,7 @@ def test_an_operator_redrives_all_that_match_watches_and_stops(page: Page, site:
     work = Site()
 
     def shot(name: str) -> None:
-        page.screenshot(path=shots / f"operation-{name}-{theme}.png", full_page=True)
+        shots.take(page, f"operation-{name}-{theme}")
 
     log_in(page, site)
     plan = reverse("admin:tasksapp_operation_plan")

@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from delayhub.demo.site import ADMIN_NAME, Site
 from tests.acceptance.site import site_in
+from tests.browser.shots import Shots
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
@@ -136,14 +137,14 @@ def dead_jobs(site: Site, shop: Shop) -> None:
             api.post(f"{site.url}/api/v1/jobs/bulk", json=bulk, timeout=60).raise_for_status()
 
 
-def test_an_operators_day(browser: Browser, site: Site, shop: Shop, shots: Path) -> None:
+def test_an_operators_day(browser: Browser, site: Site, shop: Shop, shots: Shots) -> None:
     dead_jobs(site, shop)
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.set_default_timeout(60_000)
     operator = Operator(page, site)
 
     def shot(name: str) -> None:
-        page.screenshot(path=shots / f"operators-day-{name}.png", full_page=True)
+        shots.take(page, f"operators-day-{name}")
 
     # The overview refreshes itself; the loader counts every few seconds.
     dead = f"{JOBS:,}"
