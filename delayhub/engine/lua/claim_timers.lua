@@ -5,7 +5,7 @@
 --   acknowledged, then a list for each queue that gave something: its name, token, ids, {id, strikes, …}
 -- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(steps in use) a queue of the agenda (64 at most)
 -- Uses: now, ring, allow_writes_when_full, note_claim, forget, lift, owned, acknowledge, waiting, take_due, first_due, timers,
---   gate, alarm
+--   permits, gate, alarm
 local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local claimed, acknowledged, at, more = {}, 0, 5, 0
 allow_writes_when_full(lane)
@@ -41,7 +41,7 @@ for i, name in ipairs(names) do
   end
   -- The next time of the queue on the agenda: its next due timer (not before its gate opens), or its next lost lease.
   local head = first_due(q)
-  local wake_at = head and math.max(head, reopens or now)
+  local wake_at = head and next_visit(head, reopens, since)
   local lease_end = redis.call('ZRANGE', q .. LEASED, 0, 0, 'WITHSCORES')[2]
   wake_at = math.min(wake_at or math.huge, lease_end and tonumber(lease_end) or math.huge)
   if wake_at == math.huge then
