@@ -38,9 +38,10 @@ class ClaimToken(NamedTuple):
             raw = urlsafe_b64decode(text)
         except (NoBase64, ValueError):
             return None
+        if len(raw) != _ID_BYTES + _LEASE_BYTES:
+            return None  # base64 passes over signs that it does not know
         token = cls(UUID(bytes=raw[:_ID_BYTES]), int.from_bytes(raw[_ID_BYTES:]))
-        # Characters that base64 passes over, and leases that no column takes, are no tokens of ours.
-        return token if len(raw) == _ID_BYTES + _LEASE_BYTES and token.lease < 2**63 and str(token) == text else None
+        return token if token.lease < 2**63 and str(token) == text else None
 
     def __str__(self) -> str:
         return urlsafe_b64encode(self.job_id.bytes + self.lease.to_bytes(_LEASE_BYTES)).decode()

@@ -88,7 +88,7 @@ def test_the_job_of_a_puller_that_is_killed_comes_again_after_its_lease(site: Si
 
     wait_until(lambda: read().status == "running", within_seconds=30)
     # Longer than its lease: it is extended.
-    (held,) = list(api.jobs.list(biz_id="killed"))
+    (held,) = api.jobs.list(biz_id="killed")
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(4)
     assert read().version == held.version, "the same claim"

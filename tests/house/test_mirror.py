@@ -19,6 +19,17 @@ MIRRORS = ("tests/unit", "tests/integration")
 
 #: Modules that are tested through others: the test that covers them, and why they need none of their own.
 TESTED_THROUGH = {
+    "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
+    "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
+    "tasksapp/api/representation/claim.py": ("tests/integration/tasksapp/api/test_claim_views.py", "claims are shown"),
+    **{
+        f"tasksapp/pulling/{module}.py": (
+            "tests/integration/tasksapp/api/test_claim_views.py",
+            "pullers claim over HTTP, and their claims end there",
+        )
+        for module in ("held_claim", "puller")
+    },
+    "tasksapp/biz_types/pullers.py": ("tests/integration/tasksapp/biz_types/test_holds.py", "what holds due jobs"),
     **{
         f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
         for module in (
@@ -37,8 +48,14 @@ TESTED_THROUGH = {
         )
         for module in (
             *("models/jobs", "models/operations"),
-            *(f"asynchronous/{verbs}" for verbs in ("audit", "biz_types", "jobs", "keys", "operations", "stats")),
-            *(f"synchronous/{verbs}" for verbs in ("audit", "biz_types", "jobs", "keys", "operations", "stats")),
+            *(
+                f"asynchronous/{verbs}"
+                for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "stats")
+            ),
+            *(
+                f"synchronous/{verbs}"
+                for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "stats")
+            ),
         )
     },
     **{

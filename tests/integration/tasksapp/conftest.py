@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import redis
 from celery import Celery
 from django.core.management import call_command
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
 import delayhub
 from delayhub.engine import TimerLane
 from delayhub.local.redis_server import RedisServer
 from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer
 from tasksapp.models import BizType
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.tasks import deliver
 from tasksapp.timers import lanes
+from tasksapp.timers.lanes import client
+from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.slots import held_slots
 from tasksapp.workers.delivery_runtime import close_delivery_runtime, delivery_runtime
+from tasksapp.workers.task_runner import TaskRunner, lease_keeper
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver
 from tests.redis_time import redis_now_ms, wait_until_redis_ms
@@ -114,3 +120,46 @@ def fire(lane: TimerLane, ends_delivery: None) -> Fire:
         return ids
 
     return fire
+
+
+# A worker's parts, without its process.
+
+
+@pytest.fixture
+def clock() -> RedisClock:
+    """Redis' time."""
+    return RedisClock(client)
+
+
+@pytest.fixture
+def claimer(clock: RedisClock, db: None) -> Claimer:
+    return Claimer(clock=clock, worker="w1", using="default")
+
+
+@pytest.fixture
+def completer(clock: RedisClock, db: None) -> Completer:
+    return Completer(clock=clock, worker="w1", using="default")
+
+
+@pytest.fixture
+def runner(clock: RedisClock, db: None) -> TaskRunner:
+    return TaskRunner(clock=clock, keeper=lease_keeper, worker="w1", using="default")
+
+
+@pytest.fixture
+def break_connection(transactional_db: None) -> Iterator[Callable[[], None]]:
+    """Breaks this thread's database connection: its next statement fails, and those on a new one do not."""
+
+    def refuse_once(*_: Any) -> None:
+        connection.execute_wrappers.remove(refuse_once)
+        raise OperationalError("the connection is broken")
+
+    def break_it() -> None:
+        if connection.vendor == "postgresql":
+            with suppress(OperationalError), connection.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        else:  # SQLite has no server that could end it
+            connection.execute_wrappers.append(refuse_once)
+
+    yield break_it
+    connection.execute_wrappers.clear()

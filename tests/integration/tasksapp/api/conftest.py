@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,8 +12,9 @@ from django.test import Client
 from tasksapp.access.callers import last_uses
 from tasksapp.access.keys import issue_key
 from tasksapp.access.wrong_keys import forget_wrong_keys
-from tasksapp.models import ApiKey, Scope
-from tests.fixture_types import Ask
+from tasksapp.models import ApiKey, BizType, Scope
+from tests.fixture_types import Ask, MakeBizType
+from tests.integration.tasksapp.api.pulled_jobs import Pull
 
 
 @pytest.fixture(autouse=True)
@@ -62,3 +64,27 @@ def ask_as(client: Client) -> Callable[[str], Ask]:
         return ask
 
     return with_key
+
+
+@pytest.fixture
+def report(make_biz_type: MakeBizType) -> BizType:
+    """A biz type whose jobs are pulled."""
+    return make_biz_type("report", url="", target="pull", timeout_seconds=20, backoff_min_seconds=50, jitter=0)
+
+
+@pytest.fixture
+def puller(key: str) -> ApiKey:
+    """The caller's key, which may do nothing but pull."""
+    ApiKey.objects.filter(name="caller").update(scopes=["jobs:pull"])
+    return ApiKey.objects.get(name="caller")
+
+
+@pytest.fixture
+def pull(report: BizType, puller: ApiKey, ask: Ask) -> Pull:
+    def claim(**fields: Any) -> list[dict[str, Any]]:
+        answer = ask("POST", "/claims", {"biz_types": ["report"], **fields})
+        assert answer.status_code == 200, answer.content
+        found: list[dict[str, Any]] = json.loads(answer.content)["claims"]
+        return found
+
+    return claim

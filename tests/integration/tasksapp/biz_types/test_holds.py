@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import redis
 from django.utils import timezone
 
 from delayhub.clock import due_ms
@@ -14,6 +15,7 @@ from tasksapp.biz_types.holds import holds, open_breakers
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.timers import lanes
 from tests.fixture_types import MakeBizType
+from tests.redis_time import redis_now_ms
 
 pytestmark = pytest.mark.django_db
 
@@ -79,3 +81,20 @@ def test_only_breakers_that_are_open_are_told_apart_from_no_answer(
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
     lanes.try_again()
     assert open_breakers([biz_type]) is None
+
+
+def test_a_biz_type_that_is_pulled_is_held_while_no_puller_asks(
+    make_biz_type: MakeBizType, redis_client: redis.Redis
+) -> None:
+    """``pullers`` reads when the lane of the biz type was last asked."""
+    pulled = make_biz_type("report", url="", target="pull")
+    claimed = "delayhub:{@pull:report}:@claimed"
+
+    never = holds([pulled], now=timezone.now())["report"]
+    redis_client.set(claimed, int(redis_now_ms(redis_client)) - 121_000)
+    lately = holds([pulled], now=timezone.now())["report"]
+    redis_client.set(claimed, int(redis_now_ms(redis_client)) - 60_000)
+
+    assert never == "no puller has ever asked for jobs of report"
+    assert lately.startswith("no puller has asked for jobs of report since ")
+    assert holds([pulled], now=timezone.now()) == {}
