@@ -6,6 +6,16 @@ from delayhub.clock import due_ms
 from tasksapp.delivery.sent_headers import shown_again
 from tasksapp.models import Attempt
 
+#: In place of headers, the record of an attempt by a puller recognises its claim by this.
+CLAIM = "delayhub-claim"
+#: The id of a request, as requests and records name it.
+REQUEST_ID = "X-Request-Id"
+
+
+def was_pulled(attempt: Attempt) -> bool:
+    """Whether a puller made the attempt, so that there was no callback."""
+    return isinstance(attempt.request_headers, dict) and CLAIM in attempt.request_headers
+
 
 def attempt_headers(attempt: Attempt) -> dict[str, str]:
     """The headers as they were sent, in order, secrets masked; none where nothing was sent."""

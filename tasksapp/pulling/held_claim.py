@@ -14,6 +14,7 @@ from tasksapp.biz_types.visible import visible_jobs
 from tasksapp.conf import options
 from tasksapp.errors import ClaimLost, JobNotFound
 from tasksapp.jobs import completion
+from tasksapp.jobs.attempt_headers import CLAIM, REQUEST_ID
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Attempt, Job, Status
@@ -26,8 +27,6 @@ from tasksapp.sql.renew_leases import renew_leases
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.lanes import brisk_lane, tried
 
-#: The header of an attempt's record that recognises the claim, and the one with the id of a request.
-MARK, REQUEST_ID = "delayhub-claim", "X-Request-Id"
 #: Attempts among which an old token is looked for.
 LATEST_ATTEMPTS = 20
 #: The longest duration that a column takes, in ms.
@@ -167,7 +166,7 @@ class HeldClaim:
             response_body=_cut(note, most=options().response_bytes),
             error=error[: completion.REASON_LENGTH],
             request_line=f"pulled by {self._by.name}",
-            request_headers={MARK: self._token.mark},
+            request_headers={CLAIM: self._token.mark},
         )
 
     def _complete(self, outcome: str, finished: Finished, job: RunningJob) -> Ended:
@@ -182,7 +181,7 @@ class HeldClaim:
         """The answer where the token's claim has ended that way before. Raises ClaimLost where it has not."""
         attempts = Attempt.objects.using(self._using).filter(job_id=self._job.id).order_by("-number")
         for headers, error in attempts.values_list("request_headers", "error")[:LATEST_ATTEMPTS]:
-            if isinstance(headers, dict) and headers.get(MARK) == self._token.mark:
+            if isinstance(headers, dict) and headers.get(CLAIM) == self._token.mark:
                 was = "failed" if error else "done"
                 if was == outcome:
                     return Ended(outcome, self._job, repeated=True)

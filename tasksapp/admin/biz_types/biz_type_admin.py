@@ -22,7 +22,7 @@ from tasksapp.admin.biz_types.now import Now
 from tasksapp.admin.biz_types.pause import Pausing
 from tasksapp.admin.biz_types.retry_drawing import schedule_context
 from tasksapp.admin.biz_types.secrets_page import Secrets
-from tasksapp.admin.biz_types.tabs import ALL, FORMS, NEW, NOT_PULLED, PULLED_TARGET, TAB, fieldsets_of, tab_of
+from tasksapp.admin.biz_types.tabs import ALL, FORMS, NEW, NOT_PULLED, TAB, fieldsets_of, tab_of
 from tasksapp.admin.biz_types.test_call import SampleCalls
 from tasksapp.admin.biz_types.what_if import WhatIf
 from tasksapp.admin.frame.actors import actor_of
@@ -85,11 +85,9 @@ class BizTypeAdmin(
         if obj is None:
             left_out |= set() if may_change_secrets else {"auth", "auth_secret"}
             return [_without(fieldset, left_out) for fieldset in NEW]
-        found = fieldsets_of(request)
         if obj.is_pulled and tab_of(request) in FORMS:
-            found = PULLED_TARGET if tab_of(request) == "target" else found
             left_out |= NOT_PULLED
-        fieldsets = [_without(fieldset, left_out) for fieldset in found]
+        fieldsets = [_without(fieldset, left_out) for fieldset in fieldsets_of(request)]
         if not self.has_change_permission(request, obj):
             return [_renamed(fieldset, {"headers": "header_names"}) for fieldset in fieldsets]
         if obj.auth_secret_sealed and may_change_secrets:

@@ -55,10 +55,12 @@ class Now(BizTypePages):
         now = timezone.now()
         known = read_known(biz_type)
         waits = known.counts.of(biz_type.pk).due_now > 0
-        breakers = open_breakers([biz_type])
+        breakers, lonely = open_breakers([biz_type]), waits and bool(without_puller([biz_type]))
         context: dict[str, Any] = {
-            "flow": self._flow(biz_type, breakers, waits=waits, now=now),
-            "forecast": forecast(biz_type, now=now, known=known).sentence if waits and breakers is not None else "",
+            "flow": self._flow(biz_type, breakers, lonely=lonely, now=now),
+            "forecast": forecast(biz_type, now=now, known=known).sentence
+            if waits and breakers is not None and not biz_type.is_pulled
+            else "",
             "tiles": self._tiles(biz_type, known),
             "counted_at": clock_time(known.counts.as_of) if known.counts.as_of else "",
             "counts_end": "" if known.counts.bound is None else number(known.counts.bound),
@@ -82,11 +84,10 @@ class Now(BizTypePages):
         )
 
     def _flow(
-        self, biz_type: BizType, breakers: dict[str, Breaker] | None, *, waits: bool, now: datetime
+        self, biz_type: BizType, breakers: dict[str, Breaker] | None, *, lonely: bool, now: datetime
     ) -> SafeString:
         if breakers is None and not biz_type.is_shut(now=now):
             return badge(_("Redis does not answer: no job goes out"), "down")
-        lonely = waits and bool(without_puller([biz_type]))
         return flow_state(biz_type, (breakers or {}).get(biz_type.queue), lacks_puller=lonely, now=now)
 
     def _tiles(self, biz_type: BizType, known: Any) -> list[Tile]:

@@ -45,15 +45,8 @@ FORMS: Mapping[str, Fieldsets] = {
     "retries": [(None, {"fields": _RETRIES})],
     "limits": _LIMITS,
 }
-#: Of a biz type that is pulled: what it has no use for, and those fields of its target that it would need for another.
+#: What the tabs of a biz type leave out whose jobs are pulled; on the tab with its target, the style sheet hides more.
 NOT_PULLED = frozenset({"permanent_status_codes", "weight", "lane"})
-PULLED_TARGET: Fieldsets = [
-    (None, {"fields": ["target", "timeout_seconds"]}),
-    (
-        gettext_lazy("For another target"),
-        {"fields": ["url", "method", "headers", "task_name", "task_queue"], "classes": ["collapse"]},
-    ),
-]
 #: Of the form for all that is there.
 WHOLE: Fieldsets = [
     *_GENERAL[:-1],

@@ -15,7 +15,7 @@ from tasksapp.admin.frame.fragments import duration
 from tasksapp.admin.frame.masking import hidden, masked_body, may_see_bodies
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.curl import curl
-from tasksapp.jobs.attempt_headers import attempt_headers
+from tasksapp.jobs.attempt_headers import REQUEST_ID, attempt_headers, was_pulled
 from tasksapp.models import Attempt, AuditEntry, Job, Status
 
 #: Attempts of one page, and entries of the audit that it shows.
@@ -31,6 +31,9 @@ class Exchange(NamedTuple):
     response_headers: list[tuple[str, str | SafeString]]
     response_body: SafeString | None
     curl: str
+    #: Of a job that was pulled: by whom, and by which request that ended.
+    puller: str = ""
+    request_id: str = ""
 
 
 class Event(NamedTuple):
@@ -98,21 +101,24 @@ def _attempt(request: HttpRequest, job: Job, attempt: Attempt) -> Event:
     detail = shown_error(attempt.error, sees_bodies=sees) if attempt.error else ""
     is_call = bool(attempt.request_line or attempt.status_code or attempt.response_body)
     exchange = _exchange(request, job, attempt, sees=sees) if is_call else None
-    late = _("%(time)s late, on %(worker)s") % {
+    values = {
         "time": duration(ms=max(0, attempt.lateness_ms)),
         "worker": attempt.worker or _("an unknown worker"),
     }
+    late = _("%(time)s late, by %(worker)s") if was_pulled(attempt) else _("%(time)s late, on %(worker)s")
     return Event(
         attempt.started_at,
         text,
         "bad" if attempt.error else "ok",
-        " · ".join(filter(None, (detail, late))),
+        " · ".join(filter(None, (detail, late % values))),
         exchange=exchange,
         number=attempt.number,
     )
 
 
 def _exchange(request: HttpRequest, job: Job, attempt: Attempt, *, sees: bool) -> Exchange:
+    if was_pulled(attempt):
+        return _pulled(request, attempt)
     sent = attempt_headers(attempt)
     return Exchange(
         request_line=attempt.request_line,
@@ -121,6 +127,19 @@ def _exchange(request: HttpRequest, job: Job, attempt: Attempt, *, sees: bool) -
         response_headers=_headers(attempt.response_headers, sees=sees),
         response_body=masked_body(request, attempt.response_body) if attempt.response_body else None,
         curl=curl(attempt.request_line, sent, job.body) if sees else "",
+    )
+
+
+def _pulled(request: HttpRequest, attempt: Attempt) -> Exchange:
+    return Exchange(
+        request_line="",
+        request_headers=[],
+        status_code=None,
+        response_headers=[],
+        response_body=masked_body(request, attempt.response_body) if attempt.response_body else None,
+        curl="",
+        puller=attempt.worker,
+        request_id=str(attempt.response_headers.get(REQUEST_ID, "")),
     )
 
 

@@ -17,8 +17,8 @@ AGO = NOW - timedelta(minutes=3)
 PAUSED = "order.close is paused by ada"
 
 
-def job(status: Status, *, guarantee: str = "at_least_once", **fields: Any) -> Job:
-    biz_type = BizType(code="order.close", guarantee=guarantee)
+def job(status: Status, *, guarantee: str = "at_least_once", target: str = "http", **fields: Any) -> Job:
+    biz_type = BizType(code="order.close", guarantee=guarantee, target=target)
     values: dict[str, Any] = {"next_run_at": NOW, "due_at": NOW, "updated_at": NOW, "finished_at": AGO, **fields}
     return Job(biz_type=biz_type, status=status, **values)
 
@@ -119,3 +119,27 @@ def job(status: Status, *, guarantee: str = "at_least_once", **fields: Any) -> J
 )
 def test_it_says_what_happens_next_or_how_it_ended(given: Job, options: dict[str, Any], sentence: str) -> None:
     assert job_sentence(given, now=NOW, **options) == sentence
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            job(Status.PENDING, target="pull", next_run_at=AGO),
+            "Due for 3 min (22:01:04 UTC), attempt 1 of 16: it waits for a puller.",
+        ),
+        (
+            job(Status.RUNNING, target="pull", updated_at=AGO, worker="api:w", lease_until=NOW + timedelta(minutes=1)),
+            "Held for 3 min by the puller api:w until 22:05:04 UTC, attempt 1 of 16.",
+        ),
+        (
+            job(Status.RUNNING, target="pull", updated_at=AGO, worker="api:w", lease_until=NOW - timedelta(minutes=1)),
+            (
+                "Held for 3 min by the puller api:w, attempt 1 of 16; its lease ended at 22:03:04 UTC, and the job comes"
+                " back soon."
+            ),
+        ),
+    ],
+)
+def test_a_pulled_job_waits_for_pullers_and_is_held_by_one(given: Job, sentence: str) -> None:
+    assert job_sentence(given, now=NOW) == sentence
