@@ -68,11 +68,11 @@ def _run(made: Rig, port: int, name: str, *, seconds: float, rate: float) -> dic
     made_jobs = [one for begin in range(0, count, 500) for one in create_many(asked[begin : begin + 500])]
     ids = {str(one.job_id) for one in made_jobs if isinstance(one, Created)}
     time.sleep(max(0.0, (first - timezone.now()).total_seconds()) + AROUND_SECONDS)
-    ABSENCES[name](made, seconds)
+    judged_from_us = ABSENCES[name](made, seconds) or 0
     with contextlib.suppress(TimeoutError):  # the numbers say it
         wait_until(lambda: {seen.job_id for seen in made.seen()} >= ids, within_seconds=AROUND_SECONDS + 60)
     seen = made.seen()
-    late = sorted(one.lateness_ms / 1000 for one in seen)
+    late = sorted(one.lateness_ms / 1000 for one in seen if one.due_us >= judged_from_us)
     for worker in workers + made.workers:
         if worker.poll() is None:
             worker.terminate()
@@ -112,19 +112,24 @@ def flapping(made: Rig, seconds: float) -> None:
         time.sleep(FLAP_SECONDS)
 
 
-def started(made: Rig, seconds: float) -> None:
-    """All workers are killed while Redis is away, and others are started before it is back."""
+def started(made: Rig, seconds: float) -> int:
+    """All workers end while Redis is away, and another one is started before it is back; what it is late with counts."""
     made.redis.kill()
     for worker in made.workers:
-        worker.kill()
-        worker.wait()
+        worker.terminate()
+    for worker in made.workers:
+        worker.wait(60)
+    before = made.count_seen()
     made.start_worker(pool="threads", wait=False)
+    wait_until(lambda: made.count_seen() > before, within_seconds=60)
+    begins_us = time.time_ns() // 1000
     time.sleep(seconds)
     made.redis.restart()
+    return begins_us
 
 
 #: How Redis is away, by name.
-ABSENCES: dict[str, Callable[[Rig, float], None]] = {
+ABSENCES: dict[str, Callable[[Rig, float], int | None]] = {
     "killed": killed,
     "frozen": frozen,
     "flapping": flapping,

@@ -160,7 +160,7 @@ def check(control: Control) -> Sequence[Row]:
     try:
         fitness, left = control.examine()
     except (KombuError, redis.RedisError, OSError) as error:
-        return [{"level": "fault", "about": f"no task runs and no job is delivered: Redis does not answer: {error}"}]
+        return [{"level": "fault", "about": f"no task runs: Redis does not answer: {error}"}]
     rows = [{"level": "fault", "about": fault} for fault in fitness.faults]
     rows += [{"level": "warning", "about": warning} for warning in fitness.warnings]
     job_faults, delivery_faults = control.examine_jobs()

@@ -38,7 +38,10 @@ _SITE: Mapping[str, Promise] = {
     AlertKind.DATABASE_AWAY: gettext_lazy(
         "The database does not answer: no job is delivered, and none can be created."
     ),
-    AlertKind.REDIS_AWAY: gettext_lazy("Redis does not answer: no job is delivered. Jobs can still be created."),
+    AlertKind.REDIS_AWAY: gettext_lazy(
+        "Redis does not answer. Workers go on from the database, but Celery tasks wait, and so do jobs of biz types"
+        " with a rate or slots. Jobs can still be created."
+    ),
 }
 
 

@@ -32,10 +32,20 @@ def holds(biz_types: Iterable[BizType], *, now: datetime) -> dict[str, str]:
             if biz_type.queue in lonely:
                 found[biz_type.queue] = _why_not_pulled(biz_type, lonely[biz_type.queue])
             elif breakers is None:
-                found[biz_type.queue] = _("Redis does not answer; workers go on once it does")
+                # The others are found by their rows meanwhile.
+                if biz_type.waits_for_redis:
+                    found[biz_type.queue] = _why_waiting(biz_type)
             elif (breaker := breakers.get(biz_type.queue)) and breaker.open_until_ms is not None:
                 found[biz_type.queue] = _why_broken(biz_type, breaker.open_until_ms, now_ms=due_ms(now))
     return found
+
+
+def _why_waiting(biz_type: BizType) -> str:
+    if biz_type.target == BizType.Target.CELERY:
+        return _("Redis does not answer, and messages of tasks go through it; workers go on once it does")
+    if biz_type.target != BizType.Target.HTTP:
+        return _("Redis does not answer, and claims of pullers ask it; they go on once it does")
+    return _("Redis does not answer, and the rate and slots are counted there; workers go on once it does")
 
 
 def open_breakers(biz_types: Iterable[BizType]) -> dict[str, Breaker] | None:

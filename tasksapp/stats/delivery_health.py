@@ -94,7 +94,10 @@ def delivery_health() -> DeliveryHealth:
     except (redis.RedisError, OSError) as error:
         return DeliveryHealth(
             state=DeliveryState.REDIS_AWAY,
-            sentence=_("no job is delivered: Redis does not answer; start it, or correct the broker's address"),
+            sentence=_(
+                "Redis does not answer: workers go on from the database, but Celery tasks wait, and so do jobs of biz"
+                " types with a rate or slots; start it, or correct the broker's address"
+            ),
             detail=f"{timer_address()}: {type(error).__name__}",
         )
     return _judged(found, reports)

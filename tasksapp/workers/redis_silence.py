@@ -13,6 +13,9 @@ logger = logging.getLogger(__name__)
 SILENT_SECONDS = 2.0
 #: It is asked when claims have brought no answer for so long.
 ASK_AFTER_SECONDS = 1.0
+#: What a Redis that was frozen gave to connections that were gone by then comes back when those leases end: after 30 s,
+#: unless the transport's options say otherwise. Until then jobs that are late are still looked for.
+AFTERWARDS_SECONDS = 40.0
 
 
 class RedisSilence:
@@ -33,6 +36,12 @@ class RedisSilence:
         self._clock = clock
         self._answered_at = clock.monotonic()
         self._since: float | None = None
+        self._back_at: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it ended so short a time ago that jobs may still be late for it."""
+        return self._back_at is not None and self._clock.monotonic() < self._back_at + AFTERWARDS_SECONDS
 
     @property
     def since(self) -> float | None:
@@ -46,13 +55,13 @@ class RedisSilence:
             if claimed_at <= self._since:
                 return True
             logger.warning("Redis is back after %.0f s", now - self._since, extra={"action": "stand_in"})
-            self._since = None
+            self._since, self._back_at = None, now
         self._answered_at = max(self._answered_at, claimed_at)
         if now - self._answered_at >= ASK_AFTER_SECONDS and self._ask():
             self._answered_at = self._clock.monotonic()
         if self._clock.monotonic() - self._answered_at < SILENT_SECONDS:
             return False
-        self._since = self._clock.monotonic()
+        self._since, self._back_at = self._clock.monotonic(), None
         logger.warning(
             "Redis is away: due jobs are claimed from the database, but for biz types with limits",
             extra={"action": "stand_in"},

@@ -11,6 +11,7 @@ import logging
 import random
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 
 import redis
 from django.db import Error, connections
@@ -36,6 +37,8 @@ LEAST_SECONDS, MOST_SECONDS = 0.5, 1.0
 TURN_JOBS = 500
 #: It looks so often for jobs of workers that were lost meanwhile.
 LOST_SECONDS = 2.0
+#: After Redis is back, it takes only jobs that are so late: the others come from there.
+LATE = timedelta(seconds=2)
 
 
 class RedisStandIn:
@@ -65,8 +68,8 @@ class RedisStandIn:
 
     @property
     def is_needed(self) -> bool:
-        """Whether Redis was away when it last looked."""
-        return self._silence.since is not None
+        """Whether Redis was away when it last looked, or was until a short while ago."""
+        return self._silence.since is not None or self._silence.is_over
 
     def start(self) -> None:
         """Begins to look; call it after a fork, never before."""
@@ -79,8 +82,9 @@ class RedisStandIn:
             self._thread.join(5.0)
 
     def run_once(self) -> int:
-        """One turn: how many jobs were claimed; 0 while Redis answers. Raises what the database raises."""
-        if not self._silence.look():
+        """One turn: how many jobs were claimed; 0 while Redis answers as it should. Raises what the database raises."""
+        late = timedelta(0) if self._silence.look() else LATE
+        if not self.is_needed:
             self._uptime.reset_count()
             return 0
         runtime = self._make_runtime()
@@ -90,14 +94,14 @@ class RedisStandIn:
             self._clock.set(database_now_ms(using=runtime.using))
         runtime.clock.set_if_unknown(self._clock.now_ms())
         self._return_lost(runtime.using)
-        return self._claim(runtime)
+        return self._claim(runtime, late=late)
 
-    def _claim(self, runtime: DeliveryRuntime) -> int:
+    def _claim(self, runtime: DeliveryRuntime, *, late: timedelta) -> int:
         room = min(runtime.dispatcher.room, TURN_JOBS)
         now_ms = self._clock.now_ms()
         limits = self._limits(runtime, room=room, now_ms=now_ms)
         claimed_at = self._clock.monotonic()
-        ids = due_jobs(limits, now=moment(now_ms), limit=room, using=runtime.using)
+        ids = due_jobs(limits, until=moment(now_ms) - late, limit=room, using=runtime.using)
         if not ids:
             return 0
         answer = runtime.claimer.claim_found(ids, now_ms=now_ms)

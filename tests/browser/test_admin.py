@@ -58,7 +58,7 @@ def test_a_person_defines_a_biz_type_and_acts_on_its_jobs(page: Page, site: str,
 
     page.goto(f"{site}/admin/")
     expect(page.locator(".delayhub-overview")).to_contain_text("order.close")
-    expect(page.locator(".delayhub-overview")).to_contain_text("No job is delivered: Redis does not answer")
+    expect(page.locator(".delayhub-overview")).to_contain_text("Redis does not answer: workers go on")
     shot("overview")
     page.goto(f"{site}/admin/tasksapp/biztype/")
     shot("biz-types")

@@ -83,7 +83,7 @@ def test_redis_is_reported_and_does_not_take_the_process_out_of_service(
 
     assert answer.status_code == 200
     assert (answer.json()["database"], answer.json()["redis"]) == ("ok", "away")
-    assert answer.json()["delivery"].startswith("no job is delivered: Redis does not answer")
+    assert answer.json()["delivery"].startswith("Redis does not answer: workers go on")
     assert "127.0.0.1:1/0" in caplog.text
     assert "hush" not in caplog.text
 

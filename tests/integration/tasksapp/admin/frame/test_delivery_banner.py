@@ -85,5 +85,5 @@ def test_only_superusers_see_where_redis_is(
     user = django_user_model.objects.get()
     user.user_permissions.set([*user.user_permissions.model.objects.filter(codename="view_job")])
     seen = person.get(page).content.decode()
-    assert "No job is delivered: Redis does not answer" in seen
+    assert "Redis does not answer: workers go on" in seen
     assert "127.0.0.1:1/0" not in seen

@@ -103,7 +103,7 @@ def test_jobs_that_are_late_are_named_above_all_else(
 def test_a_redis_that_is_away_is_said_in_words(person: Client, biz_type: BizType) -> None:
     page = read(person)
 
-    assert "No job is delivered: Redis does not answer" in page
+    assert "Redis does not answer: workers go on" in page
     assert "Database answers" in page
     assert re.search(r"order\.close\s+Redis does not answer", page)
     assert "flowing" not in page
