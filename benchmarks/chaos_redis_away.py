@@ -32,6 +32,8 @@ from tests.waiting import wait_until
 #: Before and after Redis is away, jobs are due for so long, too.
 AROUND_SECONDS = 3.0
 FLAP_SECONDS = 3.0
+#: Workers may take so long to end, and another one to start.
+STARTING_SECONDS = 40.0
 
 
 def main() -> int:
@@ -62,7 +64,8 @@ def _run(made: Rig, port: int, name: str, *, seconds: float, rate: float) -> dic
     BizType.objects.update_or_create(code="away", defaults={"url": f"http://127.0.0.1:{port}/ok"})
     workers = [made.start_worker(pool=pool) for pool in ("threads", "prefork")]
     first = timezone.now() + timedelta(seconds=2)
-    count = int(rate * (seconds + 2 * AROUND_SECONDS))
+    longer = STARTING_SECONDS if ABSENCES[name] is started else 0.0
+    count = int(rate * (seconds + longer + 2 * AROUND_SECONDS))
     # Nothing but the rows is there to say when they are due: Redis is away when most of them are.
     asked = [JobRequest("away", due_at=first + timedelta(seconds=number / rate)) for number in range(count)]
     made_jobs = [one for begin in range(0, count, 500) for one in create_many(asked[begin : begin + 500])]
@@ -70,7 +73,7 @@ def _run(made: Rig, port: int, name: str, *, seconds: float, rate: float) -> dic
     time.sleep(max(0.0, (first - timezone.now()).total_seconds()) + AROUND_SECONDS)
     judged_from_us = ABSENCES[name](made, seconds) or 0
     with contextlib.suppress(TimeoutError):  # the numbers say it
-        wait_until(lambda: {seen.job_id for seen in made.seen()} >= ids, within_seconds=AROUND_SECONDS + 60)
+        wait_until(lambda: {seen.job_id for seen in made.seen()} >= ids, within_seconds=AROUND_SECONDS + longer + 60)
     seen = made.seen()
     late = sorted(one.lateness_ms / 1000 for one in seen if one.due_us >= judged_from_us)
     for worker in workers + made.workers:
@@ -113,7 +116,7 @@ def flapping(made: Rig, seconds: float) -> None:
 
 
 def started(made: Rig, seconds: float) -> int:
-    """All workers end while Redis is away, and another one is started before it is back; what it is late with counts."""
+    """All workers end while Redis is away, and another is started before it is back; what it is late with counts."""
     made.redis.kill()
     for worker in made.workers:
         worker.terminate()

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from celery import Celery
 
 
-#: The longest wait between two tries to reach a broker that is away.
+#: The longest wait between two tries to reach a broker that is away, for apps that try without end
+#: (``broker_connection_max_retries = None``); others would give up after fewer minutes.
 RETRY_SECONDS = 2
 
 
@@ -62,6 +63,10 @@ class Connect:
             found: tzinfo = app.timezone
             return found
 
+        def is_patient() -> bool:
+            return app.conf.broker_connection_max_retries is None
+
+        self.is_patient = is_patient
         self.hooks = Hooks(
             naive_zone=zone,
             running_tags=running_tags,
@@ -75,8 +80,9 @@ class Connect:
         connection = self.connect(*arguments, **options)
         if str(connection.transport_cls).startswith("delayhub"):
             connection.transport_options[HOOKS_OPTION] = self.name
-            # Celery waits for up to 30 s between two tries; a Redis that is back would be used that much later.
-            connection.ensure_connection = partial(connection.ensure_connection, interval_max=RETRY_SECONDS)
+            if self.is_patient():
+                # Celery waits for up to 30 s between two tries; a Redis that is back would be used that much later.
+                connection.ensure_connection = partial(connection.ensure_connection, interval_max=RETRY_SECONDS)
         return connection
 
 

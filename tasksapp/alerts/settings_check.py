@@ -7,7 +7,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004  Django's own name
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.validators import validate_email
 
@@ -37,6 +37,33 @@ def check_owner(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> lis
         for name, complaint in wrong.items()
         if complaint
     ]
+
+
+@register(Tags.compatibility, deploy=True)
+def check_being_told(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """Warnings where alerts reach no one, or have no links; before a deployment only, since development needs neither."""
+    try:
+        known = options()
+    except ImproperlyConfigured:
+        return []  # another check reports that
+    found: list[CheckMessage] = []
+    if not known.owner_mail and not known.owner_url:
+        found.append(
+            Warning(
+                "alerts about the site reach no one: neither OWNER_MAIL nor OWNER_URL is set",
+                hint=f"Set one of them in DELAYHUB; until then alerts are only listed in the admin. {_HINT}",
+                id="delayhub.W024",
+            )
+        )
+    if not known.site_url:
+        found.append(
+            Warning(
+                "messages about alerts have no links: SITE_URL is not set",
+                hint="Set DELAYHUB['SITE_URL'] to the address at which people reach the admin's site.",
+                id="delayhub.W025",
+            )
+        )
+    return found
 
 
 def _about_mail(addresses: Sequence[str]) -> str | None:

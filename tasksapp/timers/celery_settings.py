@@ -41,6 +41,22 @@ def check_celery_app(app_configs: Sequence[AppConfig] | None = None, **_: Any) -
     ]
 
 
+@register(Tags.compatibility, deploy=True)
+def check_patience(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """A warning where workers end when Redis is away for long, although they deliver jobs meanwhile."""
+    app = celery_app()
+    if app is None or app.conf.broker_connection_max_retries is None:
+        return []
+    return [
+        checks.Warning(
+            f"broker_connection_max_retries is {app.conf.broker_connection_max_retries}:"
+            " a worker that has tried so often to reach a Redis that is away ends, and delivers nothing any more",
+            hint="Set CELERY_BROKER_CONNECTION_MAX_RETRIES = None; workers then also try every two seconds.",
+            id="delayhub.W023",
+        )
+    ]
+
+
 @register(Tags.compatibility)
 def check_task_modules(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """A warning for each module of delayed tasks that workers do not import: they would refuse its jobs."""

@@ -19,6 +19,7 @@ from tasksapp.admin.frame.page_entry import PageEntry
 from tasksapp.admin.frame.paginator import BoundedPaginator
 from tasksapp.alerts.outbox import send_test
 from tasksapp.alerts.recipients import Recipient, owner_of, site_owner
+from tasksapp.conf import options
 from tasksapp.models import Alert, BizType
 
 #: Past alerts on one page; open ones that a page names.
@@ -67,6 +68,7 @@ class AlertAdmin(PageEntry):
                 "page": page,
                 "zone": timezone.get_current_timezone_name(),
                 "owner": [shown_address(*recipient) for recipient in site_owner()],
+                "site_url": options().site_url,
                 "owners": [(biz_type.pk, biz_type.label) for biz_type in with_owner] if may_test else [],
                 "may_test": may_test,
                 "test_url": address("tasksapp_alert_test", site=site),

@@ -62,11 +62,26 @@ def test_an_open_breaker_holds_its_jobs(biz_type: BizType, lane: TimerLane) -> N
     assert reason(biz_type) == ""
 
 
-def test_all_jobs_wait_for_a_redis_that_does_not_answer(biz_type: BizType, settings: Any) -> None:
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, ""),  # its due jobs are found in the database
+        ({"delivery_rate": 5.0}, "the rate and slots are counted there"),
+        ({"max_in_flight": 5}, "the rate and slots are counted there"),
+        ({"target": BizType.Target.CELERY, "task_name": "shop.close"}, "messages of tasks go through it"),
+    ],
+)
+def test_what_is_counted_in_redis_waits_for_one_that_does_not_answer(
+    biz_type: BizType, settings: Any, fields: dict[str, Any], said: str
+) -> None:
+    for name, value in fields.items():
+        setattr(biz_type, name, value)
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
     lanes.try_again()
 
-    assert "Redis does not answer" in reason(biz_type)
+    found = reason(biz_type)
+    assert said in found
+    assert bool(said) == ("Redis does not answer" in found)
 
 
 def test_only_breakers_that_are_open_are_told_apart_from_no_answer(

@@ -7,7 +7,26 @@ from typing import Any
 import pytest
 
 from delayhub.webhooks.signature import new_secret
-from tasksapp.alerts.settings_check import check_owner
+from tasksapp.alerts.settings_check import check_being_told, check_owner
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        ({}, ["delayhub.W024", "delayhub.W025"]),
+        ({"OWNER_MAIL": ["ann@shop.example"]}, ["delayhub.W025"]),
+        ({"OWNER_URL": "https://x.example/", "SITE_URL": "https://d.example"}, []),
+        # another check reports it
+        ({"LEASE_SECONDS": -1}, []),
+    ],
+)
+def test_before_a_deployment_alerts_that_reach_no_one_are_a_warning(settings: Any, given: Any, ids: list[str]) -> None:
+    settings.DELAYHUB = given
+
+    found = check_being_told()
+
+    assert [warning.id for warning in found] == ids
+    assert all(warning.hint for warning in found)
 
 
 @pytest.mark.parametrize(

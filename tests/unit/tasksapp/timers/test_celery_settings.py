@@ -10,7 +10,7 @@ from celery import Celery, _state
 
 import delayhub
 from tasksapp.timers import celery_settings
-from tasksapp.timers.celery_settings import check_celery_app, check_task_modules
+from tasksapp.timers.celery_settings import check_celery_app, check_patience, check_task_modules
 
 
 @pytest.fixture
@@ -46,6 +46,15 @@ def test_a_setting_that_surprises_is_reported_with_what_to_write(
 
     assert found.id == expected
     assert found.hint
+
+
+def test_a_worker_that_would_give_redis_up_is_a_warning_before_a_deployment(app: Celery) -> None:
+    app.conf.broker_connection_max_retries = 100
+    (found,) = check_patience(None)
+    app.conf.broker_connection_max_retries = None
+
+    assert found.id == "delayhub.W023"
+    assert check_patience(None) == []
 
 
 def test_another_app_on_another_broker_is_an_error_unless_each_thread_finds_the_right_one(

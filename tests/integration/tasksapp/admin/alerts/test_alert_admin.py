@@ -51,6 +51,7 @@ def test_without_alerts_it_says_so(person: Client) -> None:
 
     assert "Nothing is wrong." in page
     assert "The site has no owner" in page
+    assert "Messages have no links" in page
 
 
 def test_the_overview_names_open_alerts(person: Client) -> None:
