@@ -41,7 +41,7 @@ def check_owner(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> lis
 
 @register(Tags.compatibility, deploy=True)
 def check_being_told(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Warnings where alerts reach no one, or have no links; before a deployment only, since development needs neither."""
+    """Warnings where alerts reach no one, or have no links. Only before a deployment: development needs neither."""
     try:
         known = options()
     except ImproperlyConfigured:
