@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,6 +126,10 @@ chaos-jobs: $(VENV)/.dev ## the same for jobs and their callbacks, on PostgreSQL
 
 chaos-redis-away: $(VENV)/.dev ## how late jobs fire while Redis is killed, frozen, flapping, and in a worker started meanwhile (minutes)
 	@$(BIN)/python benchmarks/chaos_redis_away.py
+chaos-series: $(VENV)/.dev ## ten thousand occurrences in ten time zones, over simulated weeks, with kills; overlaps raced (minutes)
+	@$(BIN)/python benchmarks/chaos_series.py
+bench-series: $(VENV)/.dev ## measure how long one worker makes 100 000 series at one midnight, and what others feel (minutes)
+	@$(BIN)/python benchmarks/series.py
 
 chaos-site: $(VENV)/.dev ## the same for a whole site: REST, SQLite, retries (minutes)
 	@$(BIN)/python -m benchmarks.chaos_site

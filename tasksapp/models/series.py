@@ -44,7 +44,7 @@ class Series(models.Model):
         _("cron"),
         max_length=200,
         blank=True,
-        help_text=_("Five fields such as 0 9 * * 1-5, or six with seconds first."),
+        help_text=_("Five fields such as 0 9 * * 1-5, or six with seconds."),
     )
     time_zone = models.CharField(
         _("time zone"), max_length=64, default="UTC", help_text=_("That of the cron expression, such as Asia/Shanghai.")
