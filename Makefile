@@ -79,7 +79,7 @@ screenshots: $(VENV)/.dev ## every page of the admin, light and dark, wide and n
 	@echo "the pictures are in var/screenshots"
 
 race-resolve: $(VENV)/.dev ## race resolves with claims, retries and creates, 10 000 rounds in each order, on PostgreSQL (minutes)
-	DELAYHUB_TEST_DATABASE=postgresql DELAYHUB_RACES=10000 $(BIN)/python -m pytest -q \
+	DELAYHUB_TEST_DATABASE=postgresql DELAYHUB_RACES=10000 $(BIN)/python -m pytest -q --timeout 3600 \
 		tests/integration/tasksapp/jobs/test_resolving_races.py
 
 celery-suite: $(VENV)/.dev ## run Celery's own integration tests on delayhub:// beside redis:// (half an hour)

@@ -84,6 +84,7 @@ class JobViews(ApiViewSet):
         "partial_update": Scope.JOBS_WRITE,
         "cancel": Scope.JOBS_WRITE,
         "run": Scope.JOBS_ACT,
+        "run_again": Scope.JOBS_ACT,
         "redrive": Scope.JOBS_ACT,
         "drop": Scope.JOBS_ACT,
     }
@@ -179,6 +180,22 @@ class JobViews(ApiViewSet):
     def run(self, request: Request, pk: str) -> Response:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
         return _apply(jobs.run_now, request, pk)
+
+    @described(
+        summary="Run a job again that has succeeded",
+        parameters=CHANGE_PARAMETERS,
+        request=VerbRequestSerializer,
+        responses={201: JobSerializer},
+    )
+    @action(detail=True, methods=["post"], url_path="run-again")
+    def run_again(self, request: Request, pk: str) -> Response:
+        """Makes a new job, due at once, with what the job carries. The receiver sees another `webhook-id`."""
+        version = verb_fields(request).get("version")
+        with changing(request, changeable(request), job_id=job_id(pk), version=version):
+            made = jobs.run_again(job_id(pk), by=actor_of(request))
+        answer = shown(made.job)
+        answer.status_code = 201
+        return answer
 
     @described(
         summary="Redrive a dead job",

@@ -34,7 +34,7 @@ FIELDS = (
     "backoff_max_doublings", "backoff_list", "jitter", "permanent_status_codes",
     "insert_rate", "insert_burst", "delivery_rate", "delivery_burst", "max_in_flight", "weight", "priority",
     "guarantee", "max_lateness_seconds", "when_late", "retention_seconds",
-    "one_live", "debounce_max_wait_seconds",
+    "one_live", "debounce_max_wait_seconds", "on_success", "on_dead",
     "owner_mail", "owner_url", "lane",
 )  # fmt: skip
 #: By the name in JSON, the column.

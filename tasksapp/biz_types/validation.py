@@ -8,13 +8,16 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.db import router
 from django.utils.translation import gettext as _
 
 from delayhub.webhooks.signature import key_of
+from tasksapp.biz_types.follow_ups import follow_up_loop
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.request_url import BadUrl, request_url
 from tasksapp.models import BizType
+from tasksapp.models.code import is_code
 
 _HEADER_NAME = re.compile(r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
 #: Headers that belong to the connection or to the delivery.
@@ -67,7 +70,19 @@ def complaints(biz_type: BizType) -> dict[str, str]:
     if biz_type.lane not in options().lanes:
         lanes = ", ".join(options().lanes)
         found["lane"] = _("No worker serves this lane; DELAYHUB['LANES'] has %(lanes)s.") % {"lanes": lanes}
-    return found | _about_owner(biz_type)
+    return found | _about_owner(biz_type) | _about_follow_ups(biz_type)
+
+
+def _about_follow_ups(biz_type: BizType) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in ("on_success", "on_dead"):
+        code = getattr(biz_type, name)
+        if code and not is_code(code):
+            found[name] = _("This must be the code of a biz type of the same tenant.")
+    if not found and (way := follow_up_loop(biz_type, using=biz_type._state.db or router.db_for_read(BizType))):
+        field = "on_success" if biz_type.on_success == way[1] else "on_dead"
+        found[field] = _("These follow-ups lead back to where they begin: %(way)s.") % {"way": " → ".join(way)}
+    return found
 
 
 def secret_complaint(secret: str) -> str | None:

@@ -55,6 +55,8 @@ def edit(biz_type: BizType, changed: Collection[str], *, by: Actor | None = None
     if "tenant" in changed:
         raise ValueError("a biz type stays with its tenant: make another one")
     columns = {field.name for field in BizType._meta.concrete_fields}
+    if "code" in changed:
+        _rename_follow_ups(biz_type)
     fields = {"auth_secret_sealed" if name == "auth_secret" else name for name in changed} & columns
     if fields:
         _change(Deed.EDIT_BIZ_TYPE, biz_type, sorted(fields), by=by, reason=reason)
@@ -213,6 +215,16 @@ def delete(biz_type: BizType, *, by: Actor | None = None) -> None:
     with transaction.atomic(using=_using(biz_type)):
         _record(Deed.DELETE_BIZ_TYPE, biz_type, by=by)
         biz_type.delete()
+
+
+def _rename_follow_ups(biz_type: BizType) -> None:
+    """Lets the biz types that this one follows name it by its new code."""
+    rows = BizType.objects.using(_using(biz_type))
+    code = rows.filter(pk=biz_type.pk).values_list("code", flat=True).first()
+    if code is None or code == biz_type.code:
+        return
+    for name in ("on_success", "on_dead"):
+        rows.filter(tenant=biz_type.tenant_id, **{name: code}).update(**{name: biz_type.code})
 
 
 def _change(deed: Deed, biz_type: BizType, fields: Sequence[str], *, by: Actor | None, reason: str = "") -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tasksapp.jobs.plans import Plan, Step, plan
     from tasksapp.jobs.requests import JobRequest, Rejected
     from tasksapp.jobs.resolving import Resolution, lift, resolve
+    from tasksapp.jobs.running_again import run_again
     from tasksapp.jobs.verbs import Verb, cancel, drop, redrive, reschedule, run_now
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "redrive",
     "reschedule",
     "resolve",
+    "run_again",
     "run_now",
 ]
 
@@ -71,6 +73,7 @@ _HOMES = {
     "redrive": "verbs",
     "reschedule": "verbs",
     "resolve": "resolving",
+    "run_again": "running_again",
     "run_now": "verbs",
 }
 

@@ -6,14 +6,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db import transaction
+
 from delayhub.clock import moment
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.conf import options
+from tasksapp.jobs.follow_ups import EndedJob, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
 from tasksapp.sql.claim_jobs import Pulling, claim_jobs
 from tasksapp.sql.count_dead import count_dead
+from tasksapp.sql.expire_jobs import expire_jobs
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.arming import move
 from tasksapp.timers.redis_clock import RedisClock
@@ -130,6 +134,7 @@ class Claimer:
         later |= dict.fromkeys(answer.shut, now + SHUT_WAIT)
         if later:
             self._arm_again(later)
+        self._send_signals(answer.ended)
         return answer, [*later, *answer.ended]
 
     def _answer(
@@ -145,11 +150,29 @@ class Claimer:
             forward_seconds=forward_seconds,
             pulling=pulling,
         )
+        if answer.expiring:
+            self._expire(answer, now=now)
         if answer.ended:
             count_dead(answer.ended, using=self._using)
         if answer.died:
             pulse_recorder.counts.add_deaths(answer.died, now_ms=self._clock.now_ms())
         return answer
+
+    def _expire(self, answer: ClaimAnswer, *, now: datetime) -> None:
+        """Ends jobs that are too old or too late, and makes the jobs that follow, in one transaction."""
+        with transaction.atomic(using=self._using):
+            dead = expire_jobs(answer.expiring, now=now, worker=self._worker, using=self._using)
+            make_follow_ups([EndedJob.of(job) for job in dead], using=self._using)
+        ended = {job.id for job in dead}
+        answer.ended += ended
+        answer.died += [(job.biz_type_id, job.error_class) for job in dead]
+        answer.locked += [job_id for job_id in answer.expiring if job_id not in ended]
+
+    def _send_signals(self, ended: Sequence[UUID]) -> None:
+        """Tells the project's receivers of the dead ones."""
+        if ended and has_receivers(Status.DEAD):
+            dead = Job.objects.using(self._using).select_related("biz_type").filter(id__in=ended, status=Status.DEAD)
+            send_signals([EndedJob.of(job) for job in dead], using=self._using)
 
     def _arm_again(self, later: Mapping[UUID, datetime]) -> None:
         """Sets new timers; those that led to this claim are used up."""

@@ -9,13 +9,14 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, connections
+from django.db import InterfaceError, OperationalError, connections, transaction
 
 from delayhub.clock import Clock, due_ms, moment
 from tasksapp.access.actors import RECEIVER
 from tasksapp.biz_types.breaker import FailureCounter
 from tasksapp.biz_types.gate import gate_of
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
+from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status, Transition
@@ -63,6 +64,21 @@ class Completion(NamedTuple):
         return self.finished.transition is Transition.GIVE_UP
 
     @property
+    def ended_with_follow_up(self) -> bool:
+        """Whether another job is made from what became of it."""
+        return follow_up_of(self.job.biz_type, status=self.finished.status) != ""
+
+    @property
+    def ended(self) -> EndedJob:
+        """The job as it has ended."""
+        row, finished = self.job.row, self.finished
+        attempts = row.attempts + finished.counted
+        return EndedJob(
+            row.id, self.job.biz_type, finished.status, row.biz_id, row.body, row.due_at, attempts,
+            finished.last_error, finished.error_class, row.traceparent,
+        )  # fmt: skip
+
+    @property
     def may_hold_slot(self) -> bool:
         """Whether the job may count against a limit of jobs in flight."""
         # Not only where its biz type has a limit: an open breaker lets one callback at a time through. A callback that
@@ -98,9 +114,7 @@ class Completer:
         """
         now = self._now()
         finished = [completion.finished for completion in completions]
-        written = self._on_live_connection(
-            lambda: write_outcomes(finished, now=now, worker=self._worker, using=self._using)
-        )
+        written = self._on_live_connection(lambda: self._write(completions, finished, now=now))
         again: list[Timer] = []
         slots: dict[tuple[str, str], list[UUID]] = defaultdict(list)
         for completion in completions:
@@ -127,6 +141,10 @@ class Completer:
         for completion in completions:
             if completion.cancel_others:
                 self._cancel_others(completion.job)
+        told = [completion.ended for completion in completions if has_receivers(completion.finished.status)]
+        if told:
+            ended = [job for job in told if job.id in written and job.status in {Status.SUCCEEDED, Status.DEAD}]
+            send_signals(ended, using=self._using)
         return written
 
     def renew(self, jobs: Sequence[RunningJob]) -> set[UUID]:
@@ -146,6 +164,16 @@ class Completer:
 
     def _now(self) -> datetime:
         return moment(self._clock.now_ms())
+
+    def _write(self, completions: Sequence[Completion], finished: Sequence[Finished], *, now: datetime) -> set[UUID]:
+        """Writes the outcomes, and with them the jobs that follow, where biz types want that."""
+        following = [completion.ended for completion in completions if completion.ended_with_follow_up]
+        if not following:
+            return write_outcomes(finished, now=now, worker=self._worker, using=self._using)
+        with transaction.atomic(using=self._using):
+            written = write_outcomes(finished, now=now, worker=self._worker, using=self._using)
+            make_follow_ups([job for job in following if job.id in written], using=self._using)
+        return written
 
     def _on_live_connection(self, statement: Callable[[], T]) -> T:
         """What the statement gives back; where the connection is broken, it is run once more on a new one.

@@ -32,6 +32,15 @@ def without_resolved(outcomes: list[Accepted | Rejected], *, now: datetime, usin
     ]
 
 
+def refuse_resolved_key(job: Job, biz_id: str, *, using: str) -> None:
+    """Refuses to give the job a biz id that is resolved. Raises KeyResolved."""
+    key = job.biz_type_id, biz_id
+    if biz_id and job.biz_type.has_tombstones:
+        until = living([key], using=using).get(key)
+        if until is not None and until > job.created_at:
+            raise KeyResolved(job.biz_type.code, biz_id)
+
+
 def refuse_resolved(job: Job, *, lift: bool, using: str) -> None:
     """Refuses to make the job live again where its business key is resolved, or lifts the tombstone.
 

@@ -208,7 +208,7 @@ def apply(
         if verb is Verb.REDRIVE:
             refuse_resolved(job, lift=lift, using=using)
         values = verb.values(now=now, due=due, by=by, row=job)
-        with one_by_one(job, using=using):
+        with one_by_one(job, key=job.live_key, using=using):
             change(job, values, verb=verb.deed, by=by, reason=reason, using=using)
         follow_on_commit([job], using=using)
     return job
@@ -241,17 +241,17 @@ def locked(job_id: UUID, *, verb: str, source: Status, version: int | None, usin
 
 
 @contextmanager
-def one_by_one(job: Job, *, using: str) -> Iterator[None]:
-    """Lets the block change a job that may become the second live one of its biz id. Raises OneIsLive."""
-    if job.live_key is None:
+def one_by_one(job: Job, *, key: str | None, using: str) -> Iterator[None]:
+    """Lets the block change a job that may become the second live one of that key. Raises OneIsLive."""
+    if key is None:
         yield
         return
     try:
         with transaction.atomic(using=using):
             yield
     except IntegrityError:
-        key = job.biz_type_id, job.live_key
-        raise OneIsLive(job.biz_type.code, job.live_key, live_jobs([key], using=using).get(key)) from None
+        live = live_jobs([(job.biz_type_id, key)], using=using).get((job.biz_type_id, key))
+        raise OneIsLive(job.biz_type.code, key, live) from None
 
 
 def change(job: Job, values: Mapping[str, Any], *, verb: str, by: Actor | None, reason: str, using: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from delayhub.clock import Clock, moment
 from tasksapp.conf import options
+from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models import Job, Status
@@ -53,15 +54,23 @@ class LostLeases:
         now, returned = moment(self._clock.now_ms()), 0
         while returned < TURN_ROWS:
             lost = return_lost_leases(
-                now=now, limit=PAGE_ROWS, max_system_errors=options().max_system_errors, using=self._using
-            )
+                now=now, limit=PAGE_ROWS, max_system_errors=options().max_system_errors, using=self._using,
+                on_dead=self._follow,
+            )  # fmt: skip
             for job in lost:
                 self._release(job, now_ms=self._clock.now_ms())
             self._count_dead(lost, now_ms=self._clock.now_ms())
+            dead = [job for job in lost if job.status == Status.DEAD]
+            if dead and has_receivers(Status.DEAD):
+                send_signals([EndedJob.of(job) for job in dead], using=self._using)
             returned += len(lost)
             if len(lost) < PAGE_ROWS:
                 break
         return returned
+
+    def _follow(self, dead: Sequence[Job]) -> None:
+        following = [job for job in dead if follow_up_of(job.biz_type, status=job.status)]
+        make_follow_ups([EndedJob.of(job) for job in following], using=self._using)
 
     def _count_dead(self, lost: Sequence[Job], *, now_ms: int) -> None:
         """Adds those that are dead to the numbers, at once: the loader may be in a process that runs no jobs."""

@@ -1,4 +1,4 @@
-"""Business keys that are resolved, and biz types that keep one live job of each."""
+"""Business keys that are resolved, one live job of each biz id, and follow-ups."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -35,6 +35,16 @@ class Migration(migrations.Migration):
             model_name='biztype',
             name='has_tombstones',
             field=models.BooleanField(db_default=False, default=False, editable=False, help_text='Business keys of it were resolved; set by the first.', verbose_name='has tombstones'),
+        ),
+        migrations.AddField(
+            model_name='biztype',
+            name='on_dead',
+            field=models.CharField(blank=True, db_default='', default='', help_text="A biz type's code: a job of it is made when one of these is dead.", max_length=100, verbose_name='after a death'),
+        ),
+        migrations.AddField(
+            model_name='biztype',
+            name='on_success',
+            field=models.CharField(blank=True, db_default='', default='', help_text="A biz type's code: a job of it is made when one of these has succeeded.", max_length=100, verbose_name='after a success'),
         ),
         migrations.AddField(
             model_name='biztype',

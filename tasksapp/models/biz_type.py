@@ -107,6 +107,23 @@ class BizType(models.Model):
         _("longest debounce"), null=True, blank=True, help_text=_("Requests with a debounce key put a job off so long.")
     )
 
+    on_success = models.CharField(
+        _("after a success"),
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("A biz type's code: a job of it is made when one of these has succeeded."),
+    )
+    on_dead = models.CharField(
+        _("after a death"),
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("A biz type's code: a job of it is made when one of these is dead."),
+    )
+
     target = models.CharField(_("target"), max_length=10, choices=Target, default=Target.HTTP)
     method = models.CharField(_("method"), max_length=5, choices=Method, default=Method.POST)
     url = models.CharField(

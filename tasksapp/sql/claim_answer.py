@@ -53,6 +53,7 @@ class ClaimAnswer:
         locked: another transaction holds the row at this moment.
         ended: too old or too late, or its series has a live one: skipped or dead by this claim.
         died: of those that are dead, the biz type's id and the kind of error.
+        expiring: too old or too late, of biz types whose dead jobs make another one; left as they are.
         gone: not pending any more, under way to another worker, or no such row.
     """
 
@@ -65,6 +66,7 @@ class ClaimAnswer:
     ended: list[UUID] = field(default_factory=list)
     died: list[tuple[int, str]] = field(default_factory=list)
     gone: list[UUID] = field(default_factory=list)
+    expiring: list[UUID] = field(default_factory=list)
 
     def add_taken(self, job: ClaimedJob, *, status: str) -> None:
         """Notes a row that the claim changed, by the status it has now."""
@@ -87,6 +89,7 @@ class ClaimAnswer:
         shut: bool,
         under_way: bool,
         elsewhere: bool = False,
+        apart: bool = False,
     ) -> None:
         """Notes a row that the claim left as it was, by the reason for that."""
         if status != Transition.CLAIM.source or under_way:
@@ -95,6 +98,8 @@ class ClaimAnswer:
             self.not_due.append((job_id, next_run_at))
         elif shut:
             self.shut.append(job_id)
+        elif apart:
+            self.expiring.append(job_id)
         else:
             self.locked.append(job_id)
 
@@ -102,4 +107,5 @@ class ClaimAnswer:
         """Notes as gone those of the ids of which nothing is known."""
         known = {job.id for job in (*self.claimed, *self.forwarded)}
         known.update((job_id for job_id, _ in self.not_due), self.shut, self.locked, self.ended, self.gone)
+        known.update(self.expiring)
         self.gone += [job_id for job_id in ids if job_id not in known]

@@ -95,6 +95,9 @@ _COLUMNS = ", ".join(
 )
 _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("next_run_at")
 
+#: Whether a row's death makes another job: it is left for ``tasksapp.sql.expire_jobs``, which does both at once.
+_APART = f"tells AND decision IN ('{DEAD}', '{OLD}')"
+
 #: Rows are found by their ids alone. Where statistics know of no pending rows, as between two bursts, the planner would
 #: walk the index of those from end to end for each claim; the CASE keeps it from that.
 #: A row that another transaction has changed since the statement began is left, as one that is locked: a tombstone that
@@ -105,6 +108,7 @@ _CLAIM = StatementByIds(
 WITH seen AS (
     SELECT j.id, j.status, j.next_run_at, b.{COLUMN} AS biz_type_revision, b.timeout_seconds, b.guarantee,
         j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts,
+        b.on_dead <> '' AS tells,
         NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
         j.status = '{Transition.CLAIM.source}' AND coalesce(j.lease_until > %(now)s, false) AND %(forward)s > 0
             AS under_way,
@@ -123,7 +127,7 @@ WITH seen AS (
 ), free AS (
     SELECT j.id FROM delayhub_job j
     WHERE j.id = ANY(%(ids)s::uuid[])
-        AND j.id IN (SELECT id FROM seen WHERE NOT shut AND NOT under_way AND NOT elsewhere)
+        AND j.id IN (SELECT id FROM seen WHERE NOT shut AND NOT under_way AND NOT elsewhere AND NOT ({_APART}))
         AND CASE WHEN j.status = '{Transition.CLAIM.source}' THEN j.next_run_at <= %(now)s ELSE false END
     ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
@@ -147,7 +151,7 @@ WITH seen AS (
         AND j.version = seen.version
     RETURNING j.status, {_RETURNED}
 )
-SELECT seen.status, seen.shut, seen.under_way, seen.elsewhere, taken.status, {_COLUMNS}
+SELECT seen.status, seen.shut, seen.under_way, seen.elsewhere, {_APART}, taken.status, {_COLUMNS}
 FROM seen LEFT JOIN taken ON taken.id = seen.id
 """,  # noqa: S608  our own constants
     {
@@ -207,7 +211,7 @@ def claim_jobs(
 
 def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Moments) -> None:
     """Notes what a row of the statement says."""
-    status, shut, under_way, elsewhere, became, *columns = row
+    status, shut, under_way, elsewhere, apart, became, *columns = row
     if became is None:
         next_run_at = moments[columns[_NEXT_RUN_AT]]
         answer.add_left(
@@ -218,6 +222,7 @@ def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Mom
             shut=shut,
             under_way=under_way,
             elsewhere=elsewhere,
+            apart=apart,
         )
         return
     for index in _MOMENTS:
@@ -249,7 +254,9 @@ def _claim_by_orm(
             due = job.status == Transition.CLAIM.source and job.next_run_at <= now
             under_way = bool(forward and job.lease_until is not None and job.lease_until > now)
             elsewhere = biz_type.is_pulled != pulling
-            if shut or under_way or elsewhere or not due:
+            decision = RESOLVED if job.id in resolved else decision_of(job, now=now, forwarding=forward > 0)
+            apart = biz_type.on_dead != "" and decision in {DEAD, OLD}
+            if shut or under_way or elsewhere or not due or apart:
                 answer.add_left(
                     job.id,
                     status=job.status,
@@ -258,20 +265,20 @@ def _claim_by_orm(
                     shut=shut,
                     under_way=under_way,
                     elsewhere=elsewhere,
+                    apart=apart,
                 )
                 continue
             counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
-            decision = RESOLVED if job.id in resolved else _decision(job, now=now, forwarding=forward > 0)
             seconds = lease + biz_type.timeout_seconds if whole_lease is None else whole_lease
             seconds = forward if decision == FORWARD else seconds
             again = decision == FORWARD and job.lease_until is not None
             ours.setdefault((decision, seconds, counted, again), []).append(job.id)
-            values = _values(decision, now=now, seconds=seconds, token=answer.token)
+            values = new_values(decision, now=now, seconds=seconds, token=answer.token)
             changed = {"lease_until": values["lease_until"], "error_class": values.get("error_class", job.error_class)}
             taken = _claimed(job, attempts=job.attempts + counted, **changed)
             answer.add_taken(taken, status=values.get("status", job.status))
         for (decision, seconds, counted, again), group in ours.items():
-            values = _values(decision, now=now, seconds=seconds, token=answer.token)
+            values = new_values(decision, now=now, seconds=seconds, token=answer.token)
             if decision == RUN and counted:
                 values["attempts"] = F("attempts") + 1
             if again:
@@ -282,7 +289,8 @@ def _claim_by_orm(
             jobs.filter(id__in=group).update(**values, worker=worker, updated_at=now)
 
 
-def _decision(job: Job, *, now: datetime, forwarding: bool) -> str:
+def decision_of(job: Job, *, now: datetime, forwarding: bool) -> str:
+    """What a claim decides about a job that is due, apart from tombstones."""
     biz_type = job.biz_type
     if age_used_up(now=now, counted_from=age_begins(job), max_age=biz_type.max_age):
         return OLD
@@ -297,7 +305,7 @@ def _decision(job: Job, *, now: datetime, forwarding: bool) -> str:
     return FORWARD if forwarding and biz_type.target == BizType.Target.CELERY else RUN
 
 
-def _values(decision: str, *, now: datetime, seconds: float, token: int) -> dict[str, Any]:
+def new_values(decision: str, *, now: datetime, seconds: float, token: int) -> dict[str, Any]:
     """The columns that a decision changes, with their new values."""
     if decision == FORWARD:
         return {"lease_until": now + timedelta(seconds=seconds)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,10 +24,18 @@ PULLER_LOST = "system: the lease of its puller ended"
 _DEAD = Transition.LOSE_FOR_GOOD.target
 
 
-def return_lost_leases(*, now: datetime, limit: int, max_system_errors: int, using: str) -> list[Job]:
+def return_lost_leases(
+    *,
+    now: datetime,
+    limit: int,
+    max_system_errors: int,
+    using: str,
+    on_dead: Callable[[Sequence[Job]], None] = lambda dead: None,
+) -> list[Job]:
     """Up to ``limit`` jobs whose workers were lost, as they are now: pending again, or dead.
 
-    No attempt is used. A job that may be sent at most once is dead, since it may have been sent.
+    No attempt is used. A job that may be sent at most once is dead, since it may have been sent. ``on_dead`` gets the
+    dead ones, in the same transaction.
     """
     with transaction.atomic(using=using):
         jobs = Job.objects.using(using)
@@ -54,6 +63,7 @@ def return_lost_leases(*, now: datetime, limit: int, max_system_errors: int, usi
             )
         if dead := [job.id for job in lost if job.operation_id is not None and job.status == _DEAD]:
             count_dead(dead, using=using)
+        on_dead([job for job in lost if job.status == _DEAD])
     return lost
 
 

@@ -28,6 +28,7 @@ VERBS = [
     "redrive",
     "reschedule",
     "resolve",
+    "run_again",
     "run_now",
 ]
 

@@ -190,6 +190,10 @@ class AsyncJobs:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
         return await self._act(job, "run", version=version)
 
+    async def run_again(self, job: str | UUID, *, version: int | None = None) -> Job:
+        """Makes a new job, due at once, with what one carries that has succeeded; gives the new one."""
+        return await self._act(job, "run-again", version=version)
+
     async def redrive(self, job: JobKey, *, version: int | None = None, lift: bool | None = None) -> Job:
         """Tries a dead job again, with a new budget of attempts; ``lift`` takes back the resolve of its key."""
         request = Request("POST", f"{path_of(job)}/redrive", body=given(version=version, lift=lift))

@@ -67,6 +67,10 @@ class BizTypeFields(TypedDict, total=False):
     one_live: OneLive
     #: Requests with a debounce key put a job off so long. None: ten times the delay.
     debounce_max_wait_seconds: float | None
+    #: The code of a biz type: a job of it is made after a success.
+    on_success: str
+    #: The same after a death.
+    on_dead: str
     #: Mail addresses, with commas between them.
     owner_mail: str
     #: http:// or https://, where messages to the owner are posted.
@@ -131,6 +135,10 @@ class BizType:
     one_live: OneLive
     #: Requests with a debounce key put a job off so long. None: ten times the delay.
     debounce_max_wait_seconds: float | None
+    #: The code of a biz type: a job of it is made after a success.
+    on_success: str
+    #: The same after a death.
+    on_dead: str
     #: Mail addresses, with commas between them. None: this key may not see it.
     owner_mail: str | None
     #: http:// or https://, where messages to the owner are posted. None: this key may not see it.

@@ -53,6 +53,7 @@ class JobChange(TypedDict, total=False):
     priority: int
     #: None: as the biz type says.
     max_attempts: int | None
+    biz_id: str
 
 
 class DeadJobQuery(TypedDict, total=False):

@@ -92,6 +92,7 @@ class BizTypeForm(StaleForm):
                 if field in self.fields:  # of another tab: it says so itself, and this one can be saved meanwhile
                     self.add_error(field, message)
             self._clean_code(candidate)
+            self._clean_follow_ups(candidate)
             self._clean_credentials(candidate, typed=cleaned.get("auth_secret", ""))
         return cleaned
 
@@ -134,6 +135,14 @@ class BizTypeForm(StaleForm):
         others = BizType.objects.filter(tenant=candidate.tenant, code=candidate.code).exclude(pk=candidate.pk)
         if others.exists():
             self.add_error("code", _("There is a biz type of this code already."))
+
+    def _clean_follow_ups(self, candidate: BizType) -> None:
+        """A code that is typed must be there; documents and REST may name one that comes later."""
+        codes = BizType.objects.filter(tenant=candidate.tenant)
+        for name in ("on_success", "on_dead"):
+            code = getattr(candidate, name)
+            if code and name in self.changed_data and not codes.filter(code=code).exists() and name not in self.errors:
+                self.add_error(name, _("There is no biz type of this code."))
 
     def _clean_credentials(self, candidate: BizType, *, typed: str) -> None:
         before: BizType = self.instance

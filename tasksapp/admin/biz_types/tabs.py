@@ -33,6 +33,7 @@ _GENERAL: Fieldsets = [
     (None, {"fields": ["tenant", "code", "name", "description", "enabled"]}),
     (gettext_lazy("Guarantees"), {"fields": ["guarantee", "max_lateness", "when_late"]}),
     (gettext_lazy("Jobs of one biz id"), {"fields": ["one_live", "debounce_max_wait"]}),
+    (gettext_lazy("Follow-ups"), {"fields": ["on_success", "on_dead"]}),
     (gettext_lazy("Where and for how long"), {"fields": ["lane", "retention"]}),
     (gettext_lazy("Owner"), {"fields": _OWNER}),
     (None, {"fields": ["created_at", "updated_at"]}),
@@ -82,6 +83,7 @@ NEW: Fieldsets = [
         {
             "fields": [
                 *("guarantee", "max_lateness", "when_late", "one_live", "debounce_max_wait"),
+                *("on_success", "on_dead"),
                 *("retention", "lane", "enabled"),
             ],
             "classes": ["collapse"],

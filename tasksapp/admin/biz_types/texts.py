@@ -42,6 +42,8 @@ LABELS = {
     "retention": _("Keep finished jobs for"),
     "one_live": _("Live jobs of a biz id"),
     "debounce_max_wait": _("Longest debounce"),
+    "on_success": _("After a success"),
+    "on_dead": _("After a death"),
     "lane": _("Lane"),
     "owner_mail": _("Mail addresses"),
     "owner_url": _("Webhook"),
@@ -85,6 +87,8 @@ HELP = {
     ),
     "max_in_flight": _("So many callbacks may wait for their answers at the same time. Empty for no limit."),
     "one_live": _("What a new job meets whose biz id has a live one. It counts for jobs created from now on."),
+    "on_success": _("The code of a biz type: a job of it is made when one of these has succeeded. Empty for none."),
+    "on_dead": _("The code of a biz type: a job of it is made when one of these is dead. Empty for none."),
     "debounce_max_wait": format_lazy(
         "{} {}",
         _("Requests with a debounce key put a job off so long, unless they say otherwise. Empty: ten times the delay."),

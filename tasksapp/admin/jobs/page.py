@@ -115,6 +115,8 @@ def _buttons(request: HttpRequest, job: Job, *, site: str) -> list[JobButton]:
     if job.status == Status.PENDING and may(request.user, "edit"):
         place = next((n for n, button in enumerate(found) if button.is_final), len(found))
         found.insert(place, JobButton(_("Edit …"), url("edit"), True, False))
+    if job.status == Status.SUCCEEDED and may(request.user, "run_now"):
+        found.append(JobButton(_("Run again"), url("run_again"), False, False))
     if job.biz_id and job.status in LIVE and may(request.user, "cancel"):
         found.append(JobButton(_("Resolve biz id …"), url("resolve"), True, True))
     return found

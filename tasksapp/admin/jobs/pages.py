@@ -35,7 +35,7 @@ from tasksapp.admin.jobs.actions import (
 from tasksapp.admin.jobs.editing import JobForm
 from tasksapp.admin.jobs.listing import list_context
 from tasksapp.admin.jobs.page import page_context
-from tasksapp.errors import InvalidJob, VersionConflict, WrongState
+from tasksapp.errors import InvalidJob, KeyResolved, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import Job, Status
 
@@ -194,6 +194,9 @@ class JobPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
             return False
         except InvalidJob as error:
             form.add_error(error.field if error.field in form.fields else None, error.message)
+            return False
+        except (KeyResolved, OneIsLive) as error:
+            form.add_error("biz_id", str(error))
             return False
         if edited.version == given["version"]:
             messages.info(request, _("Nothing was changed."))

@@ -1,4 +1,7 @@
-"""ResolvePages: resolves the biz id of a job, after asking for which biz types, and takes a resolve back."""
+"""ResolvePages: resolves the biz id of a job, after asking for which biz types, and takes a resolve back.
+
+It also runs a job again that has succeeded.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.own_page import Crumb, own_page
 from tasksapp.admin.jobs.actions import LONGEST_REASON
 from tasksapp.admin.jobs.siblings import live_biz_types
+from tasksapp.errors import JobError
 from tasksapp.jobs.resolving import Resolution
 from tasksapp.models import Job
 
@@ -30,6 +34,7 @@ class ResolvePages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
         site = self.admin_site
         own = [
             path("<uuid:job_id>/resolve/", site.admin_view(self.resolve_view), name="tasksapp_job_resolve"),
+            path("<uuid:job_id>/run-again/", site.admin_view(self.run_again_view), name="tasksapp_job_run_again"),
             path("<uuid:job_id>/lift/", site.admin_view(self.lift_view), name="tasksapp_job_lift"),
         ]
         return own + super().get_urls()
@@ -83,9 +88,28 @@ class ResolvePages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
                 messages.info(request, _("Nothing was changed."))
         return HttpResponseRedirect(self._page_of(job_id))
 
-    def _keyed_job(self, request: HttpRequest, job_id: UUID, *, deed: str) -> Job:
+    def run_again_view(self, request: HttpRequest, job_id: UUID) -> HttpResponse:
+        """Makes a new job with what the job carries, and leads to it; to the job where that has not succeeded.
+
+        Raises PermissionDenied without the permission to run jobs now.
+        """
+        self._require_deed(request, "run_now")
+        if request.method != "POST":
+            return HttpResponseRedirect(self._page_of(job_id))
+        try:
+            made = jobs.run_again(job_id, by=actor_of(request))
+        except JobError as error:
+            messages.error(request, _("Nothing was changed: %(why)s") % {"why": error})
+            return HttpResponseRedirect(self._page_of(job_id))
+        messages.success(request, _("This is a new job with the content of the one before; it is due now."))
+        return HttpResponseRedirect(self._page_of(made.job_id))
+
+    def _require_deed(self, request: HttpRequest, deed: str) -> None:
         if not self.has_view_or_change_permission(request) or not may(request.user, deed):
             raise PermissionDenied(_("You may not do this to jobs: your account has no permission for it."))
+
+    def _keyed_job(self, request: HttpRequest, job_id: UUID, *, deed: str) -> Job:
+        self._require_deed(request, deed)
         job = Job.objects.select_related("biz_type__tenant").filter(id=job_id).exclude(biz_id="").first()
         if job is None:
             raise Http404("There is no such job with a biz id.")

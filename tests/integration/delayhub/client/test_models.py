@@ -81,6 +81,7 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "GET /v1/jobs/{id}/attempts": lambda api: list(api.jobs.attempts("1", page_size=10)),
     "POST /v1/jobs/{id}/cancel": lambda api: api.jobs.cancel("1", version=1),
     "POST /v1/jobs/{id}/run": lambda api: api.jobs.run_now("1", version=1),
+    "POST /v1/jobs/{id}/run-again": lambda api: api.jobs.run_again("1", version=1),
     "POST /v1/jobs/{id}/redrive": lambda api: api.jobs.redrive("1", version=1),
     "POST /v1/jobs/{id}/drop": lambda api: api.jobs.drop("1", version=1),
     "POST /v1/plans": lambda api: api.jobs.plan("42", [{"biz_type": "order.close"}]),

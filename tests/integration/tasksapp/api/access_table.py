@@ -153,6 +153,7 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("GET", "/v1/jobs/{id}/attempts"): Entry(scope=READ, status="dead"),
     ("POST", "/v1/jobs/{id}/cancel"): Entry(scope=WRITE, body=_nothing),
     ("POST", "/v1/jobs/{id}/run"): Entry(scope=ACT, body=_nothing),
+    ("POST", "/v1/jobs/{id}/run-again"): Entry(scope=ACT, body=_nothing, done=409),  # it has not succeeded
     ("POST", "/v1/jobs/{id}/redrive"): Entry(scope=ACT, body=_nothing, status="dead"),
     ("POST", "/v1/jobs/{id}/drop"): Entry(scope=ACT, body=_nothing, status="dead"),
     # jobs by their business keys

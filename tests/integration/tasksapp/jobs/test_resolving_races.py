@@ -9,6 +9,7 @@ import os
 import random
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -24,6 +25,7 @@ from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.at_once import at_once
 from tests.integration.tasksapp.claiming import claim
 from tests.integration.tasksapp.stored_jobs import due
+from tests.job_rows import job_row
 from tests.outcomes import finished
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
@@ -36,6 +38,12 @@ def pause() -> None:
     """Up to 2 ms, in the database."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(%s)", [random.random() * 0.002])
+
+
+def stored(biz_type: BizType, biz_ids: list[str]) -> list[UUID]:
+    """The ids of due jobs with those biz ids."""
+    rows = [job_row(biz_type, biz_id=biz_id, due_in=-timedelta(seconds=1)) for biz_id in biz_ids]
+    return [job.id for job in Job.objects.bulk_create(rows, batch_size=1_000)]
 
 
 def race(first: Callable[[int], None], second: Callable[[int], None]) -> None:
@@ -60,8 +68,8 @@ def test_what_is_claimed_beside_a_resolve_is_named_by_it_and_not_tried_again(
     biz_type: BizType, make_biz_type: MakeBizType
 ) -> None:
     make_biz_type("other")
-    ids = [due(biz_id=str(number)) for number in range(RACES)]
-    bystanders = [due(biz_id=f"x{number}") for number in range(RACES)]
+    ids = stored(biz_type, [str(number) for number in range(RACES)])
+    bystanders = stored(biz_type, [f"x{number}" for number in range(RACES)])
     outcomes: dict[int, Resolution] = {}
     fired_after: list[int] = []
     unnamed: list[int] = []

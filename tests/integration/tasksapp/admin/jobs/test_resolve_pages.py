@@ -48,6 +48,21 @@ def test_a_person_resolves_the_biz_types_that_were_chosen_and_lifts_it_again(
     assert "Biz id resolved" not in person.get(url("change", job)).content.decode()
 
 
+def test_a_job_that_has_succeeded_runs_again_as_a_new_one(person: Client, viewer: Client, biz_type: BizType) -> None:
+    done, waiting = store_job(biz_type, Status.SUCCEEDED), store_job(biz_type)
+
+    assert viewer.post(url("run_again", done)).status_code == 403
+    person.get(url("run_again", done))
+    refused = person.post(url("run_again", waiting), follow=True).content.decode()
+    assert Job.objects.count() == 2
+    shown = person.post(url("run_again", done), follow=True).content.decode()
+
+    assert "cannot run again" in refused
+    assert "This is a new job" in shown
+    assert Job.objects.count() == 3
+    assert url("run_again", done) in person.get(url("change", done)).content.decode()
+
+
 def test_who_may_not_cancel_jobs_resolves_none(viewer: Client, biz_type: BizType) -> None:
     job, nameless = store_job(biz_type, biz_id="order-7"), store_job(biz_type)
 

@@ -1,0 +1,42 @@
+"""Running a job again that has succeeded: as a new job, since the first one's receiver has done its work."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID
+
+from django.db import router
+
+from tasksapp.access.actors import Actor
+from tasksapp.biz_types.visible import Reach
+from tasksapp.errors import JobNotFound, WrongState
+from tasksapp.jobs.creation import Created, create_many
+from tasksapp.jobs.requests import JobRequest, Rejected
+from tasksapp.jobs.written_json import WrittenJson
+from tasksapp.models import Job, Status
+
+
+def run_again(job_id: UUID, *, by: Actor | None = None, using: str | None = None) -> Created:
+    """A new job, due at once, with the biz id, body, priority and attempts of one that has succeeded.
+
+    It has an id of its own, so that receivers do not take it for a repetition.
+
+    Raises JobNotFound, WrongState (the job has not succeeded), and what :func:`tasksapp.jobs.create` raises.
+    """
+    using = using or router.db_for_write(Job)
+    job = Job.objects.using(using).select_related("biz_type").filter(id=job_id).first()
+    if job is None:
+        raise JobNotFound(f"there is no job {job_id}")
+    if job.status != Status.SUCCEEDED:
+        raise WrongState(job_id, verb="run again", status=job.status)
+    request = JobRequest(
+        job.biz_type.code,
+        biz_id=job.biz_id,
+        body=WrittenJson(json.loads(job.body), job.body),
+        priority=job.priority,
+        max_attempts=job.max_attempts,
+    )
+    (outcome,) = create_many([request], seen_by=Reach(job.biz_type.tenant.pk), by=by, using=using)
+    if isinstance(outcome, Rejected):
+        raise outcome.error
+    return outcome

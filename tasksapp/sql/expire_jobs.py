@@ -1,0 +1,40 @@
+"""Ends jobs that are too old or too late where their death makes another job: that takes a transaction around both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import F
+
+from tasksapp.models import Job, Transition
+from tasksapp.sql.claim_jobs import DEAD, OLD, decision_of, new_values
+
+
+def expire_jobs(ids: Sequence[UUID], *, now: datetime, worker: str, using: str) -> list[Job]:
+    """Those of the jobs that are dead now, in the caller's transaction; rows that others have locked are left.
+
+    Args:
+        ids: jobs that a claim left for this.
+        now: the claim's time.
+        worker: who claims.
+        using: the database.
+    """
+    jobs = Job.objects.using(using)
+    pending = jobs.filter(id__in=ids, status=Transition.EXPIRE.source, next_run_at__lte=now)
+    found = pending.select_related("biz_type").order_by("id").select_for_update(
+        skip_locked=True, no_key=True, of=("self",)
+    )  # fmt: skip
+    ended: list[Job] = []
+    for job in found:
+        decision = decision_of(job, now=now, forwarding=False)
+        if decision not in {OLD, DEAD}:
+            continue
+        values = new_values(decision, now=now, seconds=0, token=0)
+        changes = {**values, "worker": worker, "updated_at": now, "debounce_key": ""}
+        jobs.filter(id=job.id).update(**changes, version=F("version") + 1)
+        for name, value in changes.items():
+            setattr(job, name, value)
+        ended.append(job)
+    return ended

@@ -1,0 +1,43 @@
+"""A job that has succeeded runs again as a new job."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from tasksapp import jobs
+from tasksapp.access.actors import Actor
+from tasksapp.errors import JobNotFound, WrongState
+from tasksapp.models import BizType, Job, Status, Tenant
+from tests.job_rows import store_job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def biz_type(db: None) -> BizType:
+    """A biz type of another tenant than the default one."""
+    return BizType.objects.create(
+        code="order.close", url="https://a.example", tenant=Tenant.objects.create(code="acme")
+    )
+
+
+def test_it_is_a_new_job_with_the_same_content(biz_type: BizType) -> None:
+    first = store_job(biz_type, Status.SUCCEEDED, biz_id="42", body='{"total": 1e2}', priority=1, max_attempts=3)
+
+    again = jobs.run_again(first.id, by=Actor("ada"))
+
+    job = Job.objects.get(id=again.job_id)
+    assert job.id != first.id
+    assert (job.biz_type, job.biz_id, job.body) == (biz_type, "42", '{"total": 1e2}')
+    assert (job.priority, job.max_attempts, job.created_by, job.status) == (1, 3, "ada", Status.PENDING)
+    assert Job.objects.get(id=first.id).status == Status.SUCCEEDED
+
+
+@pytest.mark.parametrize("status", [Status.PENDING, Status.DEAD, Status.CANCELLED])
+def test_others_are_left_to_their_verbs(biz_type: BizType, status: Status) -> None:
+    with pytest.raises(WrongState, match="cannot run again"):
+        jobs.run_again(store_job(biz_type, status).id)
+    with pytest.raises(JobNotFound):
+        jobs.run_again(UUID(int=7))
