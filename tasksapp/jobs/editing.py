@@ -14,9 +14,13 @@ from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.access.audit import Deed
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.requests import RULES
+from tasksapp.jobs.resolved import refuse_resolved_key
 from tasksapp.jobs.validation import DUE_AT, VERSION, due_time
-from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked
-from tasksapp.models import Job, Status
+from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, one_by_one
+from tasksapp.models import BizType, Job, Status
+
+#: Fields that are changed without a change of its time.
+FREE = frozenset({"body", "priority", "max_attempts", "biz_id"})
 
 
 class Unset(Enum):
@@ -34,6 +38,7 @@ def edit(
     body: Any = UNSET,
     priority: int | Unset | None = UNSET,
     max_attempts: int | Unset | None = UNSET,
+    biz_id: str | Unset = UNSET,
     due_at: datetime | str | Unset = UNSET,
     version: int | None = None,
     by: Actor | None = None,
@@ -47,17 +52,19 @@ def edit(
         body: any JSON value, or a WrittenJson, whose text is kept.
         priority: 0 goes first, 9 last; None for the biz type's own.
         max_attempts: all attempts of its budget; None for as many as the biz type says.
+        biz_id: the business key.
         due_at: the new time, as :func:`tasksapp.jobs.reschedule` has it.
         version: the version that the caller saw; None for any.
         by: who does it, for the audit; None for the project's own code, which leaves no entry there.
         reason: why, for the audit.
         using: the database.
 
-    Raises InvalidJob, JobNotFound, WrongState (the job is not pending) or VersionConflict.
+    Raises InvalidJob, JobNotFound, WrongState (the job is not pending), VersionConflict, and KeyResolved or OneIsLive
+    where the job may not have that biz id.
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()
-    given = {"body": body, "priority": priority, "max_attempts": max_attempts}
+    given = {"body": body, "priority": priority, "max_attempts": max_attempts, "biz_id": biz_id}
     values: Values = {name: RULES[name](value) for name, value in given.items() if value is not UNSET}
     if due_at is not UNSET:
         values |= _moved(due_at, now=now)
@@ -67,9 +74,22 @@ def edit(
         values = _changes(job, values)
         if values:
             values |= {"changed_by": (by or OWN_CODE).name, "version": job.version + 1, "updated_at": now}
-            change(job, values, verb=Deed.EDIT, by=by, reason=reason, using=using)
+            if "biz_id" in values:
+                _check_key(job, values, using=using)
+            with one_by_one(job, key=values.get("live_key", job.live_key), using=using):
+                change(job, values, verb=Deed.EDIT, by=by, reason=reason, using=using)
             follow_on_commit([job], using=using)
     return job
+
+
+def _check_key(job: Job, values: Values, *, using: str) -> None:
+    """Adds what follows from a new biz id. Raises KeyResolved where it is resolved."""
+    key = values["biz_id"]
+    if key == job.biz_id:
+        return
+    refuse_resolved_key(job, key, using=using)
+    if job.biz_type.one_live != BizType.OneLive.ANY:
+        values["live_key"] = key or None
 
 
 def _moved(due_at: Any, *, now: datetime) -> Values:
@@ -90,5 +110,5 @@ def _changes(job: Job, values: Values) -> Values:
         raise InvalidJob("max_attempts", "too_few", text)
     if values.get("due_at") == job.due_at:
         # The same due time: a retry that waits keeps its own.
-        values = {name: value for name, value in values.items() if name in {"body", "priority", "max_attempts"}}
+        values = {name: value for name, value in values.items() if name in FREE}
     return values if any(getattr(job, name) != value for name, value in values.items()) else {}

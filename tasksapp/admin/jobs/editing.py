@@ -27,6 +27,12 @@ class JobForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 16, "class": "delayhub-code", "spellcheck": "false", "dir": "ltr"}),
         help_text=gettext_lazy("JSON. It is stored, signed and sent exactly as you write it here."),
     )
+    biz_id = forms.CharField(
+        label=gettext_lazy("Biz id"),
+        required=False,
+        max_length=200,
+        help_text=gettext_lazy("The business key, such as an order number."),
+    )
     due_at = forms.DateTimeField(
         label=gettext_lazy("Due"),
         widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": 1}, format="%Y-%m-%dT%H:%M:%S"),
@@ -59,6 +65,7 @@ class JobForm(forms.Form):
         """The form with what the job has; without its body for a person who may not see it."""
         values = {
             "body": job.body,
+            "biz_id": job.biz_id,
             "due_at": timezone.localtime(job.due_at).replace(microsecond=0),
             "priority": job.priority,
             "max_attempts": job.max_attempts,
@@ -95,6 +102,8 @@ class JobForm(forms.Form):
         """What the person changed of the job, as :func:`tasksapp.jobs.edit` takes it."""
         given = self.cleaned_data
         found = {name: given[name] for name in ("priority", "max_attempts") if given[name] != getattr(job, name)}
+        if "biz_id" in self.data and given["biz_id"] != job.biz_id:
+            found["biz_id"] = given["biz_id"]
         if "body" in given and given["body"].text != job.body.replace("\r\n", "\n"):
             found["body"] = given["body"]
         # The form has no fractions of a second.

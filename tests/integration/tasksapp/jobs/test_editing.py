@@ -12,7 +12,7 @@ from django.utils import timezone
 from delayhub.engine import TimerLane, due_ms
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
-from tasksapp.errors import InvalidJob, JobNotFound, VersionConflict, WrongState
+from tasksapp.errors import InvalidJob, JobNotFound, KeyResolved, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs.written_json import read_json
 from tasksapp.models import AuditEntry, BizType, Job, Status
 from tests.integration.tasksapp.stored_jobs import in_status
@@ -32,6 +32,22 @@ def test_the_fields_that_are_given_change_and_no_others(biz_type: BizType) -> No
     assert (job.priority, job.max_attempts, job.version) == (1, 3, 2)
     assert (stored.priority, stored.max_attempts, stored.version, stored.changed_by) == (1, 3, 2, "ada")
     assert (stored.body, stored.due_at, stored.biz_id) == (before.body, before.due_at, "order-7")
+
+
+def test_a_biz_id_changes_unless_that_one_is_resolved_or_has_a_live_job(biz_type: BizType) -> None:
+    BizType.objects.update(one_live="refuse")
+    job_id, other = (jobs.create("order.close", biz_id=key, delay=60).job_id for key in ("1", "2"))
+    jobs.resolve("order.close", "3")
+
+    jobs.edit(job_id, biz_id="4", priority=2)
+    with pytest.raises(OneIsLive) as taken:
+        jobs.edit(job_id, biz_id="2")
+    with pytest.raises(KeyResolved):
+        jobs.edit(job_id, biz_id="3")
+    jobs.create("order.close", biz_id="1")
+
+    assert taken.value.job_id == other
+    assert sorted(Job.objects.values_list("biz_id", "live_key")) == [("1", "1"), ("2", "2"), ("4", "4")]
 
 
 def test_a_body_keeps_the_text_that_a_person_wrote(biz_type: BizType) -> None:
