@@ -18,8 +18,8 @@ from tasksapp.jobs import completion
 from tasksapp.models import BizType, Job, Status, Transition
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.claimer import Claimer
-from tasksapp.workers.completer import Completer, Completion
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer, Completion
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import return_lost
 from tests.integration.tasksapp.stored_jobs import due
