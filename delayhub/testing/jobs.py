@@ -76,16 +76,17 @@ def advance_jobs(*, days: float = 0, hours: float = 0, minutes: float = 0, secon
 
 def bring_jobs_nearer(jump: timedelta) -> None:
     """The same for a clock, where this process has the app; elsewhere there are no jobs."""
-    if _is_installed():
+    if keeps_jobs():
         _app().bring_nearer(jump)
 
 
-def _is_installed() -> bool:
+def keeps_jobs() -> bool:
+    """Whether this process has the app that keeps jobs."""
     registry: Any = sys.modules.get("django.apps")
     return registry is not None and registry.apps.ready and registry.apps.is_installed(APP)
 
 
 def _app() -> Any:
-    if not _is_installed():
+    if not keeps_jobs():
         raise JobStoreMissing(str(JobStoreMissing.__doc__))
     return import_module(f"{APP}.testing")

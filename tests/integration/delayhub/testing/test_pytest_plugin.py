@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import redis
 
 from delayhub.testing import pytest_plugin
 from tasksapp.timers.lanes import client
+from tests.repository import ROOT
 
 
 def test_its_marker_is_known(pytestconfig: pytest.Config) -> None:
@@ -32,3 +34,20 @@ def test_redis_is_kept_out_unless_the_test_is_marked(marked: bool, settings: Any
             client().ping()
     assert next(fixture, None) is None
     assert client().ping()
+
+
+def test_a_project_without_the_app_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("delayhub.testing.pytest_plugin.keeps_jobs", lambda: False)
+    request = SimpleNamespace(node=SimpleNamespace(get_closest_marker=lambda name: None))
+    fixture = pytest_plugin.delayhub_without_timers.__wrapped__(request)
+
+    next(fixture)
+
+    assert next(fixture, None) is None
+
+
+def test_the_package_installs_it(pytestconfig: pytest.Config) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert project["entry-points"]["pytest11"] == {pytest_plugin.__name__: pytest_plugin.__name__}
+    assert pytestconfig.pluginmanager.is_blocked(pytest_plugin.__name__)
