@@ -2,7 +2,7 @@
 
 Question: of 10 000 occurrences of 100 series over six simulated weeks in ten time zones, whose clocks change on the
     way, how many are lost, doubled, or due at another moment than the wall clock says: with two processes that make and
-    run them, killed with -9 at random; and how often do two workers run two jobs of one series at once, in 10 000 races.
+    run them, killed with -9 at random; and how often do two workers run two jobs of a series at once, in 10 000 races.
 Machine: whatever runs it; two processes and one PostgreSQL. The clock is simulated: it goes on to the next moment when
     nothing is left to do at this one.
 Command: make chaos-series

@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
                 ('name', models.CharField(help_text='Unique in its biz type.', max_length=100, verbose_name='name')),
                 ('declared_by', models.CharField(blank=True, default='', editable=False, help_text='The task in code that declares it; empty: a person or a program made it.', max_length=250, verbose_name='declared by')),
-                ('cron', models.CharField(blank=True, help_text='Five fields such as 0 9 * * 1-5, or six with seconds first.', max_length=200, verbose_name='cron')),
+                ('cron', models.CharField(blank=True, help_text='Five fields such as 0 9 * * 1-5, or six with seconds.', max_length=200, verbose_name='cron')),
                 ('time_zone', models.CharField(default='UTC', help_text='That of the cron expression, such as Asia/Shanghai.', max_length=64, verbose_name='time zone')),
                 ('every', models.DurationField(blank=True, help_text='In the place of cron: an interval.', null=True, verbose_name='every')),
                 ('anchor', models.DateTimeField(blank=True, help_text='One of the times that the interval leads to.', null=True, verbose_name='anchor')),

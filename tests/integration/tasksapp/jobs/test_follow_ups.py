@@ -15,11 +15,11 @@ from tasksapp import signals
 from tasksapp.biz_types.definition import define
 from tasksapp.errors import InvalidBizType
 from tasksapp.jobs import completion
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.models import BizType, Job, Status, Transition
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.jobs.claimer import Claimer
-from tasksapp.jobs.completer import Completer, Completion
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import return_lost
 from tests.integration.tasksapp.stored_jobs import due

@@ -135,8 +135,8 @@ def test_it_says_what_happens_next_or_how_it_ended(given: Job, options: dict[str
         (
             job(Status.RUNNING, target="pull", updated_at=AGO, worker="api:w", lease_until=NOW - timedelta(minutes=1)),
             (
-                "Held for 3 min by the puller api:w, attempt 1 of 16; its lease ended at 22:03:04 UTC, and the job comes"
-                " back soon."
+                "Held for 3 min by the puller api:w, attempt 1 of 16; its lease ended at 22:03:04 UTC, and the job"
+                " comes back soon."
             ),
         ),
     ],
