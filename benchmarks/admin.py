@@ -24,6 +24,8 @@ from explain_jobs import describe, explain
 from explain_rows import fill, fill_pulses
 from jobs_rig import rig
 
+from benchmarks.children import run_main
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -114,4 +116,4 @@ def line(name: str, page: Page) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

@@ -29,6 +29,7 @@ from uuid import UUID
 from django.utils import timezone
 from jobs_rig import Rig, rig
 
+from benchmarks.children import run_main
 from tests.waiting import wait_until
 
 #: Short, so that what was lost comes back within the run.
@@ -198,4 +199,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from benchmarks.children import run_main
 from delayhub.client import AsyncClient, JobRequest
 from delayhub.demo.site import Site, SiteOptions
 from delayhub.errors import ServiceDied
@@ -209,4 +210,4 @@ def torment(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

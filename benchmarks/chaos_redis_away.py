@@ -27,6 +27,7 @@ from typing import Any
 from django.utils import timezone
 from jobs_rig import Rig, rig
 
+from benchmarks.children import run_main
 from tests.waiting import wait_until
 
 #: Before and after Redis is away, jobs are due for so long, too.
@@ -141,4 +142,4 @@ ABSENCES: dict[str, Callable[[Rig, float], int | None]] = {
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.children import run_main
 from delayhub.demo.receiver import read_received
 from delayhub.demo.report import FollowedJob
 from delayhub.demo.scenario import plan
@@ -120,4 +121,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

@@ -24,6 +24,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.chaos_crowd import POLL_SECONDS, Crowd
+from benchmarks.children import run_main
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
 from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
@@ -191,4 +192,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

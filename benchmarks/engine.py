@@ -16,11 +16,13 @@ import shutil
 import socket
 import statistics
 import subprocess
+import sys
 import time
 from typing import Any
 
 import redis
 
+from benchmarks.children import run_main
 from benchmarks.figures import percentile, rate
 from delayhub.engine import DelayQueue, Entry, Lease, TimerLane
 from delayhub.local.redis_server import RedisServer
@@ -206,4 +208,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_main(main))

@@ -24,6 +24,8 @@ from django.utils import timezone
 from explain_rows import fill
 from jobs_rig import rig
 
+from benchmarks.children import run_main
+
 #: Tables that grow with the jobs.
 LARGE = {"delayhub_job", "delayhub_attempt", "delayhub_idempotency_key"}
 #: The admin counts to 10 000 and then stops; to find that many of a status that most rows have, a scan of the table's
@@ -196,4 +198,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

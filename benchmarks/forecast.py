@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,6 +27,7 @@ from jobs_bench import Bench
 from jobs_fill import empty, fill
 from jobs_rig import OTHER_CORE, rig
 
+from benchmarks.children import run_main
 from tests.waiting import wait_until
 
 LIMITS = ["rate", "in flight", "none"]
@@ -156,4 +158,4 @@ def wait_until_counted(biz_type: Any, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_main(main))

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -31,6 +32,8 @@ from jobs_bench import Bench
 from jobs_cost import http_alone
 from jobs_fill import empty
 from jobs_rig import OTHER_CORE, WORKER_CORE, rig
+
+from benchmarks.children import run_main
 
 
 def main() -> None:
@@ -174,4 +177,4 @@ PARTS: dict[str, Callable[[Bench, argparse.Namespace], dict[str, Any]]] = {
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_main(main))

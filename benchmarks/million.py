@@ -18,6 +18,7 @@ from collections.abc import Callable
 import redis
 from kombu import Connection
 
+from benchmarks.children import run_main
 from delayhub.engine import DelayQueue, Entry, Lease
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
@@ -190,4 +191,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

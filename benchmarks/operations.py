@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import random
+import sys
 import threading
 import time
 from datetime import timedelta
@@ -28,6 +29,7 @@ from jobs_bench import Bench
 from jobs_fill import empty, fill
 from jobs_rig import OTHER_CORE, rig
 
+from benchmarks.children import run_main
 from benchmarks.figures import percentile
 from tests.waiting import wait_until
 
@@ -242,4 +244,4 @@ def the_code() -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_main(main))

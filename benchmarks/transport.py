@@ -33,6 +33,7 @@ from typing import Any
 
 import redis
 
+from benchmarks.children import run_main
 from benchmarks.distribution import ENOUGH, Distribution
 from benchmarks.figures import rate
 from delayhub.local.redis_server import RedisServer
@@ -296,4 +297,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

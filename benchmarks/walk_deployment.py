@@ -29,6 +29,7 @@ import psycopg
 import requests
 import yaml
 
+from benchmarks.children import run_main
 from delayhub.local.redis_server import RedisServer, free_port
 from delayhub.local.service import Service
 from tests.integration.tasksapp.receiver import Receiver
@@ -357,4 +358,4 @@ def stop_quietly(server: Postgres) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

@@ -14,7 +14,7 @@ from delayhub.demo.receiver import Received, read_received
 from delayhub.demo.report import FollowedJob, follow
 from delayhub.demo.scenario import PlannedJob
 from delayhub.demo.site import Site, SiteOptions
-from tests.waiting import wait_until
+from tests.waiting import USUAL_SECONDS, wait_until
 
 #: Short leases, so that what a killed worker held is back within seconds.
 SHORT_LEASES = {"DELAYHUB_LEASE_SECONDS": "3", "DELAYHUB_BROKER_LEASE_SECONDS": "3"}
@@ -54,7 +54,9 @@ def received_by(site: Site, created: Mapping[str, PlannedJob]) -> list[Received]
     return [callback for callback in read_received(site.folder.received) if callback.job_id in created]
 
 
-def wait_until_all_ended(site: Site, created: Mapping[str, PlannedJob]) -> list[FollowedJob]:
+def wait_until_all_ended(
+    site: Site, created: Mapping[str, PlannedJob], *, within_seconds: float = USUAL_SECONDS
+) -> list[FollowedJob]:
     """The jobs, once each has a final status."""
 
     def unended() -> dict[str, str]:
@@ -62,6 +64,7 @@ def wait_until_all_ended(site: Site, created: Mapping[str, PlannedJob]) -> list[
 
     wait_until(
         lambda: not unended(),
+        within_seconds=within_seconds,
         otherwise=lambda: f"not ended: {unended()}\n{site.worker.log_tail()}",
     )
     return follow(created, jobs_on(site, created), received_by(site, created))

@@ -11,20 +11,26 @@ import pytest
 
 from tests.repository import ROOT
 
+#: Below what pytest gives a test.
+DEADLINE_SECONDS = 270
+
 
 def figures(*command: str) -> dict[str, Any]:
     """The JSON line with which a benchmark ends."""
-    run = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, *command],
         cwd=ROOT,
-        capture_output=True,
-        check=False,
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=100,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    ) as run:
+        try:
+            said, complaints = run.communicate(timeout=DEADLINE_SECONDS)
+        finally:
+            run.terminate()  # which ends its children, too
+    assert run.returncode == 0, said + complaints
+    found: dict[str, Any] = json.loads(said.splitlines()[-1])
     return found
 
 
