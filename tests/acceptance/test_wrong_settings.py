@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ import redis
 
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.readme_shop import CHECK, MIGRATE, PLACE_ORDER, ReadmeShop
+from tests.acceptance.typed_commands import environment
+from tests.acceptance.warm_python import WarmPython
 
 pytestmark = pytest.mark.slow
 
@@ -131,6 +134,28 @@ def good_shop(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServe
     return shop
 
 
+class Warm:
+    """Types the README's commands, as ``hear`` of a shop does; Python is warm already."""
+
+    def __init__(self, python: WarmPython) -> None:
+        self._python = python
+
+    def hear(self, command: str, shop: ReadmeShop) -> tuple[int, str]:
+        python, *words = shlex.split(command)
+        assert python == "python"
+        return self._python.hear(words, folder=shop.folder, environment=environment())
+
+    def run(self, command: str, shop: ReadmeShop) -> None:
+        code, said = self.hear(command, shop)
+        assert code == 0, said
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    with WarmPython() as python:
+        yield Warm(python)
+
+
 @pytest.fixture
 def shop(good_shop: ReadmeShop, tmp_path: Path, redis_client: redis.Redis) -> ReadmeShop:
     """A copy of it, which a test may spoil; its Redis is empty."""
@@ -139,10 +164,10 @@ def shop(good_shop: ReadmeShop, tmp_path: Path, redis_client: redis.Redis) -> Re
 
 
 @pytest.mark.parametrize("wrong", REPORTED_BY_CHECK.values(), ids=REPORTED_BY_CHECK)
-def test_the_check_says_what_to_write(shop: ReadmeShop, wrong: Wrong) -> None:
+def test_the_check_says_what_to_write(shop: ReadmeShop, wrong: Wrong, warm: Warm) -> None:
     wrong.change(shop)
 
-    code, said = shop.hear(CHECK)
+    code, said = warm.hear(CHECK, shop)
 
     assert f"(delayhub.{wrong.id}) " in said
     assert wrong.says in said
@@ -204,9 +229,9 @@ LOGGED_BY_THE_WORKER = {
 
 @pytest.mark.parametrize(("pool", "options", "change", "says"), LOGGED_BY_THE_WORKER.values(), ids=LOGGED_BY_THE_WORKER)
 def test_the_worker_starts_and_says_that_jobs_cannot_run(
-    shop: ReadmeShop, pool: str, options: str, change: Change, says: str
+    shop: ReadmeShop, warm: Warm, pool: str, options: str, change: Change, says: str
 ) -> None:
-    shop.run(PLACE_ORDER)
+    warm.run(PLACE_ORDER, shop)
     change(shop)
 
     assert says in shop.work(until=says, pool=pool, options=options)
@@ -246,10 +271,9 @@ def without_the_admin(shop: ReadmeShop) -> None:
     ],
     ids=["Celery's and Django's other settings", "task_queues", "lanes", "no admin", "no app", "two apps"],
 )
-def test_what_the_check_accepts_closes_the_order(shop: ReadmeShop, change: Change) -> None:
+def test_what_the_check_accepts_closes_the_order(shop: ReadmeShop, warm: Warm, change: Change) -> None:
     change(shop)
 
-    code, said = shop.hear(CHECK)
-    assert code == 0, said
-    shop.run(PLACE_ORDER)
+    warm.run(CHECK, shop)
+    warm.run(PLACE_ORDER, shop)
     assert CLOSED in shop.work(until=CLOSED)
