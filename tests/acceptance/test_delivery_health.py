@@ -132,15 +132,15 @@ def test_without_redis_all_places_say_so(site: Site, places: Places) -> None:
         assert "no task runs: Redis does not answer" in places.check()
         # As the sentence says, and by a worker that was started meanwhile, too.
         meanwhile = create_on(site, plan(jobs=3, seconds=1, now=now(), run="without redis"))
-        wait_until_all_ended(site, meanwhile, within_seconds=30)
+        wait_until_all_ended(site, meanwhile)
         site.worker.kill()
         site.worker.launch()
         started = create_on(site, plan(jobs=3, seconds=1, now=now(), run="started without"))
-        wait_until_all_ended(site, started, within_seconds=45)
+        wait_until_all_ended(site, started)
     finally:
         site.redis.start()
     after = create_on(site, plan(jobs=3, seconds=1, now=now(), run="redis is back"))
-    wait_until_all_ended(site, after, within_seconds=45)
+    wait_until_all_ended(site, after)
 
 
 def test_a_worker_on_another_redis_is_noticed_and_both_are_named(site: Site, places: Places, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tasksapp.workers.signals import (
     finish_deliveries,
     start_maintenance,
     start_numbers,
+    start_stand_in,
     stop_maintenance,
     warm_up_child,
     warm_up_worker,
@@ -135,6 +136,29 @@ def test_a_child_opens_its_own_right_after_the_fork(
     warm_up_child()
 
     assert is_open() is opens
+
+
+@pytest.mark.parametrize(
+    ("pool", "queue", "started"),
+    [
+        ("solo", "delayhub.timers", True),
+        ("threads", "delayhub.timers", True),
+        # its children deliver, and each has its own
+        ("prefork", "delayhub.timers", False),
+        ("solo", "celery", False),
+    ],
+)
+def test_before_redis_was_ever_reached_a_process_that_delivers_looks_for_it(
+    monkeypatch: pytest.MonkeyPatch, pool: str, queue: str, started: bool
+) -> None:
+    stand_in = SimpleNamespace(start=lambda: None, stop=lambda: None)
+    monkeypatch.setattr(signals, "RedisStandIn", lambda: stand_in)
+    monkeypatch.setattr(signals._Running, "stand_in", None)
+    sender = consumer(pool, queue)
+
+    start_stand_in(sender=SimpleNamespace(app=sender.app, pool_cls=pool))
+
+    assert (signals._Running.stand_in is stand_in) is started
 
 
 def test_the_numbers_of_a_process_are_written_until_it_ends(biz_type: BizType) -> None:

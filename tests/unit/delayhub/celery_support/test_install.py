@@ -87,6 +87,20 @@ def test_a_control_class_with_a_method_that_we_have_too_is_refused(app: Celery) 
         install(app)
 
 
+@pytest.mark.parametrize(("retries", "longest"), [(None, 2), (100, None)])
+def test_an_app_that_never_gives_up_tries_every_two_seconds(
+    app: Celery, monkeypatch: pytest.MonkeyPatch, retries: int | None, longest: int | None
+) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(Connection, "ensure_connection", lambda _, **options: given.append(options.get("interval_max")))
+    install(app)
+    app.conf.broker_connection_max_retries = retries
+
+    app.connection_for_read().ensure_connection()
+
+    assert given == [longest]
+
+
 def test_a_worker_checks_its_broker_and_makes_our_requests(app: Celery) -> None:
     install(app)
     install(app)  # twice does no harm
