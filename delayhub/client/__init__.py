@@ -67,6 +67,15 @@ from delayhub.client.models.jobs import (
 )
 from delayhub.client.models.keys import ApiKey, ApiKeyFields, NewApiKey, Scope
 from delayhub.client.models.operations import JobFilter, Operation, OperationState, OperationVerb
+from delayhub.client.models.series import (
+    CatchUp,
+    JobSeries,
+    JobSeriesFields,
+    Overlap,
+    ScheduleFields,
+    SchedulePreview,
+    Triggered,
+)
 from delayhub.client.models.stats import (
     BizTypeNumbers,
     Drain,
@@ -100,6 +109,7 @@ __all__ = [
     "BizTypeNumbers",
     "BulkProblem",
     "BulkResult",
+    "CatchUp",
     "Claim",
     "ClaimLost",
     "ClaimOutcome",
@@ -127,6 +137,8 @@ __all__ = [
     "JobOrder",
     "JobQuery",
     "JobRequest",
+    "JobSeries",
+    "JobSeriesFields",
     "JobStatus",
     "LimitedBy",
     "Method",
@@ -138,6 +150,7 @@ __all__ = [
     "Operation",
     "OperationState",
     "OperationVerb",
+    "Overlap",
     "Peak",
     "Plan",
     "PlannedJob",
@@ -148,6 +161,8 @@ __all__ = [
     "RateLimited",
     "Resolution",
     "RotatedSecret",
+    "ScheduleFields",
+    "SchedulePreview",
     "Scope",
     "Series",
     "SeriesPoint",
@@ -159,6 +174,7 @@ __all__ = [
     "TestCall",
     "TestRequest",
     "TestResponse",
+    "Triggered",
     "TryAgain",
     "Unauthorized",
     "UnexpectedAnswer",

@@ -14,6 +14,7 @@ from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.asynchronous.jobs import AsyncJobs
 from delayhub.client.asynchronous.keys import AsyncKeys
 from delayhub.client.asynchronous.operations import AsyncOperations
+from delayhub.client.asynchronous.series import AsyncSeries
 from delayhub.client.asynchronous.stats import AsyncStatistics
 from delayhub.client.options import ClientOptions
 
@@ -41,6 +42,7 @@ class AsyncClient:
     biz_types: AsyncBizTypes
     operations: AsyncOperations
     keys: AsyncKeys
+    series: AsyncSeries
     stats: AsyncStatistics
     audit: AsyncAudit
 
@@ -71,6 +73,7 @@ class AsyncClient:
         self.biz_types = AsyncBizTypes(self._connection)
         self.operations = AsyncOperations(self._connection)
         self.keys = AsyncKeys(self._connection)
+        self.series = AsyncSeries(self._connection)
         self.stats = AsyncStatistics(self._connection)
         self.audit = AsyncAudit(self._connection)
 

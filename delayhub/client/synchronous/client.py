@@ -15,6 +15,7 @@ from delayhub.client.synchronous.connection import Connection
 from delayhub.client.synchronous.jobs import Jobs
 from delayhub.client.synchronous.keys import Keys
 from delayhub.client.synchronous.operations import Operations
+from delayhub.client.synchronous.series import Series
 from delayhub.client.synchronous.stats import Statistics
 
 
@@ -41,6 +42,7 @@ class Client:
     biz_types: BizTypes
     operations: Operations
     keys: Keys
+    series: Series
     stats: Statistics
     audit: Audit
 
@@ -71,6 +73,7 @@ class Client:
         self.biz_types = BizTypes(self._connection)
         self.operations = Operations(self._connection)
         self.keys = Keys(self._connection)
+        self.series = Series(self._connection)
         self.stats = Statistics(self._connection)
         self.audit = Audit(self._connection)
 

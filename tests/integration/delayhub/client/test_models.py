@@ -49,6 +49,9 @@ ANSWERS: Mapping[str, Any] = {
     "Health": client.Health,
     "NewKey": client.NewApiKey,
     "Operation": client.Operation,
+    "JobSeries": client.JobSeries,
+    "Preview": client.SchedulePreview,
+    "Triggered": client.Triggered,
 }
 REQUESTS: Mapping[str, Any] = {
     "JobRequest": client.JobRequest,
@@ -57,9 +60,17 @@ REQUESTS: Mapping[str, Any] = {
     "JobFilter": client.JobFilter,
     "BizTypeChange": client.BizTypeFields,
     "KeyChange": client.ApiKeyFields,
+    "SeriesChange": client.JobSeriesFields,
+    "PreviewRequest": client.ScheduleFields,
 }
 #: Parameters of verbs, beside the fields that they take as such a mapping.
-OWN_FIELDS = {"ChangeRequest": {"version"}, "BizTypeChange": {"code"}, "KeyChange": {"version"}}
+OWN_FIELDS = {
+    "ChangeRequest": {"version"},
+    "BizTypeChange": {"code"},
+    "KeyChange": {"version"},
+    "SeriesChange": {"version"},
+    "PreviewRequest": {"most"},
+}
 AT = datetime(2027, 1, 31, tzinfo=UTC)
 KEY = ("order.close", "order-42")
 BY_KEY = "/v1/biz-types/{code}/jobs/{biz_id}"
@@ -119,6 +130,17 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "DELETE /v1/keys/{id}": lambda api: api.keys.revoke(1),
     "POST /v1/keys/{id}/rotate": lambda api: api.keys.rotate(1, overlap=60),
     "POST /v1/keys/{id}/end-previous": lambda api: api.keys.end_previous(1),
+    "GET /v1/series": lambda api: list(
+        api.series.list(biz_type="order.close", name="morning", paused=False, page_size=10)
+    ),
+    "POST /v1/series": lambda api: api.series.create("order.close", name="morning", cron="0 9 * * *"),
+    "POST /v1/series/preview": lambda api: api.series.preview(every=60, most=3),
+    "GET /v1/series/{id}": lambda api: api.series.read(1),
+    "PATCH /v1/series/{id}": lambda api: api.series.change(1, version=1, every=timedelta(minutes=5)),
+    "DELETE /v1/series/{id}": lambda api: api.series.delete(1),
+    "POST /v1/series/{id}/pause": lambda api: api.series.pause(1, reason="holidays"),
+    "POST /v1/series/{id}/resume": lambda api: api.series.resume(1),
+    "POST /v1/series/{id}/trigger": lambda api: api.series.trigger(1),
     "POST /v1/operations": lambda api: api.operations.plan("redrive", jobs={"status": "dead"}),
     "GET /v1/stats": lambda api: api.stats.read(biz_type="order.close"),
     "GET /v1/stats/series": lambda api: api.stats.series(

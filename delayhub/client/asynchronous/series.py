@@ -1,0 +1,80 @@
+"""The verbs of series: jobs that repeat."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Unpack
+
+from delayhub.client.asynchronous.connection import AsyncConnection
+from delayhub.client.models.series import JobSeries, JobSeriesFields, ScheduleFields, SchedulePreview, Triggered
+from delayhub.client.request import Request, given, job_fields, parameters, plain, read
+
+
+class AsyncSeries:
+    """Series. Reading takes the scope ``jobs:read``, all else ``jobs:write``.
+
+    Every verb raises :class:`delayhub.client.ApiError`.
+    """
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def create(self, biz_type: str, **fields: Unpack[JobSeriesFields]) -> JobSeries:
+        """A new series. It needs a name, and one of ``cron``, ``every`` and ``times``."""
+        body = {"biz_type": biz_type, **job_fields(fields)}
+        return await self._connection.one(JobSeries, Request("POST", "/series", body=body))
+
+    async def read(self, series: int) -> JobSeries:
+        """The series with that number."""
+        return await self._connection.one(JobSeries, read(_path(series)))
+
+    def list(
+        self,
+        *,
+        biz_type: str | None = None,
+        name: str | None = None,
+        paused: bool | None = None,
+        page_size: int | None = None,
+    ) -> AsyncIterator[JobSeries]:
+        """Series for which everything holds that is given, the newest first."""
+        query = parameters(biz_type=biz_type, name=name, paused=paused, limit=page_size)
+        return self._connection.pages(JobSeries, "/series", query=query)
+
+    async def change(self, series: int, *, version: int | None = None, **fields: Unpack[JobSeriesFields]) -> JobSeries:
+        """Changes the fields that are given; jobs to come that no worker has taken follow.
+
+        Args:
+            series: its number.
+            version: the version that you saw; where the series has another, nothing changes: PreconditionFailed.
+            fields: the fields.
+        """
+        body = {**job_fields(fields), **given(version=version)}
+        return await self._connection.one(JobSeries, Request("PATCH", _path(series), body=body))
+
+    async def pause(self, series: int, *, reason: str | None = None) -> JobSeries:
+        """Holds it until somebody resumes it."""
+        body = given(reason=reason)
+        return await self._connection.one(JobSeries, Request("POST", f"{_path(series)}/pause", body=body))
+
+    async def resume(self, series: int, *, reason: str | None = None) -> JobSeries:
+        """Lets it go on with its next occurrence."""
+        body = given(reason=reason)
+        return await self._connection.one(JobSeries, Request("POST", f"{_path(series)}/resume", body=body))
+
+    async def trigger(self, series: int, *, reason: str | None = None) -> str:
+        """The id of a job of it that is due now, beside its occurrences."""
+        request = Request("POST", f"{_path(series)}/trigger", body=given(reason=reason))
+        return (await self._connection.one(Triggered, request)).job_id
+
+    async def preview(self, *, most: int | None = None, **fields: Unpack[ScheduleFields]) -> SchedulePreview:
+        """What a schedule means, and its next moments; nothing is stored."""
+        body = {**plain(fields), **given(most=most)}
+        return await self._connection.one(SchedulePreview, Request("POST", "/series/preview", body=body))
+
+    async def delete(self, series: int) -> None:
+        """Deletes it, and those of its jobs that no worker has taken."""
+        await self._connection.ask(Request("DELETE", _path(series)))
+
+
+def _path(series: int) -> str:
+    return f"/series/{series}"
