@@ -50,11 +50,11 @@ TESTED_THROUGH = {
             *("models/jobs", "models/operations"),
             *(
                 f"asynchronous/{verbs}"
-                for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "stats")
+                for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "series", "stats")
             ),
             *(
                 f"synchronous/{verbs}"
-                for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "stats")
+                for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "series", "stats")
             ),
         )
     },
@@ -238,6 +238,32 @@ TESTED_THROUGH = {
     "tasksapp/api/representation/operation.py": (
         "tests/integration/tasksapp/api/test_operation_views.py",
         "the views show it",
+    ),
+    "tasksapp/api/series_requests.py": (
+        "tests/integration/tasksapp/api/test_series_views.py",
+        "the views show what it refuses",
+    ),
+    "tasksapp/api/representation/series.py": (
+        "tests/integration/tasksapp/api/test_series_views.py",
+        "the views show it",
+    ),
+    **{
+        f"tasksapp/admin/series/{module}.py": (
+            "tests/integration/tasksapp/admin/series/test_series_admin.py",
+            "the pages show it",
+        )
+        for module in ("form", "rows")
+    },
+    **{
+        f"tasksapp/{module}.py": ("tests/integration/tasksapp/series/test_verbs.py", "the verbs show it")
+        for module in (
+            *("models/series", "series/fields", "series/lookup", "series/outlook", "sql/insert_occurrences"),
+            "sql/unclaimed_occurrences",
+        )
+    },
+    "tasksapp/sql/advance_series.py": (
+        "tests/integration/tasksapp/series/test_maker.py",
+        "the maker advances series by it",
     ),
     "tasksapp/timers/fitness.py": (
         "tests/integration/tasksapp/workers/test_timer_queues.py",

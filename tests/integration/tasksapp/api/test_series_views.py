@@ -1,4 +1,4 @@
-"""Series over REST."""
+"""Series over REST: what ``series_requests`` describes is taken, and shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""SeriesMaker: occurrences are made by count and time, each once, and what was missed is caught up as asked for."""
+"""SeriesMaker: occurrences are made by count and time, each once, and what was missed is caught up as asked for.
+
+How far each series is made is written by ``advance_series``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Verbs of series: what each does to the row, to the jobs and to the audit."""
+"""Verbs of series: what each does to the row, to the jobs and to the audit.
+
+They take the fields of ``tasksapp.series.fields``, find rows by ``lookup``, make jobs by ``insert_occurrences``, and
+delete or rewrite those of ``unclaimed_occurrences``. ``outlook`` shows what comes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Series in the admin: the list, the page of one, its form with a preview, and the verbs."""
+"""Series in the admin: the list, the page of one with its rows, its form with a preview, and the verbs."""
 
 from __future__ import annotations
 
