@@ -23,6 +23,7 @@ from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.finished import Finished, Tried
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.kept_text import kept_text
 from tasksapp.workers.lease_keeper import LeaseKeeper
 from tasksapp.workers.traced_attempts import traced_call
 
@@ -99,6 +100,7 @@ class TaskRunner:
             error = raised
         seconds = self._clock.monotonic() - started
         tried = _tried(job, started_at=started_at, seconds=seconds, error=_error_text(error))
+        tried = tried._replace(response_body=kept_text(result, error))
         # Nothing for the breaker: a task has no host, and its exception may be about the arguments of this one job.
         completed = Completion(job, _finished(job, tried=tried, error=error, now=self._now()), receiver_is_up=None)
         if not self._completer.complete([completed]):

@@ -99,7 +99,7 @@ def _attempt(request: HttpRequest, job: Job, attempt: Attempt) -> Event:
     sees = may_see_bodies(request)
     # The kind is known of the job's last error only.
     detail = shown_error(attempt.error, sees_bodies=sees) if attempt.error else ""
-    is_call = bool(attempt.request_line or attempt.status_code or attempt.response_body)
+    is_call = bool(attempt.request_line or attempt.status_code)
     exchange = _exchange(request, job, attempt, sees=sees) if is_call else None
     values = {
         "time": duration(ms=max(0, attempt.lateness_ms)),

@@ -1,0 +1,36 @@
+"""Tasks of Django's tasks framework, at the level of a module as it wants them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.tasksapp.task_backends.framework import task
+
+
+class OutOfStock(Exception):
+    """What a task may fail of."""
+
+
+@task
+def total(first: int, *, more: Any = 0) -> Any:
+    return {"total": first + more, "parts": (first, more)}
+
+
+@task
+def fails() -> None:
+    raise OutOfStock("no lamps")
+
+
+@task
+async def later(number: int) -> int:
+    return number * 2
+
+
+@task(takes_context=True)
+def told(context: Any) -> list[Any]:
+    return [context.attempt, context.task_result.status]
+
+
+@task
+def gives_no_json() -> Any:
+    return object()
