@@ -122,6 +122,7 @@ def wait(session: Session, job: JobKey, timeout: timedelta | None) -> ExitCode:
 @click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
 @click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last.")
 @click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
+@click.option("--biz-id", help="The business key, such as an order number.")
 @VERSION
 @click.pass_context
 def change(ctx: click.Context, /, *, job: JobKey, version: int | None, **fields: Any) -> None:
@@ -160,11 +161,52 @@ def run(session: Session, job: JobKey, version: int | None) -> None:
 @jobs.command()
 @click.argument("job", type=JOB)
 @VERSION
+@click.option("--lift", is_flag=True, help="Take back the resolve of its business key.")
 @click.pass_obj
-def redrive(session: Session, job: JobKey, version: int | None) -> None:
+def redrive(session: Session, job: JobKey, version: int | None, lift: bool) -> None:
     """Try a dead job again, with a new budget of attempts."""
     with session.client() as api:
-        _changed(session, api.jobs.redrive(job, version=version), "Redriven")
+        _changed(session, api.jobs.redrive(job, version=version, lift=lift or None), "Redriven")
+
+
+@jobs.command(name="run-again")
+@click.argument("job_id")
+@VERSION
+@click.pass_obj
+def run_again(session: Session, job_id: str, version: int | None) -> None:
+    """Make a new job with what one carries that has succeeded."""
+    with session.client() as api:
+        _changed(session, api.jobs.run_again(job_id, version=version), "Created")
+
+
+@jobs.command()
+@click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True)
+@click.option("--biz-id", required=True, help="The business key, such as an order number.")
+@click.option("--reason", default="", help="Why, for the audit.")
+@YES
+@click.pass_obj
+def resolve(session: Session, biz_types: tuple[str, ...], biz_id: str, reason: str, yes: bool) -> None:
+    """Call off all jobs of a business key in BIZ_TYPES: the order was paid."""
+    session.confirm(f"Call off all jobs of {biz_id} in {', '.join(biz_types)}?", yes=yes)
+    with session.client() as api:
+        done = api.jobs.resolve(biz_types, biz_id, reason=reason)
+    rows = [
+        ("Accepted", done.accepted),
+        ("Cancelled", ", ".join(done.cancelled) or "none"),
+        ("Running, not tried again", ", ".join(done.running) or "none"),
+    ]
+    session.out.one(done, rows)
+
+
+@jobs.command()
+@click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True)
+@click.option("--biz-id", required=True, help="The business key, such as an order number.")
+@click.pass_obj
+def lift(session: Session, biz_types: tuple[str, ...], biz_id: str) -> None:
+    """Take the resolve of a business key back, so that its new jobs fire."""
+    with session.client() as api:
+        lifted = api.jobs.lift(biz_types, biz_id)
+    session.out.one({"lifted": lifted}, [("Biz types in which it was resolved", lifted)])
 
 
 @jobs.command()

@@ -79,6 +79,22 @@ def test_a_job_from_its_creation_to_its_end(typed: Type) -> None:
     assert typed("jobs", "redrive", name)[0] != 0
 
 
+def test_a_business_key_is_resolved_and_that_is_taken_back(typed: Type) -> None:
+    made = shown(typed, "jobs", "create", BIZ_TYPE, "--biz-id", "cli-2", "--delay", "1d")
+    changed = shown(typed, "jobs", "change", made["id"], "--biz-id", "cli-3")
+
+    resolved = shown(typed, "jobs", "resolve", BIZ_TYPE, "--biz-id", "cli-3", "--reason", "paid", "--yes")
+    refused = typed("jobs", "create", BIZ_TYPE, "--biz-id", "cli-3")
+    code, out, _ = typed("jobs", "lift", BIZ_TYPE, "--biz-id", "cli-3")
+
+    assert changed["biz_id"] == "cli-3"
+    assert (resolved["accepted"], resolved["cancelled"], resolved["running"]) == (True, [made["id"]], [])
+    assert (refused[0], "is resolved" in refused[2]) == (ExitCode.CONFLICT, True)
+    assert (code, "1" in out) == (0, True)
+    assert typed("jobs", "run-again", made["id"])[0] == ExitCode.CONFLICT
+    assert typed("jobs", "redrive", made["id"], "--lift")[0] == ExitCode.CONFLICT
+
+
 def test_a_body_is_read_from_a_file_and_from_the_standard_input(
     typed: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
