@@ -18,6 +18,7 @@ _JOB = Job(
     status="pending",
     due_at=_AT,
     next_run_at=_AT,
+    expires_at=None,
     body={"order": 42},
     priority=5,
     attempts=0,

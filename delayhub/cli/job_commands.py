@@ -42,6 +42,7 @@ jobs.add_command(import_jobs)
 @click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
 @click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last.")
 @click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
+@click.option("--expires-at", type=MOMENT, help="No attempt begins from then on.")
 @click.option("--idempotency-key", help="The same request with the same key makes one job.")
 @click.option("--debounce-key", help="A later job with the same key replaces this one, until its first attempt.")
 @click.pass_obj

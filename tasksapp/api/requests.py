@@ -28,7 +28,7 @@ from tasksapp.jobs.validation import (
 )
 
 #: Fields of a waiting job that a PATCH changes, beside its time.
-EDITED_FIELDS = ("body", "priority", "max_attempts", "biz_id")
+EDITED_FIELDS = ("body", "priority", "max_attempts", "biz_id", "expires_at")
 CHANGE_FIELDS = frozenset({"due_at", "delay", "version", *EDITED_FIELDS})
 VERB_FIELDS = frozenset({"version"})
 
@@ -139,3 +139,4 @@ class ChangeRequestSerializer(VerbRequestSerializer):
     priority = _described(RULES["priority"])
     max_attempts = _described(RULES["max_attempts"])
     biz_id = _described(RULES["biz_id"])
+    expires_at = _described(RULES["expires_at"])

@@ -52,7 +52,9 @@ def failed(
         # An answer says how it went; without one it may have happened.
         known = tried.status_code is not None or error_class == PULLER or error_class.startswith(TASK)
         return gave_up(job, tried=tried, reason=reason, error_class=error_class if known else Failure.OUTCOME_UNKNOWN)
-    step = RetryPolicy.of(job.biz_type, max_attempts=job.row.max_attempts).next_attempt(
+    ends = job.row.expires_at if job.row.redriven_at is None else None
+    policy = RetryPolicy.of(job.biz_type, max_attempts=job.row.max_attempts, expires_at=ends)
+    step = policy.next_attempt(
         failures=job.attempt_of_budget,
         now=now,
         counted_from=age_begins(job.row),

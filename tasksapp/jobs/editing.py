@@ -20,7 +20,7 @@ from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, 
 from tasksapp.models import BizType, Job, Status
 
 #: Fields that are changed without a change of its time.
-FREE = frozenset({"body", "priority", "max_attempts", "biz_id"})
+FREE = frozenset({"body", "priority", "max_attempts", "biz_id", "expires_at"})
 
 
 class Unset(Enum):
@@ -39,6 +39,7 @@ def edit(
     priority: int | Unset | None = UNSET,
     max_attempts: int | Unset | None = UNSET,
     biz_id: str | Unset = UNSET,
+    expires_at: datetime | str | Unset | None = UNSET,
     due_at: datetime | str | Unset = UNSET,
     version: int | None = None,
     by: Actor | None = None,
@@ -53,6 +54,7 @@ def edit(
         priority: 0 goes first, 9 last; None for the biz type's own.
         max_attempts: all attempts of its budget; None for as many as the biz type says.
         biz_id: the business key.
+        expires_at: no attempt begins from then on; None for no such end.
         due_at: the new time, as :func:`tasksapp.jobs.reschedule` has it.
         version: the version that the caller saw; None for any.
         by: who does it, for the audit; None for the project's own code, which leaves no entry there.
@@ -65,6 +67,7 @@ def edit(
     using = using or router.db_for_write(Job)
     now = timezone.now()
     given = {"body": body, "priority": priority, "max_attempts": max_attempts, "biz_id": biz_id}
+    given["expires_at"] = expires_at
     values: Values = {name: RULES[name](value) for name, value in given.items() if value is not UNSET}
     if due_at is not UNSET:
         values |= _moved(due_at, now=now)

@@ -30,6 +30,7 @@ class Step:
         due_at: when, with a time zone.
         priority: 0 goes first, 9 last; None for the biz type's own.
         max_attempts: None for as many as the biz type says.
+        expires_at: no attempt begins from then on; None for no such end.
     """
 
     biz_type: str
@@ -39,6 +40,7 @@ class Step:
     due_at: datetime | str | None = None
     priority: int | None = None
     max_attempts: int | None = None
+    expires_at: datetime | str | None = None
 
     def request(self, biz_id: str, *, idempotency_key: str | None = None) -> JobRequest:
         """The job that the step asks for."""
@@ -50,6 +52,7 @@ class Step:
             body=self.body,
             priority=self.priority,
             max_attempts=self.max_attempts,
+            expires_at=self.expires_at,
             idempotency_key=idempotency_key,
         )
 

@@ -23,6 +23,7 @@ from tasksapp.jobs.validation import (
     Code,
     Key,
     Line,
+    Moment,
     Seconds,
     TraceContext,
     Whole,
@@ -69,6 +70,9 @@ class JobRequest:
             help="Seconds from the first request with the debounce key on; replacing never moves the job beyond."
             " Null: as the biz type says, or ten times the delay, in whole days, at least one."
         ),
+    ] = None
+    expires_at: Annotated[
+        datetime | str | None, Moment(help="No attempt begins from then on; later than it is due. Null: no such end.")
     ] = None
     traceparent: Annotated[str, TraceContext(help="W3C trace context, handed on to the receiver.")] = ""
 
@@ -126,6 +130,8 @@ class Accepted(NamedTuple):
             for name, value in zip(_COLUMNS, row[-len(_COLUMNS) :], strict=True)
             if name in _ALWAYS_HASHED or (name not in _NEVER_HASHED and value != NewJob._field_defaults[name])
         }
+        if row.expires_at is not None:
+            asked["expires_at"] = row.expires_at.isoformat()
         asked["due_at"] = None if request.due_at is None else row.due_at.isoformat()
         asked["delay"] = None if wait is None else wait.total_seconds()
         asked["priority"] = request.priority
@@ -180,6 +186,8 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
     for given, unset, stored, check in zip(_given(request), _UNSET, _STORED, _checks):  # noqa: B905  see above
         values.append(stored if given is unset else check(given))
     row = NewJob._make(values)
+    if row.expires_at is not None and row.expires_at <= due:
+        raise RULES["expires_at"].refusal("too_early", "must be later than the time at which the job is due")
     # Most requests have neither of the two.
     debounced = row.debounce_key or request.debounce_max_wait is not None
     max_wait = _longest_wait(row, _max_wait(request.debounce_max_wait), biz_type, now=now) if debounced else None

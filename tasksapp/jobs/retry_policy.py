@@ -44,6 +44,7 @@ class RetryPolicy:
         jitter: up to this share is added to each wait.
         max_attempts: attempts of one budget.
         max_age: no attempt begins later after the due time, or after a redrive.
+        expires_at: no attempt begins from then on; None for no such end.
     """
 
     backoff: str
@@ -55,10 +56,13 @@ class RetryPolicy:
     jitter: float = 0.0
     max_attempts: int = 16
     max_age: timedelta | None = None
+    expires_at: datetime | None = None
 
     @classmethod
-    def of(cls, biz_type: BizType, *, max_attempts: int | None = None) -> RetryPolicy:
-        """The policy of a biz type, with a job's own number of attempts where it has one."""
+    def of(
+        cls, biz_type: BizType, *, max_attempts: int | None = None, expires_at: datetime | None = None
+    ) -> RetryPolicy:
+        """The policy of a biz type, with a job's own number of attempts and its own end where it has them."""
         return cls(
             backoff=biz_type.backoff,
             min_seconds=biz_type.backoff_min_seconds,
@@ -69,6 +73,7 @@ class RetryPolicy:
             jitter=biz_type.jitter,
             max_attempts=max_attempts or biz_type.max_attempts,
             max_age=biz_type.max_age,
+            expires_at=expires_at,
         )
 
     def wait_seconds(self, failures: int) -> float:
@@ -120,6 +125,8 @@ class RetryPolicy:
             wait = max(wait, timedelta(seconds=asked))
         if age_used_up(now=now + wait, counted_from=counted_from, max_age=self.max_age):
             return Exhausted(f"the next attempt would come later than {self.max_age} after it was due")
+        if self.expires_at is not None and now + wait >= self.expires_at:
+            return Exhausted("the next attempt would come after it expires")
         return TryAgain(now + wait)
 
     def _exponential(self, steps: int) -> float:

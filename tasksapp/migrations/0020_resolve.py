@@ -53,6 +53,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='job',
+            name='expires_at',
+            field=models.DateTimeField(blank=True, help_text='No attempt begins from then on, unless it is redriven.', null=True, verbose_name='expires at'),
+        ),
+        migrations.AddField(
+            model_name='job',
             name='live_key',
             field=models.CharField(blank=True, editable=False, help_text='Its biz id, where its biz type keeps one live job of each.', max_length=200, null=True, verbose_name='live key'),
         ),

@@ -22,6 +22,8 @@ PULLER = "puller"
 OVERLAP = "overlap"
 #: The kind of a job that was called off since its business key was resolved.
 RESOLVED = "resolved"
+#: The kind of a job whose own time to begin an attempt was over.
+EXPIRED = "expired"
 
 #: What filters say for jobs without a key: those that died before kinds were noted.
 NO_CLASS = "none"
@@ -52,6 +54,7 @@ _WORDS: dict[str, str | Promise] = {
     PULLER: gettext_lazy("failed, says its puller"),
     OVERLAP: gettext_lazy("overlap with another one of its series"),
     RESOLVED: gettext_lazy("resolved"),
+    EXPIRED: gettext_lazy("expired"),
 }
 
 #: The closed list, without the two families.

@@ -45,6 +45,9 @@ class Job(models.Model):
     next_run_at = models.DateTimeField(
         _("next run at"), help_text=_("What the clock follows: the due time, or the next retry.")
     )
+    expires_at = models.DateTimeField(
+        _("expires at"), null=True, blank=True, help_text=_("No attempt begins from then on, unless it is redriven.")
+    )
     body = models.TextField(_("body"), help_text=_("The exact JSON text that is signed and sent."))
     priority = models.PositiveSmallIntegerField(_("priority"), default=5)
     max_attempts = models.PositiveIntegerField(
@@ -204,6 +207,7 @@ class NewJob(NamedTuple):
     max_attempts: int | None = None
     traceparent: str = ""
     debounce_key: str = ""
+    expires_at: datetime | None = None
 
     def as_row(self, *, now: datetime, created_by: str = "") -> dict[str, Any]:
         """All columns as they are when the job is created, by name."""

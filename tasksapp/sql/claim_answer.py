@@ -37,6 +37,7 @@ class ClaimedJob(NamedTuple):
     lease_until: datetime
     series_id: int | None = None
     occurrence_at: datetime | None = None
+    expires_at: datetime | None = None
 
 
 @dataclass(slots=True)

@@ -24,12 +24,15 @@ from tasksapp.sql.tombstones import HAS_TOMBSTONE, REASON, resolved_ids
 #: Reasons of jobs that a claim ends.
 TOO_OLD = "max_age is used up"
 TOO_LATE = "too late: max_lateness is exceeded"
+TOO_LONG = "it expired: expires_at has passed"
 #: Reason of a job whose task is sent once more.
 NOT_TAKEN = "its task was sent, but no worker ran it: none has registered it, or none consumes its queue"
 
 #: What is decided about a job that is due: one of these, or what its biz type says of a late one.
 RUN, FORWARD, OLD = "run", "forward", "old"
 RESOLVED = "resolved"
+#: Of a job with an end of its own that has passed: skipped if it was never tried, else dead.
+EXPIRED, LAPSED = "expired", "lapsed"
 SKIP, DEAD = BizType.WhenLate.SKIP, BizType.WhenLate.DEAD
 #: The change of status that follows; a forwarded job stays as it is.
 _TRANSITIONS = {
@@ -38,14 +41,25 @@ _TRANSITIONS = {
     DEAD: Transition.EXPIRE,
     OLD: Transition.EXPIRE,
     RESOLVED: Transition.RESOLVE,
+    EXPIRED: Transition.SKIP,
+    LAPSED: Transition.EXPIRE,
 }
 _STATUSES = {decision: transition.target for decision, transition in _TRANSITIONS.items()}
-_REASONS = {SKIP: TOO_LATE, DEAD: TOO_LATE, OLD: TOO_OLD, RESOLVED: REASON}
+_REASONS = {
+    SKIP: TOO_LATE,
+    DEAD: TOO_LATE,
+    OLD: TOO_OLD,
+    RESOLVED: REASON,
+    EXPIRED: TOO_LONG,
+    LAPSED: TOO_LONG,
+}
 _ERROR_CLASSES = {
     SKIP: error_class.TOO_LATE,
     DEAD: error_class.TOO_LATE,
     OLD: error_class.MAX_AGE,
     RESOLVED: error_class.RESOLVED,
+    EXPIRED: error_class.EXPIRED,
+    LAPSED: error_class.EXPIRED,
 }
 #: The reason of a job that the claim does not end, and its kind: what they were, unless its task is sent once more.
 _SENT_AGAIN = f"seen.decision = '{FORWARD}' AND j.lease_until IS NOT NULL"
@@ -95,8 +109,10 @@ _COLUMNS = ", ".join(
 )
 _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("next_run_at")
 
+#: Decisions by which a job is dead.
+DEATHS = (DEAD, OLD, LAPSED)
 #: Whether a row's death makes another job: it is left for ``tasksapp.sql.expire_jobs``, which does both at once.
-_APART = f"tells AND decision IN ('{DEAD}', '{OLD}')"
+_APART = f"tells AND decision IN ('{DEAD}', '{OLD}', '{LAPSED}')"
 
 #: Rows are found by their ids alone. Where statistics know of no pending rows, as between two bursts, the planner would
 #: walk the index of those from end to end for each claim; the CASE keeps it from that.
@@ -116,6 +132,8 @@ WITH seen AS (
         j.version,
         CASE
             WHEN b.has_tombstones AND {HAS_TOMBSTONE} THEN '{RESOLVED}'
+            WHEN j.expires_at <= %(now)s AND j.redriven_at IS NULL
+                THEN CASE WHEN j.attempts = j.attempt_base THEN '{EXPIRED}' ELSE '{LAPSED}' END
             WHEN %(now)s - coalesce(j.redriven_at, j.due_at) > b.max_age THEN '{OLD}'
             WHEN j.attempts = j.attempt_base AND j.redriven_at IS NULL AND b.when_late <> '{BizType.WhenLate.FIRE}'
                 AND %(now)s - j.due_at > b.max_lateness THEN b.when_late
@@ -255,7 +273,7 @@ def _claim_by_orm(
             under_way = bool(forward and job.lease_until is not None and job.lease_until > now)
             elsewhere = biz_type.is_pulled != pulling
             decision = RESOLVED if job.id in resolved else decision_of(job, now=now, forwarding=forward > 0)
-            apart = biz_type.on_dead != "" and decision in {DEAD, OLD}
+            apart = biz_type.on_dead != "" and decision in DEATHS
             if shut or under_way or elsewhere or not due or apart:
                 answer.add_left(
                     job.id,
@@ -292,6 +310,8 @@ def _claim_by_orm(
 def decision_of(job: Job, *, now: datetime, forwarding: bool) -> str:
     """What a claim decides about a job that is due, apart from tombstones."""
     biz_type = job.biz_type
+    if job.expires_at is not None and job.expires_at <= now and job.redriven_at is None:
+        return LAPSED if job.attempts_used else EXPIRED
     if age_used_up(now=now, counted_from=age_begins(job), max_age=biz_type.max_age):
         return OLD
     if (

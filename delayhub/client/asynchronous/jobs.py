@@ -72,6 +72,7 @@ class AsyncJobs:
         idempotency_key: str | None = None,
         debounce_key: str | None = None,
         debounce_max_wait: timedelta | float | None = None,
+        expires_at: datetime | str | None = None,
     ) -> CreatedJob:
         """Creates a job; gives it, with what its creation did.
 
@@ -89,6 +90,7 @@ class AsyncJobs:
             idempotency_key: the same request with the same key makes one job.
             debounce_key: a later request with the same key replaces this one until its first attempt begins.
             debounce_max_wait: how long such requests may put the job off.
+            expires_at: no attempt begins from then on.
         """
         fields: JobRequest = {
             "biz_type": biz_type,
@@ -101,6 +103,7 @@ class AsyncJobs:
             "idempotency_key": idempotency_key,
             "debounce_key": debounce_key,
             "debounce_max_wait": debounce_max_wait,
+            "expires_at": expires_at,
         }
         return await self._connection.one(
             CreatedJob, Request("POST", "/jobs", body=new_job_fields(fields), repeatable=True)

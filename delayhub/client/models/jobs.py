@@ -31,6 +31,7 @@ class JobRequest(TypedDict, total=False):
     idempotency_key: str | None
     debounce_key: str | None
     debounce_max_wait: timedelta | float | None
+    expires_at: datetime | str | None
 
 
 class PlannedJob(TypedDict, total=False):
@@ -42,6 +43,7 @@ class PlannedJob(TypedDict, total=False):
     body: Any
     priority: int | None
     max_attempts: int | None
+    expires_at: datetime | str | None
 
 
 class JobChange(TypedDict, total=False):
@@ -54,6 +56,8 @@ class JobChange(TypedDict, total=False):
     #: None: as the biz type says.
     max_attempts: int | None
     biz_id: str
+    #: None: no such end.
+    expires_at: datetime | str | None
 
 
 class DeadJobQuery(TypedDict, total=False):
@@ -103,6 +107,8 @@ class Job:
     due_at: datetime
     #: What the clock follows: the due time, or the next retry.
     next_run_at: datetime
+    #: No attempt begins from then on. None: no such end.
+    expires_at: datetime | None
     body: Any
     priority: int
     #: All attempts ever made.

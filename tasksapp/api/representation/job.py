@@ -28,6 +28,7 @@ SHOWN = (
     "status",
     "due_at",
     "next_run_at",
+    "expires_at",
     "body",
     "priority",
     "attempts",

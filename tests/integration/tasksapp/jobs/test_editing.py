@@ -12,7 +12,7 @@ from django.utils import timezone
 from delayhub.engine import TimerLane, due_ms
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
-from tasksapp.errors import InvalidJob, JobNotFound, KeyResolved, OneIsLive, VersionConflict, WrongState
+from tasksapp.errors import InvalidJob, JobNotFound, KeyResolved, KeyTaken, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs.written_json import read_json
 from tasksapp.models import AuditEntry, BizType, Job, Status
 from tests.integration.tasksapp.stored_jobs import in_status
@@ -145,3 +145,23 @@ def test_what_a_job_cannot_have_is_refused(biz_type: BizType, fields: dict[str, 
 
     assert refused.value.field == next(iter(fields))
     assert Job.objects.get().version == 1
+
+
+def test_a_job_may_bring_its_own_end_which_may_be_moved(biz_type: BizType) -> None:
+    ends = timezone.now() + timedelta(hours=2)
+
+    made = jobs.create("order.close", delay=60, expires_at=ends, idempotency_key="k")
+    again = jobs.create("order.close", delay=60, expires_at=ends.isoformat(), idempotency_key="k")
+    with pytest.raises(KeyTaken):
+        jobs.create("order.close", delay=60, idempotency_key="k")
+    (planned,) = jobs.plan("42", [jobs.Step("order.close", expires_at=ends)]).jobs
+    edited = jobs.edit(made.job_id, expires_at=None)
+
+    assert again.job_id == made.job_id
+    assert planned.job.expires_at == Job.objects.get(id=planned.job_id).expires_at == ends
+    assert (edited.expires_at, edited.version) == (None, 2)
+
+
+def test_an_end_before_the_due_time_is_refused(biz_type: BizType) -> None:
+    with pytest.raises(InvalidJob, match="later than the time at which the job is due"):
+        jobs.create("order.close", delay=60, expires_at=timezone.now())

@@ -96,3 +96,27 @@ def test_an_age_is_used_up_to_both(
     assert age_used_up(now=NOW, counted_from=age_begins(job), max_age=max_age) == used_up
     assert (answer.ended == [job.id]) == used_up
     assert (len(answer.claimed) == 1) != used_up
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({}, Status.SKIPPED),
+        ({"attempts": 1}, Status.DEAD),
+        # a person's redrive counts for more
+        ({"attempts": 1, "attempt_base": 1, "redriven_at": NOW}, Status.RUNNING),
+        ({"expires_at": NOW + INSTANT}, Status.RUNNING),
+    ],
+)
+def test_no_attempt_of_a_job_begins_from_its_own_end_on(
+    biz_type: BizType, fields: dict[str, object], status: Status
+) -> None:
+    job = due_job(biz_type, due_at=NOW - MINUTE)
+    Job.objects.update(**{"expires_at": NOW, **fields})
+
+    answer = claim(job)
+
+    job.refresh_from_db()
+    expired = status != Status.RUNNING
+    assert (job.status, job.last_error) == (status, "it expired: expires_at has passed" if expired else "")
+    assert (answer.ended, len(answer.claimed)) == ([job.id] if expired else [], int(not expired))

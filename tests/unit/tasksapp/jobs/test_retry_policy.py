@@ -167,3 +167,13 @@ def test_no_wait_and_no_age_reaches_beyond_the_end_of_time() -> None:
     step = endless.next_attempt(failures=1, now=DUE, counted_from=DUE)
 
     assert step == TryAgain(DUE + LONGEST_WAIT)
+
+
+def test_no_attempt_is_planned_from_a_jobs_own_end_on() -> None:
+    ends = RetryPolicy(backoff="fixed", min_seconds=10, max_seconds=10, expires_at=DUE + timedelta(seconds=10))
+
+    too_late = ends.next_attempt(failures=1, now=DUE, counted_from=DUE)
+    in_time = ends.next_attempt(failures=1, now=DUE - timedelta(seconds=1), counted_from=DUE)
+
+    assert too_late == Exhausted("the next attempt would come after it expires")
+    assert in_time == TryAgain(DUE + timedelta(seconds=9))
