@@ -34,6 +34,9 @@ class TenantAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
     fields = ["code", "name"]
     named_lookups: frozenset[str] = frozenset()
 
+    class Media:
+        css = {"all": ["tasksapp/admin.css"]}
+
     def audit_of(self, row: Tenant) -> Q:
         """Entries about the tenant itself."""
         return Q(verb__in=[Deed.ADD_TENANT, Deed.EDIT_TENANT, Deed.DELETE_TENANT], what__endswith=f"({row.pk})")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,11 +20,15 @@ from django.conf import settings as project
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, Response
 
 import delayhub
 from delayhub.engine import TimerLane
 from tasksapp.conf import DEFAULT_LANE
+from tasksapp.models import ApiKey
+from tasksapp.models.api_key import Scope
+from tasksapp.models.tenant import DEFAULT_TENANT
 from tasksapp.queues.heartbeats import Beat, write_beat
 from tests.admin_scene import Scene, store_scene
 from tests.browser.shots import Shots
@@ -59,7 +64,14 @@ def scene(live_server: Any, current_celery: Celery, broker: str, settings: Any) 
     settings.CELERY_BROKER_URL = settings.BROKER_URL = current_celery.conf.broker_url = broker
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": broker.replace("delayhub://", "redis://")}
     delayhub.install(current_celery)
-    return store_scene()
+    made = store_scene()
+    now = timezone.now()
+    ApiKey.objects.create(
+        name="checkout", owner="The shop's team", prefix="dh_3fa9c1", hashed_key="x" * 64,
+        scopes=[Scope.JOBS_READ, Scope.JOBS_WRITE], created_at=now, expires_at=now + timedelta(days=9),
+        last_used_at=now - timedelta(minutes=3), last_used_from="192.0.2.7",
+    )  # fmt: skip
+    return made
 
 
 @pytest.fixture(params=LOOKS, ids=str)
@@ -157,7 +169,11 @@ def pages(scene: Scene) -> dict[str, str]:
         "series-add": admin("tasksapp_series_add"),
         "audit": admin("tasksapp_auditentry_changelist"),
         "api-keys": admin("tasksapp_apikey_changelist"),
+        "api-key": admin("tasksapp_apikey_change", ApiKey.objects.get().pk),
         "api-key-add": admin("tasksapp_apikey_add"),
+        "api-key-rotate": admin("tasksapp_apikey_rotate", ApiKey.objects.get().pk),
+        "tenants": admin("tasksapp_tenant_changelist"),
+        "tenant": admin("tasksapp_tenant_change", DEFAULT_TENANT),
         "celery-queues": admin("tasksapp_celery_queues"),
         "celery-queue": admin("tasksapp_celery_queue", query="queue=celery"),
     }

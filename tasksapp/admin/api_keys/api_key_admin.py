@@ -141,7 +141,8 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
         """How long ago it was used last, and from where."""
         if row.last_used_at is None:
             return quiet(_("never"))
-        return format_html("{} {}", time_away(row.last_used_at), quiet(row.last_used_from or ""))
+        used = format_html("{} {}", time_away(row.last_used_at), quiet(row.last_used_from or ""))
+        return _with_label(_("last used"), used)
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, row: ApiKey) -> SafeString:
@@ -150,17 +151,16 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
         return format_html("{} {}", word, local_time(row.expires_at)) if row.enabled and _is_over(row) else word
 
     @admin.display(description=gettext_lazy("may"))
-    def scope_list(self, row: ApiKey) -> str:
+    def scope_list(self, row: ApiKey) -> SafeString:
         """The scopes."""
-        return ", ".join(row.scopes)
+        return _with_label(_("may"), ", ".join(row.scopes))
 
     @admin.display(description=gettext_lazy("biz types"))
-    def biz_type_count(self, row: ApiKey) -> str:
+    def biz_type_count(self, row: ApiKey) -> SafeString:
         """How many biz types it may see."""
         count = len(row.biz_type_ids)
-        if count == 0:
-            return _("all")
-        return ngettext("%(count)s biz type", "%(count)s biz types", count) % {"count": number(count)}
+        some = ngettext("%(count)s biz type", "%(count)s biz types", count) % {"count": number(count)}
+        return _with_label(_("biz types"), some if count else _("all"))
 
     @admin.display(description=gettext_lazy("last used"), ordering="last_used_at")
     def last_use(self, row: ApiKey) -> SafeString:
@@ -169,7 +169,7 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
             return quiet(_("never"))
         if row.last_used_from is None:
             return local_time(row.last_used_at)
-        return format_html("{} {} {}", local_time(row.last_used_at), _("from"), row.last_used_from)
+        return format_html(_("{when} from {address}"), when=local_time(row.last_used_at), address=row.last_used_from)
 
     @admin.display(description=gettext_lazy("key before"))
     def replaced(self, row: ApiKey) -> SafeString:
@@ -184,6 +184,11 @@ def _word(row: ApiKey) -> SafeString:
     if not row.enabled:
         return badge(_("disabled"), "stopped")
     return badge(_("expired"), "bad") if _is_over(row) else badge(_("valid"), "good")
+
+
+def _with_label(label: str, shown: object) -> SafeString:
+    """A cell that says on a phone, where the table has no heads, what it is."""
+    return format_html('<span class="delayhub-phone">{}</span> {}', label, shown)
 
 
 def _is_over(row: ApiKey) -> bool:

@@ -30,7 +30,7 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argu
 
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("May"),
-        choices=[(scope.value, f"{scope.value} · {scope.label}") for scope in Scope],
+        choices=lambda: [(scope.value, f"{scope.value} · {scope.label}") for scope in Scope],
         widget=forms.CheckboxSelectMultiple(attrs={"class": TICKS}),
         help_text=gettext_lazy("A call that takes another scope is refused with 403, which names the scope."),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import redis
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from delayhub.clock import SystemClock, moment
 from delayhub.engine.fitness import examine
@@ -18,6 +19,13 @@ from tasksapp.timers.lanes import watched_lane
 
 #: Clocks that differ by more make leases end early or late.
 OFFSET_MS = 1_000
+#: What the engine says of a server, for translators; what names a version or a policy stays as it is.
+_SAID = (
+    gettext_noop("its user may not call INFO, so nothing could be checked: +info"),
+    gettext_noop("it is a replica, which takes no writes: name the master, or its sentinels"),
+    gettext_noop("it keeps nothing on disk, so a restart loses every task: set appendonly yes"),
+    gettext_noop("it has snapshots but no append-only file: an accident loses the tasks since the last one"),
+)
 
 
 def redis_section() -> Section:
@@ -31,7 +39,7 @@ def redis_section() -> Section:
     with suppress(redis.ResponseError):  # managed servers hide it, and what is wrong says so
         info = lane.client.info()
     fitness = examine(lane.client)
-    warnings = list(fitness.warnings)
+    warnings = [_(said) for said in fitness.warnings]
     if abs(offset_ms) > OFFSET_MS:
         warnings.append(_("the clock of this machine and that of Redis differ: set both by NTP"))
     return Section(
@@ -44,7 +52,7 @@ def redis_section() -> Section:
             Fact("clock_offset_ms", _("Its clock is ahead of this host's by"), offset_ms, Unit.MS),
             Fact("epoch", _("Epoch of the timers"), epoch.decode() if epoch else None),
         ],
-        faults=fitness.faults,
+        faults=[_(said) for said in fitness.faults],
         warnings=warnings,
     )
 
