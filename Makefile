@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,6 +114,9 @@ bench-million: $(VENV)/.dev ## measure how long each verb holds Redis with a mil
 
 bench-operations: $(VENV)/.dev ## measure fresh jobs beside a redrive of 50 000, and an operation on ROWS=1000000 jobs (minutes)
 	@$(BIN)/python benchmarks/operations.py --rows $(if $(filter command line,$(origin ROWS)),$(ROWS),1000000)
+
+bench-flow-keys: $(VENV)/.dev ## measure what flow keys cost, that they share fairly, and that limits of each are exact (minutes)
+	@$(BIN)/python benchmarks/flow_keys.py
 
 explain-jobs: $(VENV)/.dev ## show the plans of what is run often with ROWS=10000000 jobs (minutes, 12 GB)
 	@$(BIN)/python benchmarks/explain_jobs.py --rows $(ROWS)

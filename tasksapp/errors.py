@@ -176,8 +176,8 @@ class ClaimLost(JobError):
 class TimersAway(JobError):
     """Redis, which has the timers and the limits, does not answer: ask again."""
 
-    def __init__(self) -> None:
-        super().__init__("nothing can be claimed while Redis, which has the timers and the limits, does not answer")
+    def __init__(self, lacks: str = "nothing can be claimed") -> None:
+        super().__init__(f"{lacks} while Redis, which has the timers and the limits, does not answer")
 
 
 class VersionConflict(JobError):

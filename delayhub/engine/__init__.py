@@ -15,6 +15,7 @@ from delayhub.engine.keys import LaneKeys, QueueKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.timer_lane import (
     Admitted,
+    KeyCounts,
     TimerBatch,
     TimerClaim,
     TimerCounts,
@@ -34,6 +35,7 @@ __all__ = [
     "EngineOptions",
     "Entry",
     "Gate",
+    "KeyCounts",
     "LaneKeys",
     "Lease",
     "Listed",

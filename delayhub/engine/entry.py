@@ -11,6 +11,9 @@ from delayhub.errors import EntryError
 
 #: The longest id, in bytes: ids are stored several times over.
 MAX_ID_BYTES = 512
+#: The longest flow key, and what would end its part of a Redis key early.
+MAX_FLOW_KEY_BYTES = 100
+NOT_IN_FLOW_KEYS = ":{}\0"
 #: Scores are doubles: due ms · 16 + step must stay exact.
 MAX_DUE_MS = 2**53 // 16 - 1
 
@@ -59,6 +62,14 @@ class Entry:
 
     def __post_init__(self) -> None:
         check_timer(self.id, self.due_ms, self.step)
+
+
+def check_flow_key(key: str) -> None:
+    """Raises EntryError where a flow key cannot be part of a Redis key."""
+    if len(key.encode()) > MAX_FLOW_KEY_BYTES or any(character in key for character in NOT_IN_FLOW_KEYS):
+        raise EntryError(
+            f"a flow key may have {MAX_FLOW_KEY_BYTES} bytes, and no colon, brace or NUL, got {key[:200]!r}"
+        )
 
 
 def check_timer(entry_id: str, due_ms: int, step: int) -> None:

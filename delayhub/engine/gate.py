@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from delayhub.engine.keys import BONUS_MS
 from delayhub.errors import OptionError
 
+#: What must be more than nothing, where it is given.
+_POSITIVE = (
+    "rate_per_second", "max_in_flight", "burst", "weight", "bonus_ms",
+    "key_rate_per_second", "key_burst", "key_max_in_flight",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gate:
@@ -19,6 +25,9 @@ class Gate:
         max_in_flight: timers that may be in flight at once, from claim to :meth:`TimerLane.settle`; None for no limit.
         shut_until_ms: nothing passes before this Unix time in ms.
         weight: share of a claim beside the lane's other queues.
+        key_rate_per_second: permits a second of each flow key; None for no limit.
+        key_burst: as ``burst``, of each flow key.
+        key_max_in_flight: timers of one flow key that may be in flight at once; None for no limit.
         bonus_ms: by how much a timer of the next priority step must be due earlier to go first.
 
     Raises:
@@ -30,10 +39,35 @@ class Gate:
     max_in_flight: int | None = None
     shut_until_ms: int = 0
     weight: int = 1
+    key_rate_per_second: float | None = None
+    key_burst: int = 1
+    key_max_in_flight: int | None = None
     bonus_ms: int = BONUS_MS
 
+    @property
+    def fields(self) -> list[str]:
+        """The values as the script ``set_gate`` takes them; '' for None."""
+        return [
+            "" if value is None else repr(value)
+            for value in (
+                _decimal(self.rate_per_second),
+                self.burst,
+                self.max_in_flight,
+                self.shut_until_ms,
+                self.weight,
+                self.bonus_ms,
+                _decimal(self.key_rate_per_second),
+                self.key_burst,
+                self.key_max_in_flight,
+            )
+        ]
+
     def __post_init__(self) -> None:
-        for name in ("rate_per_second", "max_in_flight", "burst", "weight", "bonus_ms"):
+        for name in _POSITIVE:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise OptionError(f"{name} must be positive, got {value!r}")
+
+
+def _decimal(number: float | None) -> float | None:
+    return None if number is None else float(number)

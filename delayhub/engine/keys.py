@@ -13,6 +13,7 @@ from delayhub.errors import OptionError
 QUEUE_PARTS = {
     "WAITING": ":waiting",
     "STEP_WAITING": ":waiting:",
+    "KEY": ":key:",
     "READY": ":ready:",
     "LEASED": ":leased",
     "HOLDER": ":holder",
@@ -27,7 +28,14 @@ QUEUE_PARTS = {
     "IN_FLIGHT": ":in_flight",
     "ADMITTED": ":admitted",
     "BREAKER": ":breaker",
+    "TURNS": ":turns",
+    "PAUSED": ":paused",
+    "SLOT_KEYS": ":slot_keys",
+    "HELD": ":held",
 }
+
+#: Suffixes of what there is for each flow key, beside the sets of its timers: see :meth:`QueueKeys.flow_key`.
+KEY_PARTS = {"KEY_TAT": ":tat"}
 
 #: Suffixes of the keys that a whole lane shares. A queue's name never begins with ``@``.
 LANE_PARTS = {
@@ -51,7 +59,7 @@ BONUS_MS = 60_000
 
 def lua_constants(source: str) -> str:
     """The key suffixes and numbers that a script's source names, as Lua constants to put before it."""
-    values = {name: f"'{suffix}'" for name, suffix in {**QUEUE_PARTS, **LANE_PARTS}.items()}
+    values = {name: f"'{suffix}'" for name, suffix in {**QUEUE_PARTS, **KEY_PARTS, **LANE_PARTS}.items()}
     values |= {"MAX_STEPS": str(MAX_STEPS), "MIDDLE_STEP": str(MIDDLE_STEP), "BONUS_MS": str(BONUS_MS)}
     return "".join(f"local {name} = {value}\n" for name, value in values.items() if re.search(rf"\b{name}\b", source))
 
@@ -234,7 +242,7 @@ class QueueKeys:
 
     @cached_property
     def gate(self) -> str:
-        """HASH, timer queues: what a claim may take (rate, burst, max_in_flight, shut_until, weight, tat); steps."""
+        """HASH, timer queues: what a claim may take (rate, burst, slots, shut_until, weight, tat); steps, keyed."""
         return self.base + QUEUE_PARTS["GATE"]
 
     @cached_property
@@ -251,6 +259,30 @@ class QueueKeys:
     def breaker(self) -> str:
         """STRING ``"open:<until ms>:<host>"`` or ``"healed:<since ms>:<host>"``: its receiver failed. It expires."""
         return self.base + QUEUE_PARTS["BREAKER"]
+
+    def flow_key(self, key: str) -> QueueKeys:
+        """ZSETs as the queue's, for the timers of one flow key, and STRING ``tat``: its next permit, in µs."""
+        return QueueKeys(self.base + QUEUE_PARTS["KEY"] + key)
+
+    @cached_property
+    def turns(self) -> str:
+        """ZSET, timer queues: flow key → when it next wants a turn, in ms. Claims go by this line."""
+        return self.base + QUEUE_PARTS["TURNS"]
+
+    @cached_property
+    def paused(self) -> str:
+        """HASH, timer queues: flow key → until when it is paused, in ms."""
+        return self.base + QUEUE_PARTS["PAUSED"]
+
+    @cached_property
+    def slot_keys(self) -> str:
+        """HASH, timer queues whose keys have a limit in flight: id → flow key, while it holds a slot."""
+        return self.base + QUEUE_PARTS["SLOT_KEYS"]
+
+    @cached_property
+    def held(self) -> str:
+        """HASH, the same queues: flow key → slots that it holds."""
+        return self.base + QUEUE_PARTS["HELD"]
 
     @property
     def every(self) -> tuple[str, ...]:

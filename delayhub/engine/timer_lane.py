@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
@@ -11,9 +11,9 @@ from uuid import uuid4
 import redis
 
 from delayhub.engine.delay_queue import chunks, flat_leases
-from delayhub.engine.entry import Counts, Lease, check_timer, text
+from delayhub.engine.entry import Counts, Lease, check_flow_key, check_timer, text
 from delayhub.engine.gate import Gate
-from delayhub.engine.keys import MAX_STEPS, MIDDLE_STEP, LaneKeys
+from delayhub.engine.keys import MAX_STEPS, MIDDLE_STEP, LaneKeys, QueueKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
 from delayhub.errors import EntryError
@@ -22,6 +22,8 @@ from delayhub.errors import EntryError
 MAX_CLAIM = 1000
 #: Queues that one call counts.
 MAX_COUNTED = 100
+#: Flow keys of a queue that are asked how many of their timers are due; timers of more count as not due.
+COUNTED_KEYS = 1000
 
 
 class TimerBatch(NamedTuple):
@@ -67,6 +69,24 @@ class TimerCounts(NamedTuple):
     next_ms: int | None
 
 
+class KeyCounts(NamedTuple):
+    """How many timers of a flow key wait.
+
+    Args:
+        key: the flow key.
+        waiting: how many wait, due or not.
+        due: how many of them are due.
+        turn_ms: when the key next has a turn, Unix ms; earlier than now: it is in the line. 0 where it has no timers.
+        in_flight: slots that it holds, where keys have a limit in flight.
+    """
+
+    key: str
+    waiting: int
+    due: int
+    turn_ms: int
+    in_flight: int
+
+
 class Admitted(NamedTuple):
     """How many new jobs a queue admitted, and what is left of its limit.
 
@@ -101,23 +121,47 @@ class TimerLane:
         self.keys = LaneKeys(name, self.options.key_prefix)
         self.consumer = uuid4().hex[:12]
 
-    def ensure(self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = MIDDLE_STEP) -> list[str]:
+    def ensure(
+        self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = MIDDLE_STEP, key: str = ""
+    ) -> list[str]:
         """For each (id, due ms): ``added``, ``pulled`` (to an earlier time) or ``left``.
 
         Safe to repeat and in any order: a timer only moves earlier, and a leased one is left to its consumer.
 
+        Args:
+            queue: the queue's name.
+            timers: (id, due ms) of each.
+            step: their priority, 0 (goes first) to 9.
+            key: the flow key that they share the queue by; '' for none.
+
         Raises:
-            EntryError: the queue's name, an id, a due time or the step cannot be stored; :meth:`put` raises it too.
+            EntryError: a name, an id, a due time, the step or the key cannot be stored; :meth:`put` raises it too.
         """
-        return self._arm("ensure", queue, timers, step)
+        return self._arm("ensure", queue, timers, step, [key])
 
-    def put(self, queue: str, timers: Sequence[tuple[str, int]], *, step: int = MIDDLE_STEP) -> list[str]:
-        """For each (id, due ms): ``added`` or ``moved``, earlier or later; a lease on the timer ends."""
-        return self._arm("put", queue, timers, step)
+    def put(
+        self,
+        queue: str,
+        timers: Sequence[tuple[str, int]],
+        *,
+        step: int = MIDDLE_STEP,
+        key: str = "",
+        former_key: str | None = None,
+    ) -> list[str]:
+        """For each (id, due ms): ``added`` or ``moved``, earlier or later; a lease on the timer ends.
 
-    def cancel(self, queue: str, ids: Sequence[str]) -> list[bool]:
-        """For each id: whether there was a timer. Leased ones are removed too."""
-        return [bool(found) for chunk in chunks(ids) for found in self._run("cancel_timers", queue, chunk)]
+        Args:
+            queue: the queue's name.
+            timers: (id, due ms) of each.
+            step: their priority.
+            key: their flow key.
+            former_key: the flow key that they had; None: the same.
+        """
+        return self._arm("put", queue, timers, step, [key, key if former_key is None else former_key])
+
+    def cancel(self, queue: str, ids: Sequence[str], *, key: str = "") -> list[bool]:
+        """For each id: whether there was a timer, which had that flow key. Leased ones are removed too."""
+        return [bool(found) for chunk in chunks(ids) for found in self._run("cancel_timers", queue, [key, *chunk])]
 
     def claim(
         self, limit: int = 100, *, acknowledged: Iterable[Lease] = (), slot_seconds: float | None = None
@@ -163,9 +207,13 @@ class TimerLane:
 
     def set_gate(self, queue: str, gate: Gate) -> None:
         """Lets claims take from the queue only what the gate allows, from now on."""
-        rate = "" if gate.rate_per_second is None else repr(float(gate.rate_per_second))
-        slots = "" if gate.max_in_flight is None else gate.max_in_flight
-        self._run("set_gate", queue, [queue, rate, gate.burst, slots, gate.shut_until_ms, gate.weight, gate.bonus_ms])
+        self._run("set_gate", queue, [queue, *gate.fields])
+
+    def pause_keys(self, queue: str, until_ms: Mapping[str, int | None]) -> None:
+        """Pauses flow keys until these Unix times in ms; None resumes one. Their timers wait."""
+        for chunk in chunks(list(until_ms.items())):
+            flat = [value for key, at in chunk for value in (key, "" if at is None else at)]
+            self._run("pause_key", queue, [queue, *flat])
 
     def settle(self, queue: str, ids: Sequence[str], *, claimed_until_ms: int | None = None) -> int:
         """How many slots of ``max_in_flight`` were freed: the jobs are done, or given back.
@@ -218,7 +266,7 @@ class TimerLane:
         """How many timers each of these queues has, and when the first ones are due."""
         found: list[TimerCounts] = []
         for chunk in chunks(queues, MAX_COUNTED):
-            replies = script("count_timers").run(self.client, [self.keys.base], chunk)
+            replies = script("count_timers").run(self.client, [self.keys.base], [COUNTED_KEYS, *chunk])
             for waiting, due, leased, first_ms, next_ms in replies:
                 times = (None if at < 0 else at for at in (first_ms, next_ms))
                 found.append(TimerCounts(waiting, due, leased, *times))
@@ -236,27 +284,54 @@ class TimerLane:
         waiting, due, leased = (sum(each[part] or 0 for each in found) for part in range(3))
         return Counts(waiting, due, leased, 0)
 
-    def look(self, queue: str, ids: Sequence[str]) -> list[int | None]:
-        """When each timer fires, in Unix ms; 0 where a consumer holds it, None where there is none."""
-        found = [at for chunk in chunks(ids) for at in self._run("look_timers", queue, chunk)]
+    def look(self, queue: str, ids: Sequence[str], *, key: str = "") -> list[int | None]:
+        """When each timer of that flow key fires, in Unix ms; 0 where a consumer holds it, None where there is none."""
+        found = [at for chunk in chunks(ids) for at in self._run("look_timers", queue, [key, *chunk])]
         return [None if at < 0 else at for at in found]
 
-    def waiting(self, queue: str) -> Iterator[list[str]]:
-        """The ids of all timers that wait, in pages and in no order; those that come or go meanwhile may be missing."""
-        keys = self.keys.queue(queue)
-        for key in (keys.waiting, *(keys.step_waiting(step) for step in range(MAX_STEPS))):
-            cursor = -1
-            while cursor:
-                cursor, page = cast("tuple[int, list[Any]]", self.client.zscan(key, max(cursor, 0)))
-                if page:
-                    yield [text(member) for member, _ in page]
+    def count_keys(self, queue: str, keys: Sequence[str] = (), *, most: int = COUNTED_KEYS) -> list[KeyCounts]:
+        """How many timers some flow keys of the queue have; '' stands for timers without one.
 
-    def _arm(self, verb: str, queue: str, timers: Sequence[tuple[str, int]], step: int) -> list[str]:
+        Args:
+            queue: the queue's name.
+            keys: the flow keys; none: the first ones in the line.
+            most: how many of the line at most.
+        """
+        reply = self._run("count_keys", queue, [min(most, COUNTED_KEYS), *keys[:COUNTED_KEYS]])
+        return [KeyCounts(text(key), *counts) for key, *counts in reply]
+
+    def waiting(self, queue: str) -> Iterator[tuple[str, list[str]]]:
+        """All timers that wait, as flow keys ('' for none) and pages of ids, in no order.
+
+        Those that come or go meanwhile may be missing.
+        """
+        keys = self.keys.queue(queue)
+        yield from (("", page) for page in self._waiting(keys))
+        for line in self._scan(keys.turns):
+            for key in filter(None, line):
+                yield from ((key, page) for page in self._waiting(keys.flow_key(key)))
+
+    def _waiting(self, keys: QueueKeys) -> Iterator[list[str]]:
+        for key in (keys.waiting, *(keys.step_waiting(step) for step in range(MAX_STEPS))):
+            yield from self._scan(key)
+
+    def _scan(self, key: str) -> Iterator[list[str]]:
+        cursor = -1
+        while cursor:
+            cursor, page = cast("tuple[int, list[Any]]", self.client.zscan(key, max(cursor, 0), count=500))
+            if page:
+                yield [text(member) for member, _ in page]
+
+    def _arm(
+        self, verb: str, queue: str, timers: Sequence[tuple[str, int]], step: int, keys: Sequence[str]
+    ) -> list[str]:
+        for key in keys:
+            check_flow_key(key)
         if not queue or queue.startswith("@"):
             raise EntryError(f"a timer queue needs a name that does not begin with '@', got {queue!r}")
         answers: list[str] = []
         for chunk in chunks(timers):
-            args: list[Any] = [queue, step]
+            args: list[Any] = [queue, *keys, step]
             for timer_id, due_ms in chunk:
                 check_timer(timer_id, due_ms, step)
                 args += [timer_id, due_ms]

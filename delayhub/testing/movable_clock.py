@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import cast
 
 import redis
 
 from delayhub.clock import SystemClock
-from delayhub.engine.keys import LANE_PARTS, QUEUE_PARTS
+from delayhub.engine.entry import text
+from delayhub.engine.keys import KEY_PARTS, LANE_PARTS, QUEUE_PARTS
 from delayhub.testing.jobs import bring_jobs_nearer
 
 #: Sorted sets of times, and how many units of their scores make a millisecond.
@@ -18,6 +20,7 @@ UNITS_PER_MS = {
     QUEUE_PARTS["DEAD"]: 1,
     QUEUE_PARTS["REVOKED"]: 1,
     QUEUE_PARTS["IN_FLIGHT"]: 1,
+    QUEUE_PARTS["TURNS"]: 1,
     LANE_PARTS["AGENDA"]: 1,
 }
 GATE_UNITS_PER_MS = {"shut_until": 1, "tat": 1000}
@@ -72,7 +75,11 @@ class MovableClock:
             key = raw.decode()
             lanes.add(key[: key.index("}", key.index("delayhub:{")) + 1])
             if key.endswith(QUEUE_PARTS["GATE"]):
-                pull_gate(client, key, jump_ms)
+                pull_fields(client, key, GATE_UNITS_PER_MS, jump_ms)
+            if key.endswith(QUEUE_PARTS["PAUSED"]):
+                pull_fields(client, key, {text(name): 1 for name in client.hkeys(key)}, jump_ms)
+            if key.endswith(KEY_PARTS["KEY_TAT"]) and (at_us := client.get(key)):
+                client.set(key, max(int(at_us) - jump_ms * 1000, 0), keepttl=True)
             if QUEUE_PARTS["STEP_WAITING"] in key:
                 pull_scores(client, key, jump_ms * 16)
             for part, units in UNITS_PER_MS.items():
@@ -93,9 +100,9 @@ def pull_scores(client: redis.Redis, key: str, pull: int) -> None:
         client.zadd(key, {member: max(score - pull, 0) for member, score in scores.items()}, xx=True)
 
 
-def pull_gate(client: redis.Redis, key: str, jump_ms: int) -> None:
-    """Lets a gate open sooner."""
-    for field, units in GATE_UNITS_PER_MS.items():
+def pull_fields(client: redis.Redis, key: str, units_per_ms: Mapping[str, int], jump_ms: int) -> None:
+    """Lowers the times in a hash, so that a gate opens sooner."""
+    for field, units in units_per_ms.items():
         value = client.hget(key, field)
         if value:
             client.hset(key, field, str(max(int(value) - jump_ms * units, 0)))

@@ -55,6 +55,8 @@ class Deed(StrEnum):
     EDIT_BIZ_TYPE = "biz_type.edit"
     PAUSE = "biz_type.pause"
     RESUME = "biz_type.resume"
+    PAUSE_KEY = "biz_type.pause_key"
+    RESUME_KEY = "biz_type.resume_key"
     NEW_SIGNING_SECRET = "biz_type.new_signing_secret"  # noqa: S105  a name, no secret
     END_SIGNING_SECRET = "biz_type.end_signing_secret"  # noqa: S105  a name, no secret
     NEW_SIGNING_KEY = "biz_type.new_signing_key"

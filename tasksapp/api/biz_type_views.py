@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from tasksapp.api.biz_type_access import find_biz_type, shown_etag, shows_all
 from tasksapp.api.biz_type_changes import BizTypeChanges
 from tasksapp.api.biz_type_secrets import BizTypeSecrets, BizTypeTests
+from tasksapp.api.flow_key_views import FlowKeyActions
 from tasksapp.api.http.conditions import answer
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.view import ApiViewSet
@@ -34,7 +35,7 @@ CONDITION_PARAMETERS = [
 ]
 
 
-class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, ApiViewSet):
+class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, FlowKeyActions, ApiViewSet):
     """Biz types: the kinds of jobs, with where they go, how often they are tried, and how fast."""
 
     queryset = BizType.objects.order_by("code")
@@ -45,9 +46,10 @@ class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, ApiViewSet):
     scopes: ClassVar = {
         "list": Scope.BIZ_TYPES_READ,
         "retrieve": Scope.BIZ_TYPES_READ,
+        "flow_keys": Scope.BIZ_TYPES_READ,
         **dict.fromkeys(
             (
-                *("create", "partial_update", "destroy", "pause", "resume", "test"),
+                *("create", "partial_update", "destroy", "pause", "resume", "test", "pause_key", "resume_key"),
                 *("rotate", "end_rotation", "stop_signing", "credentials"),
             ),
             Scope.BIZ_TYPES_WRITE,

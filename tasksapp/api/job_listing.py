@@ -39,6 +39,7 @@ class _Described(serializers.Serializer[Any]):
     biz_id = serializers.CharField(
         required=False, max_length=201, help_text="The whole biz id, or the beginning of it and `*`."
     )
+    flow_key = serializers.CharField(required=False, max_length=100, help_text="The whole flow key.")
     error_class = serializers.CharField(required=False, max_length=40, help_text="Such as `http.503` or `timeout`.")
     ids = serializers.ListField(
         child=serializers.UUIDField(), required=False, max_length=MOST_IDS, help_text="May be given several times."

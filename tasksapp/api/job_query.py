@@ -41,7 +41,7 @@ OLD_NAMES = {
     "created_before": "created_until",
 }
 OLD_FILTERS = Deprecated(since=datetime(2026, 11, 22, tzinfo=UTC), link="docs/")
-_FILTERS = ("biz_type", "biz_id", "error_class", "operation", *_TIMES)
+_FILTERS = ("biz_type", "biz_id", "flow_key", "error_class", "operation", *_TIMES)
 _SEVERAL = ("status", "ids")
 _KNOWN = {*_FILTERS, *_SEVERAL, *_CREATED, *OLD_NAMES, "order", "body", "cursor", "limit", "format"}
 _LONGEST = {"error_class": 40, "body": MOST_TEXT}

@@ -12,7 +12,7 @@ from tasksapp.models import Operation, Status
 from tasksapp.operations.verbs import FASTEST, MOST_SPREAD, MOST_TRIAL_JOBS, REASON_LENGTH, SLOWEST
 
 #: Fields of a filter in which an empty text means that they are not given.
-_TEXTS = frozenset({"biz_type", "error_class", "biz_id"})
+_TEXTS = frozenset({"biz_type", "error_class", "biz_id", "flow_key"})
 
 
 def filter_of(given: Any) -> JobFilter:
@@ -44,6 +44,9 @@ class JobFilterSerializer(serializers.Serializer[Any]):
     )
     biz_id = serializers.CharField(
         required=False, allow_blank=True, allow_null=True, max_length=201, help_text="Whole, or its beginning and *."
+    )
+    flow_key = serializers.CharField(
+        required=False, allow_blank=True, allow_null=True, max_length=100, help_text="The whole flow key."
     )
     ids = serializers.ListField(child=serializers.UUIDField(), required=False, allow_null=True, max_length=MOST_IDS)
     due_from = serializers.DateTimeField(required=False, allow_null=True)

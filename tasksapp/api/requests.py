@@ -18,6 +18,7 @@ from tasksapp.jobs.validation import (
     VERSION,
     Body,
     Code,
+    FlowKey,
     Key,
     Line,
     Moment,
@@ -28,7 +29,7 @@ from tasksapp.jobs.validation import (
 )
 
 #: Fields of a waiting job that a PATCH changes, beside its time.
-EDITED_FIELDS = ("body", "priority", "max_attempts", "biz_id", "expires_at")
+EDITED_FIELDS = ("body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key")
 CHANGE_FIELDS = frozenset({"due_at", "delay", "version", *EDITED_FIELDS})
 VERB_FIELDS = frozenset({"version"})
 
@@ -66,6 +67,10 @@ def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PL
     match rule:
         case Code():
             return serializers.RegexField(CODE, max_length=100, help_text=rule.help)
+        case FlowKey(longest=longest):
+            return serializers.RegexField(
+                "^[^:{}]*$", max_length=longest, required=False, allow_blank=True, help_text=rule.help
+            )
         case Line(longest=longest):
             return serializers.CharField(max_length=longest, required=False, allow_blank=True, help_text=rule.help)
         case Key(longest=longest):

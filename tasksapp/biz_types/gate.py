@@ -26,6 +26,9 @@ def gate_of(biz_type: BizType, *, now: datetime, breaker: Breaker = CLOSED) -> G
         max_in_flight=biz_type.max_in_flight,
         shut_until_ms=0 if shut_until is None else due_ms(shut_until),
         weight=biz_type.weight,
+        key_rate_per_second=biz_type.key_rate,
+        key_burst=biz_type.key_burst,
+        key_max_in_flight=biz_type.key_max_in_flight,
         bonus_ms=round(options().priority_bonus_seconds * 1000),
     )
     return breaker.restrict(gate)

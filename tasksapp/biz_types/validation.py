@@ -53,7 +53,7 @@ def complaints(biz_type: BizType) -> dict[str, str]:
     codes = biz_type.permanent_status_codes
     if not isinstance(codes, list) or not all(_is_whole(code) and code in FAILURE_CODES for code in codes):
         found["permanent_status_codes"] = "This must be a list of HTTP status codes from 300 to 599, such as [404]."
-    for name in ("insert_rate", "delivery_rate"):
+    for name in ("insert_rate", "delivery_rate", "key_rate"):
         rate = getattr(biz_type, name)
         if rate is not None and not 0 < rate <= HIGHEST_RATE:
             found[name] = _("This must be a number of jobs a second, at most %(most)s.") % {"most": f"{HIGHEST_RATE:_}"}

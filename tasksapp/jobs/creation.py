@@ -324,18 +324,19 @@ class _Writing:
 
 def _timers_of(requests: Sequence[Accepted]) -> Groups:
     """The timers of new jobs; the same as ``grouped``, but a biz type is asked once where its jobs are many."""
-    groups: dict[tuple[str, str, int], list[tuple[str, int]]] = {}
-    known: dict[tuple[int, int], list[tuple[str, int]]] = {}
+    groups: dict[tuple[str, str, int, str], list[tuple[str, int]]] = {}
+    known: dict[tuple[int, int, str], list[tuple[str, int]]] = {}
     for request in requests:
         row = request.row
-        group = known.get((row.biz_type_id, row.priority))
+        group = known.get((row.biz_type_id, row.priority, row.flow_key))
         if group is None:
             biz_type = request.biz_type
-            group = groups.setdefault((biz_type.timer_lane, biz_type.queue, row.priority), [])
-            known[row.biz_type_id, row.priority] = group
+            group = groups.setdefault((biz_type.timer_lane, biz_type.queue, row.priority, row.flow_key), [])
+            known[row.biz_type_id, row.priority, row.flow_key] = group
         group.append((str(row.id), due_ms(row.due_at)))
     return groups
 
 
 def _timer(request: Accepted, job_id: UUID) -> Timer:
-    return Timer(request.biz_type.timer_lane, request.biz_type.queue, job_id, request.row.due_at, request.row.priority)
+    row, biz_type = request.row, request.biz_type
+    return Timer(biz_type.timer_lane, biz_type.queue, job_id, row.due_at, row.priority, row.flow_key)

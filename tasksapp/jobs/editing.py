@@ -20,7 +20,7 @@ from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, 
 from tasksapp.models import BizType, Job, Status
 
 #: Fields that are changed without a change of its time.
-FREE = frozenset({"body", "priority", "max_attempts", "biz_id", "expires_at"})
+FREE = frozenset({"body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key"})
 
 
 class Unset(Enum):
@@ -40,6 +40,7 @@ def edit(
     max_attempts: int | Unset | None = UNSET,
     biz_id: str | Unset = UNSET,
     expires_at: datetime | str | Unset | None = UNSET,
+    flow_key: str | Unset = UNSET,
     due_at: datetime | str | Unset = UNSET,
     version: int | None = None,
     by: Actor | None = None,
@@ -55,6 +56,7 @@ def edit(
         max_attempts: all attempts of its budget; None for as many as the biz type says.
         biz_id: the business key.
         expires_at: no attempt begins from then on; None for no such end.
+        flow_key: whose job it is; '' for nobody's.
         due_at: the new time, as :func:`tasksapp.jobs.reschedule` has it.
         version: the version that the caller saw; None for any.
         by: who does it, for the audit; None for the project's own code, which leaves no entry there.
@@ -66,22 +68,28 @@ def edit(
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()
-    given = {"body": body, "priority": priority, "max_attempts": max_attempts, "biz_id": biz_id}
-    given["expires_at"] = expires_at
+    given = {
+        "body": body,
+        "priority": priority,
+        "max_attempts": max_attempts,
+        "biz_id": biz_id,
+        "expires_at": expires_at,
+        "flow_key": flow_key,
+    }
     values: Values = {name: RULES[name](value) for name, value in given.items() if value is not UNSET}
     if due_at is not UNSET:
         values |= _moved(due_at, now=now)
     seen = VERSION(version)
     with transaction.atomic(using=using):
         job = locked(job_id, verb=Deed.EDIT, source=Status.PENDING, version=seen, using=using)
-        values = _changes(job, values)
+        former_key, values = job.flow_key, _changes(job, values)
         if values:
             values |= {"changed_by": (by or OWN_CODE).name, "version": job.version + 1, "updated_at": now}
             if "biz_id" in values:
                 _check_key(job, values, using=using)
             with one_by_one(job, key=values.get("live_key", job.live_key), using=using):
                 change(job, values, verb=Deed.EDIT, by=by, reason=reason, using=using)
-            follow_on_commit([job], using=using)
+            follow_on_commit([job], using=using, former_key=former_key)
     return job
 
 

@@ -36,6 +36,7 @@ class JobFilter:
         biz_type: the label of their biz type, which is its code in the default tenant; '' for any.
         error_class: the kind of their last error; ``NO_CLASS`` for those that have none; '' for any.
         biz_id: their whole business key, or the beginning of it with ``*`` behind; '' for any.
+        flow_key: their whole flow key; '' for any.
         ids: their ids, ``MOST_IDS`` at most; empty for any.
         due_from, due_until: when they were due; the first is part of the range, the second is not.
         next_from, next_until: when they run next.
@@ -47,6 +48,7 @@ class JobFilter:
     biz_type: str = ""
     error_class: str = ""
     biz_id: str = ""
+    flow_key: str = ""
     ids: tuple[UUID, ...] = ()
     due_from: datetime | None = None
     due_until: datetime | None = None
@@ -87,6 +89,8 @@ class JobFilter:
             found &= Q(BeginsWith("biz_id", self.biz_id[:-1]))
         elif self.biz_id:
             found &= Q(biz_id=self.biz_id)
+        if self.flow_key:
+            found &= Q(flow_key=self.flow_key)
         if self.ids:
             found &= Q(id__in=self.ids)
         if self.operation is not None:
@@ -108,7 +112,7 @@ def _read(name: str, value: Any) -> Any:
         return _read_ids(value)
     if name == "operation":
         return _read_number(name, value)
-    if name in {"biz_type", "error_class", "biz_id"}:
+    if name in {"biz_type", "error_class", "biz_id", "flow_key"}:
         return _read_text(name, value)
     return _read_time(name, value)
 

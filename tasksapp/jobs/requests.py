@@ -21,6 +21,7 @@ from tasksapp.jobs.validation import (
     DUE_AT,
     Body,
     Code,
+    FlowKey,
     Key,
     Line,
     Moment,
@@ -75,6 +76,10 @@ class JobRequest:
         datetime | str | None, Moment(help="No attempt begins from then on; later than it is due. Null: no such end.")
     ] = None
     traceparent: Annotated[str, TraceContext(help="W3C trace context, handed on to the receiver.")] = ""
+    flow_key: Annotated[
+        str,
+        FlowKey(help="Whose job it is, such as a customer. Keys of a biz type share it fairly, with limits for each."),
+    ] = ""
 
 
 #: The rule of each field, by the name callers use.

@@ -22,7 +22,7 @@ def timer_state(job: Job) -> TimerState:
     """What Redis has for the pending job, by one question."""
 
     def ask() -> list[int | None]:
-        return brisk_lane(job.biz_type.timer_lane).look(job.biz_type.queue, [str(job.id)])
+        return brisk_lane(job.biz_type.timer_lane).look(job.biz_type.queue, [str(job.id)], key=job.flow_key)
 
     found = tried(ask, action="look")
     if found is None:

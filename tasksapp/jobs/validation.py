@@ -16,6 +16,7 @@ from typing import Any, get_args, get_type_hints
 
 from django.utils.dateparse import parse_datetime
 
+from delayhub.engine.entry import MAX_FLOW_KEY_BYTES, NOT_IN_FLOW_KEYS
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.written_json import WrittenJson
@@ -84,6 +85,19 @@ class Line(Rule):
 
     def __call__(self, given: Any) -> str:
         return "" if given is None else _line(self, given, longest=self.longest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowKey(Rule):
+    """A flow key: a line that can be part of a Redis key; '' for none."""
+
+    longest: int = MAX_FLOW_KEY_BYTES
+
+    def __call__(self, given: Any) -> str:
+        key = "" if given is None else _line(self, given, longest=self.longest)
+        if len(key.encode()) > MAX_FLOW_KEY_BYTES or any(character in key for character in NOT_IN_FLOW_KEYS):
+            raise self.refusal("invalid", f"may have {MAX_FLOW_KEY_BYTES} bytes, and no colon, brace or NUL")
+        return key
 
 
 @dataclass(frozen=True, kw_only=True)

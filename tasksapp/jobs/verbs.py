@@ -283,11 +283,17 @@ def new_time(verb: Verb, *, due_at: Any, delay: Any, now: datetime) -> datetime 
     return due_time(due=due, wait=wait, now=now)
 
 
-def follow_on_commit(jobs: list[Job], *, using: str) -> None:
-    """Lets the timers of changed jobs follow once the change is committed; a failure is left to the loader."""
+def follow_on_commit(jobs: list[Job], *, using: str, former_key: str | None = None) -> None:
+    """Lets the timers of changed jobs follow once the change is committed; a failure is left to the loader.
+
+    Args:
+        jobs: the jobs.
+        using: the database.
+        former_key: the flow key that they had before; None: the same.
+    """
 
     # A function, not a partial: Django names a hook that fails by its __qualname__.
     def follow_rows() -> None:
-        follow(jobs)
+        follow(jobs, former_key=former_key)
 
     transaction.on_commit(follow_rows, using=using, robust=True)

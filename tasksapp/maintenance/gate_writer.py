@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, due_ms, moment
 from delayhub.engine import Gate
 from tasksapp.biz_types.breaker import CLOSED, Breaker, callback_host, read_breakers
 from tasksapp.biz_types.gate import gate_of
-from tasksapp.models import BizType
+from tasksapp.models import BizType, PausedKey
 from tasksapp.timers.lanes import patient_lane
 
 
@@ -24,6 +25,8 @@ class GateWriter:
         self._clock = clock
         #: By lane and queue: the gate as it was written, and of which edit of the biz type.
         self._written: dict[tuple[str, str], tuple[Gate, datetime, str]] = {}
+        #: By biz type: its paused flow keys as they were written, and until when.
+        self._paused: dict[int, dict[str, int]] = {}
 
     def run_once(self, biz_types: Sequence[BizType], *, all_of_them: bool = False) -> int:
         """How many gates were written. Raises RedisError.
@@ -43,7 +46,25 @@ class GateWriter:
                 patient_lane(biz_type.timer_lane).set_gate(biz_type.queue, current[0])
                 self._written[place] = current
                 written += 1
+        self._write_paused(biz_types, now=now, all_of_them=all_of_them)
         return written
+
+    def _write_paused(self, biz_types: Sequence[BizType], *, now: datetime, all_of_them: bool) -> None:
+        """Pauses flow keys in Redis as the rows have them, and resumes those whose rows are gone or over."""
+        found: dict[int, dict[str, int]] = defaultdict(dict)
+        if biz_types:
+            rows = PausedKey.objects.using(biz_types[0]._state.db).filter(until__gt=now)
+            for biz_type_id, key, until in rows.values_list("biz_type_id", "flow_key", "until"):
+                found[biz_type_id][key] = due_ms(until)
+        for biz_type in biz_types:
+            wanted, had = found[biz_type.pk], self._paused.get(biz_type.pk, {})
+            if not wanted and not had:
+                continue
+            ended: dict[str, int | None] = dict.fromkeys(had.keys() - wanted.keys())
+            changed = {key: until for key, until in wanted.items() if all_of_them or had.get(key) != until}
+            if ended or changed:
+                patient_lane(biz_type.timer_lane).pause_keys(biz_type.queue, {**ended, **changed})
+            self._paused[biz_type.pk] = wanted
 
 
 def _breakers(biz_types: Sequence[BizType]) -> dict[tuple[str, str], Breaker]:

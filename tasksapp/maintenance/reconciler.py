@@ -15,7 +15,7 @@ from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.pending_rows import PendingRow, count_pending, pages
 from tasksapp.timers.lanes import client, patient_lane
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.timers.timer import Timer
+from tasksapp.timers.timer import Timer, fire_times
 
 #: Jobs that are due so soon, or since then, may be on their way to a worker; what differs about them repairs itself.
 MARGIN = timedelta(seconds=2)
@@ -102,8 +102,8 @@ class Reconciler:
             for page in pages(biz_type.id, after=now + MARGIN, until=until, using=self._using):
                 self._compare_rows(lane, biz_type, page, difference)
                 advance(len(page))
-        for ids in lane.waiting(biz_type.queue):
-            self._compare_timers(lane, biz_type, ids, difference)
+        for key, ids in lane.waiting(biz_type.queue):
+            self._compare_timers(lane, biz_type, ids, difference, key=key)
             advance(len(ids))
         return difference
 
@@ -118,7 +118,9 @@ class Reconciler:
     ) -> None:
         """Looks up the timers of the rows; each must fire when its row says, or by ``in_time``."""
         wrong: list[PendingRow] = []
-        for row, fires_ms in zip(rows, lane.look(biz_type.queue, [str(row.id) for row in rows]), strict=True):
+        fires = fire_times(lane, biz_type.queue, rows)
+        for row in rows:
+            fires_ms = fires[row.id]
             if fires_ms is None:
                 difference.missing.append(row.id)
                 wrong.append(row)
@@ -129,14 +131,18 @@ class Reconciler:
         if self._mend and wrong:
             ensure_timers(Timer.of(row, biz_type) for row in wrong)
 
-    def _compare_timers(self, lane: TimerLane, biz_type: BizType, names: Sequence[str], difference: Difference) -> None:
+    def _compare_timers(
+        self, lane: TimerLane, biz_type: BizType, names: Sequence[str], difference: Difference, *, key: str
+    ) -> None:
         ids = {UUID(name) for name in names}
         rows = Job.objects.using(self._using).filter(id__in=ids, biz_type_id=biz_type.id, status=Status.PENDING)
+        # One of another flow key counts as stray too: the job's timer is with its own.
+        rows = rows.filter(flow_key=key)
         stray = ids.difference(rows.values_list("id", flat=True))
         difference.timers += len(ids)
         difference.stray += sorted(stray)
         if self._mend and stray:
-            lane.cancel(biz_type.queue, [str(job_id) for job_id in stray])
+            lane.cancel(biz_type.queue, [str(job_id) for job_id in stray], key=key)
 
     def _biz_types(self) -> list[BizType]:
         return list(BizType.objects.using(self._using).select_related("tenant"))

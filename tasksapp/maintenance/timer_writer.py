@@ -12,6 +12,6 @@ def ensure_timers(timers: Iterable[Timer]) -> list[str]:
     """What became of each timer, in no order: ``left`` where it was there already. Raises RedisError."""
     return [
         outcome
-        for (lane, queue, step), group in grouped(timers).items()
-        for outcome in patient_lane(lane).ensure(queue, group, step=step)
+        for (lane, queue, step, key), group in grouped(timers).items()
+        for outcome in patient_lane(lane).ensure(queue, group, step=step, key=key)
     ]

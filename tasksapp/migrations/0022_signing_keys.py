@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("tasksapp", "0020_resolve"),
+        ("tasksapp", "0021_flow_keys"),
     ]
 
     operations = [

@@ -14,6 +14,7 @@ from tasksapp.models.job import Job, NewJob
 from tasksapp.models.job_count import DeadCount, JobCount
 from tasksapp.models.loader_report import LoaderReport
 from tasksapp.models.operation import Operation
+from tasksapp.models.paused_key import PausedKey
 from tasksapp.models.pulse import Pulse
 from tasksapp.models.pulse_total import PulseTotal
 from tasksapp.models.series import Series
@@ -44,6 +45,7 @@ __all__ = [
     "LoaderReport",
     "NewJob",
     "Operation",
+    "PausedKey",
     "Pulse",
     "PulseTotal",
     "Scope",

@@ -178,6 +178,13 @@ class BizType(models.Model):
     max_in_flight = models.PositiveIntegerField(
         _("max in flight"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
+    key_rate = models.FloatField(_("rate per flow key"), null=True, blank=True, validators=[MinValueValidator(0.001)])
+    key_burst = models.PositiveIntegerField(
+        _("burst per flow key"), default=1, db_default=1, validators=[MinValueValidator(1)]
+    )
+    key_max_in_flight = models.PositiveIntegerField(
+        _("max in flight per flow key"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
     weight = models.PositiveSmallIntegerField(
         _("weight"), default=1, validators=[MinValueValidator(1), MaxValueValidator(1000)]
     )

@@ -50,6 +50,14 @@ class Job(models.Model):
     )
     body = models.TextField(_("body"), help_text=_("The exact JSON text that is signed and sent."))
     priority = models.PositiveSmallIntegerField(_("priority"), default=5)
+    flow_key = models.CharField(
+        _("flow key"),
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Whose job it is, such as a customer: keys of a biz type share it fairly."),
+    )
     max_attempts = models.PositiveIntegerField(
         _("max attempts"), null=True, blank=True, help_text=_("Empty: as the biz type says.")
     )
@@ -132,6 +140,9 @@ class Job(models.Model):
             ),
             models.Index(fields=["id"], condition=Q(status="dead"), name="delayhub_job_dead"),
             models.Index(
+                fields=["biz_type", "flow_key", "id"], condition=Q(flow_key__gt=""), name="delayhub_job_flow_key"
+            ),
+            models.Index(
                 fields=["biz_type", "error_class", "finished_at"],
                 condition=Q(status="dead"),
                 name="delayhub_job_error_class",
@@ -208,6 +219,7 @@ class NewJob(NamedTuple):
     traceparent: str = ""
     debounce_key: str = ""
     expires_at: datetime | None = None
+    flow_key: str = ""
 
     def as_row(self, *, now: datetime, created_by: str = "") -> dict[str, Any]:
         """All columns as they are when the job is created, by name."""

@@ -81,7 +81,14 @@ def _follow(
         return  # dropped jobs had no timers
     last = verb is Verb.REDRIVE
     timers = [
-        Timer(biz_type.timer_lane, biz_type.queue, job.id, starts.get(job.id, now), LAST_STEP if last else job.priority)
+        Timer(
+            biz_type.timer_lane,
+            biz_type.queue,
+            job.id,
+            starts.get(job.id, now),
+            LAST_STEP if last else job.priority,
+            job.flow_key,
+        )
         for job in found
     ]
 

@@ -38,6 +38,7 @@ class ClaimedJob(NamedTuple):
     series_id: int | None = None
     occurrence_at: datetime | None = None
     expires_at: datetime | None = None
+    flow_key: str = ""
 
 
 @dataclass(slots=True)

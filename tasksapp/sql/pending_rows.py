@@ -33,6 +33,7 @@ class PendingRow(NamedTuple):
     next_run_at: datetime
     priority: int
     under_way_until: datetime | None
+    flow_key: str = ""
 
     @property
     def position(self) -> Position:
@@ -107,7 +108,7 @@ def _page(biz_type_id: int, *, after: Position | datetime | None, until: datetim
     if as_microseconds:
         moment = Func(moment, template=unix_microseconds("%(expressions)s"), output_field=BigIntegerField())
     ordered = rows.order_by("next_run_at", "id").annotate(moment=moment)
-    found: Any = ordered.values_list("id", "moment", "priority", "lease_until")[:PAGE_ROWS]
+    found: Any = ordered.values_list("id", "moment", "priority", "lease_until", "flow_key")[:PAGE_ROWS]
     if as_microseconds:
         return [PendingRow(job_id, from_unix_microseconds(at), *columns) for job_id, at, *columns in found]
     return [PendingRow(*columns) for columns in found]

@@ -27,9 +27,9 @@ def arm(groups: Groups) -> bool:
     near = {place: [timer for timer in group if timer[1] <= end] for place, group in groups.items()}
 
     def ensure() -> bool:
-        for (name, queue, step), group in near.items():
+        for (name, queue, step, key), group in near.items():
             lane = brisk_lane(name)
-            lane.ensure(queue, group, step=step)
+            lane.ensure(queue, group, step=step, key=key)
             if not name.startswith(PULL_LANE):
                 list_once(lane)
         return True
@@ -37,8 +37,12 @@ def arm(groups: Groups) -> bool:
     return not any(near.values()) or tried(ensure, action="arm") is True
 
 
-def move(timers: Sequence[Timer]) -> bool:
+def move(timers: Sequence[Timer], *, former_key: str | None = None) -> bool:
     """Puts each timer to exactly its time, or removes it where that is beyond the window.
+
+    Args:
+        timers: the timers.
+        former_key: the flow key that they had before; None: the same.
 
     False where Redis did not answer in time.
     """
@@ -47,10 +51,11 @@ def move(timers: Sequence[Timer]) -> bool:
     far = grouped(timer for timer in timers if timer.next_run_at > end)
 
     def put() -> bool:
-        for (lane, queue, step), group in near.items():
-            brisk_lane(lane).put(queue, group, step=step)
-        for (lane, queue, _), group in far.items():
-            brisk_lane(lane).cancel(queue, [job_id for job_id, _ in group])
+        for (lane, queue, step, key), group in near.items():
+            brisk_lane(lane).put(queue, group, step=step, key=key, former_key=former_key)
+        for (lane, queue, _, key), group in far.items():
+            of_key = key if former_key is None else former_key
+            brisk_lane(lane).cancel(queue, [job_id for job_id, _ in group], key=of_key)
         return True
 
     return tried(put, action="move") is True
@@ -60,21 +65,26 @@ def forget(timers: Iterable[Timer]) -> bool:
     """Removes timers; one that stays fires without effect. False where Redis did not answer in time."""
 
     def cancel() -> bool:
-        for (lane, queue, _), group in grouped(timers).items():
-            brisk_lane(lane).cancel(queue, [job_id for job_id, _ in group])
+        for (lane, queue, _, key), group in grouped(timers).items():
+            brisk_lane(lane).cancel(queue, [job_id for job_id, _ in group], key=key)
         return True
 
     return tried(cancel, action="forget") is True
 
 
-def follow(jobs: Iterable[Job]) -> None:
-    """Makes timers follow their rows: moves that of a pending job to its time, and removes that of any other."""
+def follow(jobs: Iterable[Job], *, former_key: str | None = None) -> None:
+    """Makes timers follow their rows: moves that of a pending job to its time, and removes that of any other.
+
+    Args:
+        jobs: the jobs.
+        former_key: the flow key that their timers have; None: that of each job.
+    """
     moved: list[Timer] = []
     gone: list[Timer] = []
     for job in jobs:
         (moved if job.status == Status.PENDING else gone).append(Timer.of(job, job.biz_type))
     if moved:
-        move(moved)
+        move(moved, former_key=former_key)
     if gone:
         forget(gone)
 

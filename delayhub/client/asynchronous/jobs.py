@@ -73,6 +73,7 @@ class AsyncJobs:
         debounce_key: str | None = None,
         debounce_max_wait: timedelta | float | None = None,
         expires_at: datetime | str | None = None,
+        flow_key: str = "",
     ) -> CreatedJob:
         """Creates a job; gives it, with what its creation did.
 
@@ -91,6 +92,7 @@ class AsyncJobs:
             debounce_key: a later request with the same key replaces this one until its first attempt begins.
             debounce_max_wait: how long such requests may put the job off.
             expires_at: no attempt begins from then on.
+            flow_key: whose job it is, such as a customer: keys of a biz type share it fairly.
         """
         fields: JobRequest = {
             "biz_type": biz_type,
@@ -104,6 +106,7 @@ class AsyncJobs:
             "debounce_key": debounce_key,
             "debounce_max_wait": debounce_max_wait,
             "expires_at": expires_at,
+            "flow_key": flow_key,
         }
         return await self._connection.one(
             CreatedJob, Request("POST", "/jobs", body=new_job_fields(fields), repeatable=True)

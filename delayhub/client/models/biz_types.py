@@ -54,6 +54,9 @@ class BizTypeFields(TypedDict, total=False):
     delivery_rate: float | None
     delivery_burst: int
     max_in_flight: int | None
+    key_rate: float | None
+    key_burst: int
+    key_max_in_flight: int | None
     weight: int
     #: 0 goes first, 9 last.
     priority: int
@@ -122,6 +125,9 @@ class BizType:
     delivery_rate: float | None
     delivery_burst: int
     max_in_flight: int | None
+    key_rate: float | None
+    key_burst: int
+    key_max_in_flight: int | None
     weight: int
     #: 0 goes first, 9 last.
     priority: int

@@ -32,6 +32,7 @@ class JobRequest(TypedDict, total=False):
     debounce_key: str | None
     debounce_max_wait: timedelta | float | None
     expires_at: datetime | str | None
+    flow_key: str
 
 
 class PlannedJob(TypedDict, total=False):
@@ -58,6 +59,7 @@ class JobChange(TypedDict, total=False):
     biz_id: str
     #: None: no such end.
     expires_at: datetime | str | None
+    flow_key: str
 
 
 class DeadJobQuery(TypedDict, total=False):
@@ -66,6 +68,8 @@ class DeadJobQuery(TypedDict, total=False):
     biz_type: str | None
     #: The whole biz id, or the beginning of it and ``*``.
     biz_id: str | None
+    #: The whole flow key.
+    flow_key: str | None
     #: Such as ``http.503`` or ``timeout``.
     error_class: str | None
     ids: Sequence[str] | None
@@ -111,6 +115,8 @@ class Job:
     expires_at: datetime | None
     body: Any
     priority: int
+    #: Whose job it is, such as a customer: keys of a biz type share it fairly.
+    flow_key: str
     #: All attempts ever made.
     attempts: int
     #: None: as the biz type says.

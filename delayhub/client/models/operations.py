@@ -22,6 +22,7 @@ class JobFilter(TypedDict, total=False):
     error_class: str | None
     #: Whole, or its beginning and ``*``.
     biz_id: str | None
+    flow_key: str | None
     ids: Sequence[str] | None
     due_from: datetime | str | None
     #: Not part of the range itself, as with the other ends.

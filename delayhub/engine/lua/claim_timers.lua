@@ -4,8 +4,8 @@
 -- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm,
 --   acknowledged, then a list for each queue that gave something: its name, token, ids, {id, strikes, …}
 -- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(steps in use) a queue of the agenda (64 at most)
--- Uses: now, ring, allow_writes_when_full, note_claim, forget, lift, owned, acknowledge, waiting, take_due, first_due, timers,
---   permits, gate, alarm
+-- Uses: now, ring, allow_writes_when_full, note_claim, forget, lift, owned, acknowledge, waiting, line, first_due, permits,
+--   take_due, slots, timers, key_limits, key_gate, take_turns, claim_queue, gate, alarm
 local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local claimed, acknowledged, at, more = {}, 0, 5, 0
 allow_writes_when_full(lane)
@@ -17,34 +17,32 @@ while at < #ARGV do
 end
 
 local names = limit > 0 and redis.call('ZRANGEBYSCORE', lane .. AGENDA, '-inf', now, 'LIMIT', 0, 64) or {}
-local weights, bonuses, whole = {}, {}, 0
+local weights, bonuses, keyed, whole = {}, {}, {}, 0
 for i, name in ipairs(names) do
-  local weight, bonus, steps = unpack(redis.call('HMGET', lane .. ':' .. name .. GATE, 'weight', 'bonus', 'steps'))
+  local weight, bonus, steps
+  weight, bonus, steps, keyed[i] = unpack(
+    redis.call('HMGET', lane .. ':' .. name .. GATE, 'weight', 'bonus', 'steps', 'keyed'))
   weights[i], bonuses[i] = tonumber(weight or 1), tonumber(bonus or BONUS_MS)
   steps_of[lane .. ':' .. name] = tonumber(steps or 0)
   whole = whole + weights[i]
 end
 for i, name in ipairs(names) do
   local q = lane .. ':' .. name
-  reap_timers(q, 100)
+  keyed[i] = reap_timers(q, 100) or keyed[i]
   local share = math.ceil(limit * weights[i] / whole)
   whole = whole - weights[i]
   local allowed, reopens, since = open_gate(q, share)
   if allowed > 0 then
     local token = redis.call('INCR', lane .. TOKEN)
-    local ids, struck = lease_timers(q, take_due(q, allowed, bonuses[i]), now + lease, token)
+    local ids, struck = claim_queue(q, keyed[i], allowed, bonuses[i], now + lease, token, now + slot)
     if #ids > 0 then
       pass_gate(q, ids, now + slot, since)
       limit = limit - #ids
       claimed[#claimed + 1] = {name, token, ids, struck}
     end
   end
-  -- The next time of the queue on the agenda: its next due timer (not before its gate opens), or its next lost lease.
-  local head = first_due(q)
-  local wake_at = head and next_visit(head, reopens, since)
-  local lease_end = redis.call('ZRANGE', q .. LEASED, 0, 0, 'WITHSCORES')[2]
-  wake_at = math.min(wake_at or math.huge, lease_end and tonumber(lease_end) or math.huge)
-  if wake_at == math.huge then
+  local wake_at = wanted_at(q, reopens, since)
+  if not wake_at then
     redis.call('ZREM', lane .. AGENDA, name)
   else
     redis.call('ZADD', lane .. AGENDA, wake_at, name)

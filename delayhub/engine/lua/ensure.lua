@@ -1,12 +1,13 @@
 -- Makes sure that timers fire no later than asked: adds absent ones, pulls later ones earlier, leaves leased ones.
 -- KEYS: queue, lane
--- ARGV: queue name, step, then for each timer: id, due ms
+-- ARGV: queue name, flow key ('' for none), step, then for each timer: id, due ms
 -- Returns: for each timer: added, pulled or left
 -- Complexity: O(log n) a timer and set of the queue
--- Uses: ring, note_agenda, waiting
-local q, lane, name, step = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2])
-local target, out, ids, fresh, earliest, known = set_for(q, step), {}, {}, {}, nil, nil
-for i = 3, #ARGV, 2 do
+-- Uses: now, ring, note_agenda, waiting, line
+local q, lane, name, key, step = KEYS[1], KEYS[2], ARGV[1], ARGV[2], tonumber(ARGV[3])
+local base = base_of(q, key)
+local target, out, ids, fresh, earliest, known, gone = set_for(q, base, step), {}, {}, {}, nil, nil, 0
+for i = 4, #ARGV, 2 do
   ids[#ids + 1] = ARGV[i]
 end
 -- A call for each timer would cost four times as much as three for all of them.
@@ -14,11 +15,11 @@ local leased, places = {}, {}
 if redis.call('EXISTS', q .. LEASED) == 1 then
   leased = redis.call('ZMSCORE', q .. LEASED, unpack(ids))
 end
-for _, set in ipairs((sets_of(q))) do
+for _, set in ipairs((sets_of(q, base))) do
   places[#places + 1] = {set = set, scores = redis.call('ZMSCORE', set, unpack(ids))}
 end
 for n, id in ipairs(ids) do
-  local due, was, elsewhere = tonumber(ARGV[n * 2 + 2]), nil, nil
+  local due, was, elsewhere = tonumber(ARGV[n * 2 + 3]), nil, nil
   local score = due * 16 + step
   for _, place in ipairs(places) do
     if place.scores[n] then
@@ -32,7 +33,7 @@ for n, id in ipairs(ids) do
     fresh[#fresh + 1] = id
     earliest = math.min(earliest or due, due)
     if elsewhere then
-      redis.call('ZREM', elsewhere, id)
+      gone = gone + redis.call('ZREM', elsewhere, id)
     end
     out[n] = was and 'pulled' or 'added'
   elseif was then
@@ -41,8 +42,12 @@ for n, id in ipairs(ids) do
 end
 if earliest then
   -- LT: where an id is given twice, the earlier time counts.
-  redis.call('ZADD', target, 'LT', unpack(fresh))
+  local added = redis.call('ZADD', target, 'LT', unpack(fresh))
   note_agenda(lane, name, earliest)
+  if key ~= '' then
+    note_keyed(q, added - gone)
+    note_turn(q, key, earliest)
+  end
 end
 -- A worker of an earlier release does not know all sets, and may have taken the queue off the agenda.
 if known and not redis.call('ZSCORE', lane .. AGENDA, name) then

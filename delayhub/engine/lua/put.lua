@@ -1,19 +1,26 @@
--- Sets timers to exactly the times given, earlier or later, and to a priority step; a lease on one of them ends.
+-- Sets timers to exactly the times given, earlier or later, to a priority step and a flow key; a lease on one of them
+-- ends.
 -- KEYS: queue, lane
--- ARGV: queue name, step, then for each timer: id, due ms
+-- ARGV: queue name, flow key ('' for none), the one that the timers had before, step, then for each timer: id, due ms
 -- Returns: for each timer: added or moved
 -- Complexity: O(log n) a timer and set of the queue
--- Uses: ring, note_agenda, waiting
-local q, lane, step = KEYS[1], KEYS[2], tonumber(ARGV[2])
-local target, out, earliest = set_for(q, step), {}, nil
-local sets = sets_of(q)
-for i = 3, #ARGV, 2 do
+-- Uses: now, ring, note_agenda, waiting, line
+local q, lane, key, former, step = KEYS[1], KEYS[2], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local target, out, earliest, keyed = set_for(q, base_of(q, key), step), {}, nil, 0
+local function remove(id, of_key)
+  local removed = 0
+  for _, set in ipairs((sets_of(q, base_of(q, of_key)))) do
+    removed = removed + (set ~= target and redis.call('ZREM', set, id) or 0)
+  end
+  keyed = keyed - (of_key ~= '' and removed or 0)
+  return removed
+end
+for i = 5, #ARGV, 2 do
   local id, due = ARGV[i], tonumber(ARGV[i + 1])
   local added = redis.call('ZADD', target, string.format('%d', due * 16 + step), id)
-  for _, set in ipairs(sets) do
-    if set ~= target and redis.call('ZREM', set, id) == 1 then
-      added = 0
-    end
+  keyed = keyed + (key ~= '' and added or 0)
+  if remove(id, key) + (former ~= key and remove(id, former) or 0) > 0 then
+    added = 0
   end
   if redis.call('ZREM', q .. LEASED, id) == 1 then
     redis.call('HDEL', q .. HOLDER, id)
@@ -25,5 +32,10 @@ for i = 3, #ARGV, 2 do
 end
 if earliest then
   note_agenda(lane, ARGV[1], earliest)
+  note_keyed(q, keyed)
+  leave_line(q, former)
+  if key ~= '' then
+    note_turn(q, key, earliest)
+  end
 end
 return out

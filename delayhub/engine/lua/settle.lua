@@ -3,20 +3,20 @@
 -- ARGV: queue name, until when their slots would be held at most (ms; '': however long), then ids
 -- Returns: how many slots were held
 -- Complexity: O(log n) an id
--- Uses: now, ring, note_agenda, waiting
+-- Uses: now, ring, note_agenda, waiting, line, slots
 local held, freed = KEYS[1] .. IN_FLIGHT, 0
 if ARGV[2] == '' then
-  freed = redis.call('ZREM', held, unpack(ARGV, 3))
+  freed = free_slots(KEYS[1], {unpack(ARGV, 3)})
 else
   -- A slot that is held for longer is that of a later claim.
   for i = 3, #ARGV do
     local score = redis.call('ZSCORE', held, ARGV[i])
     if score and tonumber(score) <= tonumber(ARGV[2]) then
-      freed = freed + redis.call('ZREM', held, ARGV[i])
+      freed = freed + free_slots(KEYS[1], {ARGV[i]})
     end
   end
 end
-if freed > 0 and redis.call('EXISTS', unpack((sets_of(KEYS[1])))) > 0 then
+if freed > 0 and has_timers(KEYS[1]) then
   note_agenda(KEYS[2], ARGV[1], now)
 end
 return freed

@@ -31,6 +31,8 @@ LABELS: dict[str, Any] = {
     Deed.ADD_BIZ_TYPE: gettext_lazy("add biz type"),
     Deed.EDIT_BIZ_TYPE: gettext_lazy("edit biz type"),
     Deed.PAUSE: gettext_lazy("pause"),
+    Deed.PAUSE_KEY: gettext_lazy("pause a flow key"),
+    Deed.RESUME_KEY: gettext_lazy("resume a flow key"),
     Deed.RESUME: gettext_lazy("resume"),
     Deed.NEW_SIGNING_SECRET: gettext_lazy("new signing secret"),
     Deed.END_SIGNING_SECRET: gettext_lazy("end previous signing secret"),

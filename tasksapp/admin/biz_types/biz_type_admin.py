@@ -17,6 +17,7 @@ from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.biz_types.copying import copied, values_of
 from tasksapp.admin.biz_types.deletion import why_kept
 from tasksapp.admin.biz_types.form import PREVIEW, BizTypeForm
+from tasksapp.admin.biz_types.keys import FlowKeyPages
 from tasksapp.admin.biz_types.listing import BizTypeList
 from tasksapp.admin.biz_types.now import Now
 from tasksapp.admin.biz_types.pause import Pausing
@@ -41,7 +42,17 @@ HTMX_APP = "django_htmx"
 
 @admin.register(BizType)
 class BizTypeAdmin(
-    AuditHistory, ShowsDelivery, OnlyNamedLookups, PossibleRows, Pausing, Secrets, SampleCalls, WhatIf, Now, BizTypeList
+    AuditHistory,
+    ShowsDelivery,
+    OnlyNamedLookups,
+    PossibleRows,
+    Pausing,
+    Secrets,
+    SampleCalls,
+    WhatIf,
+    FlowKeyPages,
+    Now,
+    BizTypeList,
 ):
     """Biz types: their list, their first page, and the tabs of their form."""
 

@@ -25,6 +25,7 @@ _RETRIES: list[Any] = [
 ]  # fmt: skip
 _LIMITS: Fieldsets = [
     (gettext_lazy("Deliveries"), {"fields": ["delivery_rate", "delivery_burst", "max_in_flight"]}),
+    (gettext_lazy("Deliveries of one flow key"), {"fields": ["key_rate", "key_burst", "key_max_in_flight"]}),
     (gettext_lazy("New jobs"), {"fields": ["insert_rate", "insert_burst"]}),
     (gettext_lazy("Order"), {"fields": ["weight", "priority"]}),
 ]
@@ -73,7 +74,7 @@ NEW: Fieldsets = [
         {
             "fields": [
                 *("delivery_rate", "delivery_burst", "max_in_flight", "insert_rate", "insert_burst"),
-                *("weight", "priority"),
+                *("key_rate", "key_burst", "key_max_in_flight", "weight", "priority"),
             ],
             "classes": ["collapse"],
         },
@@ -129,6 +130,8 @@ def tabs(biz_type: BizType, *, current: str, site: str, may_change_secrets: bool
         "limits": _("Limits"),
     }
     shown = [Tab(_("Now"), change, current == "now")]
+    keys = reverse("admin:tasksapp_biztype_keys", args=[biz_type.pk], current_app=site)
+    shown.append(Tab(_("Flow keys"), keys, current == "keys"))
     shown += [Tab(label, f"{change}?{TAB}={name}", current == name) for name, label in labels.items()]
     if may_change_secrets:
         url = reverse("admin:tasksapp_biztype_secrets", args=[biz_type.pk], current_app=site)

@@ -34,6 +34,9 @@ LABELS = {
     "delivery_rate": _("Delivery rate"),
     "delivery_burst": _("Delivered at once"),
     "max_in_flight": _("In flight"),
+    "key_rate": _("Delivery rate of each key"),
+    "key_burst": _("Delivered at once of each key"),
+    "key_max_in_flight": _("In flight of each key"),
     "weight": _("Weight"),
     "priority": _("Priority"),
     "guarantee": _("Guarantee"),
@@ -94,6 +97,9 @@ HELP = {
         _("Requests with a debounce key put a job off so long, unless they say otherwise. Empty: ten times the delay."),
         _SPAN,
     ),
+    "key_rate": _("The same for the jobs of one flow key, such as one customer. Empty for no limit."),
+    "key_burst": _("So many of one flow key may go out at once, before its rate counts."),
+    "key_max_in_flight": _("So many callbacks of one flow key may wait for their answers at once. Empty for no limit."),
     "weight": _("Its share when biz types compete for the workers: 2 gets twice as much as 1."),
     "priority": _(
         "Of its own due jobs, 0 goes first and 9 last; each step counts as a minute of delay. A job may have its own."
@@ -123,6 +129,9 @@ UNITS = {
     "delivery_rate": (_("jobs per second"), "any"),
     "delivery_burst": (_("jobs"), "1"),
     "max_in_flight": (_("callbacks"), "1"),
+    "key_rate": (_("jobs per second"), "any"),
+    "key_burst": (_("jobs"), "1"),
+    "key_max_in_flight": (_("callbacks"), "1"),
     "weight": (_("shares"), "1"),
     "priority": (_("0 to 9"), "1"),
 }

@@ -17,6 +17,9 @@ from tasksapp.jobs.validation import DUE_AT, due_time
 from tasksapp.jobs.written_json import WrittenJson, read_json
 from tasksapp.models import Job
 
+#: Fields whose values are those of the columns.
+_PLAIN = ("priority", "max_attempts", "flow_key")
+
 
 class JobForm(forms.Form):
     """What may be changed of a job that waits, checked by the rules by which jobs are created."""
@@ -52,6 +55,12 @@ class JobForm(forms.Form):
         max_value=1_000,
         help_text=gettext_lazy("Empty: as many as the biz type says."),
     )
+    flow_key = forms.CharField(
+        label=gettext_lazy("Flow key"),
+        required=False,
+        max_length=100,
+        help_text=gettext_lazy("Whose job it is, such as a customer: keys share the biz type fairly."),
+    )
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         required=False,
@@ -69,6 +78,7 @@ class JobForm(forms.Form):
             "due_at": timezone.localtime(job.due_at).replace(microsecond=0),
             "priority": job.priority,
             "max_attempts": job.max_attempts,
+            "flow_key": job.flow_key,
             "version": job.version,
         }
         return cls(initial=values, sees_bodies=sees_bodies)
@@ -90,6 +100,14 @@ class JobForm(forms.Form):
             raise ValidationError(error.message) from error
         return body
 
+    def clean_flow_key(self) -> str:
+        """The flow key, which must be one that a job may have."""
+        try:
+            key: str = RULES["flow_key"](self.cleaned_data["flow_key"])
+        except InvalidJob as error:
+            raise ValidationError(error.message) from error
+        return key
+
     def clean_due_at(self) -> datetime:
         """The due time, which must be one that a job may have."""
         due_at: datetime = self.cleaned_data["due_at"]
@@ -101,7 +119,7 @@ class JobForm(forms.Form):
     def changes(self, job: Job) -> dict[str, Any]:
         """What the person changed of the job, as :func:`tasksapp.jobs.edit` takes it."""
         given = self.cleaned_data
-        found = {name: given[name] for name in ("priority", "max_attempts") if given[name] != getattr(job, name)}
+        found = {name: given[name] for name in _PLAIN if given[name] != getattr(job, name)}
         if "biz_id" in self.data and given["biz_id"] != job.biz_id:
             found["biz_id"] = given["biz_id"]
         if "body" in given and given["body"].text != job.body.replace("\r\n", "\n"):

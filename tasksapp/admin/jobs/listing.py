@@ -223,6 +223,8 @@ def _chips(search: JobSearch) -> list[tuple[str, str]]:
         found.append((_("operation %(id)d") % {"id": chosen.operation}, search.address(operation=None)))
     if chosen.biz_id:
         found.append((_("biz id %(biz_id)s") % {"biz_id": chosen.biz_id}, search.address(biz_id=None)))
+    if chosen.flow_key:
+        found.append((_("flow key %(flow_key)s") % {"flow_key": chosen.flow_key}, search.address(flow_key=None)))
     if chosen.ids:
         found.append((_("%(count)d chosen jobs") % {"count": len(chosen.ids)}, search.address(ids=None)))
     for name in ("due_from", "due_until"):

@@ -74,6 +74,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         if resolved and may(request.user, "redrive")
         else "",
         "siblings_url": _list_url(site, tab="all", biz_type=job.biz_type.label, q=job.biz_id),
+        "flow_key_url": _list_url(site, tab="pending", biz_type=job.biz_type.label, flow_key=job.flow_key),
         "operation_url": address("tasksapp_operation_change", job.operation_id, site=site) if job.operation_id else "",
         "raw": _raw(job),
         "zone": timezone.get_current_timezone_name(),

@@ -38,6 +38,8 @@ def filter_words(job_filter: JobFilter) -> list[str]:
         found.append(_("biz id begins with “%(biz_id)s”") % {"biz_id": job_filter.biz_id[:-1]})
     elif job_filter.biz_id:
         found.append(_("biz id is “%(biz_id)s”") % {"biz_id": job_filter.biz_id})
+    if job_filter.flow_key:
+        found.append(_("flow key is “%(flow_key)s”") % {"flow_key": job_filter.flow_key})
     if count := len(job_filter.ids):
         chosen = ngettext("%(count)s chosen job", "%(count)s chosen jobs", count)
         found.append(chosen % {"count": f"{count:,}"})

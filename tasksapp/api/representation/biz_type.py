@@ -74,7 +74,7 @@ def described_field(name: str, *, is_request: bool) -> serializers.Field[Any, An
             return serializers.IntegerField(**_bounds(column), **options)
         case models.FloatField():
             most = {"backoff_max_seconds": LONGEST_BACKOFF_SECONDS, "backoff_min_seconds": LONGEST_BACKOFF_SECONDS}
-            rates = {"insert_rate": HIGHEST_RATE, "delivery_rate": HIGHEST_RATE}
+            rates = dict.fromkeys(("insert_rate", "delivery_rate", "key_rate"), HIGHEST_RATE)
             limits = {"max_value": limit} if (limit := {**most, **rates}.get(name)) else {}
             return serializers.FloatField(**{**_bounds(column), **limits}, **options)
         case _ if column.choices:

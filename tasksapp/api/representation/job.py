@@ -31,6 +31,7 @@ SHOWN = (
     "expires_at",
     "body",
     "priority",
+    "flow_key",
     "attempts",
     "max_attempts",
     "redrives",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import chain, islice
+from itertools import islice
 from uuid import UUID
 
 from django.db import router
@@ -17,6 +17,7 @@ from tasksapp.models import BizType, Job, Status
 from tasksapp.queues.system.section import Column, Fact, Section, Value
 from tasksapp.sql.pending_rows import PAGE_ROWS, PendingRow, pages
 from tasksapp.timers.lanes import watched_lane
+from tasksapp.timers.timer import fire_times
 
 #: Rows so close to their time may be on their way to a worker.
 MARGIN = timedelta(seconds=2)
@@ -79,12 +80,12 @@ def _compared(biz_type: BizType, *, now: datetime) -> list[Value]:
     if not biz_type.is_shut(now=now):  # one that is shut needs no timers
         page = next(pages(biz_type.id, after=now + MARGIN, until=now + options().near_window, using=using), ())
         waiting = [row for row in page if row.under_way_until is None or row.under_way_until <= now]
-    fires = lane.look(biz_type.queue, [str(row.id) for row in waiting])
-    late = [row for row, at_ms in zip(waiting, fires, strict=True) if (at_ms or 0) > due_ms(row.next_run_at)]
-    timers = list(islice(chain.from_iterable(lane.waiting(biz_type.queue)), PAGE_ROWS))
+    fires = fire_times(lane, biz_type.queue, waiting)
+    late = [row for row in waiting if (fires[row.id] or 0) > due_ms(row.next_run_at)]
+    timers = list(islice((one for _, page in lane.waiting(biz_type.queue) for one in page), PAGE_ROWS))
     ids = [found for member in timers if (found := _job_id(member)) is not None]
     known = Job.objects.using(using).filter(id__in=ids, biz_type_id=biz_type.id, status=Status.PENDING).count()
-    return [biz_type.label, len(waiting), len(timers), fires.count(None), len(late), len(timers) - known]
+    return [biz_type.label, len(waiting), len(timers), list(fires.values()).count(None), len(late), len(timers) - known]
 
 
 def _job_id(member: str) -> UUID | None:

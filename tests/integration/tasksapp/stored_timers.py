@@ -14,8 +14,12 @@ from tests.integration.tasksapp.stored_jobs import waiting
 
 def timers_ms(lane: TimerLane, queue: str = "order.close") -> dict[str, int]:
     """When each timer of a queue fires, by job id."""
-    ids = [job_id for page in lane.waiting(queue) for job_id in page]
-    return {job_id: at_ms for job_id, at_ms in zip(ids, lane.look(queue, ids), strict=True) if at_ms is not None}
+    return {
+        job_id: at_ms
+        for key, ids in lane.waiting(queue)
+        for job_id, at_ms in zip(ids, lane.look(queue, ids, key=key), strict=True)
+        if at_ms is not None
+    }
 
 
 def spoil(lane: TimerLane) -> tuple[list[UUID], list[UUID], list[UUID]]:

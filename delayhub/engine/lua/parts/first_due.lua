@@ -1,13 +1,14 @@
--- first_due(q): when the first timer of the queue is due (ms), or nil. Sets that are empty are no longer in use.
-local function first_due(q)
-  local sets, steps = sets_of(q)
+-- first_due(q, base, tidy): when the first timer of these sets is due (ms), or nil. `tidy`: those that are empty are no
+-- longer in use, since no flow key has any.
+local function first_due(q, base, tidy)
+  local sets, steps = sets_of(q, base)
   local first, bits = nil, steps_in_use(q)
   for i, set in ipairs(sets) do
     local score = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
     if score then
       local due = math.floor(tonumber(score) / 16)
       first = math.min(first or due, due)
-    else
+    elseif tidy then
       bits = bit.band(bits, bit.bnot(bit.lshift(1, steps[i])))
     end
   end

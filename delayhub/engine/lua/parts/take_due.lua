@@ -1,4 +1,4 @@
--- take_due(q, want, bonus): takes up to `want` due timers out of the sets they wait in, as {id, score, …} in the order of
+-- take_due(q, base, want, bonus): takes up to `want` due timers out of the sets they wait in, as {id, score, …} in the order of
 -- due time + step × bonus (ms). So a less urgent timer goes first where it was due so much earlier.
 local function rank_of(score, bonus)
   local step = score % 16
@@ -13,8 +13,8 @@ local function leave(set, found, count)
   redis.call('ZREM', set, unpack(ids))
 end
 
-local function take_due(q, want, bonus)
-  local sets, steps = sets_of(q)
+local function take_due(q, base, want, bonus)
+  local sets, steps = sets_of(q, base)
   local lines, last = {}, math.huge
   for i, set in ipairs(sets) do
     -- What comes after `want` timers of a set that was read need not be read: nothing of it would be taken. WAITING may hold

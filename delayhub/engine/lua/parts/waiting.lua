@@ -7,36 +7,36 @@ local function steps_in_use(q)
   return steps_of[q]
 end
 
--- sets_of(q): the keys of the sets in use, the most urgent first, and their steps.
-local function sets_of(q)
+-- base_of(q, key): what the keys of its sets begin with; timers without a flow key are in the queue's own sets.
+local function base_of(q, key)
+  return key == '' and q or q .. KEY .. key
+end
+
+-- sets_of(q, base): the keys of the sets in use, the most urgent first, and their steps.
+local function sets_of(q, base)
   local bits, sets, steps = steps_in_use(q), {}, {}
   for step = 0, bits > 0 and MAX_STEPS - 1 or -1 do
     if step == MIDDLE_STEP then
-      sets[#sets + 1], steps[#steps + 1] = q .. WAITING, step
+      sets[#sets + 1], steps[#steps + 1] = base .. WAITING, step
     elseif bit.band(bits, bit.lshift(1, step)) ~= 0 then
-      sets[#sets + 1], steps[#steps + 1] = q .. STEP_WAITING .. step, step
+      sets[#sets + 1], steps[#steps + 1] = base .. STEP_WAITING .. step, step
     end
   end
   if bits == 0 then
-    return {q .. WAITING}, {MIDDLE_STEP}
+    return {base .. WAITING}, {MIDDLE_STEP}
   end
   return sets, steps
 end
 
--- set_for(q, step): the key of the step's set, which is in use from now on.
-local function set_for(q, step)
+-- set_for(q, base, step): the key of the step's set, which is in use from now on.
+local function set_for(q, base, step)
   if step == MIDDLE_STEP then
-    return q .. WAITING
+    return base .. WAITING
   end
   local bits = bit.bor(steps_in_use(q), bit.lshift(1, step))
   if bits ~= steps_of[q] then
     steps_of[q] = bits
     redis.call('HSET', q .. GATE, 'steps', bits)
   end
-  return q .. STEP_WAITING .. step
-end
-
--- wait_again(q, id, score): puts a timer back into the set of its step, which is part of its score.
-local function wait_again(q, id, score)
-  redis.call('ZADD', set_for(q, score % 16), string.format('%d', score), id)
+  return base .. STEP_WAITING .. step
 end

@@ -91,7 +91,7 @@ def test_every_verb_sees_all_steps(lane: TimerLane, now_ms: Now) -> None:
     assert lane.count() == 20
     assert lane.counts()[:3] == (10, 10, 0)
     assert lane.look("close", ids) == [later + step for step in range(10)]
-    assert sorted(name for page in lane.waiting("close") for name in page) == sorted(ids + [f"due-{n}" for n in ids])
+    assert sorted(name for _, page in lane.waiting("close") for name in page) == sorted(ids + [f"due-{n}" for n in ids])
     assert [each.next_ms for each in lane.outlook(["close"])] == [later]
     assert lane.ensure("close", [(name, later - 5) for name in ids], step=2) == ["pulled"] * 10
     assert lane.ensure("close", [(name, later) for name in ids], step=7) == ["left"] * 10

@@ -219,6 +219,13 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/biz-types/{code}/stop-signing"): Entry(scope=BIZ_WRITE),
     ("POST", "/v1/biz-types/{code}/pause"): Entry(scope=BIZ_WRITE, body=lambda _: {"reason": "db move"}),
     ("POST", "/v1/biz-types/{code}/resume"): Entry(scope=BIZ_WRITE, body=_nothing),
+    ("GET", "/v1/biz-types/{code}/flow-keys"): Entry(scope=BIZ_READ),
+    ("POST", "/v1/biz-types/{code}/flow-keys/pause"): Entry(
+        scope=BIZ_WRITE, body=lambda _: {"flow_key": "customer-7", "reason": "db move"}
+    ),
+    ("POST", "/v1/biz-types/{code}/flow-keys/resume"): Entry(
+        scope=BIZ_WRITE, body=lambda _: {"flow_key": "customer-7"}
+    ),
     ("POST", "/v1/biz-types/{code}/test"): Entry(scope=BIZ_WRITE, body=_nothing),
     ("GET", "/v1/biz-type-definitions"): Entry(scope=BIZ_WRITE, unseen=LEFT_OUT),
     ("PUT", "/v1/biz-type-definitions"): Entry(

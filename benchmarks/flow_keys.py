@@ -1,0 +1,219 @@
+"""What do flow keys cost, do they keep a busy tenant from holding up the others, and are the limits of each key exact?
+
+Question: callbacks a second of a burst without keys, and of one whose jobs each have another of 100 000 live keys; what
+    a key costs in Redis, and what is left of it; how late ten jobs of one tenant are alone, and beside 100 000 due ones
+    of another tenant; and calls of each key in a second, while four processes claim and are killed at random.
+Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
+Command: make bench-flow-keys
+Result: one JSON line; rounds take turns so that the machine's drift meets both.
+Caveat: other work on the machine shows. Compare ratios within a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import signal
+import statistics
+import time
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from django.utils import timezone
+from jobs_bench import BULK, Bench
+from jobs_fill import empty
+from jobs_rig import OTHER_CORE, rig
+
+from benchmarks.figures import percentile
+from delayhub.engine import EngineOptions, Gate, Lease, SystemClock, TimerLane
+from delayhub.local.redis_server import RedisServer
+
+#: The rate of each key in the part about limits, its burst, and how many keys there are.
+RATE, BURST, KEYS = 20.0, 1, 8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keys", type=int, default=100_000, help="live keys")
+    parser.add_argument("--jobs", type=int, default=20_000, help="jobs of a burst")
+    parser.add_argument("--backlog", type=int, default=100_000, help="due jobs of the busy tenant")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long processes claim and are killed")
+    parser.add_argument("--only", choices=["cost", "tenant", "limits"])
+    asked = parser.parse_args()
+    found: dict[str, Any] = {}
+    if asked.only in (None, "limits"):
+        found |= limits(asked.seconds)
+    if asked.only != "limits":
+        with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600") as made:
+            os.sched_setaffinity(0, {OTHER_CORE})
+            bench = Bench(made, jobs=asked.jobs, seconds=1)
+            if asked.only in (None, "cost"):
+                found |= cost(bench, asked)
+            if asked.only in (None, "tenant"):
+                found |= tenant(bench, asked.backlog)
+    print(json.dumps(found))
+
+
+def cost(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
+    """Callbacks a second without keys and with many live ones, and what a key costs in Redis."""
+    rates: dict[str, list[float]] = {"none": [], "keys": []}
+    sizes: list[float] = []
+    for _ in range(asked.rounds):
+        for kind, found in rates.items():
+            empty()
+            with bench.rig.redis.client() as client:
+                client.flushall()
+            with bench.rig.worker() as worker:
+                code = bench.biz_type("burst", "ok/burst")
+                if kind == "keys":
+                    sizes.append(_live_keys(bench, code, asked.keys))
+                bench.rig.forget_seen()
+                due = timezone.now() + timedelta(seconds=3 + asked.jobs / 3_000)
+                _create(code, asked.jobs, due, keys=asked.keys if kind == "keys" else 0)
+                bench.wait_until_seen(asked.jobs)
+                last = max(one.at_us for one in bench.rig.seen()) / 1_000_000
+                bench.wait_until_ended(code)
+                found.append(asked.jobs / (last - due.timestamp()))
+                del worker
+            bench.say(f"  {kind}: {found[-1]:.0f} callbacks/s")
+    medians = {kind: statistics.median(values) for kind, values in rates.items()}
+    return {
+        "callbacks/s, no key": round(medians["none"]),
+        f"callbacks/s, {asked.keys} live keys": round(medians["keys"]),
+        "share lost": round(1 - medians["keys"] / medians["none"], 3),
+        "Redis bytes of a key with one timer": round(statistics.median(sizes)),
+    }
+
+
+def _live_keys(bench: Bench, code: str, count: int) -> float:
+    """Sets a timer that is due later for each of so many keys; the bytes of each."""
+    with bench.rig.redis.client() as client:
+        lane, later = TimerLane(client, "delayhub.timers"), SystemClock().now_ms() + 3_000_000
+        before = client.info("memory")["used_memory"]
+        for number in range(count):
+            lane.ensure(code, [(f"0197f3a2-b4c5-7000-8000-{number:012d}", later)], key=f"customer-{number}")
+        size: float = (client.info("memory")["used_memory"] - before) / count
+    return size
+
+
+def _create(code: str, count: int, due: Any, *, keys: int = 0, key: str = "") -> list[Any]:
+    from tasksapp.jobs.creation import JobRequest, create_many
+
+    made: list[Any] = []
+    for start in range(0, count, BULK):
+        made += create_many(
+            [
+                JobRequest(biz_type=code, due_at=due, flow_key=f"customer-{n % keys}" if keys else key, body={"n": n})
+                for n in range(start, min(count, start + BULK))
+            ]
+        )
+    return [outcome.job_id for outcome in made]
+
+
+def tenant(bench: Bench, backlog: int) -> dict[str, Any]:
+    """Lateness in ms of ten jobs of one tenant, twenty times: alone, and beside the backlog of another."""
+    found: dict[str, Any] = {}
+    for kind, count in (("alone", 0), ("beside", backlog)):
+        empty()
+        code = bench.biz_type("tenants", "ok/tenants", delivery_rate=2_000.0, delivery_burst=100)
+        _create(code, count, timezone.now() - timedelta(minutes=1), key="busy")
+        with bench.rig.worker():
+            time.sleep(5)  # the ramp and the first claims
+            small: list[Any] = []
+            for _ in range(20):
+                small += _create(code, 10, timezone.now() + timedelta(seconds=0.5), key="small")
+                time.sleep(1)
+            late = _lateness(small)
+        found |= {
+            f"lateness ms, {kind}, p50": percentile(late, 0.5),
+            f"lateness ms, {kind}, p99": percentile(late, 0.99),
+        }
+    return found
+
+
+def _lateness(ids: list[Any]) -> list[float]:
+    from tasksapp.models import Attempt
+
+    deadline = time.monotonic() + 60
+    while True:
+        late = list(Attempt.objects.filter(job_id__in=ids).values_list("lateness_ms", flat=True))
+        if len(late) >= len(ids):
+            return [float(each) for each in late]
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"only {len(late)} of {len(ids)} jobs had an attempt within a minute")
+        time.sleep(0.5)
+
+
+def limits(seconds: float) -> dict[str, Any]:
+    """How far calls of each key in any second are off its rate, while four processes claim and are killed."""
+    with TemporaryDirectory() as folder, RedisServer() as server, server.client() as client:
+        lane = TimerLane(client, "timers")
+        lane.set_gate("q", Gate(key_rate_per_second=RATE, key_burst=BURST))
+        for key in range(KEYS):
+            timers = [(f"{key}-{number}", 1) for number in range(int(RATE * seconds * 2))]
+            lane.ensure("q", timers, key=f"k{key}")
+        log = Path(folder) / "log"
+        log.touch()
+        context = multiprocessing.get_context("spawn")
+        workers = [context.Process(target=_claim_on, args=(server.url, str(log))) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        end, kills = time.monotonic() + seconds, 0
+        while time.monotonic() < end:
+            time.sleep(random.uniform(1.0, 2.5))
+            place = random.randrange(4)
+            pid = workers[place].pid
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+            workers[place].join()
+            kills += 1
+            workers[place] = context.Process(target=_claim_on, args=(server.url, str(log)))
+            workers[place].start()
+        for worker in workers:
+            worker.kill()
+            worker.join()
+        calls: dict[str, list[int]] = {}
+        for line in log.read_text().splitlines():
+            key, _, at_us = line.partition(" ")
+            calls.setdefault(key, []).append(int(at_us))
+    most, least = _per_second(calls)
+    return {"kills": kills, "rate of a key": RATE, "most calls in a second": most, "least calls in a second": least}
+
+
+def _claim_on(url: str, log: str) -> None:
+    """Claims until it is killed, and writes down each call: its key and Redis' time."""
+    import redis
+
+    client = redis.Redis.from_url(url)
+    lane = TimerLane(client, "timers", options=EngineOptions(lease_seconds=1.0))
+    held: list[Lease] = []
+    with Path(log).open("a", buffering=1) as file:
+        while True:
+            claim = lane.claim(100, acknowledged=held)
+            lines = [f"{name.partition('-')[0]} {claim.now_us}\n" for batch in claim.batches for name in batch.ids]
+            file.write("".join(lines))
+            held = [Lease("timers", batch.queue, name, batch.token) for batch in claim.batches for name in batch.ids]
+            if not held:
+                wait = (claim.come_back_ms or 0) - claim.now_us / 1000
+                time.sleep(min(0.05, max(0.0005, wait / 1000)))
+
+
+def _per_second(calls: dict[str, list[int]]) -> tuple[int, int]:
+    """The most and the least calls of a key in a whole second, without the first and the last ones."""
+    counted: list[int] = []
+    for times in calls.values():
+        first, last = min(times) // 1_000_000 + 2, max(times) // 1_000_000 - 1
+        seconds = Counter(at // 1_000_000 for at in times)
+        counted += [seconds[second] for second in range(first, last)]
+    return max(counted), min(counted)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+-- take_turns(q, want, bonus): takes up to `want` due timers of a queue with flow keys, as {id, score, …} and their keys, by
+-- turns: each key in the line gets an equal share, and those that have more go to the end of the line. Timers without a
+-- key are in the line together, as the key ''. Also returns the limits of the keys.
+local function take_turns(q, want, bonus)
+  local own = first_due(q, q)
+  if own and own <= now then
+    note_turn(q, '', now)
+  end
+  local due, keys, next_turns, ended, taken = {}, {}, {}, {}, 0
+  local line = redis.call('ZRANGEBYSCORE', q .. TURNS, '-inf', string.format('%.3f', now_us / 1000), 'LIMIT', 0,
+    math.min(want, 500))
+  local limits = key_limits(q)
+  for place, key in ipairs(line) do
+    local base, share, reopens, arrival = base_of(q, key), math.ceil(want / (#line - place + 1)), nil, nil
+    if key ~= '' then
+      share, reopens, arrival = open_key(q, key, limits, share)
+    end
+    local found = share > 0 and take_due(q, base, share, bonus) or {}
+    if #found > 0 then
+      for i = 1, #found, 2 do
+        due[#due + 1], due[#due + 2] = found[i], found[i + 1]
+        keys[#due - 1] = key ~= '' and key or nil
+      end
+      want = want - #found / 2
+      if key ~= '' then
+        pass_key(q, key, limits, arrival, #found / 2)
+        taken = taken + #found / 2
+      end
+    end
+    local head = first_due(q, base)
+    if head then
+      -- Those that had a turn stay in their order: a µs apart, since equal scores would sort by the key's name.
+      local turn = (now_us - #line + place) / 1000
+      next_turns[#next_turns + 1] = string.format('%.3f', math.max(head, reopens or turn))
+      next_turns[#next_turns + 1] = key
+    else
+      ended[#ended + 1] = key
+    end
+  end
+  if #next_turns > 0 then
+    redis.call('ZADD', q .. TURNS, unpack(next_turns))
+  end
+  if #ended > 0 then
+    redis.call('ZREM', q .. TURNS, unpack(ended))
+  end
+  note_keyed(q, -taken)
+  return due, keys, limits
+end

@@ -1,0 +1,121 @@
+"""Flow keys of a biz type: how many jobs of each wait, and which are paused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import router, transaction
+from django.utils import timezone
+
+from delayhub.clock import due_ms
+from delayhub.engine import KeyCounts
+from tasksapp.access import audit
+from tasksapp.access.actors import Actor
+from tasksapp.access.audit import Deed
+from tasksapp.models import UNTIL_RESUMED, BizType, PausedKey
+from tasksapp.timers.lanes import brisk_lane, tried, watched, watched_lane
+
+#: What is known of one key.
+KeyNumbers = KeyCounts
+
+#: Keys that one look shows, and those of the line that it counts: the keys with due jobs come first there.
+MOST_SHOWN, MOST_COUNTED = 50, 1_000
+
+
+class KeyLook(NamedTuple):
+    """What is known of the flow keys of a biz type.
+
+    Args:
+        keys: those with most waiting timers, or the one that was asked for.
+        is_whole: whether all keys were counted.
+    """
+
+    keys: Sequence[KeyCounts]
+    is_whole: bool
+
+
+def look_at_keys(biz_type: BizType, *, flow_key: str = "") -> KeyLook:
+    """The flow keys with most jobs that are due, or due within the near window. Raises RedisError.
+
+    Args:
+        biz_type: the biz type.
+        flow_key: the one to look at; '' for those with most.
+    """
+
+    def ask() -> KeyLook:
+        lane = watched_lane(biz_type.timer_lane)
+        if flow_key:
+            return KeyLook(lane.count_keys(biz_type.queue, [flow_key]), is_whole=True)
+        found = lane.count_keys(biz_type.queue, most=MOST_COUNTED)
+        named = sorted((each for each in found if each.key), key=lambda each: (-each.waiting, each.key))
+        return KeyLook(named[:MOST_SHOWN], is_whole=len(found) < MOST_COUNTED)
+
+    return watched(ask)
+
+
+def paused_keys(biz_type: BizType, *, most: int | None = None) -> list[PausedKey]:
+    """The paused flow keys of the biz type, by name."""
+    rows = PausedKey.objects.filter(biz_type_id=biz_type.pk, until__gt=timezone.now())
+    return list(rows.order_by("flow_key")[:most])
+
+
+def pause_key(
+    biz_type: BizType, flow_key: str, *, until: datetime = UNTIL_RESUMED, by: Actor | None = None, reason: str = ""
+) -> None:
+    """Holds the jobs of one flow key until then, or until somebody resumes it; those of other keys go on.
+
+    Args:
+        biz_type: the biz type.
+        flow_key: the key, as :data:`tasksapp.jobs.requests.RULES` has it.
+        until: when the pause ends.
+        by: who does it, for the audit; None for the project's own code.
+        reason: why.
+    """
+    using, now = router.db_for_write(PausedKey), timezone.now()
+    with transaction.atomic(using=using):
+        rows = PausedKey.objects.using(using).filter(biz_type_id=biz_type.pk)
+        rows.filter(until__lte=now).exclude(flow_key=flow_key).delete()
+        values = {
+            "until": until,
+            "paused_at": now,
+            "paused_by": by.name if by else "",
+            "reason": reason[: audit.REASON_LENGTH],
+        }
+        rows.update_or_create(biz_type_id=biz_type.pk, flow_key=flow_key, defaults=values)
+        _record(Deed.PAUSE_KEY, biz_type, flow_key, by=by, reason=reason, until=until, using=using)
+        _follow(biz_type, {flow_key: due_ms(until)}, using=using)
+
+
+def resume_key(biz_type: BizType, flow_key: str, *, by: Actor | None = None, reason: str = "") -> bool:
+    """Lets the jobs of a paused flow key run again, at its limits; False where it was not paused."""
+    using = router.db_for_write(PausedKey)
+    with transaction.atomic(using=using):
+        rows = PausedKey.objects.using(using).filter(biz_type_id=biz_type.pk, flow_key=flow_key)
+        was_paused = rows.filter(until__gt=timezone.now()).exists()
+        rows.delete()
+        if was_paused:
+            _record(Deed.RESUME_KEY, biz_type, flow_key, by=by, reason=reason, until=None, using=using)
+        _follow(biz_type, {flow_key: None}, using=using)
+    return was_paused
+
+
+def _follow(biz_type: BizType, until_ms: Mapping[str, int | None], *, using: str) -> None:
+    """Lets the gate in Redis follow once the row is committed; a failure is left to the loader."""
+
+    # A function, not a partial: Django names a hook that fails by its __qualname__.
+    def pause_in_redis() -> None:
+        tried(lambda: brisk_lane(biz_type.timer_lane).pause_keys(biz_type.queue, until_ms), action="pause")
+
+    transaction.on_commit(pause_in_redis, using=using, robust=True)
+
+
+def _record(
+    deed: Deed, biz_type: BizType, flow_key: str, *, by: Actor | None, reason: str, until: datetime | None, using: str
+) -> None:
+    if by is None or not audit.is_recorded(by):
+        return
+    after = {"flow_key": flow_key, "until": until.isoformat() if until else None}
+    entry = audit.entry(deed, by=by, biz_type_id=biz_type.pk, what=biz_type.label, after=after, reason=reason)
+    audit.record([entry], using=using)
