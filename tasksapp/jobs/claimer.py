@@ -183,6 +183,6 @@ class Claimer:
         """Frees the slots of timers whose jobs do not run now. Their queues are unknown here, so all are asked."""
         if not ids:
             return
-        capped = BizType.objects.using(self._using).filter(max_in_flight__isnull=False)
+        capped = BizType.objects.using(self._using).exclude(max_in_flight=None, key_max_in_flight=None)
         for biz_type in capped.only("lane", "queue_name", "code", "target"):
             settle(biz_type.timer_lane, biz_type.queue, ids, ended_ms=self._clock.now_ms())

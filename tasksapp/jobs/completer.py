@@ -84,7 +84,7 @@ class Completion(NamedTuple):
         # Not only where its biz type has a limit: an open breaker lets one callback at a time through. A callback that
         # succeeds closes the breaker, and that limit ends.
         is_callback = self.job.biz_type.target == BizType.Target.HTTP
-        return self.job.biz_type.max_in_flight is not None or (is_callback and self.finished.status != Status.SUCCEEDED)
+        return self.job.biz_type.has_slots or (is_callback and self.finished.status != Status.SUCCEEDED)
 
 
 class Completer:

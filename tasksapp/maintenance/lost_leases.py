@@ -82,7 +82,7 @@ class LostLeases:
     def _release(self, job: Job, *, now_ms: int) -> None:
         """Frees the job's slot, and sets its timer if it is pending again."""
         timer = Timer.of(job, job.biz_type)
-        if job.biz_type.max_in_flight is not None:
+        if job.biz_type.has_slots:
             settle(timer.lane, timer.queue, [job.id], ended_ms=now_ms)
         if job.status == Status.PENDING:
             self._ensure([timer])

@@ -311,9 +311,14 @@ class BizType(models.Model):
         return self.target == BizType.Target.HTTP and not (self.signing_secret_sealed or self.signing_key_sealed)
 
     @property
+    def has_slots(self) -> bool:
+        """Whether its jobs hold slots while they run, by a limit of jobs in flight: of all, or of each flow key."""
+        return self.max_in_flight is not None or self.key_max_in_flight is not None
+
+    @property
     def waits_for_redis(self) -> bool:
         """Whether its jobs wait while Redis is away: what limits them is counted there, or their messages go there."""
-        is_limited = self.delivery_rate is not None or self.max_in_flight is not None
+        is_limited = self.delivery_rate is not None or self.key_rate is not None or self.has_slots
         return is_limited or self.target != BizType.Target.HTTP
 
     @property

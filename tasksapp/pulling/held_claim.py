@@ -194,7 +194,7 @@ class HeldClaim:
     def _keep_slot(self, until: datetime) -> None:
         """Holds the job's slot of ``max_in_flight`` for as long as its lease."""
         biz_type = self._job.biz_type
-        if biz_type.max_in_flight is None:
+        if not biz_type.has_slots:
             return
         until_ms = due_ms(until + timedelta(seconds=SLOT_MARGIN_SECONDS))
 

@@ -22,7 +22,7 @@ from delayhub.transport.consuming.last_claim import last_claim
 from tasksapp.conf import options
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.maintenance.lost_leases import LostLeases
-from tasksapp.models import BizType
+from tasksapp.models import BizType, PausedKey
 from tasksapp.sql.due_jobs import database_now_ms, due_jobs
 from tasksapp.timers.lanes import brief_client
 from tasksapp.timers.redis_clock import RedisClock
@@ -112,7 +112,10 @@ class RedisStandIn:
         """By id, how many jobs of each biz type may be claimed."""
         now, lanes = moment(now_ms), set(options().lanes)
         found = {}
-        for biz_type in BizType.objects.using(runtime.using).filter(enabled=True, target=BizType.Target.HTTP):
+        open_ones = BizType.objects.using(runtime.using).filter(enabled=True, target=BizType.Target.HTTP)
+        # Which of the due jobs have a paused flow key is not asked: all of such a biz type wait for Redis.
+        paused = PausedKey.objects.using(runtime.using).filter(until__gt=now).values("biz_type_id")
+        for biz_type in open_ones.exclude(pk__in=paused):
             if biz_type.lane in lanes and not biz_type.waits_for_redis and not biz_type.is_shut(now=now):
                 found[biz_type.pk] = min(room, runtime.completer.probes(biz_type.queue))
         return {key: limit for key, limit in found.items() if limit > 0}

@@ -13,12 +13,14 @@ from delayhub.engine import TimerLane, due_ms
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import flow_keys
+from tasksapp.biz_types.gate import gate_of
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.maintenance.gate_writer import GateWriter
 from tasksapp.maintenance.loader import Loader
 from tasksapp.models import UNTIL_RESUMED, AuditEntry, BizType, Job, PausedKey
-from tests.fixture_types import MakeBizType
+from tests.fixture_types import Fire, MakeBizType
+from tests.integration.tasksapp.receiver import Receiver
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.database]
 ADA = Actor("ada", "192.0.2.7")
@@ -126,3 +128,17 @@ def test_a_look_shows_the_keys_with_most_jobs(biz_type: BizType, lane: TimerLane
     assert [(each.key, each.waiting, each.due) for each in look.keys] == [("many", 3, 3), ("few", 2, 0)]
     assert look.is_whole
     assert [each.waiting for each in flow_keys.look_at_keys(biz_type, flow_key="few").keys] == [2]
+
+
+def test_a_job_that_ended_frees_the_slot_of_its_key(
+    make_biz_type: MakeBizType, lane: TimerLane, receiver: Receiver, fire: Fire
+) -> None:
+    kind = make_biz_type(CODE, url=receiver.url(), key_max_in_flight=1)
+    lane.set_gate(CODE, gate_of(kind, now=timezone.now()))
+    ids = made(2, flow_key="customer-7")
+
+    fired = [fire(), fire()]
+
+    assert sorted(fired) == sorted([each] for each in ids)
+    assert len(receiver.received) == 2
+    assert not lane.client.exists(lane.keys.queue(CODE).held)

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.biz_types import breaker
-from tasksapp.models import BizType, Job, Status
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, PausedKey, Status
 from tasksapp.timers.lanes import without_redis
 from tasksapp.workers.delivery_runtime import DeliveryRuntime, delivery_runtime
 from tasksapp.workers.redis_silence import RedisSilence
@@ -75,6 +75,8 @@ def test_what_is_due_is_delivered_once(site: Site, make_biz_type: MakeBizType, r
     [
         {"delivery_rate": 5.0},
         {"max_in_flight": 2},
+        {"key_max_in_flight": 2},
+        {"key_rate": 5.0},
         {"enabled": False},
         {"paused_until": timezone.now() + timedelta(hours=1)},
         {"target": BizType.Target.CELERY, "task_name": "shop.close", "url": ""},
@@ -134,3 +136,17 @@ def test_after_redis_is_back_only_late_jobs_are_taken(
     site.turn()
 
     assert {job.id: job.status for job in Job.objects.all()} == {on_time.id: Status.PENDING, late.id: Status.SUCCEEDED}
+
+
+def test_jobs_of_a_biz_type_with_a_paused_flow_key_wait_for_redis(
+    site: Site, make_biz_type: MakeBizType, receiver: Receiver
+) -> None:
+    kind = make_biz_type("order.close", url=receiver.url())
+    PausedKey.objects.create(biz_type=kind, flow_key="a", until=UNTIL_RESUMED, paused_at=timezone.now())
+    store_job(kind, due_in=AGO)
+
+    claimed = [site.turn()]
+    PausedKey.objects.all().delete()
+    claimed.append(site.turn())
+
+    assert claimed == [0, 1]
