@@ -14,6 +14,7 @@ import random
 import signal
 import sqlite3
 import time
+from pathlib import Path
 from typing import Any
 
 from delayhub.receiver import ReceivedCallback, Verifier, once
@@ -21,13 +22,16 @@ from delayhub.receiver import ReceivedCallback, Verifier, once
 KIND, DATABASE = os.environ["CHAOS_KIND"], os.environ["CHAOS_DATABASE"]
 DEATHS = float(os.environ["CHAOS_DEATHS"])
 VERIFIER = Verifier(os.environ["DELAYHUB_SECRET"])
+FIRST_DEATH = Path(f"{DATABASE}.died")
 #: How long a work takes at most: so that several are under way when the process dies.
 WORK_SECONDS = 0.01
 
 
 def maybe_die() -> None:
-    """kill -9 of this process, by chance: nothing is flushed, closed or rolled back."""
-    if random.random() < DEATHS / 2:
+    """kill -9 of this process, at its first work and then by chance: nothing is flushed, closed or rolled back."""
+    is_first = not FIRST_DEATH.exists()
+    if is_first or random.random() < DEATHS / 2:
+        FIRST_DEATH.touch()
         os.kill(os.getpid(), signal.SIGKILL)
 
 

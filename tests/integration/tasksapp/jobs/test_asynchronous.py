@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from datetime import timedelta
 
 import pytest
+from asgiref.sync import async_to_sync
 from celery import Celery
 
 from delayhub import delayed_task
@@ -43,7 +43,7 @@ def test_a_job_is_created_moved_and_cancelled(biz_type: BizType) -> None:
         return cancelled.status
 
     with WithoutTimers():
-        assert asyncio.run(live()) == "cancelled"
+        assert async_to_sync(live)() == "cancelled"
 
     assert Job.objects.get().status == "cancelled"
 
@@ -57,6 +57,6 @@ def test_a_task_is_scheduled_moved_and_cancelled(current_celery: Celery) -> None
             await later.aschedule(args=[1, 2])
 
     with WithoutTimers():
-        asyncio.run(live())
+        async_to_sync(live)()
 
     assert Job.objects.values_list("biz_id", "status").get() == ("order-42", "cancelled")

@@ -6,12 +6,12 @@ is shown here by tests of our own; docs/django_tasks.md lists it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from celery import Celery
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
@@ -102,10 +102,10 @@ def test_asynchronous_tasks_and_callers_work() -> None:
     async def live() -> Any:
         return await later.aenqueue(21)
 
-    result = asyncio.run(live())
+    result = async_to_sync(live)()
     run_due_jobs()
 
-    assert asyncio.run(later.aget_result(result.id)).return_value == 42
+    assert async_to_sync(later.aget_result)(result.id).return_value == 42
 
 
 def test_a_task_may_take_its_context() -> None:
