@@ -41,12 +41,14 @@ up: $(VENV)/.standalone ## start everything on this machine and stay up until Ct
 # A run in which TESTS= leaves no test is no failure: pytest's exit code 5.
 PYTEST = sh -c '$(BIN)/python -m pytest "$$@" || [ $$? -eq 5 ]' pytest
 
-# Tests of how long something takes run alone, and first: their process compiles the tests for the others. Browsers show
-# the same pages on both databases; tests of whole sites and of the library bring databases of their own.
+# Browsers show the same pages on both databases; the others touch none, or bring their own.
+SQLITE_ONLY := acceptance browser conformance house unit
+
+# Tests of how long something takes run alone, and first: their process compiles the tests for the others.
 test: $(VENV)/.dev $(VENV)/.node ## run all tests on SQLite, then those that touch the database on PostgreSQL
 	$(PYTEST) -n 0 -m timing $(TESTS)
 	$(PYTEST) -n $(WORKERS) -m "not timing" $(TESTS)
-	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing" --ignore=tests/browser $(TESTS)
+	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing" $(addprefix --ignore=tests/,$(SQLITE_ONLY)) $(TESTS)
 
 check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deployment checks, files of deploy/
 	$(BIN)/ruff check .
