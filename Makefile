@@ -74,7 +74,7 @@ client: $(VENV)/.dev ## make the synchronous client of the API from the asynchro
 
 # Counting lines and branches doubles what the tests cost, so it is a command of its own.
 cover: $(VENV)/.dev ## run all tests on SQLite, show the lines and branches they miss, and hold the coverage floor
-	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing:skip-covered $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not timing" --cov --cov-report=term-missing:skip-covered $(TESTS)
 
 screenshots: $(VENV)/.dev ## every page of the admin, light and dark, wide and narrow, in each language: var/screenshots
 	DELAYHUB_SCREENSHOTS=$(CURDIR)/var/screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
