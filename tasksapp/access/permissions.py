@@ -31,7 +31,8 @@ SCOPES = {
     Scope.JOBS_READ: ("tasksapp.view_job", "tasksapp.view_attempt", "tasksapp.view_operation", VIEW_BODY),
     Scope.JOBS_WRITE: ("tasksapp.add_job", VERBS["reschedule"], VERBS["cancel"]),
     Scope.JOBS_ACT: tuple(VERBS.values()),
-    Scope.JOBS_PULL: (VERBS["run_now"], VIEW_BODY),
+    # A puller sees bodies, and ends jobs for good.
+    Scope.JOBS_PULL: (VERBS["run_now"], VERBS["drop"], VIEW_BODY),
     Scope.BIZ_TYPES_READ: ("tasksapp.view_biztype",),
     Scope.BIZ_TYPES_WRITE: (
         "tasksapp.add_biztype", "tasksapp.change_biztype", "tasksapp.delete_biztype", PAUSE, TEST_CALL, CHANGE_SECRETS,
