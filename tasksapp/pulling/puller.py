@@ -60,9 +60,11 @@ class Claim(NamedTuple):
 
     @property
     def deadline(self) -> datetime | None:
-        """When the job's ``max_age`` is used up, after which no attempt begins; None where it has none."""
-        max_age = self.job.biz_type.max_age
-        return None if max_age is None else age_begins(self.job.row) + max_age
+        """When the job's ``max_age`` is used up, or its own end: no attempt begins later. None where it has neither."""
+        row, max_age = self.job.row, self.job.biz_type.max_age
+        # A redrive counts for more than the job's own end.
+        ends = [row.expires_at] if row.expires_at is not None and row.redriven_at is None else []
+        return min([*ends, age_begins(row) + max_age] if max_age is not None else ends, default=None)
 
     @property
     def headers(self) -> dict[str, str]:

@@ -87,7 +87,8 @@ class ClaimSerializer(serializers.Serializer[Any]):
     biz_id = serializers.CharField(allow_blank=True)
     due_at = serializers.DateTimeField(help_text="What the caller asked for.")
     deadline = serializers.DateTimeField(
-        allow_null=True, help_text="After it no other attempt begins, by the `max_age` of the biz type."
+        allow_null=True,
+        help_text="No attempt begins later: by the biz type's `max_age`, or the job's own end.",
     )
     attempt = serializers.IntegerField(help_text="The number of this attempt; a redrive counts from 1 again.")
     max_attempts = serializers.IntegerField()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -38,6 +38,26 @@ def test_a_claim_has_what_a_callback_would_have_and_the_exact_body(ask_fully: As
     assert (job.status, job.worker) == (Status.RUNNING, "api:caller")
     assert job.lease_until is not None
     assert timedelta(seconds=80) < job.lease_until - timezone.now() < timedelta(seconds=95)
+
+
+@pytest.mark.parametrize(
+    ("max_age", "own", "hours"),
+    [(None, None, None), (timedelta(hours=2), None, 2), (None, timedelta(hours=3), 3)]
+    + [(timedelta(hours=2), timedelta(hours=own), min(2, own)) for own in (1, 3)],
+)
+def test_the_deadline_of_a_claim_is_the_earlier_of_both_ends(
+    report: BizType, pull: Pull, max_age: timedelta | None, own: timedelta | None, hours: int | None
+) -> None:
+    BizType.objects.filter(pk=report.pk).update(max_age=max_age)
+    made = timezone.now()
+    make_job(expires_at=None if own is None else made + own)
+
+    (claim,) = pull()
+
+    given = None if claim["deadline"] is None else datetime.fromisoformat(claim["deadline"]) - made
+    assert given is None if hours is None else given is not None
+    if given is not None and hours is not None:
+        assert abs(given.total_seconds() - 3600 * hours) < 60
 
 
 def test_without_a_lease_a_claim_lasts_for_the_timeout_of_the_biz_type(pull: Pull) -> None:
