@@ -163,6 +163,7 @@ class Run:
             while kill_at and now > BEGIN + timedelta(days=kill_at[0]):
                 kill_at.pop(0)
                 self.kill()
+                sys.stderr.write(f"{now:%d %B}: killed one, {round(time.monotonic() - began)} s\n")
             following = self.next_moment(now)
             if following is None:
                 break

@@ -60,7 +60,6 @@ class SeriesAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
     list_per_page = 50
     search_fields = ["name", "biz_type__code"]
     ordering = ["biz_type__code", "name"]
-    show_full_result_count = False
     named_lookups = frozenset({"overlap__exact", "biz_type__id__exact"})
 
     class Media:
