@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from tasksapp import signals
 from tasksapp.biz_types.visible import Reach
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs import signals
 from tasksapp.jobs.creation import create_many
 from tasksapp.jobs.requests import RULES, JobRequest, Rejected
 from tasksapp.models import BizType, Job, Status

@@ -11,10 +11,9 @@ import pytest
 from django.utils import timezone
 
 from delayhub.clock import SystemClock
-from tasksapp import signals
 from tasksapp.biz_types.definition import define
 from tasksapp.errors import InvalidBizType
-from tasksapp.jobs import completion
+from tasksapp.jobs import completion, signals
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.models import BizType, Job, Status, Transition
