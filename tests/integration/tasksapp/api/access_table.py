@@ -72,11 +72,10 @@ def store_place(code: str, *, tenant_id: int, name: str) -> Place:
         worker=name,
     )
     key = issue_key(f"{name} key", tenant_id=tenant_id, biz_type_ids=[biz_type.pk], scopes=["keys"]).row
-    return Place(biz_type, pending, dead, key.pk, *operations, str(ClaimToken(held.pk, 7)))
     series = Series.objects.create(
         biz_type=biz_type, name=name, cron="0 0 1 1 *", biz_id=name, created_at=now, updated_at=now
     )
-    return Place(biz_type, pending, dead, key.pk, *operations, series.pk)
+    return Place(biz_type, pending, dead, key.pk, *operations, str(ClaimToken(held.pk, 7)), series.pk)
 
 
 @dataclass(frozen=True, kw_only=True)
