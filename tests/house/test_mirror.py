@@ -81,6 +81,10 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/jobs/test_follow_ups.py",
         "late jobs die there",
     ),
+    "tasksapp/models/paused_key.py": (
+        "tests/integration/tasksapp/biz_types/test_flow_keys.py",
+        "the rows are its subject",
+    ),
     "tasksapp/sql/make_live.py": ("tests/integration/tasksapp/jobs/test_one_live.py", "redrives collide there"),
     "tasksapp/sql/insert_live_jobs.py": ("tests/integration/tasksapp/jobs/test_one_live.py", "creates go through it"),
     "tasksapp/models/alert_message.py": (

@@ -1,4 +1,4 @@
-"""Plans, resolves and lifts over REST."""
+"""Plans, resolves and lifts over REST, as ``plan_requests`` reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What happened to a job makes another one, in the outcome's own transaction, wherever jobs end."""
+"""What happened to a job makes another one, in the outcome's own transaction, wherever jobs end.
+
+Jobs that are too old or too late are ended by ``expire_jobs``.
+"""
 
 from __future__ import annotations
 

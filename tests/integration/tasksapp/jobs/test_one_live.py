@@ -1,4 +1,7 @@
-"""Biz types that keep one live job of each biz id: creates and redrives, also many at the same moment."""
+"""Biz types that keep one live job of each biz id: creates and redrives, also many at the same moment.
+
+Creates go through ``insert_live_jobs``, and redrives through ``make_live``.
+"""
 
 from __future__ import annotations
 

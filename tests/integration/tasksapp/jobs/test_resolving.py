@@ -1,4 +1,7 @@
-"""After an accepted resolve nothing fires for the business key, and nothing else is touched."""
+"""After an accepted resolve nothing fires for the business key, and nothing else is touched.
+
+The mark of a biz type that has tombstones is a ``LastingFlag``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a job: what it shows, to whom, and what it asks the database."""
+"""The page of a job: what it shows (also of its ``siblings``), to whom, and what it asks the database."""
 
 from __future__ import annotations
 
