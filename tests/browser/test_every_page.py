@@ -37,7 +37,7 @@ from tests.redis_time import redis_now_ms
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(600)]
 
 #: What the scripts and styles of one page may weigh together on their way, compressed; Django's own not counted.
-MOST_SENT_BYTES = 60_000
+MOST_SENT_BYTES = 30_000
 OURS = ("/static/tasksapp/", "/static/django_htmx/")
 
 

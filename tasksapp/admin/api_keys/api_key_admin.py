@@ -49,7 +49,7 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
     list_per_page = 50
 
     class Media:
-        css = {"all": ["tasksapp/admin.css", "tasksapp/api_keys.css"]}
+        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css", "tasksapp/api_keys.css"]}
 
     def audit_of(self, row: ApiKey) -> Q:
         """Entries about keys with a prefix that this one has or had, and no other key."""

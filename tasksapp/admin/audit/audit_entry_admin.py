@@ -116,7 +116,7 @@ class AuditEntryAdmin(OnlyNamedLookups, PossibleRows):
     readonly_fields = ["when", "who", "deed", "target", "reason"]
 
     class Media:
-        css = {"all": ["tasksapp/admin.css"]}
+        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css", "tasksapp/audit.css"]}
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """False: deeds make entries."""

@@ -67,7 +67,7 @@ class BizTypeAdmin(
     readonly_fields = ["created_at", "updated_at"]
 
     class Media:
-        css = {"all": ["tasksapp/admin.css", "tasksapp/biz_types.css"]}
+        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css", "tasksapp/biz_types.css"]}
 
     def audit_of(self, row: BizType) -> Q:
         """Entries about the biz type itself, not about its jobs."""

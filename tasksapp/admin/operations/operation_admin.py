@@ -91,7 +91,7 @@ class OperationAdmin(OperationPages, OnlyNamedLookups, PossibleRows):
     actions = None
 
     class Media:
-        css = {"all": ["tasksapp/admin.css", "tasksapp/operations.css"]}
+        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css", "tasksapp/operations.css"]}
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """False: operations are planned from the list of jobs."""

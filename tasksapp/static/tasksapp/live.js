@@ -1,5 +1,5 @@
-// Refreshes the parts of a page that {% delayhub_live %} made: htmx asks for them each time this file says so, which it
-// does not while the tab is hidden or the person has pressed its button. The page's own htmx is used where it has one.
+// Refreshes what {% delayhub_live %} made: htmx asks each time this file says so, so not while the tab is hidden or it is
+// paused. The page's own htmx is used where it has one.
 "use strict";
 (() => {
   const script = document.currentScript;

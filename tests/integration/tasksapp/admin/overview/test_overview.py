@@ -229,7 +229,7 @@ def test_scripts_and_styles_of_the_page_are_small(person: Client, biz_type: BizT
     ours = re.findall(r"/static/((?:tasksapp|django_htmx)/[\w./-]+)", page)
     sizes = {name: Path(str(finders.find(name))).stat().st_size for name in ours}
     assert {"tasksapp/admin.css", "tasksapp/live.js", "django_htmx/htmx-4.min.js"} <= set(sizes)
-    assert sum(sizes.values()) <= 64 * 1024, sizes
+    assert sum(sizes.values()) <= 60_000, sizes
 
 
 def test_dead_jobs_of_a_status_lead_to_their_list(person: Client, biz_type: BizType) -> None:
