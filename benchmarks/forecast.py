@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=200.0, help="the limit of the rate")
     parser.add_argument("--in-flight", type=int, default=100, help="the limit of jobs in flight")
     parser.add_argument("--wait-ms", type=int, default=1_000, help="the receiver's time, where those are limited")
+    parser.add_argument("--drains", type=int, default=1, help="of each limit, one after the other")
     parser.add_argument("--only", nargs="*", choices=LIMITS, default=LIMITS)
     asked = parser.parse_args()
     limits: dict[str, tuple[int, str, dict[str, Any]]] = {
@@ -54,9 +55,17 @@ def main() -> None:
         with made.worker():
             for name in asked.only:
                 before, path, fields = limits[name]
-                found[name] = drained(bench, name, path=path, before=before, fields=fields)
-                bench.say(f"{name:.<20} {found[name]}")
-                empty()
+                found[name] = []
+                for _ in range(asked.drains):
+                    found[name].append(drained(bench, name, path=path, before=before, fields=fields))
+                    bench.say(f"{name:.<20} {found[name][-1]}")
+                    empty()
+                kept = [one["within the interval"] for one in found[name]]
+                found[f"{name}: within the interval"] = {
+                    "when it had begun": f"{sum(begun for begun, _ in kept)} of {len(kept)}",
+                    "in the middle": f"{sum(middle for _, middle in kept)} of {len(kept)}",
+                }
+                bench.say(f"{name:.<20} within the interval: {found[f'{name}: within the interval']}")
     print(json.dumps(found))
 
 

@@ -103,7 +103,7 @@ def test_fresh_jobs_keep_their_time_beside_an_operation() -> None:
 def test_forecasts_can_be_held_against_real_drains() -> None:
     found = figures("benchmarks/forecast.py", "--jobs=600", "--before=400", "--rate=100", "--only", "rate")
 
-    drain = found["rate"]
+    [drain] = found["rate"]
     assert drain["seconds"] >= 4
     assert drain["forecast/s"] > 0
     assert {drain["before"], drain["begun"], drain["middle"]} != {None}
