@@ -35,7 +35,7 @@ class TenantAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
     named_lookups: frozenset[str] = frozenset()
 
     class Media:
-        css = {"all": ["tasksapp/admin.css"]}
+        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css"]}
 
     def audit_of(self, row: Tenant) -> Q:
         """Entries about the tenant itself."""
