@@ -134,12 +134,10 @@ def test_a_broker_that_hangs_is_waited_for_once_for_several_pages(app: Celery, a
         silent.setblocking(False)  # it takes connections, and never says a word
         app.conf.broker_url = f"delayhub://127.0.0.1:{silent.getsockname()[1]}/0"
 
-        pages = [html_of(admin_client, OVERVIEW) for _ in range(3)]
-
+        assert all("does not answer" in html_of(admin_client, OVERVIEW) for _ in range(3))
         silent.accept()[0].close()
         with pytest.raises(BlockingIOError):
             silent.accept()
-    assert all("does not answer" in page for page in pages)
 
 
 def test_messages_of_kombus_own_transport_are_pointed_out(
