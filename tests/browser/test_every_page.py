@@ -147,6 +147,7 @@ def pages(scene: Scene) -> dict[str, str]:
         "biz-type-task": admin("tasksapp_biztype_change", scene.task.pk),
         "biz-type-pause": admin("tasksapp_biztype_pause", scene.closing.pk),
         "biz-type-resume": admin("tasksapp_biztype_resume", scene.paused.pk),
+        "biz-type-keys": admin("tasksapp_biztype_keys", scene.closing.pk),
         "biz-type-secrets": admin("tasksapp_biztype_secrets", scene.closing.pk),
         "biz-type-test": admin("tasksapp_biztype_test", scene.closing.pk),
         "biz-type-test-task": admin("tasksapp_biztype_test", scene.task.pk),
