@@ -1,0 +1,331 @@
+"""Modules that are tested through others: the test that covers each, and why it needs none of its own."""
+
+from __future__ import annotations
+
+TESTED_THROUGH = {
+    "tasksapp/models/paused_key.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
+    "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
+    "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
+    "tasksapp/api/representation/claim.py": ("tests/integration/tasksapp/api/test_claim_views.py", "claims are shown"),
+    **{
+        f"tasksapp/pulling/{module}.py": (
+            "tests/integration/tasksapp/api/test_claim_views.py",
+            "pullers claim over HTTP, and their claims end there",
+        )
+        for module in ("held_claim", "puller")
+    },
+    "tasksapp/biz_types/pullers.py": ("tests/integration/tasksapp/biz_types/test_holds.py", "what holds due jobs"),
+    **{
+        f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
+        for module in (
+            *("__main__", "biz_type_commands", "biz_type_names", "job_commands", "job_input", "key_commands"),
+            *("operation_commands", "profile_commands", "session", "site_options", "stats_commands", "stats_display"),
+            "watch_command",
+        )
+    },
+    "delayhub/cli/completion_command.py": ("tests/unit/delayhub/cli/test_commands.py", "its script is click's own"),
+    "delayhub/cli/import_progress.py": ("tests/unit/delayhub/cli/test_job_import.py", "imports are broken off there"),
+    "delayhub/cli/job_display.py": ("tests/unit/delayhub/cli/test_output.py", "jobs are shown there"),
+    **{
+        f"delayhub/client/{module}.py": (
+            "tests/integration/delayhub/client/test_models.py",
+            "each verb and each model is compared with the OpenAPI document",
+        )
+        for module in (
+            *("models/jobs", "models/operations"),
+            *(
+                f"asynchronous/{verbs}"
+                for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "series", "stats")
+            ),
+            *(
+                f"synchronous/{verbs}"
+                for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "series", "stats")
+            ),
+        )
+    },
+    **{
+        f"delayhub/client/{side}/client.py": ("tests/integration/delayhub/client/test_client.py", "it asks a live site")
+        for side in ("asynchronous", "synchronous")
+    },
+    **{
+        f"delayhub/client/{module}.py": (
+            "tests/unit/delayhub/client/synchronous/test_connection.py",
+            "the synchronous connection is made from the other, and makes all errors of answers",
+        )
+        for module in ("answer", "asynchronous/connection")
+    },
+    "tasksapp/models/tombstone.py": ("tests/integration/tasksapp/sql/test_tombstones.py", "the rows are its subject"),
+    "tasksapp/models/lasting_flag.py": (
+        "tests/integration/tasksapp/jobs/test_resolving.py",
+        "a biz type is saved after its first resolve",
+    ),
+    "tasksapp/jobs/resolved.py": ("tests/integration/tasksapp/jobs/test_resolving.py", "what it refuses follows one"),
+    "tasksapp/api/plan_requests.py": ("tests/integration/tasksapp/api/test_plan_views.py", "the views read by it"),
+    "tasksapp/admin/jobs/siblings.py": ("tests/integration/tasksapp/admin/jobs/test_page.py", "the page names them"),
+    "tasksapp/sql/expire_jobs.py": (
+        "tests/integration/tasksapp/jobs/test_follow_ups.py",
+        "late jobs die there",
+    ),
+    "tasksapp/sql/make_live.py": ("tests/integration/tasksapp/jobs/test_one_live.py", "redrives collide there"),
+    "tasksapp/sql/insert_live_jobs.py": ("tests/integration/tasksapp/jobs/test_one_live.py", "creates go through it"),
+    "tasksapp/models/alert_message.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the rows are what is sent",
+    ),
+    "tasksapp/models/alert_watch.py": (
+        "tests/integration/tasksapp/alerts/test_seat.py",
+        "the row is the seat",
+    ),
+    "tasksapp/alerts/biz_type_conditions.py": (
+        "tests/integration/tasksapp/alerts/test_watch.py",
+        "each condition is told in a turn",
+    ),
+    "tasksapp/alerts/site_conditions.py": (
+        "tests/integration/tasksapp/alerts/test_watch.py",
+        "each condition is told in a turn",
+    ),
+    "tasksapp/alerts/condition.py": (
+        "tests/integration/tasksapp/alerts/test_book.py",
+        "an alert has its key",
+    ),
+    "tasksapp/alerts/composer.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the messages are read where they arrive",
+    ),
+    "tasksapp/alerts/language.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the messages are read where they arrive",
+    ),
+    "tasksapp/alerts/recipients.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the messages are read where they arrive",
+    ),
+    "tasksapp/alerts/sending.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the messages are read where they arrive",
+    ),
+    "tasksapp/alerts/sentences.py": (
+        "tests/integration/tasksapp/alerts/test_outbox.py",
+        "the messages are read where they arrive",
+    ),
+    "tasksapp/alerts/outage_record.py": (
+        "tests/integration/tasksapp/alerts/test_database_outage.py",
+        "processes that share it tell an outage once",
+    ),
+    "tasksapp/admin/alerts/rows.py": (
+        "tests/integration/tasksapp/admin/alerts/test_alert_admin.py",
+        "the rows show on the page",
+    ),
+    "tasksapp/workers/watching.py": (
+        "tests/acceptance/test_alerts.py",
+        "a worker is one of the processes that watch",
+    ),
+    "delayhub/project/no_mail.py": (
+        "tests/unit/delayhub/project/test_mail_server.py",
+        "a site without a mail server has it",
+    ),
+    "tasksapp/admin/celery_queues/deeds.py": (
+        "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
+        "what is done, and what is said of it, shows on the pages",
+    ),
+    "tasksapp/admin/celery_queues/rows.py": (
+        "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
+        "the rows show on the pages",
+    ),
+    "tasksapp/admin/frame/page_entry.py": (
+        "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
+        "who may see a page, and where it is listed, shows on the pages",
+    ),
+    "tasksapp/queues/system/database.py": (
+        "tests/integration/tasksapp/admin/test_system_admin.py",
+        "the page shows its section",
+    ),
+    "tasksapp/queues/system/workers.py": (
+        "tests/integration/tasksapp/admin/test_system_admin.py",
+        "the page shows its section",
+    ),
+    "delayhub/transport/broker_pool.py": (
+        "tests/integration/tasksapp/timers/test_broker.py",
+        "the timers' client is made by it, for each kind of broker",
+    ),
+    "tasksapp/sql/biz_type_revision.py": (
+        "tests/integration/tasksapp/biz_types/test_cache.py",
+        "the cache asks it whether a row has changed",
+    ),
+    "tasksapp/operations/audit.py": (
+        "tests/integration/tasksapp/operations/test_verbs.py",
+        "each verb's entry is looked at; it is the record_deed of audit",
+    ),
+    "tasksapp/operations/changes.py": (
+        "tests/integration/tasksapp/maintenance/test_operation_turns.py",
+        "whole turns show what it changes in rows and timers",
+    ),
+    "tasksapp/operations/planner.py": (
+        "tests/integration/tasksapp/operation_runs.py",
+        "each test of an operation plans it by this",
+    ),
+    "tasksapp/operations/starter.py": (
+        "tests/integration/tasksapp/operations/test_runner.py",
+        "turns show what a lost right does",
+    ),
+    "tasksapp/operations/trial.py": (
+        "tests/integration/tasksapp/operations/test_runner_waits.py",
+        "turns show how a trial ends",
+    ),
+    "tasksapp/biz_types/editing.py": (
+        "tests/integration/tasksapp/api/test_biz_type_changes.py",
+        "the views show what editing refuses and stores",
+    ),
+    "tasksapp/biz_types/recorded_sample.py": (
+        "tests/integration/tasksapp/api/test_biz_type_secrets.py",
+        "the view sends them, too many of them too",
+    ),
+    "tasksapp/management/tenant.py": (
+        "tests/integration/tasksapp/management/commands/test_import_biz_types.py",
+        "the commands name a tenant by it",
+    ),
+    "tasksapp/api/biz_type_access.py": (
+        "tests/integration/tasksapp/api/test_biz_type_changes.py",
+        "the views find biz types by it: those that are seen",
+    ),
+    "tasksapp/api/biz_type_requests.py": (
+        "tests/integration/tasksapp/api/http/test_openapi.py",
+        "the schema has BizTypeRequest and the others, with their examples",
+    ),
+    "tasksapp/api/http/parameters.py": (
+        "tests/integration/tasksapp/api/test_stats_views.py",
+        "the views refuse parameters that are wrong, each kind of them",
+    ),
+    "tasksapp/api/openapi_links.py": (
+        "tests/integration/tasksapp/api/test_openapi_document.py",
+        "its links each lead somewhere",
+    ),
+    "tasksapp/api/openapi_words.py": (
+        "tests/integration/tasksapp/api/test_openapi_document.py",
+        "the document has the tags, and no other operation",
+    ),
+    "tasksapp/api/openapi_schemas.py": (
+        "tests/integration/tasksapp/api/test_openapi_document.py",
+        "the document is of OpenAPI 3.1 and has examples",
+    ),
+    "tasksapp/api/representation/stats.py": (
+        "tests/integration/tasksapp/api/test_stats_views.py",
+        "the views show the numbers: stats, issues, forecasts",
+    ),
+    "tasksapp/api/representation/sample.py": (
+        "tests/integration/tasksapp/api/test_biz_type_secrets.py",
+        "the view shows a sample's answer",
+    ),
+    "tasksapp/api/operation_requests.py": (
+        "tests/integration/tasksapp/api/test_operation_views.py",
+        "the views show what it refuses",
+    ),
+    "tasksapp/api/representation/operation.py": (
+        "tests/integration/tasksapp/api/test_operation_views.py",
+        "the views show it",
+    ),
+    "tasksapp/api/series_requests.py": (
+        "tests/integration/tasksapp/api/test_series_views.py",
+        "the views show what it refuses",
+    ),
+    "tasksapp/api/representation/series.py": (
+        "tests/integration/tasksapp/api/test_series_views.py",
+        "the views show it",
+    ),
+    **{
+        f"tasksapp/admin/series/{module}.py": (
+            "tests/integration/tasksapp/admin/series/test_series_admin.py",
+            "the pages show it",
+        )
+        for module in ("form", "rows")
+    },
+    **{
+        f"tasksapp/{module}.py": ("tests/integration/tasksapp/series/test_verbs.py", "the verbs show it")
+        for module in (
+            *("models/series", "series/fields", "series/lookup", "series/outlook", "sql/insert_occurrences"),
+            "sql/unclaimed_occurrences",
+        )
+    },
+    "tasksapp/sql/advance_series.py": (
+        "tests/integration/tasksapp/series/test_maker.py",
+        "the maker advances series by it",
+    ),
+    "tasksapp/timers/fitness.py": (
+        "tests/integration/tasksapp/workers/test_timer_queues.py",
+        "the worker's start shows what it finds",
+    ),
+    "tasksapp/access/key_validation.py": (
+        "tests/integration/tasksapp/api/test_key_views.py",
+        "the API refuses what it complains of, by field",
+    ),
+    "tasksapp/admin/api_keys/form.py": (
+        "tests/integration/tasksapp/admin/api_keys/test_api_key_admin.py",
+        "the pages show what the form takes and refuses",
+    ),
+    "tasksapp/api/key_requests.py": (
+        "tests/integration/tasksapp/api/test_key_views.py",
+        "the views show what it refuses",
+    ),
+    "tasksapp/api/representation/key.py": (
+        "tests/integration/tasksapp/api/test_key_views.py",
+        "the views show it",
+    ),
+    "tasksapp/access/permissions.py": (
+        "tests/integration/tasksapp/access/test_access_groups.py",
+        "groups have the permissions that it names, and it is asked what people may do",
+    ),
+    "tasksapp/access/actors.py": (
+        "tests/integration/tasksapp/access/test_audit.py",
+        "entries of the audit name each kind of actor",
+    ),
+    "tasksapp/models/alert.py": (
+        "tests/integration/tasksapp/models/test_tenant.py",
+        "it does no more than name its row",
+    ),
+    "tasksapp/models/audit_entry.py": (
+        "tests/integration/tasksapp/access/test_audit.py",
+        "it does no more than name its row",
+    ),
+    "tasksapp/models/operation.py": (
+        "tests/integration/tasksapp/operations/test_verbs.py",
+        "it does no more than name its row",
+    ),
+    "tasksapp/models/api_key.py": ("tests/unit/tasksapp/models/test_job.py", "it does no more than name its row"),
+    "tasksapp/models/attempt.py": ("tests/unit/tasksapp/models/test_job.py", "it does no more than name its row"),
+    "tasksapp/models/idempotency_key.py": (
+        "tests/unit/tasksapp/models/test_job.py",
+        "it does no more than name its row",
+    ),
+    "tasksapp/models/loader_report.py": (
+        "tests/integration/tasksapp/maintenance/test_loader_reporter.py",
+        "it does no more than name its row",
+    ),
+    "tasksapp/models/job_count.py": (
+        "tests/integration/tasksapp/maintenance/test_counter.py",
+        "they do no more than name their rows",
+    ),
+    "tasksapp/models/pulse.py": (
+        "tests/integration/tasksapp/stats/test_pulse_recorder.py",
+        "it does no more than name its row",
+    ),
+    "tasksapp/models/pulse_total.py": (
+        "tests/integration/tasksapp/sql/test_add_pulses.py",
+        "it does no more than name its row",
+    ),
+    "tasksapp/models/upcoming.py": (
+        "tests/integration/tasksapp/stats/test_upcoming.py",
+        "it does no more than name its row",
+    ),
+    "tasksapp/sql/stretches.py": (
+        "tests/integration/tasksapp/sql/test_sum_upcoming.py",
+        "it is a part of statements, and they show whether it is right",
+    ),
+    "tasksapp/stats/written.py": (
+        "tests/unit/tasksapp/admin/frame/test_fragments.py",
+        "pages show what it writes, and find it there",
+    ),
+    "tasksapp/templatetags/delayhub.py": (
+        "tests/integration/tasksapp/admin/overview/test_overview.py",
+        "the tags hand on what other modules make, and the first page shows whether they do",
+    ),
+}
