@@ -239,12 +239,13 @@ def _biz_types(what: Any, *, reach: Reach, using: str) -> list[BizType]:
     listed = [what] if isinstance(what, str) else what
     if not isinstance(listed, Iterable):
         raise InvalidJob("biz_types", "invalid", "biz_types must be codes of biz types")
-    codes = list(dict.fromkeys(getattr(one, "biz_type", one) for one in listed))
-    if not 0 < len(codes) <= MOST_BIZ_TYPES:
-        raise InvalidJob("biz_types", "invalid", f"name 1 to {MOST_BIZ_TYPES} biz types, got {len(codes)}")
-    for code in codes:
+    named = [getattr(one, "biz_type", one) for one in listed]
+    for code in named:
         if not isinstance(code, str) or not is_code(code):
             raise InvalidJob("biz_types", "invalid", f"biz_types must be codes of biz types, got {code!r:.80}")
+    codes = list(dict.fromkeys(named))
+    if not 0 < len(codes) <= MOST_BIZ_TYPES:
+        raise InvalidJob("biz_types", "invalid", f"name 1 to {MOST_BIZ_TYPES} biz types, got {len(codes)}")
     known = biz_type_cache.find(set(codes), tenant_id=reach.tenant_id, using=using)
     for code in codes:
         if code not in known or not reach.has(known[code]):

@@ -165,6 +165,7 @@ def test_a_biz_type_that_is_saved_keeps_the_mark_of_its_first_tombstone(biz_type
 @pytest.mark.parametrize(
     ("what", "biz_id", "error"),
     [("order.close", "", InvalidJob), ([], "42", InvalidJob), (7, "42", InvalidJob), (["A b"], "42", InvalidJob),
+     ([{}], "42", InvalidJob),
      ("no.such", "42", UnknownBizType), ("order.close", "a\0b", InvalidJob)],
 )  # fmt: skip
 def test_what_names_no_jobs_is_refused(biz_type: BizType, what: object, biz_id: str, error: type[Exception]) -> None:
