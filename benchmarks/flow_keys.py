@@ -120,9 +120,15 @@ def _create(code: str, count: int, due: Any, *, keys: int = 0, key: str = "") ->
 def tenant(bench: Bench, backlog: int) -> dict[str, Any]:
     """Lateness in ms of ten jobs of one tenant, twenty times: alone, and beside the backlog of another."""
     found: dict[str, Any] = {}
-    for kind, count in (("alone", 0), ("beside", backlog)):
+    for kind, count, most in (
+        ("alone", 0, None),
+        ("beside", backlog, None),
+        ("beside, 50 in flight a key", backlog, 50),
+    ):
         empty()
-        code = bench.biz_type("tenants", "ok/tenants", delivery_rate=2_000.0, delivery_burst=100)
+        code = bench.biz_type(
+            "tenants", "ok/tenants", delivery_rate=2_000.0, delivery_burst=100, key_max_in_flight=most
+        )
         _create(code, count, timezone.now() - timedelta(minutes=1), key="busy")
         with bench.rig.worker():
             time.sleep(5)  # the ramp and the first claims
