@@ -57,6 +57,7 @@ check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deploymen
 	$(BIN)/lint-imports --no-cache
 	DELAYHUB_LOG_LEVEL=WARNING $(BIN)/python manage.py makemigrations --check --dry-run
 	DELAYHUB_LOG_LEVEL=WARNING DELAYHUB_HTTPS=1 DELAYHUB_ENCRYPTION_KEYS=$$($(NEW_KEY)) \
+		DELAYHUB_OWNER_MAIL=owner@example.com DELAYHUB_SITE_URL=https://delayhub.example.com \
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/yamllint --strict -c deploy/yamllint.yaml deploy
 	$(BIN)/kubernetes-validate --strict deploy/kubernetes/*.yaml
