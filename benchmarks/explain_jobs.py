@@ -132,7 +132,7 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
         "renew 100": lambda: renew_leases([(job.id, job.lease_token or 0, now) for job in running], using=using),
         "purge 500 jobs": lambda: purge_jobs(biz_type.id, before=now - timedelta(days=20), using=using),
         "purge 500 keys": lambda: purge_keys(before=now, using=using),
-        "count all jobs": lambda: count_jobs(now=now, using=using, timeout_seconds=600),
+        "count all jobs": lambda: count_jobs(clock=lambda: now, using=using, timeout_seconds=600),
         "count the next day": lambda: count_upcoming(
             begin=now, end=now + timedelta(days=1), seconds=300, using=using, timeout_seconds=600
         ),

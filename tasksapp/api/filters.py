@@ -36,6 +36,13 @@ class RefusingFilters(filters.DjangoFilterBackend):  # type: ignore[misc]  # dja
             for name in request.query_params
             if name not in known
         ]
+        # An empty choice would be taken for no filter at all, and give back everything.
+        errors += [
+            FieldError(name, "invalid", f"{name} must not be empty")
+            for name, rule in filterset.filters.items()
+            if isinstance(rule, filters.ChoiceFilter | filters.MultipleChoiceFilter)
+            and "" in request.query_params.getlist(name)
+        ]
         if not filterset.is_valid():
             for name, messages in filterset.errors.get_json_data().items():
                 errors += [FieldError(name, entry["code"] or "invalid", entry["message"]) for entry in messages]

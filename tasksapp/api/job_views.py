@@ -19,6 +19,7 @@ from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.paging import FirstAttemptFirst
+from tasksapp.api.http.parameters import Parameters
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.job_changing import (
     CHANGE_PARAMETERS,
@@ -148,6 +149,7 @@ class JobViews(ApiViewSet):
     @action(detail=True, methods=["get"], pagination_class=FirstAttemptFirst)
     def attempts(self, request: Request, pk: str) -> Response:
         """A page of the attempts to deliver the job, the oldest first."""
+        Parameters(request, ("cursor", "limit"))  # refuses others
         if not visible_jobs(request.user).filter(id=job_id(pk)).exists():
             raise Http404(f"There is no job {pk}.")
         page = self.paginate_queryset(Attempt.objects.filter(job_id=job_id(pk)))

@@ -79,7 +79,9 @@ class PreviewRequestSerializer(serializers.Serializer[Any]):
 
     example: dict[str, Any] = {"cron": "0 9 * * 1-5", "time_zone": "Asia/Shanghai", "most": 2}
 
-    most = serializers.IntegerField(required=False, min_value=1, max_value=MOST, help_text="How many; 10 by default.")
+    most = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MOST, help_text="How many; 10 by default."
+    )
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """One for each rule of a schedule."""

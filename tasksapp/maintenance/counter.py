@@ -70,8 +70,7 @@ class Counter:
 
     def count(self) -> None:
         """Counts all live and dead jobs at one moment."""
-        now = self._now()
-        found = count_jobs(now=now, using=self._using, timeout_seconds=TIMEOUT_SECONDS)
+        now, found = count_jobs(clock=self._now, using=self._using, timeout_seconds=TIMEOUT_SECONDS)
         by_biz_type: dict[int, dict[str, list[CountedJobs]]] = defaultdict(lambda: defaultdict(list))
         for row in found:
             by_biz_type[row.biz_type_id][row.status].append(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -48,21 +49,25 @@ class CountedJobs(NamedTuple):
     due: int
 
 
-def count_jobs(*, now: datetime, using: str, timeout_seconds: float) -> list[CountedJobs]:
-    """All live and dead jobs, as one snapshot has them.
+def count_jobs(
+    *, clock: Callable[[], datetime], using: str, timeout_seconds: float
+) -> tuple[datetime, list[CountedJobs]]:
+    """A moment, and all live and dead jobs at that moment.
 
     Raises OperationalError where PostgreSQL takes longer than the timeout.
 
     Args:
-        now: jobs that run by then are due.
+        clock: gives the present time. It is asked when the statement is about to go: on a busy machine what goes
+            before it takes so long that jobs end meanwhile.
         using: the database.
         timeout_seconds: for PostgreSQL.
     """
-    at = connections[using].ops.adapt_datetimefield_value(now)
     with long_statement(using=using, timeout_seconds=timeout_seconds) as cursor:
+        now = clock()
+        at = connections[using].ops.adapt_datetimefield_value(now)
         cursor.execute(_COUNT, [at, at])
         rows = cursor.fetchall()
-    return [
+    return now, [
         CountedJobs(status, biz_type, error_class, jobs, read_time(first), read_time(last), due)
         for status, biz_type, error_class, jobs, first, last, due in rows
     ]

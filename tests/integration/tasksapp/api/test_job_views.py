@@ -167,6 +167,7 @@ def test_attempts_are_listed_page_by_page_the_oldest_first(ask: Ask, biz_type: B
     assert [attempt["number"] for attempt in page["results"] + rest["results"]] == [1, 2, 3, 4, 5]
     assert rest["next"] is None
     assert set(page["results"][0]) == set(AttemptSerializer().fields)
+    assert ask("GET", f"/jobs/{job['id']}/attempts?after=3").status_code == 400
 
 
 def test_what_is_shown_of_a_job_is_what_the_schema_says(ask: Ask, biz_type: BizType) -> None:

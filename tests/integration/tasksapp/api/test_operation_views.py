@@ -146,6 +146,7 @@ def test_the_list_has_those_of_other_keys_too_the_newest_first(ask: Ask, biz_typ
     assert rest["next"] is None
     assert ask("GET", "/operations?cursor=x").status_code == 400
     assert ask("GET", "/operations?state=odd").status_code == 400
+    assert ask("GET", "/operations?verb=").status_code == 400
 
 
 def test_an_operation_ends_when_its_key_is_disabled(ask: Ask, biz_type: BizType) -> None:

@@ -238,10 +238,10 @@ def test_a_count_that_fails_is_not_tried_at_once(db: None) -> None:
 def test_counts_of_a_biz_type_that_goes_meanwhile_are_left_out(
     biz_type: BizType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = module.count_jobs(now=timezone.now(), using="default", timeout_seconds=9)
+    _, gone = module.count_jobs(clock=timezone.now, using="default", timeout_seconds=9)
     store_job(biz_type, Status.DEAD)
-    rows = module.count_jobs(now=timezone.now(), using="default", timeout_seconds=9)
-    monkeypatch.setattr(module, "count_jobs", lambda **_: [row._replace(biz_type_id=99) for row in rows])
+    at, rows = module.count_jobs(clock=timezone.now, using="default", timeout_seconds=9)
+    monkeypatch.setattr(module, "count_jobs", lambda **_: (at, [row._replace(biz_type_id=99) for row in rows]))
 
     counter().count()
 

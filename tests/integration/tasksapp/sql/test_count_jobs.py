@@ -23,7 +23,7 @@ def test_what_is_live_or_dead_is_counted_and_what_ended_well_is_not(biz_type: Bi
     died = [store_job(biz_type, Status.DEAD, due_in=-n * HOUR, error_class="dns").finished_at for n in (2, 1)]
     store_job(biz_type, Status.SUCCEEDED)
 
-    found = count_jobs(now=now, using="default", timeout_seconds=9)
+    _, found = count_jobs(clock=lambda: now, using="default", timeout_seconds=9)
 
     assert sorted(found) == [
         CountedJobs("dead", biz_type.id, "dns", 2, *died, 0),
