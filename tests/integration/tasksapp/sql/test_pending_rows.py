@@ -78,7 +78,7 @@ def test_a_row_has_what_its_timer_needs_to_the_microsecond(biz_type: BizType) ->
 
     ((row,),) = pages(biz_type.id, after=None, until=at, using="default")
 
-    assert row == (stored.id, at, 2, under_way)
+    assert row == (stored.id, at, 2, under_way, "")
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status != Status.PENDING])
