@@ -132,13 +132,13 @@ class BizTypeForm(StaleForm):
         """Compares the code with those of the tenant; Django does so only where the form has the tenant too."""
         if "code" not in self.fields:
             return
-        others = BizType.objects.filter(tenant=candidate.tenant, code=candidate.code).exclude(pk=candidate.pk)
+        others = BizType.objects.filter(tenant_id=candidate.tenant_id, code=candidate.code).exclude(pk=candidate.pk)
         if others.exists():
             self.add_error("code", _("There is a biz type of this code already."))
 
     def _clean_follow_ups(self, candidate: BizType) -> None:
         """A code that is typed must be there; documents and REST may name one that comes later."""
-        codes = BizType.objects.filter(tenant=candidate.tenant)
+        codes = BizType.objects.filter(tenant_id=candidate.tenant_id)
         for name in ("on_success", "on_dead"):
             code = getattr(candidate, name)
             if code and name in self.changed_data and not codes.filter(code=code).exists() and name not in self.errors:
