@@ -96,7 +96,7 @@ def _series(now: datetime, biz_type: BizType) -> Series:
     """A report of every working day, with some jobs so far; and one that is paused."""
     row = Series.objects.create(
         biz_type=biz_type, name="morning report", cron="0 9 * * 1-5", time_zone="Asia/Shanghai", overlap="skip",
-        jitter=MINUTE, made=4, next_occurrence_at=now + 24 * HOUR, make_at=now + HOUR, body='{"report": "sales"}',
+        jitter=MINUTE, made=4, next_occurrence_at=now + 24 * HOUR, make_at=now + HOUR, body=BODY,
         created_at=now - 96 * HOUR, updated_at=now,
     )  # fmt: skip
     for days, status in ((3, Status.SUCCEEDED), (2, Status.DEAD), (1, Status.SKIPPED)):

@@ -20,7 +20,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from tasksapp.access.keys import issue_key
-from tasksapp.models import ApiKey, AuditEntry, BizType, Job, Operation, Tenant
+from tasksapp.models import Alert, ApiKey, AuditEntry, BizType, Job, Operation, PausedKey, Series, Tenant
 from tests.admin_scene import Scene, store_scene
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
@@ -93,14 +93,14 @@ def _argument(name: str, route: str, scene: Scene) -> Any:
     words = {
         "job_id": scene.dead.pk, "biz_type_id": scene.closing.pk, "code": scene.closing.code, "content_type_id": 1,
         "verb": "redrive", "error_class": "http.503", "operation_id": scene.planned_operation.pk,
-        "queue": "delayhub.tasks", "lane": "delayhub.tasks",
+        "queue": "delayhub.tasks", "lane": "delayhub.tasks", "series_id": scene.series.pk,
     }  # fmt: skip
     if name in words:
         return words[name]
     rows: dict[str, Any] = {
         "/job/": scene.dead, "/biztype/": scene.closing, "/operation/": scene.planned_operation, "/r/": scene.dead,
         "/apikey/": ApiKey.objects.first(), "/auditentry/": AuditEntry.objects.first(), "/user/": User.objects.first(),
-        "/group/": Group.objects.first(), "/tenant/": Tenant.objects.first(),
+        "/group/": Group.objects.first(), "/tenant/": Tenant.objects.first(), "/series/": scene.series,
     }  # fmt: skip
     for part, row in rows.items():
         if part in route and name in {"object_id", "id", "pk", "key_id"}:
@@ -165,7 +165,7 @@ POSTED = {
 
 def stored() -> dict[str, Any]:
     """All rows that a person could change."""
-    kinds = [Job, BizType, ApiKey, Operation, AuditEntry, User, Group]
+    kinds = [Job, BizType, Series, PausedKey, Alert, Tenant, ApiKey, Operation, AuditEntry, User, Group]
     return {kind.__name__: list(kind._base_manager.order_by("pk").values()) for kind in kinds}
 
 
