@@ -23,7 +23,7 @@ def labels(user: Any, path: str) -> tuple[list[str], list[str]]:
 def test_a_superuser_has_all_pages_and_the_one_that_is_shown_is_marked(admin_user: Any) -> None:
     names, here = labels(admin_user, "/admin/tasksapp/job/01a1fcb9/change/")
 
-    assert names[:6] == ["Overview", "Issues", "Alerts", "Jobs", "Operations", "Biz types"]
+    assert names[:7] == ["Overview", "Issues", "Alerts", "Jobs", "Series", "Operations", "Biz types"]
     assert here == ["Jobs"]
     assert labels(admin_user, "/admin/tasksapp/")[1] == ["Overview"]
     assert labels(admin_user, "/admin/auth/user/")[1] == []
