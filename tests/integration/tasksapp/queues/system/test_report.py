@@ -26,8 +26,8 @@ def test_a_database_that_is_away_leaves_what_redis_knows(redis_client: redis.Red
 
     for key in ("loader", "timers", "database", "purge"):
         assert found[key].faults == ["The database does not answer (OperationalError)."]
-    assert found["redis"].faults == ()
-    assert found["workers"].faults == ()
+    assert not found["redis"].faults
+    assert not found["workers"].faults
 
 
 def test_settings_that_name_no_redis_are_pointed_out(settings: Any) -> None:
