@@ -67,6 +67,11 @@ class DeliveryHealth:
         """Whether jobs are delivered."""
         return self.state is DeliveryState.OK
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether due jobs go out, maybe late: workers find those without a timer in the database."""
+        return self.state in {DeliveryState.OK, DeliveryState.REDIS_AWAY, DeliveryState.OTHER_REDIS}
+
     def __str__(self) -> str:
         return f"{self.sentence} ({self.detail})" if self.detail else self.sentence or "ok"
 

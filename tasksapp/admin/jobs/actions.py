@@ -175,7 +175,7 @@ def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, done: str 
     for reason, count in _by_reason(outcome, held).items():
         free -= count
         messages.warning(request, f"{sentence(count)} {_('But held: %(reason)s.') % {'reason': reason}}")
-    if free and verb in RUN_SOON and not delivery_health().is_ok:
+    if free and verb in RUN_SOON and not delivery_health().goes_on:
         waits = _("It waits until jobs are delivered again.")  # the page that comes next says why they are not
         messages.warning(request, f"{sentence(free)} {waits}")
     elif free:

@@ -70,10 +70,16 @@ def test_a_person_reads_what_holds_the_jobs_that_were_made_due(
     assert "held" not in told[2]
 
 
-def test_a_person_reads_that_redis_does_not_answer(person: Client, biz_type: BizType) -> None:
-    (told,) = told_after(person, "run_now", [store_job(biz_type)])
+def test_while_redis_is_away_a_person_reads_which_jobs_wait_for_it(
+    person: Client, biz_type: BizType, make_biz_type: MakeBizType
+) -> None:
+    limited = make_biz_type("limited", delivery_rate=5.0)
 
-    assert "held: Redis does not answer" in told
+    told = told_after(person, "run_now", [store_job(biz_type), store_job(limited), store_job(limited)])
+
+    held, free = told
+    assert held.startswith("2 jobs due now. But held: Redis does not answer, and the rate and slots are counted there")
+    assert free == "1 job due now."  # a worker finds it in the database
 
 
 def asked_by_page(browser: Client, address: str, rows: Sequence[Job]) -> dict[str, Any]:

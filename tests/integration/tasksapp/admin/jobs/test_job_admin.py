@@ -28,8 +28,8 @@ def test_the_history_is_what_was_done_to_the_job(person: Client, biz_type: BizTy
     assert "grace" in person.get(reverse("admin:tasksapp_job_history", args=[job.pk])).content.decode()
 
 
-def test_the_pages_begin_with_the_banner_while_nothing_is_delivered(person: Client, biz_type: BizType) -> None:
+def test_the_pages_begin_with_the_banner_while_redis_is_away(person: Client, biz_type: BizType) -> None:
     job = store_job(biz_type)
 
     for url in (reverse("admin:tasksapp_job_changelist"), reverse("admin:tasksapp_job_change", args=[job.pk])):
-        assert "No job is delivered" in person.get(url).content.decode()
+        assert "Redis does not answer: workers go on from the database" in person.get(url).content.decode()
