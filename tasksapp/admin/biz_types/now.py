@@ -87,7 +87,9 @@ class Now(BizTypePages):
         self, biz_type: BizType, breakers: dict[str, Breaker] | None, *, lonely: bool, now: datetime
     ) -> SafeString:
         if breakers is None and not biz_type.is_shut(now=now):
-            return badge(_("Redis does not answer: no job goes out"), "down")
+            if biz_type.waits_for_redis:
+                return badge(_("Redis does not answer: no job goes out"), "down")
+            return badge(_("Redis does not answer: jobs go out from the database"), "down")
         return flow_state(biz_type, (breakers or {}).get(biz_type.queue), lacks_puller=lonely, now=now)
 
     def _tiles(self, biz_type: BizType, known: Any) -> list[Tile]:

@@ -104,8 +104,11 @@ def test_its_part_is_had_by_itself(watcher: Client, biz_type: BizType) -> None:
 def test_without_redis_nothing_is_said_to_flow(person: Client, biz_type: BizType) -> None:
     text = person.get(change_page(biz_type)).content.decode()
 
-    assert "Redis does not answer: no job goes out" in text
+    assert "Redis does not answer: jobs go out from the database" in text
     assert ">flowing<" not in text
+
+    BizType.objects.update(delivery_rate=5.0)
+    assert "Redis does not answer: no job goes out" in person.get(change_page(biz_type)).content.decode()
 
 
 def test_a_viewer_sees_the_page_without_what_they_may_not_do(
