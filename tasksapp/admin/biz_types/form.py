@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django import forms
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -14,7 +15,7 @@ from tasksapp.admin.frame.unit_input import UnitInput
 from tasksapp.biz_types.validation import complaints, credentials_complaint, must_type_credentials
 from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.jobs.retry_schedule import RetrySchedule, schedule_of
-from tasksapp.models import BizType
+from tasksapp.models import DEFAULT_TENANT, BizType
 
 #: The button that shows the retry schedule of what was typed, and stores nothing.
 PREVIEW = "_show_schedule"
@@ -132,13 +133,13 @@ class BizTypeForm(StaleForm):
         """Compares the code with those of the tenant; Django does so only where the form has the tenant too."""
         if "code" not in self.fields:
             return
-        others = BizType.objects.filter(tenant_id=candidate.tenant_id, code=candidate.code).exclude(pk=candidate.pk)
+        others = _of_tenant(candidate).filter(code=candidate.code).exclude(pk=candidate.pk)
         if others.exists():
             self.add_error("code", _("There is a biz type of this code already."))
 
     def _clean_follow_ups(self, candidate: BizType) -> None:
         """A code that is typed must be there; documents and REST may name one that comes later."""
-        codes = BizType.objects.filter(tenant_id=candidate.tenant_id)
+        codes = _of_tenant(candidate)
         for name in ("on_success", "on_dead"):
             code = getattr(candidate, name)
             if code and name in self.changed_data and not codes.filter(code=code).exists() and name not in self.errors:
@@ -155,3 +156,8 @@ class BizTypeForm(StaleForm):
         elif before.auth_secret_sealed:
             message = _("%(reason)s Only a person who may change secrets can do that.") % {"reason": complaint}
             self.add_error("url" if "url" in self.fields else None, message)
+
+
+def _of_tenant(candidate: BizType) -> QuerySet[BizType]:
+    """The biz types of its tenant, without reading the tenant."""
+    return BizType.objects.filter(tenant_id=candidate.tenant_id or DEFAULT_TENANT)
