@@ -54,7 +54,9 @@ def browser(role: str) -> Client:
     groups = import_module("tasksapp.migrations.0008_access").GROUPS
     if (name := f"DelayHub {role}") in groups:
         group, _ = Group.objects.get_or_create(name=name)
-        mine = Permission.objects.filter(content_type__app_label="tasksapp", codename__in=groups[name])
+        later = import_module("tasksapp.migrations.0019_series").INCLUDED
+        codenames = [*groups[name], *(more for held in groups[name] for more in later.get(held, []))]
+        mine = Permission.objects.filter(content_type__app_label="tasksapp", codename__in=codenames)
         group.permissions.set(mine)
         user.groups.add(group)
     client = Client(raise_request_exception=False)
