@@ -33,7 +33,7 @@ def test_a_viewer_reads_no_bodies_by_the_api_and_an_operator_does() -> None:
 
     assert SessionCaller(viewer).scopes == {Scope.BIZ_TYPES_READ}
     assert SessionCaller(operator).scopes == {Scope.BIZ_TYPES_READ, Scope.JOBS_READ, Scope.STATS}
-    assert SessionCaller(manager).scopes == set(Scope) - {Scope.JOBS_WRITE}, "no group may create jobs"
+    assert SessionCaller(manager).scopes == set(Scope)
 
 
 def test_it_is_its_user_to_everybody_else_and_belongs_to_the_default_tenant() -> None:
