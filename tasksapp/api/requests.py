@@ -145,3 +145,4 @@ class ChangeRequestSerializer(VerbRequestSerializer):
     max_attempts = _described(RULES["max_attempts"])
     biz_id = _described(RULES["biz_id"])
     expires_at = _described(RULES["expires_at"])
+    flow_key = _described(RULES["flow_key"])
