@@ -49,6 +49,7 @@ from delayhub.client.models.biz_types import (
     WhenLate,
 )
 from delayhub.client.models.claims import Claim, ClaimOutcome, EndedClaim
+from delayhub.client.models.flow_keys import FlowKey, FlowKeys, PausedFlowKey
 from delayhub.client.models.jobs import (
     Attempt,
     BulkProblem,
@@ -121,6 +122,8 @@ __all__ = [
     "Drain",
     "EndedClaim",
     "FieldError",
+    "FlowKey",
+    "FlowKeys",
     "Forbidden",
     "GiveUp",
     "Guarantee",
@@ -151,6 +154,7 @@ __all__ = [
     "OperationState",
     "OperationVerb",
     "Overlap",
+    "PausedFlowKey",
     "Peak",
     "Plan",
     "PlannedJob",

@@ -15,6 +15,7 @@ from delayhub.client.models.biz_types import (
     RotatedSecret,
     TestCall,
 )
+from delayhub.client.models.flow_keys import FlowKeys, PausedFlowKey
 from delayhub.client.request import Request, given, parameters, plain, read, segment
 from delayhub.client.synchronous.connection import Connection
 
@@ -69,6 +70,26 @@ class BizTypes:
     def resume(self, code: str, *, reason: str | None = None) -> BizType:
         """Lets its jobs run again, slowly at first."""
         return self._do(code, "resume", given(reason=reason))
+
+    # ------------------------------------------------------------ flow keys
+
+    def flow_keys(self, code: str, *, flow_key: str | None = None) -> FlowKeys:
+        """Its flow keys with most jobs that wait, 50 at most, or the one that is given; and all paused ones."""
+        return self._connection.one(FlowKeys, read(f"{_path(code)}/flow-keys", query=parameters(flow_key=flow_key)))
+
+    def pause_flow_key(
+        self, code: str, flow_key: str, *, reason: str, until: datetime | str | None = None
+    ) -> PausedFlowKey:
+        """Holds the jobs of one flow key, until that time or until it is resumed; those of other keys go on."""
+        body = given(flow_key=flow_key, reason=reason, until=until)
+        request = Request("POST", f"{_path(code)}/flow-keys/pause", body=body)
+        return self._connection.one(PausedFlowKey, request)
+
+    def resume_flow_key(self, code: str, flow_key: str, *, reason: str | None = None) -> PausedFlowKey:
+        """Lets the jobs of a paused flow key run again, within its limits. One that runs stays as it is."""
+        body = given(flow_key=flow_key, reason=reason)
+        request = Request("POST", f"{_path(code)}/flow-keys/resume", body=body)
+        return self._connection.one(PausedFlowKey, request)
 
     # ------------------------------------------------------------ secrets and tests
 

@@ -52,6 +52,9 @@ ANSWERS: Mapping[str, Any] = {
     "JobSeries": client.JobSeries,
     "Preview": client.SchedulePreview,
     "Triggered": client.Triggered,
+    "FlowKey": client.FlowKey,
+    "FlowKeys": client.FlowKeys,
+    "PausedKey": client.PausedFlowKey,
 }
 REQUESTS: Mapping[str, Any] = {
     "JobRequest": client.JobRequest,
@@ -77,7 +80,7 @@ BY_KEY = "/v1/biz-types/{code}/jobs/{biz_id}"
 
 QUERY: client.DeadJobQuery = {
     "biz_type": "order.close", "biz_id": "order-*", "error_class": "timeout", "ids": ["1"], "body": "42",
-    "operation": 1, "due_from": AT, "due_until": AT, "next_from": AT, "next_until": AT,
+    "operation": 1, "flow_key": "customer-7", "due_from": AT, "due_until": AT, "next_from": AT, "next_until": AT,
     "created_from": AT, "created_until": AT, "ended_from": AT, "ended_until": AT,
 }  # fmt: skip
 
@@ -121,6 +124,13 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "POST /v1/biz-types/{code}/stop-signing": lambda api: api.biz_types.stop_signing("order.close"),
     "PUT /v1/biz-types/{code}/credentials": lambda api: api.biz_types.set_credentials("order.close", "none"),
     "POST /v1/biz-types/{code}/test": lambda api: api.biz_types.test("order.close", body={"order": 42}),
+    "GET /v1/biz-types/{code}/flow-keys": lambda api: api.biz_types.flow_keys("order.close", flow_key="customer-7"),
+    "POST /v1/biz-types/{code}/flow-keys/pause": lambda api: api.biz_types.pause_flow_key(
+        "order.close", "customer-7", reason="down", until=AT
+    ),
+    "POST /v1/biz-types/{code}/flow-keys/resume": lambda api: api.biz_types.resume_flow_key(
+        "order.close", "customer-7", reason="up"
+    ),
     "GET /v1/biz-type-definitions": lambda api: api.biz_types.export(),
     "PUT /v1/biz-type-definitions": lambda api: api.biz_types.import_document({"version": 1}, dry_run=True),
     "GET /v1/keys": lambda api: list(api.keys.list(name="checkout", enabled=True, page_size=10)),
