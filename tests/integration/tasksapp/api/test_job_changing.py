@@ -91,7 +91,8 @@ def test_a_patch_changes_what_is_given_and_nothing_else(ask: Ask, job: dict[str,
         ({"priority": 10}, "priority"),
         ({"max_attempts": 0}, "max_attempts"),
         ({"body": {"a": "\x00"}}, "body"),
-        ({"biz_id": "43"}, "biz_id"),
+        ({"biz_id": "4" * 201}, "biz_id"),
+        ({"id": "43"}, "id"),
     ],
 )
 def test_a_change_that_cannot_be_names_the_field(
