@@ -17,16 +17,20 @@ PAGE = (ROOT / "docs/jobs.md").read_text()
 
 @pytest.mark.django_db(transaction=True)
 def test_the_examples_run(biz_type: BizType) -> None:
+    BizType.objects.create(code="order.remind", target=BizType.Target.CELERY, task_name="docs_jobs.remind")
     names: dict[str, Any] = {"__name__": "docs_jobs"}
+
     for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
         exec(compile(block, "docs/jobs.md", "exec"), names)
 
-    assert Job.objects.filter(biz_type=biz_type, status=Status.PENDING).count() == 1_001  # a thousand, and the cart
+    assert Job.objects.filter(biz_type=biz_type, status=Status.PENDING).count() == 1_002  # a thousand, cart, sale
     cancelled = Job.objects.filter(status=Status.CANCELLED).values_list("biz_type__code", "biz_id")
     assert sorted(cancelled) == [
-        ("order.close", "order-42"),
+        ("order.close", "order-43"),
         ("order.close", "order-4300"),
+        ("order.close", "order-5000"),
         ("order.remind", "order-42"),
+        ("order.remind", "order-5000"),
     ]
 
 
