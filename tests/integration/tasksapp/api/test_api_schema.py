@@ -22,8 +22,9 @@ from schemathesis.specs.openapi.checks import (
 
 from tasksapp.access.keys import issue_key
 from tasksapp.jobs.creation import create
-from tasksapp.models import ApiKey, BizType, Job, Operation, Status
+from tasksapp.models import ApiKey, BizType, Job, Operation, Series, Status
 from tasksapp.pulling.claim_token import ClaimToken
+from tasksapp.series.verbs import create as create_series
 from tests.job_rows import store_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,6 +52,19 @@ OPERATIONS = [
     ("POST", "/v1/jobs/{id}/drop"),
     ("POST", "/v1/jobs/{id}/redrive"),
     ("POST", "/v1/jobs/{id}/run"),
+    ("POST", "/v1/jobs/{id}/run-again"),
+    ("POST", "/v1/plans"),
+    ("POST", "/v1/resolve"),
+    ("POST", "/v1/resolve/lift"),
+    ("GET", "/v1/series"),
+    ("POST", "/v1/series"),
+    ("POST", "/v1/series/preview"),
+    ("GET", "/v1/series/{id}"),
+    ("PATCH", "/v1/series/{id}"),
+    ("DELETE", "/v1/series/{id}"),
+    ("POST", "/v1/series/{id}/pause"),
+    ("POST", "/v1/series/{id}/resume"),
+    ("POST", "/v1/series/{id}/trigger"),
     ("POST", "/v1/claims"),
     ("POST", "/v1/claims/{token}/done"),
     ("POST", "/v1/claims/{token}/fail"),
@@ -90,6 +104,9 @@ OPERATIONS = [
     ("POST", "/v1/biz-types/{code}/rotate"),
     ("POST", "/v1/biz-types/{code}/stop-signing"),
     ("POST", "/v1/biz-types/{code}/test"),
+    ("GET", "/v1/biz-types/{code}/flow-keys"),
+    ("POST", "/v1/biz-types/{code}/flow-keys/pause"),
+    ("POST", "/v1/biz-types/{code}/flow-keys/resume"),
     ("GET", "/v1/biz-types/{code}/jobs/{biz_id}"),
     ("PATCH", "/v1/biz-types/{code}/jobs/{biz_id}"),
     ("POST", "/v1/biz-types/{code}/jobs/{biz_id}/cancel"),
@@ -122,6 +139,8 @@ def aim(case: Any, number: int, job: Job, operation: Operation) -> None:
         number_or_id: Any = operation.pk if "/operations/" in case.path else job.id
         if "/keys/" in case.path:
             number_or_id = ApiKey.objects.exclude(name="caller").values_list("id", flat=True).first() or 1
+        if "/series/" in case.path:
+            number_or_id = Series.objects.values_list("id", flat=True).first() or 1
         there = {"id": str(number_or_id), "code": "order.close", "biz_id": "there"}
         if "token" in case.path_parameters:
             there["token"] = str(hold())
@@ -142,6 +161,7 @@ def test_an_operation_answers_as_the_schema_says(
 ) -> None:
     job = Job.objects.get(id=create("order.close", biz_id="there", delay=timedelta(hours=1)).job_id)
     planned = Operation.objects.create(verb="redrive", job_filter={}, state="planned", planned=1, started_by="ada")
+    create_series("order.close", name="there", every=3600)
     operation = schema[path][method]
     sent = 0
 
