@@ -90,6 +90,17 @@ def test_a_bulk_has_a_result_for_each_job(api: Client) -> None:
     assert [result.error.errors[0].field for result in results if result.error] == ["biz_type", "priority"]
 
 
+def test_a_flow_key_is_paused_and_resumed(api: Client) -> None:
+    job = api.jobs.create(BIZ_TYPE, due_at=DUE, flow_key="customer-7")
+
+    paused = api.biz_types.pause_flow_key(BIZ_TYPE, "customer-7", reason="its receiver is down")
+    resumed = api.biz_types.resume_flow_key(BIZ_TYPE, "customer-7")
+
+    assert [found.id for found in api.jobs.list(biz_type=BIZ_TYPE, flow_key="customer-7")] == [job.id]
+    assert paused.paused_until is not None
+    assert resumed.paused_until is None
+
+
 def test_an_operation_from_plan_to_stop(api: Client) -> None:
     api.jobs.create(BIZ_TYPE, biz_id="many-1", due_at=DUE)
 
