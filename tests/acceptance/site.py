@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from delayhub.client import AsyncClient, Job
@@ -27,6 +27,11 @@ def site_in(folder: Path) -> Site:
 
 def now() -> datetime:
     return datetime.fromtimestamp(SystemClock().now_ms() / 1000, UTC)
+
+
+def soon() -> datetime:
+    """Late enough that a busy machine has created and changed some dozens of jobs before the first of them is due."""
+    return now() + timedelta(seconds=8)
 
 
 def create_on(site: Site, planned: Sequence[PlannedJob]) -> dict[str, PlannedJob]:

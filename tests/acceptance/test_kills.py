@@ -9,7 +9,7 @@ import pytest
 from delayhub.demo.report import FollowedJob
 from delayhub.demo.scenario import plan
 from delayhub.demo.site import Site
-from tests.acceptance.site import create_on, now, received_by, site_in, wait_until_all_ended
+from tests.acceptance.site import create_on, received_by, site_in, soon, wait_until_all_ended
 from tests.waiting import wait_until
 
 
@@ -38,7 +38,7 @@ def assert_ended_as_planned(jobs: list[FollowedJob]) -> None:
 
 
 def test_a_worker_killed_in_the_middle_of_deliveries_loses_nothing(site: Site) -> None:
-    created = create_on(site, plan(jobs=120, seconds=4, now=now(), run="killed"))
+    created = create_on(site, plan(jobs=120, seconds=4, now=soon(), run="killed"))
 
     for so_far in (20, 80):
         wait_until(
@@ -53,7 +53,7 @@ def test_a_worker_killed_in_the_middle_of_deliveries_loses_nothing(site: Site) -
 
 
 def test_jobs_fire_although_redis_forgot_their_timers(site: Site) -> None:
-    created = create_on(site, plan(jobs=60, seconds=4, now=now(), run="forgotten"))
+    created = create_on(site, plan(jobs=60, seconds=4, now=soon(), run="forgotten"))
     with site.redis.client() as client:
         assert client.dbsize() > 0
         client.flushall()
@@ -64,7 +64,7 @@ def test_jobs_fire_although_redis_forgot_their_timers(site: Site) -> None:
 
 
 def test_jobs_fire_although_redis_was_killed_and_its_file_lost(site: Site) -> None:
-    created = create_on(site, plan(jobs=60, seconds=4, now=now(), run="wiped"))
+    created = create_on(site, plan(jobs=60, seconds=4, now=soon(), run="wiped"))
     site.redis.kill()
     for file in site.folder.redis.rglob("appendonly*"):
         if file.is_file():

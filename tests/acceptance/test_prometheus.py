@@ -14,7 +14,7 @@ import yaml
 from delayhub.demo.scenario import plan
 from delayhub.demo.site import Site, SiteOptions
 from tests.acceptance.celery_worker import worker_service
-from tests.acceptance.site import SHORT_LEASES, create_on, jobs_on, now, wait_until_all_ended
+from tests.acceptance.site import SHORT_LEASES, create_on, jobs_on, soon, wait_until_all_ended
 from tests.own_postgres import OwnPostgres
 from tests.prometheus_server import SHIPPED, PrometheusServer, program, without_variables
 from tests.waiting import wait_until
@@ -56,12 +56,13 @@ def prometheus(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def test_all_web_processes_say_the_same_of_what_prefork_workers_did(
-    site: Site, prometheus: PrometheusServer, tmp_path: Path
+    site: Site, prometheus: PrometheusServer, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     before = prometheus.value("max(sum by (instance) (delayhub_attempts_total))") or 0
     site.worker.stop()
+    request.addfinalizer(site.worker.launch)  # the other tests need it, also where this one fails
     with worker_service("delayhub.project", site.environment, "-P", "prefork", "-c", "2", folder=tmp_path):
-        created = create_on(site, plan(jobs=40, seconds=1, now=now(), run="prefork"))
+        created = create_on(site, plan(jobs=40, seconds=1, now=soon(), run="prefork"))
         wait_until_all_ended(site, created)
         attempts = sum(job.attempts for job in jobs_on(site, created).values())
 
@@ -74,7 +75,6 @@ def test_all_web_processes_say_the_same_of_what_prefork_workers_did(
     assert prometheus.value("max(sum by (instance) (delayhub_attempt_lateness_seconds_count))") == before + attempts
     # A counter that fell for a moment would be a reset, and a burst of attempts that never were.
     assert prometheus.value("sum(resets(delayhub_attempts_total[5m]))") == 0
-    site.worker.launch()
 
 
 def test_every_query_of_the_board_and_of_the_rules_is_taken_and_their_metrics_are_there(
@@ -150,7 +150,7 @@ def test_an_alert_fires_while_the_database_is_away(
 
 
 def test_jobs_that_die_fire_an_alert_that_names_their_biz_type(site: Site, prometheus: PrometheusServer) -> None:
-    planned = [job for job in plan(jobs=20, seconds=1, now=now(), run="dying") if not job.biz_type.succeeds]
+    planned = [job for job in plan(jobs=20, seconds=1, now=soon(), run="dying") if not job.biz_type.succeeds]
     created = create_on(site, planned)
     wait_until_all_ended(site, created)
 
