@@ -174,11 +174,12 @@ def test_the_second_of_two_operations_waits_and_names_the_first(biz_type: BizTyp
     second = started("drop", biz_type="order.close")
     elsewhere, of_others = started(biz_type="other"), started("cancel", biz_type="order.close")
 
-    turns().run_once()
-
-    for operation in (first, second, elsewhere, of_others):
-        operation.refresh_from_db()
-    assert (second.done, elsewhere.done, of_others.done) == (0, 5, 5)
+    # On a busy machine the time of a turn is over before it comes to the last of them.
+    given = turns()
+    for operation in (elsewhere, of_others):
+        until(operation, lambda now: now.done == 5, given=given)
+    second.refresh_from_db()
+    assert second.done == 0
     assert f"operation {first.pk}" in operations.progress(second).sentence
     worked_off(second)
     first.refresh_from_db()
