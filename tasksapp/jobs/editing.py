@@ -56,7 +56,7 @@ def edit(
         max_attempts: all attempts of its budget; None for as many as the biz type says.
         biz_id: the business key.
         expires_at: no attempt begins from then on; None for no such end.
-        flow_key: whose job it is; '' for nobody's.
+        flow_key: whose job it is; '' for a job without one.
         due_at: the new time, as :func:`tasksapp.jobs.reschedule` has it.
         version: the version that the caller saw; None for any.
         by: who does it, for the audit; None for the project's own code, which leaves no entry there.

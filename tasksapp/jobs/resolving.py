@@ -52,7 +52,7 @@ class Resolution:
         biz_types: the codes of the biz types that it is about.
         accepted: True once nothing can fire any more but the jobs in ``running``; None while the caller's transaction
             is open; False where the transaction was committed, and the rest of the work then failed. Also then nothing
-            fires that is not running, but nobody has looked which jobs are.
+            fires that is not running, but it is not known which jobs are.
         cancelled: the jobs that were pending.
         running: the jobs whose attempt had begun. None of them is tried again.
     """
