@@ -69,6 +69,7 @@ class Claimer:
         answer = self._answer(ids, now=moment(now_ms), forward_seconds=FORWARD_SECONDS)
         if answer.claimed:
             self.last_claim_ms = now_ms
+        self._send_signals(answer.ended)
         return answer
 
     def claim_forwarded(self, job_id: UUID, *, now_ms: int) -> ClaimAnswer:

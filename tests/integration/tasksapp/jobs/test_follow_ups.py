@@ -166,6 +166,21 @@ def test_a_loop_is_refused_where_it_is_edited(closing: BizType, told: BizType) -
         define(told, {"on_dead": "failure.report"})
 
 
+def test_receivers_hear_of_jobs_that_are_found_too_old_while_redis_is_away(biz_type: BizType) -> None:
+    BizType.objects.update(max_age=timedelta(minutes=1))
+    job_id = due(due_at=timezone.now() - timedelta(hours=1))
+    heard: list[Any] = []
+
+    def receive(*, job_id: Any, **_: Any) -> None:
+        heard.append(job_id)
+
+    signals.job_dead.connect(receive)
+    claimer().claim_found([job_id], now_ms=int(timezone.now().timestamp() * 1000) + 1)
+    signals.job_dead.disconnect(receive)
+
+    assert heard == [job_id]
+
+
 def test_receivers_hear_of_a_success_and_a_death_after_the_commit(biz_type: BizType) -> None:
     heard: list[tuple[str, Any, str]] = []
 
