@@ -255,8 +255,9 @@ class _Writing:
             self.outcomes = [self._outcome(request) for request in self.accepted]
 
         def set_timers() -> None:
-            # Both are tried: a replaced job may run later than its timer says, which only a move puts right.
-            in_time = arm(added) and (not more or arm(more))
+            # All are tried: a replaced job may run later than its timer says, which only a move puts right.
+            more_in_time = not more or arm(more)
+            in_time = arm(added) and more_in_time
             self.batch.armed = (not moved or move(moved)) and in_time
 
         transaction.on_commit(set_timers, using=self.batch.using, robust=True)
