@@ -70,15 +70,20 @@ def connection(broker: str) -> Iterator[Any]:
         yield opened
 
 
-@pytest.fixture
-def current_celery() -> Iterator[Celery]:
-    """A Celery app that is the current one for as long as a test runs."""
+@pytest.fixture(autouse=True)
+def same_celery() -> Iterator[None]:
+    """No test leaves its Celery app to the next as the current one: each new app makes itself that."""
     before = current_app._get_current_object()
-    made = Celery("tests", set_as_current=False)
-    made.set_current()
+    yield
+    before.set_current()
+
+
+@pytest.fixture
+def current_celery(same_celery: None) -> Iterator[Celery]:
+    """A Celery app that is the current one for as long as a test runs."""
+    made = Celery("tests")
     yield made
     made.close()
-    before.set_current()
 
 
 @pytest.hookimpl(tryfirst=True, wrapper=True)  # before -m selects, and after others have put them in their order
