@@ -14,6 +14,7 @@ from django.core.management.color import no_style
 from django.core.management.sql import emit_post_migrate_signal
 from django.db import connections, models
 
+from tasksapp.admin.frame.job_charts import settled_points
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.models import Tenant
 
@@ -34,6 +35,7 @@ def fill_flushed_tables(verbosity: int, interactive: bool, db: str, **kwargs: An
         return
     ContentType.objects.clear_cache()
     biz_type_cache.clear()
+    settled_points.clear()
     for model, rows in _kept[db]:
         model._default_manager.using(db).bulk_create(rows)
     # A flush may have reset the counters of ids, which rows with ids of their own do not move on.

@@ -12,11 +12,14 @@ from django.utils.translation import gettext as _
 from tasksapp.admin.frame.charts import Series, chart
 from tasksapp.admin.frame.fragments import duration
 from tasksapp.models import BizType
-from tasksapp.stats.pulses import TEN_MINUTES, floor, read_series
+from tasksapp.stats.pulses import MINUTE, TEN_MINUTES, PulsePoint, floor, read_series, settled_until
 from tasksapp.stats.upcoming import DAY_SECONDS, Coming, read_upcoming
 
 #: How many labels the axis has.
 LABELS = 5
+#: Points whose time is over, by the minute in which they were read; they are kept until it ends. To sum those of a day
+#: takes the database 40 ms with 50 biz types, and each open overview asks every few seconds.
+settled_points: dict[tuple[datetime, int | None, datetime], list[PulsePoint]] = {}
 
 
 def past_chart(*, now: datetime, biz_type_id: int | None = None) -> SafeString:
@@ -27,9 +30,7 @@ def past_chart(*, now: datetime, biz_type_id: int | None = None) -> SafeString:
         biz_type_id: only the attempts of this biz type.
     """
     until = floor(now, TEN_MINUTES) + timedelta(seconds=TEN_MINUTES)
-    points = read_series(
-        biz_type_id=biz_type_id, since=until - timedelta(days=1), until=until, step_seconds=TEN_MINUTES
-    )
+    points = _points_of_day(biz_type_id, until=until, now=now)
     if not any(point.succeeded or point.failed for point in points):
         return SafeString("")
     labels = [time_label(point.at) for point in points]
@@ -50,6 +51,19 @@ def past_chart(*, now: datetime, biz_type_id: int | None = None) -> SafeString:
         ],
         caption=_axis(labels),
     )
+
+
+def _points_of_day(biz_type_id: int | None, *, until: datetime, now: datetime) -> list[PulsePoint]:
+    settled = settled_until(TEN_MINUTES, now=now)
+    key = (floor(now, MINUTE), biz_type_id, until)
+    known = settled_points.get(key)
+    since = until - timedelta(days=1) if known is None else settled
+    points = read_series(biz_type_id=biz_type_id, since=since, until=until, step_seconds=TEN_MINUTES)
+    if known is None:
+        for other in [each for each in settled_points if each[0] != key[0]]:
+            settled_points.pop(other, None)
+        settled_points[key] = [point for point in points if point.at < settled]
+    return points if known is None else known + points
 
 
 def next_chart(biz_type: BizType, *, now: datetime) -> SafeString:

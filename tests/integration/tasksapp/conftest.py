@@ -16,6 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 import delayhub
 from delayhub.engine import TimerLane
 from delayhub.local.redis_server import RedisServer
+from tasksapp.admin.frame.job_charts import settled_points
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer
@@ -44,6 +45,7 @@ def _private_redis(settings: Any, redis_server: RedisServer, redis_client: redis
     lanes.try_again()
     biz_type_cache.clear()
     pulse_recorder.forget()
+    settled_points.clear()
     held_slots.forget()
     yield
     lanes.try_again()

@@ -46,6 +46,21 @@ def test_what_was_is_drawn_by_ten_minutes_with_its_newest_attempts(biz_type: Biz
     assert "done: 12\nfailed: 3\nlateness, 99 in 100 within: 35 ms" in drawn
 
 
+def test_what_is_over_is_summed_once_a_minute_and_the_newest_attempts_each_time(biz_type: BizType) -> None:
+    now = floor(timezone.now(), 600) + timedelta(minutes=7)
+    for at, span, count in ((now - timedelta(minutes=37), 600, 5), (now, 60, 7)):
+        Pulse.objects.create(biz_type=biz_type, at=at, span_seconds=span, kind="succeeded", key="", count=count)
+    past_chart(now=now)
+    Pulse.objects.update(count=6)
+
+    soon, later = past_chart(now=now + timedelta(seconds=20)), past_chart(now=now + timedelta(seconds=60))
+
+    assert "done: 5\n" in soon  # the settled points were not read again
+    assert soon.count("done: 6\n") == 1
+    assert "done: 5\n" not in later
+    assert later.count("done: 6\n") == 2
+
+
 def test_without_numbers_there_is_no_chart(biz_type: BizType) -> None:
     now = timezone.now()
 
