@@ -1,12 +1,12 @@
 """Is any job lost, or called back after its cancel was accepted, when processes are killed under it?
 
 Question: of 10 000 jobs due over a while, created while all this goes on, how many are never called back, dead, or
-    called back after cancel said yes: while workers are killed with -9 and frozen for longer than their leases, Redis
-    is killed, kept away and flushed, and the database crashes and comes back.
+    called back after cancel or resolve said yes: while workers are killed with -9 and frozen for longer than their
+    leases, Redis is killed, kept away and flushed, and the database crashes and comes back.
 Machine: whatever runs it; two workers, one PostgreSQL, one Redis, one receiver with a log of its own.
 Command: make chaos-jobs
-Result: one JSON line; exit code 0 only if none was lost, none is dead, none came after its cancel, and the database
-    says of each job what the receiver saw.
+Result: one JSON line; exit code 0 only if none was lost, none is dead, none came after its cancel or resolve, each
+    occurrence of a series and each follow-up is there once, and the database says of each job what the receiver saw.
 Caveat: duplicates are counted, not forbidden: jobs are delivered at least once.
 """
 
@@ -22,11 +22,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
+from chaos_features import Features
 from jobs_rig import Rig, rig
 
 from benchmarks.children import run_main
@@ -35,6 +34,21 @@ from tests.waiting import wait_until
 #: Short, so that what was lost comes back within the run.
 LEASE_SECONDS, TIMEOUT_SECONDS = 4, 2
 FREEZE_SECONDS = LEASE_SECONDS + TIMEOUT_SECONDS + 2
+#: Of none of these may there be any.
+WRONG = (
+    "missing",
+    "not succeeded",
+    "not created",
+    "rows lost",
+    "came after cancel",
+    "cancel undone",
+    "early",
+    "occurrences missing",
+    "occurrences twice",
+    "came after resolve",
+    "resolve undone",
+    "follow-ups wrong",
+)
 
 
 class Chaos:
@@ -53,10 +67,8 @@ class Chaos:
 
     def run(self) -> dict[str, Any]:
         """What came of it."""
-        from tasksapp.models import BizType
-
-        url = f"http://127.0.0.1:{self.port}/ok"
-        BizType.objects.create(code="chaos", url=url, timeout_seconds=TIMEOUT_SECONDS, backoff_min_seconds=1, jitter=0)
+        fields = {"timeout_seconds": TIMEOUT_SECONDS, "backoff_min_seconds": 1, "jitter": 0}
+        self.features = Features(f"http://127.0.0.1:{self.port}/ok", random=self.random, fields=fields)
         for _ in range(2):
             self.rig.start_worker()
         creating = threading.Thread(target=self.create)
@@ -70,6 +82,7 @@ class Chaos:
             deed()
             self.done[deed.__name__] += 1
         creating.join()
+        self.end_series()
         return self.judge()
 
     def create(self) -> None:
@@ -78,15 +91,16 @@ class Chaos:
 
         from tasksapp import jobs
         from tasksapp.errors import WrongState
-        from tasksapp.jobs.creation import Created, JobRequest, create_many
+        from tasksapp.jobs.creation import Created, create_many
 
         bulk, rounds = 20, max(1, self.jobs // 20)
         waiting: list[UUID] = []
+        unpaid: list[str] = []
         while len(self.created) < rounds * bulk:
             began = time.monotonic()
             try:
-                due = [timezone.now() + timedelta(seconds=self.random.uniform(0, 8)) for _ in range(bulk)]
-                made = create_many([JobRequest(biz_type="chaos", due_at=moment) for moment in due])
+                requests = [self.features.request() for _ in range(bulk)]
+                made = create_many(requests)
                 ids = [outcome.job_id for outcome in made if isinstance(outcome, Created)]
                 self.created += ids
                 waiting += self.random.sample(ids, bulk // 10)
@@ -94,6 +108,9 @@ class Chaos:
                     job_id = waiting.pop(0)
                     jobs.cancel(job_id)
                     self.cancelled[str(job_id)] = time.time_ns() // 1000
+                unpaid += [request.biz_id for request in requests if request.biz_id][:1]
+                if len(unpaid) > 2:
+                    self.features.resolve(unpaid.pop(0))
             except WrongState:
                 self.refused += 1
             except Error:
@@ -101,6 +118,20 @@ class Chaos:
                 time.sleep(0.2)
             time.sleep(max(0.0, self.seconds / rounds - (time.monotonic() - began)))
         connection.close()
+
+    def end_series(self) -> None:
+        """The series makes no more occurrences; the database may just be coming back."""
+        from django.db import Error, connection
+
+        def ended() -> bool:
+            try:
+                self.features.end()
+            except Error:
+                connection.close()
+                return False
+            return True
+
+        wait_until(ended, within_seconds=60, look_seconds=0.5)
 
     def kill_worker(self) -> None:
         """A worker dies and another one takes its place."""
@@ -171,6 +202,7 @@ class Chaos:
             "cancel undone": sum(statuses.get(job_id) != "cancelled" for job_id in self.cancelled),
             "cancel refused": self.refused,
             "early": sum(one.lateness_ms < 0 for one in seen),
+            **self.features.judge(last_seen=last),
             "duplicates": len(seen) - len(first),
         }
 
@@ -194,8 +226,7 @@ def main() -> int:
         )
         found = {"seed": asked.seed, **chaos.run()}
     print(json.dumps(found))
-    wrong = ("missing", "not succeeded", "not created", "rows lost", "came after cancel", "cancel undone", "early")
-    return int(any(found[name] for name in wrong))
+    return int(any(found[name] for name in WRONG))
 
 
 if __name__ == "__main__":
