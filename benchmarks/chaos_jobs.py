@@ -191,7 +191,8 @@ class Chaos:
             first.setdefault(one.job_id, one.at_us)
         last = {one.job_id: one.at_us for one in seen}
         return {
-            "jobs": len(statuses),
+            "created": len(self.created),
+            "jobs, occurrences and follow-ups": len(statuses),
             **{name.replace("_", " "): count for name, count in sorted(self.done.items())},
             "missing": sum(job_id not in first for job_id, status in statuses.items() if status == "succeeded"),
             "not succeeded": sum(status not in ("succeeded", "cancelled") for status in statuses.values()),
