@@ -71,6 +71,7 @@ def create(session: Session, /, biz_type: str, **fields: Any) -> None:
 @click.option("--ended-from", type=MOMENT)
 @click.option("--ended-until", type=MOMENT)
 @click.option("--operation", type=int, help="The one that changed them last.")
+@click.option("--series", type=int, help="The one that they are of.")
 @click.option("--limit", type=click.IntRange(0), default=50, show_default=True, help="How many, at most; 0: all.")
 @click.pass_obj
 def list_(session: Session, /, status: tuple[str, ...], limit: int, **filters: Any) -> None:

@@ -11,11 +11,13 @@ VIEW_BODY = "tasksapp.view_job_body"
 PAUSE = "tasksapp.pause_biztype"
 TEST_CALL = "tasksapp.test_biztype"
 CHANGE_SECRETS = "tasksapp.change_biztype_secrets"
+PAUSE_SERIES = "tasksapp.pause_series"
 VIEW_SYSTEM = "tasksapp.view_system"
 VIEW_QUEUES = "tasksapp.view_celery_queue"
 CHANGE_QUEUES = "tasksapp.change_celery_queue"
 
-#: By the name of a verb of jobs, in lower case. To edit a waiting job takes what to move it takes.
+#: By the name of a verb of jobs, in lower case. To edit a waiting job takes what to move it takes, and to backfill a
+#: series what to trigger it takes.
 VERBS = {
     "run_now": "tasksapp.run_now_job",
     "reschedule": "tasksapp.reschedule_job",
@@ -23,6 +25,7 @@ VERBS = {
     "redrive": "tasksapp.redrive_job",
     "cancel": "tasksapp.cancel_job",
     "drop": "tasksapp.drop_job",
+    "backfill": PAUSE_SERIES,
 }
 
 #: What a user of Django needs to use the API as a key with that scope does. The API shows whole bodies, and the audit
@@ -30,7 +33,7 @@ VERBS = {
 SCOPES = {
     Scope.JOBS_READ: ("tasksapp.view_job", "tasksapp.view_attempt", "tasksapp.view_operation", VIEW_BODY),
     Scope.JOBS_WRITE: ("tasksapp.add_job", VERBS["reschedule"], VERBS["cancel"]),
-    Scope.JOBS_ACT: tuple(VERBS.values()),
+    Scope.JOBS_ACT: tuple(permission for permission in VERBS.values() if permission != PAUSE_SERIES),
     # A puller sees bodies, and ends jobs for good.
     Scope.JOBS_PULL: (VERBS["run_now"], VERBS["drop"], VIEW_BODY),
     Scope.BIZ_TYPES_READ: ("tasksapp.view_biztype",),

@@ -55,6 +55,11 @@ class _Described(serializers.Serializer[Any]):
     operation = serializers.IntegerField(
         required=False, min_value=1, max_value=2**63 - 1, help_text="The operation that changed it last."
     )
+    series = serializers.IntegerField(
+        required=False, min_value=1, max_value=2**63 - 1, help_text="The series that it is one of."
+    )
+    occurrence_from = serializers.DateTimeField(required=False, help_text="That occurrence of its series, or later.")
+    occurrence_until = serializers.DateTimeField(required=False)
     body = serializers.CharField(
         required=False,
         max_length=MOST_TEXT,

@@ -30,7 +30,7 @@ MOST_TEXT = 200
 BY_ID, BY_NEXT, BY_END = "-id", "next_run_at", "-finished_at"
 ORDERS = (BY_ID, BY_NEXT, BY_END, "finished_at")
 
-_RANGES = ("due", "next", "ended")
+_RANGES = ("due", "next", "ended", "occurrence")
 _TIMES = tuple(f"{name}_{end}" for name in _RANGES for end in ("from", "until"))
 _CREATED = ("created_from", "created_until")
 #: Names of earlier releases.
@@ -41,7 +41,7 @@ OLD_NAMES = {
     "created_before": "created_until",
 }
 OLD_FILTERS = Deprecated(since=datetime(2026, 11, 22, tzinfo=UTC), link="docs/")
-_FILTERS = ("biz_type", "biz_id", "flow_key", "error_class", "operation", *_TIMES)
+_FILTERS = ("biz_type", "biz_id", "flow_key", "error_class", "operation", "series", *_TIMES)
 _SEVERAL = ("status", "ids")
 _KNOWN = {*_FILTERS, *_SEVERAL, *_CREATED, *OLD_NAMES, "order", "body", "cursor", "limit", "format"}
 _LONGEST = {"error_class": 40, "body": MOST_TEXT}

@@ -24,7 +24,7 @@ def filter_of(given: Any) -> JobFilter:
         is_wrong = (
             (value == "" and name not in _TEXTS)
             or (value == [] and name != "ids")
-            or (name == "operation" and value is not None and type(value) is not int)
+            or (name in {"operation", "series"} and value is not None and type(value) is not int)
             or (name == "ids" and value is not None and not isinstance(value, list))
         )
         if is_wrong:
@@ -58,6 +58,11 @@ class JobFilterSerializer(serializers.Serializer[Any]):
     operation = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=2**63 - 1, help_text="The one that changed it last."
     )
+    series = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=2**63 - 1, help_text="The one that it is of."
+    )
+    occurrence_from = serializers.DateTimeField(required=False, allow_null=True, help_text="Which of its series.")
+    occurrence_until = serializers.DateTimeField(required=False, allow_null=True)
 
 
 FILTER_FIELDS = frozenset(JobFilterSerializer().fields)

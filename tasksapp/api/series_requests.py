@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from tasksapp.access.audit import REASON_LENGTH
-from tasksapp.jobs.validation import CODE, MAX_DELAY, VERSION, Body, Key, Line, Moment, Rule, Seconds, Whole
+from tasksapp.jobs.validation import CODE, MAX_DELAY, VERSION, Body, FlowKey, Key, Line, Moment, Rule, Seconds, Whole
 from tasksapp.models import Series
 from tasksapp.series.fields import RULES, SCHEDULE, Choice, TimeList
 from tasksapp.series.outlook import MOST
@@ -27,7 +27,7 @@ def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PL
             return serializers.ListField(child=serializers.DateTimeField(), max_length=MOST_TIMES, **optional)
         case Key(longest=longest):
             return serializers.CharField(min_length=1, max_length=longest, required=False, help_text=rule.help)
-        case Line(longest=longest):
+        case Line(longest=longest) | FlowKey(longest=longest):
             return serializers.CharField(max_length=longest, required=False, allow_blank=True, help_text=rule.help)
         case Whole(least=least, most=most):
             return serializers.IntegerField(min_value=least, max_value=most, **optional)

@@ -25,6 +25,8 @@ from tasksapp.sql.begins_with import BeginsWith
 
 #: Ids that one filter may name.
 MOST_IDS = 1_000
+#: Columns of times, and what the two ends of their ranges are called.
+_RANGES = (("due_at", "due"), ("next_run_at", "next"), ("finished_at", "ended"), ("occurrence_at", "occurrence"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +44,8 @@ class JobFilter:
         next_from, next_until: when they run next.
         ended_from, ended_until: when they ended.
         operation: the operation that last changed them.
+        series: the number of the series that they are of.
+        occurrence_from, occurrence_until: which of its series they are, as the ranges of times above.
     """
 
     status: Status | None = None
@@ -57,6 +61,9 @@ class JobFilter:
     ended_from: datetime | None = None
     ended_until: datetime | None = None
     operation: int | None = None
+    series: int | None = None
+    occurrence_from: datetime | None = None
+    occurrence_until: datetime | None = None
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> JobFilter:
@@ -95,7 +102,9 @@ class JobFilter:
             found &= Q(id__in=self.ids)
         if self.operation is not None:
             found &= Q(operation_id=self.operation)
-        for column, name in (("due_at", "due"), ("next_run_at", "next"), ("finished_at", "ended")):
+        if self.series is not None:
+            found &= Q(series_id=self.series)
+        for column, name in _RANGES:
             if (begin := getattr(self, f"{name}_from")) is not None:
                 found &= Q(**{f"{column}__gte": begin})
             if (end := getattr(self, f"{name}_until")) is not None:
@@ -110,7 +119,7 @@ def _read(name: str, value: Any) -> Any:
         return Status(value)
     if name == "ids":
         return _read_ids(value)
-    if name == "operation":
+    if name in {"operation", "series"}:
         return _read_number(name, value)
     if name in {"biz_type", "error_class", "biz_id", "flow_key"}:
         return _read_text(name, value)

@@ -31,6 +31,7 @@ class Step:
         priority: 0 goes first, 9 last; None for the biz type's own.
         max_attempts: None for as many as the biz type says.
         expires_at: no attempt begins from then on; None for no such end.
+        flow_key: whose job it is, such as a customer; '' for a job without one.
     """
 
     biz_type: str
@@ -41,6 +42,7 @@ class Step:
     priority: int | None = None
     max_attempts: int | None = None
     expires_at: datetime | str | None = None
+    flow_key: str = ""
 
     def request(self, biz_id: str, *, idempotency_key: str | None = None) -> JobRequest:
         """The job that the step asks for."""
@@ -53,6 +55,7 @@ class Step:
             priority=self.priority,
             max_attempts=self.max_attempts,
             expires_at=self.expires_at,
+            flow_key=self.flow_key,
             idempotency_key=idempotency_key,
         )
 

@@ -30,6 +30,7 @@ class Operation(models.Model):
         REDRIVE = "redrive", _("redrive")
         CANCEL = "cancel", _("cancel")
         DROP = "drop", _("drop")
+        BACKFILL = "backfill", _("backfill")
 
     verb = models.CharField(_("verb"), max_length=10, choices=VerbName)
     job_filter = models.JSONField(_("job filter"), help_text=_("Which jobs, as tasksapp.jobs.job_filter writes it."))

@@ -82,6 +82,14 @@ class Series(models.Model):
     )
 
     biz_id = models.CharField(_("biz id"), max_length=200, blank=True)
+    flow_key = models.CharField(
+        _("flow key"),
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Whose job it is, such as a customer: keys of a biz type share it fairly."),
+    )
     body = models.TextField(_("body"), default="null", help_text=_("The exact JSON text that is signed and sent."))
     priority = models.PositiveSmallIntegerField(
         _("priority"), null=True, blank=True, validators=[MaxValueValidator(9)], help_text=_("0 goes first, 9 last.")

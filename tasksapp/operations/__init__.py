@@ -5,8 +5,9 @@ A request only writes what is wanted. ``tasksapp.maintenance`` counts and change
 
 from __future__ import annotations
 
+from tasksapp.operations.backfill import plan_backfill
 from tasksapp.operations.progress import Progress, progress
 from tasksapp.operations.starter import Starter
 from tasksapp.operations.verbs import current, find, plan, repace, start, stop
 
-__all__ = ["Progress", "Starter", "current", "find", "plan", "progress", "repace", "start", "stop"]
+__all__ = ["Progress", "Starter", "current", "find", "plan", "plan_backfill", "progress", "repace", "start", "stop"]

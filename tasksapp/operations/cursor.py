@@ -57,6 +57,7 @@ class Cursor:
         trial_at: when the trial began, in Unix ms.
         oldest, newest, older: how old the jobs are that were counted; see :class:`tasksapp.operations.ages.Ages`.
         waits: why nothing moves: ``why`` and what the sentence about it needs.
+        schedule: what shows that the schedule of the series is still the one that was counted by.
     """
 
     starter: str = "code"
@@ -72,6 +73,7 @@ class Cursor:
     newest: str | None = None
     older: int = 0
     waits: dict[str, Any] = field(default_factory=dict)
+    schedule: str = ""
 
     @property
     def ages(self) -> Ages:

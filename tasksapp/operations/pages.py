@@ -20,7 +20,7 @@ from tasksapp.models import BizType, Job, Operation, Status
 from tasksapp.operations.ages import Ages, count_with_ages
 from tasksapp.operations.cursor import Place, Walk
 from tasksapp.operations.reach import biz_types_of
-from tasksapp.operations.verbs import job_verb
+from tasksapp.operations.verbs import job_verb, source_of
 from tasksapp.sql.make_live import no_other_is_live
 from tasksapp.sql.tombstones import not_resolved
 
@@ -212,7 +212,7 @@ def biz_types_with_jobs(operation: Operation, *, using: str) -> list[int]:
     """The ids of the biz types that may have jobs for the operation, in order."""
     if operation.biz_type_id is not None:
         return [operation.biz_type_id]
-    wanted, source = JobFilter.parse(operation.job_filter), job_verb(operation.verb).source
+    wanted, source = JobFilter.parse(operation.job_filter), source_of(operation.verb)
     jobs = Job.objects.using(using)
     ids = list(biz_types_of(operation, using=using).order_by("id").values_list("id", flat=True))
     if wanted.ids:

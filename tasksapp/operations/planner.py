@@ -9,9 +9,12 @@ from datetime import timedelta
 
 from delayhub.clock import Clock, moment
 from tasksapp.models import BizType, Operation
+from tasksapp.operations.backfill import schedule_mark
 from tasksapp.operations.cursor import Cursor, Walk, unix_ms
-from tasksapp.operations.pages import Pages, biz_types_with_jobs
+from tasksapp.operations.pages import biz_types_with_jobs
+from tasksapp.operations.pages_of import pages_of
 from tasksapp.operations.row import PageSize, ended, saved
+from tasksapp.operations.verbs import BACKFILL
 
 State = Operation.State
 #: Counting that takes longer than this fails: the filter is too wide for what it looks at.
@@ -41,6 +44,8 @@ class Planner:
         if operation.planned_at is None:
             operation.planned_at, operation.planned = moment(now_ms), 0
             cursor.walks = [Walk(biz_type=one) for one in biz_types_with_jobs(operation, using=self._using)]
+            if operation.verb == BACKFILL:
+                cursor.schedule = schedule_mark(operation, using=self._using)
         counted = operation.planned or 0
         max_ages = dict(
             BizType.objects.using(self._using)
@@ -48,7 +53,7 @@ class Planner:
             .values_list("id", "max_age")
         )
         for walk in cursor.walks:
-            pages = Pages(operation, biz_type_id=walk.biz_type, using=self._using)
+            pages = pages_of(operation, biz_type_id=walk.biz_type, using=self._using)
             max_age = max_ages.get(walk.biz_type)
             at_once = pages.count_at_once(max_age=max_age) if walk.after is None and not walk.over else None
             while not walk.over:

@@ -16,6 +16,7 @@ from django.utils.translation import ngettext
 from delayhub.clock import moment
 from tasksapp.models import Operation
 from tasksapp.operations.cursor import Cursor, unix_ms
+from tasksapp.operations.verbs import BACKFILL
 from tasksapp.stats.delivery_health import DeliveryHealth, delivery_health
 
 State = Operation.State
@@ -90,6 +91,13 @@ def _sentence(operation: Operation, cursor: Cursor, health: Callable[[], Deliver
             return _hindrance(operation, cursor, health) or said % {"jobs": f"{counted:,}"}
         case State.PLANNED:
             jobs = operation.planned or 0
+            if operation.verb == BACKFILL:
+                said = ngettext(
+                    "%(jobs)s occurrence has no job. Nothing is made before the start.",
+                    "%(jobs)s occurrences have no job. Nothing is made before the start.",
+                    jobs,
+                )
+                return said % {"jobs": f"{jobs:,}"}
             said = ngettext(
                 "%(jobs)s job matches. Nothing is changed before the start.",
                 "%(jobs)s jobs match. Nothing is changed before the start.",
@@ -119,6 +127,8 @@ def _ended_sentence(operation: Operation) -> str:
         return _("Stopped after %(done)s jobs; %(left)s were not touched. Reason: %(why)s.") % words
     if operation.state == State.FAILED:
         return _("Failed after %(done)s jobs: %(why)s.") % words
+    if operation.verb == BACKFILL:
+        return _("Done: %(done)s jobs were made.") % words
     if not operation.left:
         return _("Done: %(done)s jobs were changed.") % words
     if operation.state_reason:
@@ -141,6 +151,8 @@ def _waiting_sentence(waits: dict[str, Any]) -> str:
             said = _("Waits for a moment: the other jobs of %(biz_type)s use all that its limits allow.")
         case "trial":
             said = _("Trial: %(ended)s of %(jobs)s first attempts have ended, %(succeeded)s of them well.")
+        case "overlap":
+            said = _("Waits until the job of %(series)s before has finished: its jobs may not overlap.")
         case "locked":
             said = _("Waits for jobs of %(biz_type)s that somebody else is changing at this moment.")
         case _:
@@ -148,7 +160,7 @@ def _waiting_sentence(waits: dict[str, Any]) -> str:
     return said % {**dict.fromkeys(_WORDS, ""), **waits, "until": _clock_time(waits.get("until"))}
 
 
-_WORDS = ("operation", "biz_type", "ended", "jobs", "succeeded")
+_WORDS = ("operation", "biz_type", "ended", "jobs", "succeeded", "series")
 
 
 def _clock_time(given: Any) -> str:

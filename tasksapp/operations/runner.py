@@ -11,15 +11,17 @@ from django.db.models import F, Q
 
 from delayhub.clock import Clock, moment
 from tasksapp.models import BizType, Operation
+from tasksapp.operations.backfill import Backfill, Missing, lost_series, one_by_one
 from tasksapp.operations.changes import change
 from tasksapp.operations.cursor import Cursor, Walk, unix_ms
 from tasksapp.operations.feed import LOOK_AHEAD, breaker_of, demand_of, feed_of, hindrance_of
 from tasksapp.operations.pace import Allowance, allowance
-from tasksapp.operations.pages import Pages
+from tasksapp.operations.pages import Locked, Pages
+from tasksapp.operations.pages_of import pages_of
 from tasksapp.operations.row import PageSize, ended, saved
 from tasksapp.operations.starter import lost_right
 from tasksapp.operations.trial import trial_result
-from tasksapp.operations.verbs import job_verb
+from tasksapp.operations.verbs import BACKFILL, source_of
 
 State = Operation.State
 #: Jobs with their own times that one transaction changes at most; those that share one are many more.
@@ -33,7 +35,7 @@ MOST_LEFT_OUT = 1_000
 #: The rate that is shown is that of the last seconds.
 RATE_SECONDS = 2.0
 #: Verbs that make jobs due. Their jobs go as they can start; what cancels or drops starts nothing.
-STARTING = frozenset({"redrive", "run_now"})
+STARTING = frozenset({"redrive", "run_now", BACKFILL})
 
 
 class Runner:
@@ -57,6 +59,9 @@ class Runner:
         cursor = Cursor.of(operation)
         cursor.turn_at, cursor.waits = self._clock.now_ms(), {}
         if why := lost_right(operation, kind=cursor.starter, using=self._using):
+            self._end(operation, cursor, State.STOPPED, why=why)
+            return
+        if operation.verb == BACKFILL and (why := lost_series(operation, mark=cursor.schedule, using=self._using)):
             self._end(operation, cursor, State.STOPPED, why=why)
             return
         if (other := blocker(operation, using=self._using)) is not None:
@@ -125,7 +130,7 @@ class Runner:
         allowed = self._allowance(operation, cursor, walk, biz_type)
         if allowed.waits:
             cursor.waits = cursor.waits or allowed.waits
-        pages = Pages(operation, biz_type_id=walk.biz_type, using=self._using)
+        pages = pages_of(operation, biz_type_id=walk.biz_type, using=self._using)
         while allowed.jobs > 0 and not walk.over:
             most = min(allowed.jobs, self._size.batch)
             if allowed.step_ms:
@@ -146,7 +151,7 @@ class Runner:
         operation: Operation,
         cursor: Cursor,
         walk: Walk,
-        pages: Pages,
+        pages: Pages | Backfill,
         biz_type: BizType,
         *,
         allowed: Allowance,
@@ -154,9 +159,15 @@ class Runner:
     ) -> int:
         """Changes the jobs of one page; they, the counters and the cursor are one transaction."""
         with self._size.measured() as rows, transaction.atomic(using=self._using):
-            page = pages.lock(walk, most=most, rows=rows)
-            times = allowed.times(len(page.jobs))
-            changed = change(operation, page.jobs, biz_type, times=times, now=self._now(), using=self._using)
+            if isinstance(pages, Backfill):
+                missing = pages.lock(walk, most=most, rows=rows)
+                times = allowed.times(len(missing.jobs))
+                changed = pages.make(missing.jobs, biz_type, times=times, now=self._now())
+                page: Locked | Missing = missing
+            else:
+                page = found = pages.lock(walk, most=most, rows=rows)
+                times = allowed.times(len(found.jobs))
+                changed = change(operation, found.jobs, biz_type, times=times, now=self._now(), using=self._using)
             walk.after = page.after
             walk.changed += changed
             if changed:
@@ -172,7 +183,7 @@ class Runner:
         operation.done += changed
         return changed
 
-    def _end_pass(self, walk: Walk, pages: Pages) -> None:
+    def _end_pass(self, walk: Walk, pages: Pages | Backfill) -> None:
         """After a pass that changed nothing the walk is over, unless jobs are left that others hold at this moment."""
         walk.after = None
         if walk.changed:
@@ -207,7 +218,8 @@ class Runner:
         if feed <= 0:
             return Allowance(0, waits={"why": "busy", "biz_type": biz_type.label})
         rate = feed if pace is None else min(pace, feed)
-        return allowance(walk, pace=rate, now_ms=now_ms, ahead_ms=LOOK_AHEAD.total_seconds() * 1000)
+        allowed = allowance(walk, pace=rate, now_ms=now_ms, ahead_ms=LOOK_AHEAD.total_seconds() * 1000)
+        return one_by_one(operation, allowed, using=self._using) if operation.verb == BACKFILL else allowed
 
     # ------------------------------------------------------------ the end
 
@@ -216,7 +228,7 @@ class Runner:
         named: list[UUID] = []
         for walk in cursor.walks:
             if walk.blocked_since is not None:
-                pages = Pages(operation, biz_type_id=walk.biz_type, using=self._using)
+                pages = pages_of(operation, biz_type_id=walk.biz_type, using=self._using)
                 named += pages.left(most=MOST_NAMED + 1 - len(named))
         why = ""
         if named:
@@ -230,7 +242,7 @@ class Runner:
         """Says how many jobs cannot be live again; '' for none."""
         out = 0
         for walk in cursor.walks:
-            pages = Pages(operation, biz_type_id=walk.biz_type, using=self._using)
+            pages = pages_of(operation, biz_type_id=walk.biz_type, using=self._using)
             out += pages.left_out(most=MOST_LEFT_OUT)
         if not out:
             return ""
@@ -267,8 +279,8 @@ def blocker(operation: Operation, *, using: str) -> int | None:
 
     One at a time changes the jobs of a biz type that stand in one status.
     """
-    source = job_verb(operation.verb).source
-    alike = [name for name in Operation.VerbName.values if job_verb(name).source == source]
+    source = source_of(operation.verb)
+    alike = [name for name in Operation.VerbName.values if source_of(name) == source]
     rows = Operation.objects.using(using).filter(state=State.RUNNING, verb__in=alike).exclude(pk=operation.pk)
     if operation.biz_type_id is not None:
         rows = rows.filter(biz_type_id=operation.biz_type_id) | rows.filter(biz_type_id=None)

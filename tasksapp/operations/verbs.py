@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,13 +18,15 @@ from tasksapp.biz_types.visible import Reach, labelled, visible_biz_types
 from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.verbs import Verb, new_time
-from tasksapp.models import BizType, Job, Operation, Tenant
+from tasksapp.models import BizType, Job, Operation, Series, Status, Tenant
 from tasksapp.operations.audit import record_deed
 from tasksapp.operations.cursor import Cursor
 from tasksapp.operations.reach import may_see_operation
 from tasksapp.operations.starter import Starter
 
 State = Operation.State
+#: The verb that makes jobs; all others change some.
+BACKFILL = Operation.VerbName.BACKFILL
 #: States of operations that may still do something.
 OPEN = (State.PLANNING, State.PLANNED, State.RUNNING)
 #: Cancelling or dropping more jobs than this takes the number, typed.
@@ -62,12 +65,14 @@ def plan(
     if verb not in Operation.VerbName.values:
         raise InvalidJob("verb", "invalid", _("there is no verb %(verb)r") % {"verb": verb})
     using = using or router.db_for_write(Job)
-    wanted = job_verb(verb)
-    if job_filter.status not in (None, wanted.source):
+    source = source_of(verb)
+    if verb == BACKFILL:
+        job_filter = _of_series(job_filter, seen_by=seen_by, using=using)
+    elif job_filter.status not in (None, source):
         message = _("%(verb)s is for jobs that are %(source)s, not for those that are %(status)s")
-        words = {"verb": verb, "source": wanted.source.value, "status": job_filter.status.value}
+        words = {"verb": verb, "source": source, "status": job_filter.status}
         raise InvalidJob("status", "conflict", message % words)
-    if due_at is not None and wanted is not Verb.RESCHEDULE:
+    if due_at is not None and verb != Operation.VerbName.RESCHEDULE:
         raise InvalidJob("due_at", "conflict", _("only rescheduled jobs get a new time"))
     biz_type = _biz_type(job_filter, seen_by=seen_by, using=using)
     operation = Operation(
@@ -75,7 +80,7 @@ def plan(
         job_filter=job_filter.as_dict(),
         biz_type=biz_type,
         **_reach_columns(biz_type, seen_by=seen_by, using=using),
-        due_at=new_time(wanted, due_at=due_at, delay=None, now=timezone.now()),
+        due_at=None if verb == BACKFILL else new_time(job_verb(verb), due_at=due_at, delay=None, now=timezone.now()),
         reason=_reason(reason),
         cursor=Cursor(starter=by.kind).as_dict(),
         **_starter_columns(by),
@@ -202,8 +207,13 @@ def find(operation_id: int, *, seen_by: object = None, using: str | None = None)
 
 
 def job_verb(name: str) -> Verb:
-    """The verb of jobs of that name."""
+    """The verb of jobs of that name, which is not that of a backfill."""
     return Verb[name.upper()]
+
+
+def source_of(name: str) -> Status | None:
+    """The status that jobs have before the verb of that name changes them; None where it makes them."""
+    return None if name == BACKFILL else Status(job_verb(name).source)
 
 
 def _changed(
@@ -252,6 +262,28 @@ def _biz_type(job_filter: JobFilter, *, seen_by: object, using: str) -> BizType 
         message = _("there is no biz type %(code)r") % {"code": job_filter.biz_type}
         raise InvalidJob("biz_type", "unknown", message)
     return found
+
+
+def _of_series(job_filter: JobFilter, *, seen_by: object, using: str) -> JobFilter:
+    """The filter of a backfill: a series, its biz type, and a time in the past. Raises InvalidJob."""
+    wrong = sorted(set(job_filter.as_dict()) - {"series", "biz_type", "occurrence_from", "occurrence_until"})
+    if wrong:
+        raise InvalidJob(wrong[0], "conflict", _("a backfill has no filter %(name)r") % {"name": wrong[0]})
+    begin, end = job_filter.occurrence_from, job_filter.occurrence_until
+    for name, value in (("series", job_filter.series), ("occurrence_from", begin), ("occurrence_until", end)):
+        if value is None:
+            raise InvalidJob(name, "required", _("a backfill needs %(name)s") % {"name": name})
+    if begin is not None and end is not None and (end <= begin or end > timezone.now()):
+        message = _("occurrence_until must be later than occurrence_from, and not later than now")
+        raise InvalidJob("occurrence_until", "invalid", message)
+    series = Series.objects.using(using).select_related("biz_type").filter(id=job_filter.series or 0).first()
+    biz_type = None if series is None else series.biz_type
+    if biz_type is None or (seen_by is not None and not Reach.of(seen_by).has(biz_type)):
+        raise InvalidJob("series", "unknown", _("there is no series %(id)s") % {"id": job_filter.series})
+    code = biz_type.label if seen_by is None else biz_type.code
+    if job_filter.biz_type not in ("", code):
+        raise InvalidJob("biz_type", "conflict", _("the series is of another biz type"))
+    return replace(job_filter, biz_type=code)
 
 
 def _reach_columns(biz_type: BizType | None, *, seen_by: object, using: str) -> dict[str, Any]:
@@ -305,7 +337,7 @@ def _trial(operation: Operation, *, jobs: Any, percent: Any) -> dict[str, int]:
         raise InvalidJob("trial_jobs", "invalid", message)
     if not _is_number(percent) or percent != int(percent) or not 1 <= percent <= 100:
         raise InvalidJob("trial_percent", "invalid", _("give 1 to 100 of a hundred that must succeed"))
-    if jobs and operation.verb not in {"redrive", "run_now"}:
+    if jobs and operation.verb not in {"redrive", "run_now", BACKFILL}:
         raise InvalidJob("trial_jobs", "conflict", _("only jobs that run at once can be tried first"))
     return {"trial_jobs": int(jobs), "trial_percent": int(percent)}
 

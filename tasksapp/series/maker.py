@@ -153,15 +153,15 @@ def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most:
         return
     dropped = 0
     if planned.drops_before is not None:
-        old = unclaimed([series.pk], using=using).filter(occurrence_at__lt=planned.drops_before)
+        # What an operation made is what a person asked for, whatever the outage.
+        old = unclaimed([series.pk], using=using).filter(occurrence_at__lt=planned.drops_before, operation_id=None)
         gone = delete_unclaimed(old)
         dropped = len(gone)
-        step.gone += [Timer(biz_type.timer_lane, biz_type.queue, job_id, now, priority) for job_id, priority in gone]
+        lane, queue = biz_type.timer_lane, biz_type.queue
+        step.gone += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in gone]
     rows = rows_of(series, biz_type, planned)
     step.rows += rows
-    step.timers += [
-        Timer(biz_type.timer_lane, biz_type.queue, row.job.id, row.job.due_at, row.job.priority) for row in rows
-    ]
+    step.timers += [timer_of(row.job, biz_type) for row in rows]
     made = len(planned.occurrences) - dropped
     step.advances.append(Advance(series.pk, made, planned.next_occurrence_at, planned.make_at))
 
@@ -185,7 +185,13 @@ def new_job(series: Series, biz_type: BizType, *, job_id: UUID, due_at: datetime
         biz_id=series.biz_id,
         body=series.body,
         max_attempts=series.max_attempts,
+        flow_key=series.flow_key,
     )
+
+
+def timer_of(job: NewJob, biz_type: BizType) -> Timer:
+    """The timer of a new job."""
+    return Timer(biz_type.timer_lane, biz_type.queue, job.id, job.due_at, job.priority, job.flow_key)
 
 
 def _leave_out_existing(step: _Step, *, using: str) -> None:

@@ -25,7 +25,7 @@ from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.series.fields import CONTENT, SCHEDULE, check, values_of
-from tasksapp.series.maker import lock_for_writing, make, new_job
+from tasksapp.series.maker import lock_for_writing, make, new_job, timer_of
 from tasksapp.series.plan import first_occurrence
 from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
 from tasksapp.sql.unclaimed_occurrences import delete_unclaimed, rewrite_unclaimed, unclaimed
@@ -191,7 +191,7 @@ def trigger(
                 Deed.TRIGGER_SERIES, by=by, job_id=job_id, biz_type_id=biz_type.pk, what=row.label, reason=reason
             )
             audit.record([entry], using=database)
-        timers = grouped([Timer(biz_type.timer_lane, biz_type.queue, job_id, now, job.priority)])
+        timers = grouped([timer_of(job, biz_type)])
 
         def set_timer() -> None:
             arm(timers)
@@ -251,7 +251,8 @@ def _unmake(row: Series, *, now: datetime | None, using: str) -> None:
     gone = delete_unclaimed(rows if now is None else rows.filter(occurrence_at__gt=now))
     row.made = max(0, row.made - len(gone))
     biz_type = row.biz_type
-    timers = [Timer(biz_type.timer_lane, biz_type.queue, job_id, timezone.now(), step) for job_id, step in gone]
+    lane, queue, at = biz_type.timer_lane, biz_type.queue, timezone.now()
+    timers = [Timer(lane, queue, one.id, at, one.priority, one.flow_key) for one in gone]
 
     def forget_them() -> None:
         forget(timers)
@@ -272,15 +273,18 @@ def _rewrite(row: Series, *, now: datetime, using: str) -> None:
     """Gives the unclaimed occurrences the series' content. Their timers move, since the priority may have changed."""
     priority = row.biz_type.priority if row.priority is None else row.priority
     rows = unclaimed([row.pk], using=using)
-    content = {"biz_id": row.biz_id, "body": row.body, "priority": priority, "max_attempts": row.max_attempts}
-    ids = list(rows.values_list("id", flat=True))
-    if not ids:
+    content = {name: getattr(row, name) for name in CONTENT}
+    # Each is found by its own key: a person may have given one of them another.
+    former = dict(rows.values_list("id", "flow_key"))
+    if not former:
         return
-    rewrite_unclaimed(rows, now=now, **content)
+    rewrite_unclaimed(rows, now=now, **{**content, "priority": priority})
 
     def move_them() -> None:
-        jobs = Job.objects.using(using).filter(id__in=ids, status=Status.PENDING).defer("body")
-        move([Timer.of(job, row.biz_type) for job in jobs])
+        jobs = list(Job.objects.using(using).filter(id__in=list(former), status=Status.PENDING).defer("body"))
+        for key in set(former.values()):
+            of_key = [Timer.of(job, row.biz_type) for job in jobs if former[job.id] == key]
+            move(of_key, former_key=None if key == row.flow_key else key)
 
     transaction.on_commit(move_them, using=using, robust=True)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
@@ -17,6 +17,14 @@ from tasksapp.models import Job, Transition
 _PENDING = Transition.CLAIM.source
 
 
+class Unmade(NamedTuple):
+    """An occurrence that was deleted, as far as its timer must be known."""
+
+    id: UUID
+    priority: int
+    flow_key: str
+
+
 def unclaimed(series_ids: Iterable[int], *, using: str) -> QuerySet[Job]:
     """The occurrences of the series that no worker has taken. Rows that one takes at this moment are left out."""
     rows = Job.objects.using(using).filter(series_id__in=list(series_ids), occurrence_at__isnull=False)
@@ -24,12 +32,12 @@ def unclaimed(series_ids: Iterable[int], *, using: str) -> QuerySet[Job]:
     return rows.filter(untouched).order_by("id").select_for_update(skip_locked=True, no_key=True)
 
 
-def delete_unclaimed(rows: QuerySet[Job]) -> list[tuple[UUID, int]]:
-    """Deletes those rows of :func:`unclaimed`, and gives back their ids and priorities."""
-    found = list(rows.values_list("id", "priority"))
+def delete_unclaimed(rows: QuerySet[Job]) -> list[Unmade]:
+    """Deletes those rows of :func:`unclaimed`, and gives back what their timers are found by."""
+    found = [Unmade(*row) for row in rows.values_list("id", "priority", "flow_key")]
     if found:
         # Nothing refers to a job by a foreign key, and attempts there are none.
-        gone = Job.objects.using(rows.db).filter(id__in=[job_id for job_id, _ in found], status=_PENDING)
+        gone = Job.objects.using(rows.db).filter(id__in=[one.id for one in found], status=_PENDING)
         gone._raw_delete(rows.db)
     return found
 

@@ -45,6 +45,7 @@ class PlannedJob(TypedDict, total=False):
     priority: int | None
     max_attempts: int | None
     expires_at: datetime | str | None
+    flow_key: str
 
 
 class JobChange(TypedDict, total=False):
@@ -86,6 +87,10 @@ class DeadJobQuery(TypedDict, total=False):
     ended_until: datetime | str | None
     #: The operation that changed them last.
     operation: int | None
+    #: The series that they are of, and which of its occurrences.
+    series: int | None
+    occurrence_from: datetime | str | None
+    occurrence_until: datetime | str | None
 
 
 class JobQuery(DeadJobQuery, total=False):
@@ -127,6 +132,10 @@ class Job:
     #: Grows with every change by a person or caller.
     version: int
     last_error: str
+    #: The number of the series that it is one of. None: of none.
+    series: int | None
+    #: Which of its series. None: of none, or triggered by hand.
+    occurrence_at: datetime | None
     created_at: datetime
     updated_at: datetime
     finished_at: datetime | None

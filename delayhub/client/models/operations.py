@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
-OperationVerb = Literal["redrive", "run_now", "reschedule", "cancel", "drop"]
+OperationVerb = Literal["redrive", "run_now", "reschedule", "cancel", "drop", "backfill"]
 OperationState = Literal["planning", "planned", "running", "done", "stopped", "failed"]
 #: The states in which an operation changes no more jobs.
 OPERATION_ENDED = frozenset({"done", "failed", "stopped"})
@@ -33,6 +33,10 @@ class JobFilter(TypedDict, total=False):
     ended_until: datetime | str | None
     #: The operation that changed them last.
     operation: int | None
+    #: The series that they are of, and which of its occurrences.
+    series: int | None
+    occurrence_from: datetime | str | None
+    occurrence_until: datetime | str | None
 
 
 @dataclass(frozen=True, kw_only=True)

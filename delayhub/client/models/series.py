@@ -43,6 +43,8 @@ class JobSeriesFields(ScheduleFields, total=False):
     #: None: the biz type's own.
     priority: int | None
     max_attempts: int | None
+    #: Whose jobs they are, such as a customer.
+    flow_key: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,7 @@ class JobSeries:
     body: Any
     priority: int | None
     max_attempts: int | None
+    flow_key: str
     #: What the schedule means.
     words: str
     #: None: paused, or at its end.

@@ -221,6 +221,8 @@ def _chips(search: JobSearch) -> list[tuple[str, str]]:
     chosen, found = search.job_filter, []
     if chosen.operation is not None:
         found.append((_("operation %(id)d") % {"id": chosen.operation}, search.address(operation=None)))
+    if chosen.series is not None:
+        found.append((_("series %(id)d") % {"id": chosen.series}, search.address(series=None)))
     if chosen.biz_id:
         found.append((_("biz id %(biz_id)s") % {"biz_id": chosen.biz_id}, search.address(biz_id=None)))
     if chosen.flow_key:

@@ -164,7 +164,8 @@ class JobSearch:
         lost = {name: None for name in _TIMES if not tab.span or not name.startswith((tab.span, "due_"))}
         if tab.name not in {"dead", "all"}:
             lost["error_class"] = None
-        if tab.name == "all" and not (self.q or self.job_filter.biz_id or self.job_filter.ids):
+        named = self.q or self.job_filter.biz_id or self.job_filter.ids or self.job_filter.series
+        if tab.name == "all" and not named:
             lost["biz_type"] = None
         return self.address(tab=tab.name, range=None, o=None, **lost)
 
@@ -197,13 +198,15 @@ def _tab(name: str, job_filter: JobFilter, q: str) -> Tab:
     if not name and job_filter.status:
         name = _TAB_OF[Status(job_filter.status)]
     if not name:
-        name = "all" if (q and not q.startswith(BODY)) or job_filter.ids or job_filter.operation else "pending"
+        of_all = (q and not q.startswith(BODY)) or job_filter.ids or job_filter.operation or job_filter.series
+        name = "all" if of_all else "pending"
     tab = TABS.get(name)
     if tab is None:
         raise BadSearch(_("This list has no tab “%(name)s”.") % {"name": name[:100]})
     if job_filter.status and tab.statuses and job_filter.status not in tab.statuses:
         raise BadSearch(_("The tab and the status in the address contradict each other."))
-    if tab.name == "all" and job_filter.biz_type and not (q or job_filter.biz_id or job_filter.ids):
+    is_narrow = q or job_filter.biz_id or job_filter.ids or job_filter.series
+    if tab.name == "all" and job_filter.biz_type and not is_narrow:
         raise BadSearch(_("The jobs of one biz type are listed by status: choose another tab, or search for a biz id."))
     return tab
 

@@ -17,7 +17,7 @@ from tasksapp.biz_types.holds import holds
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Operation, Status
 from tasksapp.operations.cursor import Cursor
-from tasksapp.operations.verbs import job_verb
+from tasksapp.operations.verbs import source_of
 
 #: Biz types whose holds are named one by one.
 MOST_NAMED = 10
@@ -104,7 +104,7 @@ def facts(operation: Operation, *, now: datetime) -> list[str]:
     ages = Cursor.of(operation).ages
     if ages.oldest is None or ages.newest is None:
         return []
-    if job_verb(operation.verb).source == Status.DEAD:
+    if source_of(operation.verb) == Status.DEAD:
         words = _("The first died at %(oldest)s (%(oldest_away)s), the last at %(newest)s (%(newest_away)s).")
     else:
         words = _("The first is due at %(oldest)s (%(oldest_away)s), the last at %(newest)s (%(newest_away)s).")

@@ -26,6 +26,8 @@ _TIMES: dict[str, Promise] = {
     "next_until": gettext_lazy("next run before %(time)s"),
     "ended_from": gettext_lazy("ended at %(time)s or later"),
     "ended_until": gettext_lazy("ended before %(time)s"),
+    "occurrence_from": gettext_lazy("occurrence at %(time)s or later"),
+    "occurrence_until": gettext_lazy("occurrence before %(time)s"),
 }
 
 
@@ -43,6 +45,8 @@ def filter_words(job_filter: JobFilter) -> list[str]:
     if count := len(job_filter.ids):
         chosen = ngettext("%(count)s chosen job", "%(count)s chosen jobs", count)
         found.append(chosen % {"count": f"{count:,}"})
+    if job_filter.series is not None:
+        found.append(_("of series %(number)s") % {"number": job_filter.series})
     for name, words in _TIMES.items():
         if (time := getattr(job_filter, name)) is not None:
             found.append(words % {"time": _local(time)})

@@ -14,7 +14,7 @@ from tasksapp.admin.operations.filter_words import filter_words, query_of, store
 from tasksapp.admin.operations.verb_words import RUNS, title_of
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import Operation
-from tasksapp.operations.verbs import job_verb
+from tasksapp.operations.verbs import source_of
 
 State = Operation.State
 #: The kind of badge that each state has.
@@ -87,7 +87,7 @@ def state_badge(operation: Operation) -> SafeString:
 
 def list_address(verb: str, job_filter: JobFilter, *, site: str) -> str:
     """The list of the jobs that an operation with that verb and filter is for."""
-    query = query_of(replace(job_filter, status=job_verb(verb).source))
+    query = query_of(replace(job_filter, status=source_of(verb)))
     return f"{reverse('admin:tasksapp_job_changelist', current_app=site)}?{query}"
 
 

@@ -13,9 +13,9 @@ from tasksapp.models import Operation
 
 VerbName = Operation.VerbName
 
-#: Verbs after which the jobs run: they have outcomes. The first two run at once, so some can be tried first.
-RUNS = frozenset({VerbName.REDRIVE, VerbName.RUN_NOW, VerbName.RESCHEDULE})
-HAS_TRIAL = frozenset({VerbName.REDRIVE, VerbName.RUN_NOW})
+#: Verbs after which the jobs run: they have outcomes. Those of ``HAS_TRIAL`` run at once, so some can be tried first.
+RUNS = frozenset({VerbName.REDRIVE, VerbName.RUN_NOW, VerbName.RESCHEDULE, VerbName.BACKFILL})
+HAS_TRIAL = frozenset({VerbName.REDRIVE, VerbName.RUN_NOW, VerbName.BACKFILL})
 #: Verbs that nothing undoes.
 FOR_GOOD = frozenset({VerbName.CANCEL, VerbName.DROP})
 
@@ -73,6 +73,13 @@ VERB_WORDS: dict[str, VerbWords] = {
         _("Drop dead jobs of all biz types"),
         _("Dropped jobs are given up for good: they can no longer be redriven."),
         ngettext_lazy("Drop %(jobs)s job", "Drop %(jobs)s jobs", "count"),
+    ),
+    VerbName.BACKFILL: VerbWords(
+        _("Backfill"),
+        _("Backfill a series of %(biz_type)s"),
+        _("Backfill a series"),
+        _("Each occurrence of that time that has no job gets one, which is due at once. Fresh jobs go first."),
+        ngettext_lazy("Make %(jobs)s job", "Make %(jobs)s jobs", "count"),
     ),
 }
 

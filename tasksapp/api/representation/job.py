@@ -11,7 +11,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
 
-from django.db.models import CharField, DateTimeField, IntegerField, UUIDField
+from django.db.models import CharField, DateTimeField, ForeignKey, IntegerField, UUIDField
 from rest_framework import serializers
 
 from tasksapp.api.http.problems import FieldError, Problem
@@ -38,14 +38,20 @@ SHOWN = (
     "system_errors",
     "version",
     "last_error",
+    "series_id",
+    "occurrence_at",
     "created_at",
     "updated_at",
     "finished_at",
 )
+#: What callers call a column, where that is not its name.
+_CALLED = {"series_id": "series"}
 #: What callers are told of a column, where that is not the help text of the model's field.
 _HELP = {
     "body": "Sent to the receiver as its caller wrote it.",
     "max_attempts": "Null: as the biz type says.",
+    "series_id": "The number of the series that it is one of. Null: of none.",
+    "occurrence_at": "Which of its series. Null: of none, or triggered by hand.",
     "system_errors": "Failures on our side; they use no attempts.",
     "version": "Grows with every change by a person or caller.",
 }
@@ -81,7 +87,7 @@ def _new_job(row: NewJob, *, now: datetime, biz_type: str) -> str:
 
 def _json(values: Sequence[Any], biz_type: str) -> dict[str, Any]:
     shown = {"id": None, "biz_type": biz_type}
-    for name, show, value in zip(SHOWN, _SHOW, values, strict=True):
+    for name, show, value in zip(NAMES, _SHOW, values, strict=True):
         shown[name] = value if show is None else show(value)
     return shown
 
@@ -123,6 +129,8 @@ def _first_value(name: str) -> str:
     return _encode(value if show is None else show(value)).replace("%", "%%")
 
 
+#: The names of what is shown, in the same order.
+NAMES = tuple(_CALLED.get(name, name) for name in SHOWN)
 _of_job = attrgetter(*SHOWN)
 _SHOW = [_show(name) for name in SHOWN]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -134,7 +142,7 @@ _WRITE = [_writer(name) if name in SHOWN else (lambda _: "") for name in _BROUGH
 _SAME = {"next_run_at": "due_at", "updated_at": "created_at"}
 #: A new job's JSON, with a place for each value that is not the same in all new jobs, and which value comes there.
 _ORDER = ("id", "biz_type", *SHOWN[1:])
-_NEW_JOB = "{" + ",".join(f'"{name}":{_first_value(name)}' for name in _ORDER) + "}"
+_NEW_JOB = "{" + ",".join(f'"{_CALLED.get(name, name)}":{_first_value(name)}' for name in _ORDER) + "}"
 _in_order = itemgetter(
     *((*_BROUGHT, "biz_type").index(_SAME.get(name, name)) for name in _ORDER if name not in FIRST_VALUES)
 )
@@ -153,7 +161,7 @@ def _described(name: str) -> serializers.Field[Any, Any, Any, Any]:
             return serializers.UUIDField(**options)
         case DateTimeField():
             return serializers.DateTimeField(**options)
-        case IntegerField():
+        case IntegerField() | ForeignKey():
             return serializers.IntegerField(**options)
         case _ if column.choices:
             return serializers.ChoiceField(choices=column.choices, **options)
@@ -180,7 +188,8 @@ class JobSerializer(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """One for each column that is shown, and those that are no columns."""
-        return {"id": _described("id"), **super().get_fields(), **{name: _described(name) for name in SHOWN[1:]}}
+        shown = {called: _described(name) for called, name in zip(NAMES[1:], SHOWN[1:], strict=True)}
+        return {"id": _described("id"), **super().get_fields(), **shown}
 
 
 class CreatedJobSerializer(JobSerializer):

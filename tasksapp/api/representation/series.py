@@ -43,6 +43,7 @@ def series_json(series: Series) -> dict[str, Any]:
         "body": json.loads(series.body),
         "priority": series.priority,
         "max_attempts": series.max_attempts,
+        "flow_key": series.flow_key,
         "words": words,
         "next_at": timestamp(next_at),
         "made": series.made,
@@ -105,6 +106,7 @@ class JobSeriesSerializer(serializers.Serializer[Any]):
     body = serializers.JSONField(help_text="What each job sends.")
     priority = serializers.IntegerField(allow_null=True, help_text="Null: the biz type's own.")
     max_attempts = serializers.IntegerField(allow_null=True, help_text="Null: as many as the biz type says.")
+    flow_key = serializers.CharField(allow_blank=True, help_text="Whose jobs they are, such as a customer.")
     words = serializers.CharField(help_text="What the schedule means.")
     next_at = serializers.DateTimeField(allow_null=True, help_text="The next moment. Null: paused, or at its end.")
     made = serializers.IntegerField(help_text="Occurrences made so far.")

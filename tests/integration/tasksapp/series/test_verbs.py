@@ -87,13 +87,28 @@ def test_other_content_rewrites_what_no_worker_has_taken(hourly: Series, begin: 
     Series.objects.update(make_at=begin)
     api.change(hourly.pk, starts_at=begin + HOUR)
 
-    api.change(hourly.pk, body={"a": 2}, priority=0, by=ADA, reason="more")
+    api.change(hourly.pk, body={"a": 2}, priority=0, flow_key="tenant 1", by=ADA, reason="more")
 
     bodies = dict(Job.objects.values_list("occurrence_at", "body"))
     assert bodies == {begin: '{"a":1}', begin + HOUR: '{"a":2}'}
-    assert Job.objects.get(occurrence_at=begin + HOUR).priority == 0
+    rewritten = Job.objects.get(occurrence_at=begin + HOUR)
+    assert (rewritten.priority, rewritten.flow_key) == (0, "tenant 1")
     entry = AuditEntry.objects.get(verb="series.edit")
     assert (entry.actor, entry.what, entry.reason) == ("ada", "order.close hourly", "more")
+
+
+def test_timers_of_a_series_stand_under_its_flow_key(biz_type: BizType, lane: TimerLane) -> None:
+    soon = timezone.now() + timedelta(seconds=50)
+    row = api.create("order.close", name="soon", times=[soon], flow_key="one")
+    job_id = str(Job.objects.get().pk)
+    assert lane.look("order.close", [job_id], key="one") != [None]
+
+    api.change(row.pk, flow_key="two")
+
+    assert lane.look("order.close", [job_id], key="two") != [None]
+    assert lane.look("order.close", [job_id], key="one") == [None]
+    api.pause(row.pk)
+    assert lane.count("order.close") == 0
 
 
 def test_a_change_names_the_version_that_its_caller_saw(hourly: Series) -> None:
