@@ -181,9 +181,9 @@ class Chaos:
                 connection.close()
                 return False
 
-        wait_until(
-            ended, within_seconds=120, otherwise=lambda: Job.objects.filter(status__in=LIVE).count(), look_seconds=0.5
-        )
+        live = Job.objects.filter(status__in=LIVE).order_by("id")
+        shown = live.values_list("biz_type__code", "status", "attempts", "next_run_at", "lease_until", "last_error")
+        wait_until(ended, within_seconds=120, otherwise=lambda: (live.count(), list(shown[:20])), look_seconds=0.5)
         statuses = {str(job_id): status for job_id, status in Job.objects.values_list("id", "status")}
         seen = self.rig.seen()
         first: dict[str, int] = {}
@@ -216,6 +216,7 @@ def main() -> int:
     parser.add_argument("--redis-away", type=float, default=20.0, help="seconds")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     asked = parser.parse_args()
+    print("seed", asked.seed, file=sys.stderr)
     with rig(DELAYHUB_LEASE_SECONDS=str(LEASE_SECONDS)) as made:
         chaos = Chaos(
             made,
