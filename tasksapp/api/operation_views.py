@@ -14,10 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp import operations
-from tasksapp.access.actors import Actor
-from tasksapp.access.callers import Caller
 from tasksapp.api.filters import RefusingFilters
-from tasksapp.api.http.client_address import client_address
+from tasksapp.api.http.actors import starter_of
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.paging import NewestNumberFirst
 from tasksapp.api.http.view import ApiViewSet, fields_of
@@ -33,7 +31,6 @@ from tasksapp.api.representation.operation import OperationSerializer, operation
 from tasksapp.api.requests import only_known, refused
 from tasksapp.models import Operation
 from tasksapp.models.api_key import Scope
-from tasksapp.operations import Starter
 from tasksapp.operations.reach import visible_operations
 from tasksapp.stats.delivery_health import delivery_health
 
@@ -86,7 +83,7 @@ class OperationViews(ApiViewSet):
             raise refused("verb", "required", "verb is required")
         wanted, verb = filter_of(fields.pop("filter", None)), fields.pop("verb")
         with unchanged(request.user):  # the operation names the key, and goes on only as long as that may
-            operation = operations.plan(verb, wanted, by=_starter(request), seen_by=request.user, **fields)
+            operation = operations.plan(verb, wanted, by=starter_of(request), seen_by=request.user, **fields)
         # Its address is below the one that it was posted to.
         headers = {"Location": f"{request.path}/{operation.pk}"}
         return Response(operation_json(operation), status=201, headers=headers)
@@ -111,7 +108,7 @@ class OperationViews(ApiViewSet):
         fields = fields_of(request)
         only_known(fields, StartRequestSerializer().fields)
         with unchanged(request.user):
-            return _shown(operations.start(int(pk), by=_starter(request), seen_by=request.user, **fields))
+            return _shown(operations.start(int(pk), by=starter_of(request), seen_by=request.user, **fields))
 
     @described(summary="Stop an operation", request=StopRequestSerializer, responses=OperationSerializer)
     @action(detail=True, methods=["post"])
@@ -119,7 +116,7 @@ class OperationViews(ApiViewSet):
         """Stops an operation. Jobs that it changed already stay changed."""
         fields = fields_of(request)
         only_known(fields, StopRequestSerializer().fields)
-        return _shown(operations.stop(int(pk), by=_starter(request), seen_by=request.user, **fields))
+        return _shown(operations.stop(int(pk), by=starter_of(request), seen_by=request.user, **fields))
 
     @described(summary="Change an operation's pace", request=PaceRequestSerializer, responses=OperationSerializer)
     @action(detail=True, methods=["post"])
@@ -129,17 +126,8 @@ class OperationViews(ApiViewSet):
         only_known(fields, PaceRequestSerializer().fields)
         if "rate_per_second" not in fields:
             raise refused("rate_per_second", "required", "rate_per_second is required; null: as fast as possible")
-        return _shown(operations.repace(int(pk), by=_starter(request), seen_by=request.user, **fields))
+        return _shown(operations.repace(int(pk), by=starter_of(request), seen_by=request.user, **fields))
 
 
 def _shown(operation: Operation) -> Response:
     return Response(operation_json(operation))
-
-
-def _starter(request: Request) -> Starter:
-    """Who asks: the holder of a key, or the user of a project that has given the views a class of its own."""
-    user: Any = request.user
-    if isinstance(user, Caller):
-        # A caller without a key's row is the project's own: what it may do is for the project to judge.
-        return Starter(Actor.of_key(user.name, address=client_address(request)), api_key_id=user.key_id or None)
-    return Starter(Actor(str(user)[:150], client_address(request)), user_id=getattr(user, "pk", None))

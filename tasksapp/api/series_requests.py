@@ -94,3 +94,15 @@ class SeriesReasonSerializer(serializers.Serializer[Any]):
     example: dict[str, Any] = {"reason": "holidays"}
 
     reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)
+
+
+class BackfillRequestSerializer(serializers.Serializer[Any]):
+    """Which occurrences of the past are to have jobs."""
+
+    example: dict[str, Any] = {"since": "2027-01-01T00:00:00Z", "until": "2027-02-01T00:00:00Z", "reason": "new report"}
+
+    since = serializers.DateTimeField(help_text="The first one may be then.")
+    until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="The last one comes before. Null: now, which is the latest."
+    )
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)

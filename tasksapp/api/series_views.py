@@ -13,13 +13,16 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from tasksapp import operations
 from tasksapp.api.biz_type_changes import IF_MATCH, reason_of
 from tasksapp.api.filters import RefusingFilters, TrueOrFalse
-from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.actors import actor_of, starter_of
 from tasksapp.api.http.conditions import check_match, condition_required, has_condition
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.paging import NewestNumberFirst
 from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.key_requests import unchanged
+from tasksapp.api.representation.operation import OperationSerializer, operation_json
 from tasksapp.api.representation.series import (
     JobSeriesSerializer,
     PreviewSerializer,
@@ -30,18 +33,20 @@ from tasksapp.api.representation.series import (
 )
 from tasksapp.api.requests import only_known, refused
 from tasksapp.api.series_requests import (
+    BackfillRequestSerializer,
     PreviewRequestSerializer,
     SeriesChangeSerializer,
     SeriesReasonSerializer,
     SeriesRequestSerializer,
 )
 from tasksapp.conf import options
-from tasksapp.jobs.validation import VERSION, Whole
+from tasksapp.jobs.validation import VERSION, Moment, Whole
 from tasksapp.models import Series
 from tasksapp.models.api_key import Scope
 from tasksapp.series import outlook, verbs
 from tasksapp.series.lookup import find, visible_series
 
+_MOMENTS = {name: Moment(field=name) for name in ("since", "until")}
 _MOST = Whole(least=1, most=outlook.MOST, field="most")
 
 
@@ -76,6 +81,7 @@ class SeriesViews(ApiViewSet):
         "pause": Scope.JOBS_WRITE,
         "resume": Scope.JOBS_WRITE,
         "trigger": Scope.JOBS_WRITE,
+        "backfill": Scope.JOBS_ACT,
     }
 
     def get_queryset(self) -> QuerySet[Series]:
@@ -147,6 +153,23 @@ class SeriesViews(ApiViewSet):
         """Makes a job of it that is due now, beside its occurrences; also of one that is paused."""
         job_id = verbs.trigger(int(pk), reason=_reason(request), seen_by=request.user, by=actor_of(request))
         return Response({"job_id": str(job_id)}, status=201)
+
+    @described(summary="Plan a backfill", request=BackfillRequestSerializer, responses={201: OperationSerializer})
+    @action(detail=True, methods=["post"])
+    def backfill(self, request: Request, pk: str) -> Response:
+        """Counts its past occurrences of that time that have no job. The operation makes them once it is started."""
+        fields = fields_of(request)
+        only_known(fields, BackfillRequestSerializer().fields)
+        since, until = (_MOMENTS[name](fields.get(name)) for name in ("since", "until"))
+        if since is None:
+            raise refused("since", "required", "since is required")
+        reason = fields.get("reason", "")
+        with unchanged(request.user):  # the operation names the key, and goes on only as long as that may
+            operation = operations.plan_backfill(
+                int(pk), since=since, until=until, by=starter_of(request), seen_by=request.user, reason=reason
+            )
+        address = f"{request.path.partition('/series/')[0]}/operations/{operation.pk}"
+        return Response(operation_json(operation), status=201, headers={"Location": address})
 
     @described(summary="Preview a schedule", request=PreviewRequestSerializer, responses=PreviewSerializer)
     @action(detail=False, methods=["post"], filter_backends=[], pagination_class=None)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
+from django.utils.translation import gettext as _
 
 from tasksapp.errors import InvalidSeries
 
@@ -145,17 +146,21 @@ def cron(expression: str, *, time_zone: str = "UTC") -> Cron:
     """
     zone = zone_of(time_zone)
     if len(expression) > LONGEST:
-        raise InvalidSeries("cron", "too_long", f"cron may have {LONGEST} characters at most, got {len(expression)}")
+        text = _("cron may have %(most)s characters at most, got %(given)s")
+        raise InvalidSeries("cron", "too_long", text % {"most": LONGEST, "given": len(expression)})
     fields = expression.split()
     if len(fields) not in (5, 6):
-        raise InvalidSeries("cron", "fields", f"cron must have five or six fields, got {expression!r}")
+        text = _("cron must have five or six fields, got %(given)s") % {"given": repr(expression)}
+        raise InvalidSeries("cron", "fields", text)
     try:
         checked = _parsed(expression)
         next(copy(checked))
     except (CronSimError, AssertionError) as error:
-        raise InvalidSeries("cron", "invalid", f"cron {expression!r} cannot be read: {error}") from error
+        text = _("cron %(given)s cannot be read: %(error)s") % {"given": repr(expression), "error": error}
+        raise InvalidSeries("cron", "invalid", text) from error
     except StopIteration:
-        raise InvalidSeries("cron", "never", f"cron {expression!r} names no time in the next 50 years") from None
+        text = _("cron %(given)s names no time in the next 50 years") % {"given": repr(expression)}
+        raise InvalidSeries("cron", "never", text) from None
     seconds = tuple(sorted(checked.seconds)) if len(fields) == 6 else (0,)
     return Cron(" ".join(fields[-5:]), seconds, zone)
 
@@ -168,5 +173,6 @@ def _zones() -> frozenset[str]:
 def zone_of(name: str) -> ZoneInfo:
     """The time zone of that name. Raises InvalidSeries."""
     if name not in _zones():
-        raise InvalidSeries("time_zone", "unknown", f"time_zone must be a name such as Asia/Shanghai, got {name!r}")
+        text = _("time_zone must be a name such as Asia/Shanghai, got %(given)s") % {"given": repr(name)}
+        raise InvalidSeries("time_zone", "unknown", text)
     return ZoneInfo(name)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from tasksapp.errors import InvalidSeries
 from tasksapp.jobs.requests import RULES as JOB_RULES
 from tasksapp.jobs.validation import Key, Line, Moment, Rule, Seconds, Whole
@@ -70,7 +72,7 @@ def values_of(given: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidSeries(name[:100], "unknown", f"there is no field {name[:100]!r}")
     values = {name: RULES[name](value) for name, value in given.items()}
     if "name" in values and values["name"] is None:
-        raise InvalidSeries("name", "required", "name may not be empty")
+        raise InvalidSeries("name", "required", _("name may not be empty"))
     if values.get("time_zone") == "":
         values["time_zone"] = "UTC"
     if "jitter" in values:
@@ -89,10 +91,9 @@ def check(series: Series, *, now: datetime) -> None:
         series.anchor = (series.starts_at or now).replace(microsecond=0)
     when = schedule_of(series)
     if not timedelta(0) <= series.jitter <= timedelta(days=366):
-        raise InvalidSeries("jitter", "range", "jitter may be a year at most")
+        raise InvalidSeries("jitter", "range", _("jitter may be a year at most"))
     if series.jitter:
         gap = when.shortest_gap(series.starts_at or datetime(2001, 1, 1, tzinfo=UTC))
         if gap is not None and series.jitter >= gap:
-            seconds = gap.total_seconds()
-            text = f"jitter must be shorter than the shortest time between two occurrences, {seconds:g} s"
-            raise InvalidSeries("jitter", "too_long", text)
+            text = _("jitter must be shorter than the shortest time between two occurrences, %(seconds)s s")
+            raise InvalidSeries("jitter", "too_long", text % {"seconds": f"{gap.total_seconds():g}"})

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 from typing import Any, Protocol
 
+from django.utils.translation import gettext as _
+
 from tasksapp.errors import InvalidSeries
 from tasksapp.series.cron import Cron, cron, zone_of
 
@@ -140,9 +142,10 @@ def schedule(
     given = [name for name, value in (("cron", cron_expression), ("every", every), ("times", times)) if value]
     if len(given) != 1:
         field = given[1] if given else "cron"
-        raise InvalidSeries(field, "one_of", f"give one of cron, every and times, got {' and '.join(given) or 'none'}")
+        text = _("give one of cron, every and times, got %(given)s") % {"given": ", ".join(given) or _("none")}
+        raise InvalidSeries(field, "one_of", text)
     if starts_at is not None and ends_at is not None and ends_at < starts_at:
-        raise InvalidSeries("ends_at", "too_early", "ends_at may not be before starts_at")
+        raise InvalidSeries("ends_at", "too_early", _("ends_at may not be before starts_at"))
     zone_of(time_zone)
     return Schedule(
         moments=_moments(cron_expression, time_zone, every, anchor, times), starts_at=starts_at, ends_at=ends_at
@@ -161,16 +164,18 @@ def _moments(
     if every is None:
         return Times(listed(times))
     if not SHORTEST <= every <= LONGEST:
-        raise InvalidSeries("every", "range", f"every must be from 1 second to {LONGEST.days} days, got {every}")
+        text = _("every must be from 1 second to %(most)s days, got %(given)s") % {"most": LONGEST.days, "given": every}
+        raise InvalidSeries("every", "range", text)
     if anchor is None:
-        raise InvalidSeries("anchor", "required", "an interval needs an anchor")
+        raise InvalidSeries("anchor", "required", _("an interval needs an anchor"))
     return Interval(every=every, anchor=anchor.astimezone(UTC))
 
 
 def listed(times: Sequence[Any]) -> tuple[datetime, ...]:
     """The times in order, each once, in UTC. Raises InvalidSeries."""
     if len(times) > MOST_TIMES:
-        raise InvalidSeries("times", "too_many", f"times may have {MOST_TIMES} at most, got {len(times)}")
+        text = _("times may have %(most)s at most, got %(given)s") % {"most": MOST_TIMES, "given": len(times)}
+        raise InvalidSeries("times", "too_many", text)
     found = set()
     for each in times:
         try:
@@ -178,9 +183,10 @@ def listed(times: Sequence[Any]) -> tuple[datetime, ...]:
             aware = moment.tzinfo is not None and moment.utcoffset() is not None
             found.add(moment.astimezone(UTC) if aware else None)
         except (ValueError, OverflowError, AttributeError, TypeError) as error:
-            raise InvalidSeries("times", "invalid", f"times must be times in ISO 8601, got {each!r:.80}") from error
+            text = _("times must be times in ISO 8601, got %(given)s") % {"given": f"{each!r:.80}"}
+            raise InvalidSeries("times", "invalid", text) from error
     if None in found:
-        raise InvalidSeries("times", "no_time_zone", "each of times needs a time zone, such as Z")
+        raise InvalidSeries("times", "no_time_zone", _("each of times needs a time zone, such as Z"))
     return tuple(sorted(each for each in found if each is not None))
 
 

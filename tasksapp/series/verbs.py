@@ -6,14 +6,15 @@ and the occurrence would not be made again. What a worker has taken is left as i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from django.db import IntegrityError, router, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
@@ -34,6 +35,8 @@ from tasksapp.timers.timer import Timer, grouped
 
 #: Columns that an entry of the audit about a new series leaves out.
 _OWN = frozenset({"id", "created_at", "updated_at", "made", "next_occurrence_at", "make_at", "biz_type_id"})
+#: Columns that an entry about a pause says before and after.
+_STATE = ("paused_at", "pause_reason")
 
 
 def create(
@@ -62,7 +65,7 @@ def create(
     using = using or router.db_for_write(Series)
     now = timezone.now()
     if fields.get("name") is None:
-        raise InvalidSeries("name", "required", "name is required")
+        raise InvalidSeries("name", "required", _("name is required"))
     reach = reach_of(seen_by, tenant=tenant, using=using)
     row = Series(declared_by=declared_by, created_at=now, updated_at=now, changed_by=by.name if by else "")
     for name, value in values_of(fields).items():
@@ -99,26 +102,25 @@ def change(
     Raises SeriesNotFound, StaleSeries, InvalidSeries, InvalidJob or NameTaken.
     """
     values = values_of(fields)
-    now = timezone.now()
+
+    def edit(row: Series, *, now: datetime, using: str) -> bool:
+        before = {name: getattr(row, name) for name in values}
+        for name, value in values.items():
+            setattr(row, name, value)
+        check(row, now=now)
+        changed = {name for name in values if getattr(row, name) != before[name]}
+        if changed & set(CONTENT):
+            _rewrite(row, now=now, using=using)
+        if changed & set(SCHEDULE) and not row.is_paused:
+            _unmake(row, now=now, using=using)
+            _aim(row, now=now, using=using)
+        return bool(changed)
+
+    call = _Call(version, seen_by, using, by, reason)
     try:
-        with _locked(series_id, version=version, seen_by=seen_by, using=using) as (row, database):
-            before = {name: getattr(row, name) for name in values}
-            for name, value in values.items():
-                setattr(row, name, value)
-            check(row, now=now)
-            changed = {name for name in values if getattr(row, name) != before[name]}
-            if not changed:
-                return row
-            if changed & set(CONTENT):
-                _rewrite(row, now=now, using=database)
-            if changed & set(SCHEDULE) and not row.is_paused:
-                _unmake(row, now=now, using=database)
-                _aim(row, now=now, using=database)
-            _store(row, Deed.EDIT_SERIES, by=by, before=before, now=now, reason=reason, using=database)
-            _make(row, now=now, using=database)
+        return _altered(series_id, call, Deed.EDIT_SERIES, edit, columns=values)
     except IntegrityError as error:
         raise NameTaken(str(values.get("name"))) from error
-    return _read(series_id, using=database)
 
 
 def pause(
@@ -134,15 +136,16 @@ def pause(
 
     Raises SeriesNotFound or StaleSeries.
     """
-    now = timezone.now()
-    with _locked(series_id, version=version, seen_by=seen_by, using=using) as (row, database):
-        before = _state(row)
+
+    def hold(row: Series, *, now: datetime, using: str) -> bool:
         row.paused_at = row.paused_at or now
         row.paused_by, row.pause_reason = (by.name if by else ""), reason[: audit.REASON_LENGTH]
-        _unmake(row, now=now, using=database)
+        _unmake(row, now=now, using=using)
         row.next_occurrence_at = row.make_at = None
-        _store(row, Deed.PAUSE_SERIES, by=by, before=before, now=now, reason=reason, using=database)
-    return row
+        return True
+
+    call = _Call(version, seen_by, using, by, reason)
+    return _altered(series_id, call, Deed.PAUSE_SERIES, hold, columns=_STATE)
 
 
 def resume(
@@ -158,16 +161,16 @@ def resume(
 
     Raises SeriesNotFound or StaleSeries.
     """
-    now = timezone.now()
-    with _locked(series_id, version=version, seen_by=seen_by, using=using) as (row, database):
+
+    def let_go(row: Series, *, now: datetime, using: str) -> bool:
         if not row.is_paused:
-            return row
-        before = _state(row)
+            return False
         row.paused_at, row.paused_by, row.pause_reason = None, "", ""
-        _aim(row, now=now, using=database)
-        _store(row, Deed.RESUME_SERIES, by=by, before=before, now=now, reason=reason, using=database)
-        _make(row, now=now, using=database)
-    return _read(series_id, using=database)
+        _aim(row, now=now, using=using)
+        return True
+
+    call = _Call(version, seen_by, using, by, reason)
+    return _altered(series_id, call, Deed.RESUME_SERIES, let_go, columns=_STATE)
 
 
 def trigger(
@@ -181,7 +184,8 @@ def trigger(
     with _locked(series_id, version=None, seen_by=seen_by, using=using) as (row, database):
         biz_type = row.biz_type
         if not biz_type.enabled:
-            raise InvalidSeries("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")
+            text = _("the biz type %(code)s is disabled") % {"code": biz_type.code}
+            raise InvalidSeries("biz_type", "disabled", text)
         (job_id,) = new_job_ids(1)
         job = new_job(row, biz_type, job_id=job_id, due_at=now)
         created_by = by.name if by else ""
@@ -295,25 +299,53 @@ def _make(row: Series, *, now: datetime, using: str) -> None:
         make([row], now=now, using=using)
 
 
-def _store(
-    row: Series, deed: Deed, *, by: Actor | None, before: dict[str, Any], now: datetime, reason: str, using: str
-) -> None:
-    row.version += 1
-    row.updated_at, row.changed_by = now, by.name if by else ""
-    row.save(using=using)
-    _record(
-        deed, row, by=by, before=before, after={name: getattr(row, name) for name in before}, reason=reason, using=using
-    )
+class _Call(NamedTuple):
+    """Who asks for a verb, of which version, and why; see the arguments of the verbs."""
+
+    version: int | None
+    seen_by: object
+    using: str | None
+    by: Actor | None
+    reason: str
+
+
+class _Alter(Protocol):
+    """What a verb does to a series that is locked."""
+
+    def __call__(self, row: Series, *, now: datetime, using: str) -> bool:
+        """Whether anything is another than before."""
+
+
+def _altered(series_id: int, call: _Call, deed: Deed, alter: _Alter, *, columns: Iterable[str]) -> Series:
+    """The series after a verb: locked, altered, stored, recorded, and with its next occurrences made.
+
+    Args:
+        series_id: its number.
+        call: who asks, and why.
+        deed: what the audit calls it.
+        alter: what the verb does.
+        columns: those that the audit shows before and after.
+
+    Raises SeriesNotFound, StaleSeries, and what ``alter`` raises.
+    """
+    now = timezone.now()
+    with _locked(series_id, version=call.version, seen_by=call.seen_by, using=call.using) as (row, using):
+        before = {name: getattr(row, name) for name in columns}
+        if not alter(row, now=now, using=using):
+            return row
+        row.version += 1
+        row.updated_at, row.changed_by = now, call.by.name if call.by else ""
+        row.save(using=using)
+        after = {name: getattr(row, name) for name in before}
+        _record(deed, row, by=call.by, before=before, after=after, reason=call.reason, using=using)
+        _make(row, now=now, using=using)
+    return _read(series_id, using=using)
 
 
 def _record(deed: Deed, row: Series, *, by: Actor | None, using: str, **details: Any) -> None:
     if by is not None and audit.is_recorded(by):
         entry = audit.entry(deed, by=by, biz_type_id=row.biz_type_id, what=row.label, **details)
         audit.record([entry], using=using)
-
-
-def _state(row: Series) -> dict[str, Any]:
-    return {"paused_at": row.paused_at, "pause_reason": row.pause_reason}
 
 
 def _given(row: Series) -> dict[str, Any]:

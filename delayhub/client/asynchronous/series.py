@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Unpack
 
 from delayhub.client.asynchronous.connection import AsyncConnection
+from delayhub.client.models.operations import Operation
 from delayhub.client.models.series import JobSeries, JobSeriesFields, ScheduleFields, SchedulePreview, Triggered
 from delayhub.client.request import Request, given, job_fields, parameters, plain, read
 
@@ -65,6 +67,27 @@ class AsyncSeries:
         """The id of a job of it that is due now, beside its occurrences."""
         request = Request("POST", f"{_path(series)}/trigger", body=given(reason=reason))
         return (await self._connection.one(Triggered, request)).job_id
+
+    async def backfill(
+        self,
+        series: int,
+        *,
+        since: datetime | str,
+        until: datetime | str | None = None,
+        reason: str | None = None,
+    ) -> Operation:
+        """Counts its occurrences of a time in the past that have no job. It takes the scope ``jobs:act``.
+
+        ``operations.start`` has them made; nothing is made before.
+
+        Args:
+            series: its number.
+            since: the first one may be then.
+            until: the last one comes before. None: now, which is the latest.
+            reason: why.
+        """
+        body = given(since=since, until=until, reason=reason)
+        return await self._connection.one(Operation, Request("POST", f"{_path(series)}/backfill", body=body))
 
     async def preview(self, *, most: int | None = None, **fields: Unpack[ScheduleFields]) -> SchedulePreview:
         """What a schedule means, and its next moments; nothing is stored."""

@@ -82,6 +82,7 @@ QUERY: client.DeadJobQuery = {
     "biz_type": "order.close", "biz_id": "order-*", "error_class": "timeout", "ids": ["1"], "body": "42",
     "operation": 1, "flow_key": "customer-7", "due_from": AT, "due_until": AT, "next_from": AT, "next_until": AT,
     "created_from": AT, "created_until": AT, "ended_from": AT, "ended_until": AT,
+    "series": 1, "occurrence_from": AT, "occurrence_until": AT,
 }  # fmt: skip
 
 #: Each operation of the document, and a call of the client that asks for it with every parameter there is.
@@ -151,6 +152,7 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "POST /v1/series/{id}/pause": lambda api: api.series.pause(1, reason="holidays"),
     "POST /v1/series/{id}/resume": lambda api: api.series.resume(1),
     "POST /v1/series/{id}/trigger": lambda api: api.series.trigger(1),
+    "POST /v1/series/{id}/backfill": lambda api: api.series.backfill(1, since=AT, until=AT, reason="new"),
     "POST /v1/operations": lambda api: api.operations.plan("redrive", jobs={"status": "dead"}),
     "GET /v1/stats": lambda api: api.stats.read(biz_type="order.close"),
     "GET /v1/stats/series": lambda api: api.stats.series(

@@ -197,6 +197,7 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/series/{id}/pause"): Entry(scope=WRITE, body=lambda _: {"reason": "db move"}),
     ("POST", "/v1/series/{id}/resume"): Entry(scope=WRITE, body=_nothing),
     ("POST", "/v1/series/{id}/trigger"): Entry(scope=WRITE, body=_nothing, done=201),
+    ("POST", "/v1/series/{id}/backfill"): Entry(scope=ACT, body=lambda _: {"since": "2026-01-01T00:00:00Z"}, done=201),
     # biz types
     ("GET", "/v1/biz-types"): Entry(scope=BIZ_READ, unseen=LEFT_OUT),
     # A code is the tenant's own: the same one may be used in each.

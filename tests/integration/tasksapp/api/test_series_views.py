@@ -98,3 +98,50 @@ def test_a_site_may_take_conditional_changes_only(ask: Ask, biz_type: BizType, s
     assert ask("PATCH", address, {"priority": 1}).status_code == 428
     assert ask("PATCH", address, {"priority": 1, "version": 1}).status_code == 200
     assert ask("DELETE", address, **{"if-match": "*"}).status_code == 204
+
+
+def test_jobs_say_which_occurrence_of_which_series_they_are(ask: Ask, biz_type: BizType) -> None:
+    row = body(ask("POST", "/series", {**NEW, "flow_key": "tenant 1"}))
+    alone = body(ask("POST", "/jobs", {"biz_type": "order.close", "delay": 60}))
+
+    (job,) = body(ask("GET", f"/jobs?series={row['id']}&occurrence_from=2026-01-01T00:00:00Z"))["results"]
+
+    assert (job["series"], job["occurrence_at"], job["flow_key"]) == (row["id"], row["next_at"], "tenant 1")
+    assert (alone["series"], alone["occurrence_at"]) == (None, None)
+    assert body(ask("GET", f"/jobs?series={row['id'] + 1}"))["results"] == []
+    until = row["next_at"].replace("T01:00:00", "T00:59:59")
+    assert body(ask("GET", f"/jobs?series={row['id']}&occurrence_until={until}"))["results"] == []
+
+
+def test_a_backfill_is_planned_as_an_operation(ask: Ask, biz_type: BizType) -> None:
+    address = f"/series/{body(ask('POST', '/series', NEW))['id']}/backfill"
+
+    answer = ask("POST", address, {"since": "2026-01-01T00:00:00Z", "until": "2026-02-01T00:00:00Z", "reason": "new"})
+    shown = body(answer)
+
+    assert answer.status_code == 201
+    assert answer["Location"] == f"/api/v1/operations/{shown['id']}"
+    assert (shown["verb"], shown["state"], shown["reason"]) == ("backfill", "planning", "new")
+    assert shown["filter"]["occurrence_until"].startswith("2026-02-01T00:00:00")
+    again = ask("POST", "/operations", {"verb": "backfill", "filter": shown["filter"]})
+    assert (again.status_code, body(again)["filter"]) == (201, shown["filter"])
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "code"),
+    [
+        ({}, "since", "required"),
+        ({"since": "yesterday"}, "since", "invalid"),
+        ({"since": "2026-01-01T00:00:00Z", "until": "2126-01-01T00:00:00Z"}, "until", "future"),
+        ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}, "until", "too_early"),
+        ({"since": "2026-01-02T00:00:00Z", "reason": 5}, "reason", "invalid"),
+        ({"since": "2026-01-02T00:00:00Z", "colour": 5}, "colour", "unknown"),
+    ],
+)
+def test_a_backfill_that_cannot_be_is_refused(
+    ask: Ask, biz_type: BizType, given: dict[str, Any], field: str, code: str
+) -> None:
+    answer = ask("POST", f"/series/{body(ask('POST', '/series', NEW))['id']}/backfill", given)
+
+    (error,) = body(answer)["errors"]
+    assert (answer.status_code, error["field"], error["code"]) == (400, field, code)
