@@ -34,10 +34,10 @@ def callback(
 
 
 def numbered_callback(
-    number: int, biz_type: str = "close", *, host: str = "", lease: float = 60.0, once: bool = False
+    number: int, biz_type: str = "close", *, host: str = "", lease: float = 60.0, once: bool = False, key: str = ""
 ) -> Callback:
     """A callback of its own id, which nothing sends."""
-    return callback(
+    made = callback(
         job_id=f"{biz_type}-{number}",
         biz_type=biz_type,
         host=host or biz_type,
@@ -45,3 +45,5 @@ def numbered_callback(
         at_most_once=once,
         lease_seconds=lease,
     )
+    made.flow_key = key
+    return made

@@ -27,12 +27,16 @@ COUNTED_KEYS = 1000
 
 
 class TimerBatch(NamedTuple):
-    """Due timers of one queue. ``strikes`` names those whose leases ran out before, and how often."""
+    """Due timers of one queue.
+
+    ``strikes`` names those whose leases ran out before, and how often. ``is_keyed``: flow keys share the queue.
+    """
 
     queue: str
     token: int
     ids: list[str]
     strikes: dict[str, int]
+    is_keyed: bool = False
 
 
 class TimerClaim(NamedTuple):
@@ -351,10 +355,19 @@ def by_queue(leases: Iterable[Lease]) -> dict[str, list[Lease]]:
 
 
 def timer_claim_command(
-    lane: str, *, limit: int, consumer: str, options: EngineOptions, acknowledged: Iterable[Lease] = ()
+    lane: str,
+    *,
+    limit: int,
+    keyed_limit: int = MAX_CLAIM,
+    consumer: str,
+    options: EngineOptions,
+    acknowledged: Iterable[Lease] = (),
 ) -> tuple[Any, ...]:
-    """The command that claims due timers of a lane; for callers with a connection of their own."""
-    args: list[Any] = [consumer, options.lease_ms, int(options.slot_seconds * 1000), min(limit, MAX_CLAIM)]
+    """The command that claims due timers of a lane; for callers with a connection of their own.
+
+    ``keyed_limit``: how many of them may be of queues with flow keys.
+    """
+    args: list[Any] = [consumer, options.lease_ms, int(options.slot_seconds * 1000), min(limit, MAX_CLAIM), keyed_limit]
     for queue, held in by_queue(acknowledged).items():
         args += [queue, len(held)]
         for lease in held:
@@ -371,7 +384,8 @@ def parse_timer_claim(reply: Sequence[Any]) -> TimerClaim:
             token,
             [text(found) for found in ids],
             {text(found): int(count) for found, count in zip(struck[::2], struck[1::2], strict=True)},
+            bool(is_keyed),
         )
-        for queue, token, ids, struck in claimed
+        for queue, token, ids, struck, is_keyed in claimed
     ]
     return TimerClaim(now, None if come_back < 0 else come_back, bool(more), bool(alarm), acknowledged, batches)

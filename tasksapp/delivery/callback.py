@@ -59,6 +59,7 @@ class Callback:
         redrives: how often the job was redriven before it.
         traceparent: W3C trace context; '' for none.
         occurrence_ms: which of its series it is, Unix ms; 0 for none.
+        flow_key: whose job it is; callbacks of several keys take turns.
         is_test: whether a person sends it to try the receiver, and there is no job.
         lease_ends: monotonic seconds; renewed meanwhile.
         context: the caller's own; it comes back with the result.
@@ -75,6 +76,7 @@ class Callback:
     redrives: int = 0
     traceparent: str = ""
     occurrence_ms: int = 0
+    flow_key: str = ""
     is_test: bool = False
     lease_ends: float
     context: object = None

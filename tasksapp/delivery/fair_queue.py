@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tasksapp.delivery.callback import Callback
+from tasksapp.delivery.keyed_line import KeyedLine
 
 #: Callbacks of one biz type that may wait, however slow it is, for each one that may be open.
 WAITING_PER_OPEN = 2
@@ -32,7 +33,9 @@ class Caps:
 
 
 class FairQueue:
-    """A line of callbacks for each pair of biz type and host; the lines take turns. For one thread.
+    """A line of callbacks for each pair of biz type and host; the lines take turns, and in each its flow keys.
+
+    For one thread.
 
     Args:
         caps: how many may be open at once.
@@ -45,8 +48,10 @@ class FairQueue:
         self._second = 0
         self._done_now: Counter[str] = Counter()
         self._done_before: Counter[str] = Counter()
-        self._lines: OrderedDict[tuple[str, str], deque[Callback]] = OrderedDict()
+        self._lines: OrderedDict[tuple[str, str], KeyedLine] = OrderedDict()
         self._waiting: Counter[str] = Counter()
+        #: The same for each flow key of a biz type.
+        self._waiting_of_key: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._open_of_type: Counter[str] = Counter()
         self._open_of_host: Counter[str] = Counter()
         self._open = 0
@@ -60,10 +65,18 @@ class FairQueue:
         if self._waiting.total() >= half:
             # The other half is shared: if a few slow biz types filled it, hand-overs of all others would wait.
             allowed = min(allowed, half // (len(self._waiting) + (not waiting)))
-        if waiting >= max(allowed, FEW) and waiting >= LONGEST_WAIT_SECONDS * self._rate(target.line):
-            return False
+        most = max(allowed, FEW)
+        if waiting >= most:
+            most = max(most, int(LONGEST_WAIT_SECONDS * self._rate(target.line)))
+            if waiting >= most and not self._has_share(callback, most):
+                return False
         self._waiting[target.line] += 1
-        self._lines.setdefault((target.line, target.host), deque()).append(callback)
+        self._waiting_of_key[target.line][callback.flow_key] += 1
+        place = (target.line, target.host)
+        line = self._lines.get(place)
+        if line is None:
+            line = self._lines[place] = KeyedLine()
+        line.put(callback)
         return True
 
     def take(self) -> Iterator[Callback]:
@@ -76,14 +89,12 @@ class FairQueue:
                 self._lines.move_to_end((biz_type, host))
                 continue
             stuck = 0
-            callback = line.popleft()
+            callback = line.pop()
             if line:
                 self._lines.move_to_end((biz_type, host))
             else:
                 del self._lines[biz_type, host]
-            self._waiting[biz_type] -= 1
-            if not self._waiting[biz_type]:
-                del self._waiting[biz_type]
+            self._leave(callback)
             self._open_of_type[biz_type] += 1
             self._open_of_host[host] += 1
             self._open += 1
@@ -101,9 +112,29 @@ class FairQueue:
         """Takes out the waiting callbacks of a biz type, or all of them, and gives them back."""
         removed = [line for line in self._lines if biz_type in (None, line[0])]
         waiting = [callback for line in removed for callback in self._lines.pop(line)]
-        self._waiting.subtract(callback.target.line for callback in waiting)
-        self._waiting = +self._waiting
+        for callback in waiting:
+            self._leave(callback)
         return waiting
+
+    def _has_share(self, callback: Callback, most: int) -> bool:
+        """Whether fewer of its flow key wait than its share of what may: then those of the others hold it up.
+
+        They may be twice as many in all, so that many keys with one callback each do not fill the process.
+        """
+        keys = self._waiting_of_key[callback.target.line]
+        share = most // (len(keys) + (callback.flow_key not in keys))
+        return keys[callback.flow_key] < max(share, 1) and self._waiting[callback.target.line] < 2 * most
+
+    def _leave(self, callback: Callback) -> None:
+        """Counts a callback as one that does not wait any more."""
+        line, key = callback.target.line, callback.flow_key
+        self._waiting[line] -= 1
+        keys = self._waiting_of_key[line]
+        keys[key] -= 1
+        if not keys[key]:
+            del keys[key]
+        if not self._waiting[line]:
+            del self._waiting[line], self._waiting_of_key[line]
 
     def _rate(self, biz_type: str) -> int:
         """How many of the biz type ended in the last full second, or in this one if those are more already."""

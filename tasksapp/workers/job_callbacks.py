@@ -95,6 +95,7 @@ def _callback(job: RunningJob, target: Target, *, lease_ends: float) -> Callback
         redrives=row.redrives,
         traceparent=row.traceparent,
         occurrence_ms=0 if row.occurrence_at is None else due_ms(row.occurrence_at),
+        flow_key=row.flow_key,
         lease_ends=lease_ends,
         context=job,
     )

@@ -36,6 +36,7 @@ class ClaimRequest:
         acknowledged: Iterable[Lease],
         no_ack: Collection[str],
         timer_queues: Mapping[str, TimerQueue],
+        keyed_limit: int,
         consumer: str,
         options: EngineOptions,
     ) -> ClaimRequest:
@@ -47,6 +48,7 @@ class ClaimRequest:
             acknowledged: leases of messages that are done, which travel along.
             no_ack: queues whose messages need no acknowledgement: the claim deletes them.
             timer_queues: the queues that are timer lanes.
+            keyed_limit: how many timers of queues with flow keys each lane may bring.
             consumer: the identity of the consumer, for the alarm of the lane.
             options: the engine's.
         """
@@ -67,7 +69,9 @@ class ClaimRequest:
         lanes = [queue for queue in queues if queue in timer_queues] if credit else []
         for lane in lanes:
             limit = credit * timer_queues[lane].batch
-            command = timer_claim_command(lane, limit=limit, consumer=consumer, options=options)
+            command = timer_claim_command(
+                lane, limit=limit, keyed_limit=keyed_limit, consumer=consumer, options=options
+            )
             commands.append((script("claim_timers"), command))
         return cls(queues, lanes, commands)
 

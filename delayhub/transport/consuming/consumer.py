@@ -18,7 +18,7 @@ from redis.exceptions import ResponseError
 
 from delayhub.engine import EngineOptions, Lease, TimerClaim, parse_claim, parse_timer_claim
 from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS, Claim
-from delayhub.transport.consuming.buffer import Buffer
+from delayhub.transport.consuming.buffer import KEYED_ROOM, Buffer
 from delayhub.transport.consuming.claim_request import ClaimRequest
 from delayhub.transport.consuming.last_claim import last_claim
 from delayhub.transport.consuming.lease_qos import LeaseQoS
@@ -142,11 +142,11 @@ class Consumer:
         return delivered
 
     def _may_claim_more(self, credit: int) -> bool:
-        """Whether more is ready than this consumer has, and half of its credit is free."""
+        """Whether more is ready than this consumer has, and half of its credit and of its room is free."""
         if not self.more or credit < len(self.buffer):
             return False
         busy = self.channel.qos.unacknowledged + len(self.buffer)
-        return credit >= max(1, (credit + busy) // 2)
+        return credit >= max(1, (credit + busy) // 2) and self.buffer.keyed_room >= KEYED_ROOM // 2
 
     def _acks_are_due(self, now: float) -> bool:
         acks = len(self.book.done)
@@ -201,6 +201,7 @@ class Consumer:
             acknowledged=self.sending,
             no_ack=self.channel.no_ack_queues,
             timer_queues=self.buffer.timer_queues,
+            keyed_limit=self.buffer.keyed_room,
             consumer=self.identity,
             options=self.options,
         )

@@ -46,3 +46,27 @@ def test_a_full_host_lets_other_hosts_pass() -> None:
     assert [one.job_id for one in queue.take()] == ["a-0", "b-9"]
     assert [one.job_id for one in queue.remove("a")] == ["a-1", "a-2"]
     assert queue.remove() == []
+
+
+def test_a_flow_key_waits_for_one_callback_of_each_other_key() -> None:
+    queue = FairQueue(Caps(process=6, biz_type=6, host=6), CLOCK.monotonic)
+    for n in range(10):
+        queue.put(numbered_callback(n, key="busy"))
+    for n in range(10, 12):
+        queue.put(numbered_callback(n, key="small"))
+
+    assert [one.job_id for one in queue.take()] == [f"close-{n}" for n in (0, 10, 1, 11, 2, 3)]
+    assert len(queue.remove("close")) == 6
+
+
+def test_a_full_biz_type_takes_a_key_that_has_less_than_its_share() -> None:
+    queue = FairQueue(Caps(process=20, biz_type=1, host=1), CLOCK.monotonic)
+    while queue.put(numbered_callback(0, key="busy")):
+        pass
+
+    of_small = [queue.put(numbered_callback(n, key="small")) for n in range(10)]
+    of_many = [queue.put(numbered_callback(n, key=f"key-{n}")) for n in range(30)]
+
+    assert of_small == [True] * 5 + [False] * 5
+    assert 0 < sum(of_many) < 10
+    assert not queue.put(numbered_callback(0, key="busy"))

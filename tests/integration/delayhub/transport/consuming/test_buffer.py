@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -66,6 +67,29 @@ def test_a_timer_queue_delivers_batches_of_ids(connection: Any, redis_client: re
 
     assert max(len(message.payload[0][0]) for message in got) == 10
     assert {message.headers["task"] for message in got} == {"t.deliver"}
+
+
+def test_a_busy_flow_key_fills_a_process_with_a_hundred_timers_only(connection: Any, redis_client: redis.Redis) -> None:
+    lane = TimerLane(redis_client, "timers")
+    lane.ensure("keyed", [(f"busy-{n:03d}", 1) for n in range(500)], key="busy")
+    lane.ensure("plain", [(f"plain-{n}", 1) for n in range(200)])
+    got: list[Any] = []
+
+    def held() -> Counter[str]:
+        return Counter(name.partition("-")[0] for message in got for name in message.payload[0][0])
+
+    with connection.channel() as channel:
+        queue = Queue("timers", queue_arguments={"x-delayhub-task": "t.deliver", "x-delayhub-batch": 100})
+        consumer = Consumer(channel, [queue], on_message=got.append)
+        consumer.qos(prefetch_count=50)
+        with consumer:
+            drain(connection, until=lambda: held() == {"busy": 100, "plain": 200})
+            lane.ensure("keyed", [("small-1", 1)], key="small")
+            got.pop(next(n for n, message in enumerate(got) if "busy-000" in message.payload[0][0])).ack()
+            drain(connection, until=lambda: held()["small"] == 1)
+
+            assert held()["busy"] <= 100
+            assert max(len(m.payload[0][0]) for m in got if m.payload[0][0][0].startswith("busy")) <= 50
 
 
 def test_timers_not_worked_on_go_back_when_the_channel_closes(broker: str, redis_client: redis.Redis) -> None:

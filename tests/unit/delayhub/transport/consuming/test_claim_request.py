@@ -19,6 +19,7 @@ def request(*queues: str, credit: int = 5, acknowledged: tuple[Lease, ...] = ())
         acknowledged=acknowledged,
         no_ack={"replies"},
         timer_queues=TIMERS,
+        keyed_limit=7,
         consumer="me",
         options=EngineOptions(key_prefix="p:"),
     )
@@ -50,7 +51,7 @@ def test_timer_lanes_are_asked_for_as_many_batches_as_there_is_credit() -> None:
     (_, command) = request("timers", credit=3).commands[-1]
 
     assert command[0:2] == ("EVALSHA", script("claim_timers").sha)
-    assert command[-1] == 30
+    assert command[-2:] == (30, 7)
 
 
 def test_without_credit_no_timers_are_asked_for() -> None:
