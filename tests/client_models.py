@@ -40,6 +40,7 @@ _BIZ_TYPE = BizType(
     target="http",
     method="POST",
     url="https://shop.example/hooks",
+    url_hosts="",
     headers={},
     auth="none",
     task_name="",

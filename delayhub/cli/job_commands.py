@@ -43,6 +43,7 @@ jobs.add_command(import_jobs)
 @click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last.")
 @click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
 @click.option("--expires-at", type=MOMENT, help="No attempt begins from then on.")
+@click.option("--request", type=BODY, help='Its own timeout, headers and URL: {"timeout_seconds": 3}, or @FILE.')
 @click.option("--idempotency-key", help="The same request with the same key makes one job.")
 @click.option("--debounce-key", help="A later job with the same key replaces this one, until its first attempt.")
 @click.pass_obj
@@ -125,6 +126,7 @@ def wait(session: Session, job: JobKey, timeout: timedelta | None) -> ExitCode:
 @click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last.")
 @click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
 @click.option("--biz-id", help="The business key, such as an order number.")
+@click.option("--request", type=BODY, help='Its own timeout, headers and URL: {"timeout_seconds": 3}, or null.')
 @VERSION
 @click.pass_context
 def change(ctx: click.Context, /, *, job: JobKey, version: int | None, **fields: Any) -> None:

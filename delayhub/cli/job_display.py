@@ -44,10 +44,11 @@ def job_details(job: Job) -> list[tuple[str, Any]]:
         ("version", str(job.version)),
         ("created", shown(job.created_at)),
         ("changed", shown(job.updated_at)),
+        ("own request", job.request and json.dumps(job.request, ensure_ascii=False)),
         ("body", json.dumps(job.body, ensure_ascii=False)),
     ]
     # What most jobs do not have is not shown where it is empty.
-    rare = {"debounce key", "redrives", "system errors", "last error", "ended", "runs next"}
+    rare = {"own request", "debounce key", "redrives", "system errors", "last error", "ended", "runs next"}
     return [(name, value) for name, value in details if name not in rare or value not in (None, "", NO_TIME)]
 
 

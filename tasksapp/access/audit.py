@@ -7,6 +7,7 @@ without a deed. The project's own code, which says nothing about who it acts for
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -16,6 +17,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from tasksapp.access.actors import NAME_LENGTH, Actor
+from tasksapp.delivery.own_request import shown_own_request
 from tasksapp.models import AuditEntry
 
 #: A reason of a person keeps so many characters.
@@ -176,6 +178,8 @@ def _in_order(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[s
 def _as_json(name: str, value: Any) -> Any:
     if name == "body" and isinstance(value, str):
         return body_mark(value)
+    if name == "request" and isinstance(value, str):
+        return json.dumps(shown_own_request(value), ensure_ascii=False) if value else ""
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, timedelta):

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from tasksapp.api.http.json_decoder import MAX_BULK
 from tasksapp.api.http.problems import FieldError, Problem, Refused
+from tasksapp.jobs.own_request_rule import LONGEST_URL, SHORTEST_TIMEOUT, RequestOfItsOwn
 from tasksapp.jobs.requests import RULES, JobRequest
 from tasksapp.jobs.validation import (
     CODE,
@@ -29,7 +30,7 @@ from tasksapp.jobs.validation import (
 )
 
 #: Fields of a waiting job that a PATCH changes, beside its time.
-EDITED_FIELDS = ("body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key")
+EDITED_FIELDS = ("body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key", "request")
 CHANGE_FIELDS = frozenset({"due_at", "delay", "version", *EDITED_FIELDS})
 VERB_FIELDS = frozenset({"version"})
 
@@ -61,6 +62,26 @@ def refused(field: str | None, code: str, message: str) -> Refused:
     return Refused(Problem(status=400, code="invalid", detail=message, errors=[FieldError(field, code, message)]))
 
 
+class OwnRequestSerializer(serializers.Serializer[Any]):
+    """What the request of one job has of its own."""
+
+    example: dict[str, Any] = {"timeout_seconds": 3, "headers": {"X-Region": "eu"}}
+
+    timeout_seconds = serializers.FloatField(
+        required=False, allow_null=True, min_value=SHORTEST_TIMEOUT, help_text="At most that of the biz type."
+    )
+    headers = serializers.DictField(
+        child=serializers.CharField(allow_blank=True),
+        required=False,
+        allow_null=True,
+        help_text="Beside those of the biz type, and in place of those of the same names. Those that hold secrets, such"
+        " as `Authorization`, are stored encrypted and shown as `(hidden)`.",
+    )
+    url = serializers.CharField(
+        required=False, allow_null=True, max_length=LONGEST_URL, help_text="Of a host that the biz type names."
+    )
+
+
 def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PLR0911  a table of rules
     """The field that describes to OpenAPI what a rule lets pass."""
     optional: dict[str, Any] = {"required": False, "allow_null": True, "help_text": rule.help}
@@ -83,6 +104,8 @@ def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PL
             return serializers.FloatField(min_value=0, max_value=MAX_DELAY.total_seconds(), **optional)
         case Body():
             return serializers.JSONField(**optional)
+        case RequestOfItsOwn():
+            return OwnRequestSerializer(**optional)
     raise TypeError(f"no field describes {rule!r}")
 
 
@@ -146,3 +169,4 @@ class ChangeRequestSerializer(VerbRequestSerializer):
     biz_id = _described(RULES["biz_id"])
     expires_at = _described(RULES["expires_at"])
     flow_key = _described(RULES["flow_key"])
+    request = _described(RULES["request"])

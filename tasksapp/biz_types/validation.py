@@ -15,6 +15,7 @@ from delayhub.webhooks.signature import key_of
 from tasksapp.biz_types.follow_ups import follow_up_loop
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
+from tasksapp.delivery.host_patterns import host_patterns
 from tasksapp.delivery.request_url import BadUrl, request_url
 from tasksapp.models import BizType
 from tasksapp.models.code import is_code
@@ -163,7 +164,15 @@ def _about_address(biz_type: BizType) -> dict[str, str]:
     if not biz_type.url:
         return {"url": _("Give the address that callbacks go to.")}
     message = AddressGuard(options().allowed_networks).complaint(biz_type.url)
-    return {"url": message} if message else {}
+    return {"url": message} if message else _about_hosts(biz_type.url_hosts)
+
+
+def _about_hosts(hosts: str) -> dict[str, str]:
+    try:
+        host_patterns(hosts)
+    except BadUrl as error:
+        return {"url_hosts": str(error)}
+    return {}
 
 
 def _about_owner(biz_type: BizType) -> dict[str, str]:
@@ -194,7 +203,10 @@ def _about_headers(headers: Any) -> str | None:
     if not isinstance(headers, dict):
         return _('This must be a JSON object, such as {"X-Team": "orders"}.')
     for name, value in headers.items():
-        if message := _about_header(name, value):
+        if name.lower() in CREDENTIAL_HEADERS:
+            text = _("%(name)s would be stored and shown as it is: choose Basic or Bearer, and use the auth secret.")
+            return text % {"name": name}
+        if message := header_complaint(name, value):
             return message
     size = sum(len(name) + len(value) + 4 for name, value in headers.items())
     if size > LONGEST_HEADERS:
@@ -205,13 +217,10 @@ def _about_headers(headers: Any) -> str | None:
     return None
 
 
-def _about_header(name: str, value: Any) -> str | None:
+def header_complaint(name: str, value: Any) -> str | None:
+    """Why callbacks cannot have that header; None where they can."""
     if not _HEADER_NAME.match(name):
         return _("%(name)r cannot be a header's name.") % {"name": name}
-    if name.lower() in CREDENTIAL_HEADERS:
-        return _("%(name)s would be stored and shown as it is: choose Basic or Bearer, and use the auth secret.") % {
-            "name": name
-        }
     if name.lower() in RESERVED_HEADERS or name.lower().startswith(RESERVED_PREFIXES):
         return _("%(name)s is set by the delivery itself.") % {"name": name}
     if not isinstance(value, str) or re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value) or not value.isascii():

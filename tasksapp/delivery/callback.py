@@ -21,6 +21,8 @@ class Target:
         private_keys: keys that sign beside the secrets, by ``v1a``; none costs nothing.
         timeout_seconds: from the first byte of the connection to the last of the response.
         permanent_codes: status codes that are not retried.
+        refusal: why nothing may be sent there; '' where it may.
+        is_elsewhere: whether it is another host than the biz type's, and so says nothing about that.
         at_most_once: whether a callback must not be sent again where it is unknown what became of it.
     """
 
@@ -36,6 +38,8 @@ class Target:
     permanent_codes: frozenset[int] = frozenset()
     at_most_once: bool = False
     queue: str = ""
+    refusal: str = ""
+    is_elsewhere: bool = False
 
     @property
     def line(self) -> str:

@@ -16,6 +16,7 @@ from tasksapp.delivery.answers import judge
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.connection_failure import failure_kind
 from tasksapp.delivery.connections import Answer, Connections, ConnectionState, connection_state
+from tasksapp.delivery.failure import Failure
 from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, GiveUp, Response, Retry, Returned
 from tasksapp.delivery.route import BadHeader, Route, header_lines
 from tasksapp.delivery.sent_headers import SIGNATURE, Head, SentHeaders, own_lines
@@ -55,6 +56,8 @@ class Sender:
         """Sends it once; again, within the same attempt, only where a reused connection had been closed."""
         started_ms, began = self._clock.now_ms(), self._clock.monotonic()
         target = callback.target
+        if target.refusal:
+            return CallbackResult(callback, GiveUp(target.refusal, Failure.ADDRESS), started_ms)
         outcome: CallbackOutcome
         request_line, sent = "", None
         response: Response | None = None

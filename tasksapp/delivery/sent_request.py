@@ -42,14 +42,24 @@ def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def shown_value(name: str, value: str) -> str:
     """A header's value as people may see it: masked where the name says that it is a secret."""
-    if name.lower() in _OPEN or not _SECRET.search(name):
+    if not is_secret(name):
         return value[:MAX_VALUE_LENGTH]
     scheme = _SCHEME.match(value)
     return f"{scheme.group() if scheme else ''}{MASK}"
 
 
+def is_secret(name: str) -> bool:
+    """Whether a header's name says that its value is a secret."""
+    return name.lower() not in _OPEN and _SECRET.search(name) is not None
+
+
 def shown_line(method: str, url: URL) -> str:
     """Method and address, with the values of secret parameters masked."""
+    return f"{method} {shown_address(url)}"[:MAX_LINE_LENGTH]
+
+
+def shown_address(url: URL) -> str:
+    """The address, with the values of secret parameters masked."""
     if any(_SECRET.search(name) for name in url.query):
         url = url.with_query([(name, MASK if _SECRET.search(name) else value) for name, value in url.query.items()])
-    return f"{method} {url}"[:MAX_LINE_LENGTH]
+    return str(url)

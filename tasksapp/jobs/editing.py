@@ -13,6 +13,7 @@ from django.utils import timezone
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.access.audit import Deed
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs.own_request_rule import RequestOfItsOwn, fitted
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.resolved import refuse_resolved_key
 from tasksapp.jobs.validation import DUE_AT, VERSION, due_time
@@ -20,7 +21,7 @@ from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, 
 from tasksapp.models import BizType, Job, Status
 
 #: Fields that are changed without a change of its time.
-FREE = frozenset({"body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key"})
+FREE = frozenset({"body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key", "request"})
 
 
 class Unset(Enum):
@@ -41,6 +42,7 @@ def edit(
     biz_id: str | Unset = UNSET,
     expires_at: datetime | str | Unset | None = UNSET,
     flow_key: str | Unset = UNSET,
+    request: dict[str, Any] | Unset | None = UNSET,
     due_at: datetime | str | Unset = UNSET,
     version: int | None = None,
     by: Actor | None = None,
@@ -57,6 +59,7 @@ def edit(
         biz_id: the business key.
         expires_at: no attempt begins from then on; None for no such end.
         flow_key: whose job it is; '' for a job without one.
+        request: its own timeout, headers and URL, whole; None for none. A header that comes back masked stays as it is.
         due_at: the new time, as :func:`tasksapp.jobs.reschedule` has it.
         version: the version that the caller saw; None for any.
         by: who does it, for the audit; None for the project's own code, which leaves no entry there.
@@ -82,6 +85,8 @@ def edit(
     seen = VERSION(version)
     with transaction.atomic(using=using):
         job = locked(job_id, verb=Deed.EDIT, source=Status.PENDING, version=seen, using=using)
+        if request is not UNSET:
+            values["request"] = _own_request(job, request)
         former_key, values = job.flow_key, _changes(job, values)
         if values:
             values |= {"changed_by": (by or OWN_CODE).name, "version": job.version + 1, "updated_at": now}
@@ -103,6 +108,13 @@ def _check_key(job: Job, values: Values, *, using: str) -> None:
         values["live_key"] = key or None
 
 
+def _own_request(job: Job, given: Any) -> str:
+    rule = RULES["request"]
+    assert isinstance(rule, RequestOfItsOwn)
+    text = rule.edited(given, stored=job.request)
+    return fitted(rule, text, job.biz_type) if text else ""
+
+
 def _moved(due_at: Any, *, now: datetime) -> Values:
     given = DUE_AT(due_at)
     if given is None:
@@ -119,6 +131,9 @@ def _changes(job: Job, values: Values) -> Values:
     if most is not None and most <= job.attempts_used:
         text = f"max_attempts must be more than the {job.attempts_used} attempts that were made, got {most}"
         raise InvalidJob("max_attempts", "too_few", text)
+    ends = values.get("expires_at")
+    if ends is not None and ends != job.expires_at and ends <= values.get("due_at", job.due_at):
+        raise RULES["expires_at"].refusal("too_early", "must be later than the time at which the job is due")
     if values.get("due_at") == job.due_at:
         # The same due time: a retry that waits keeps its own.
         values = {name: value for name, value in values.items() if name in FREE}

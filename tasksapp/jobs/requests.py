@@ -16,6 +16,7 @@ from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.insert_limit import InsertLimit, allow_inserts
 from tasksapp.biz_types.visible import OWN_REACH, Reach
 from tasksapp.errors import InvalidJob, JobError, UnknownBizType
+from tasksapp.jobs.own_request_rule import RequestOfItsOwn, StoredRequest, asked_request, fitted
 from tasksapp.jobs.validation import (
     DELAY,
     DUE_AT,
@@ -80,6 +81,10 @@ class JobRequest:
         str,
         FlowKey(help="Whose job it is, such as a customer. Keys of a biz type share it fairly, with limits for each."),
     ] = ""
+    request: Annotated[
+        dict[str, Any] | StoredRequest | None,
+        RequestOfItsOwn(help="Of a callback: a timeout, headers and a URL of its own. Null: as the biz type says."),
+    ] = None
 
 
 #: The rule of each field, by the name callers use.
@@ -141,6 +146,9 @@ class Accepted(NamedTuple):
         asked["delay"] = None if wait is None else wait.total_seconds()
         asked["priority"] = request.priority
         asked["body"] = json.loads(row.body)
+        if row.request:
+            # What is stored of secrets differs each time.
+            asked["request"] = asked_request(request.request)
         if longest is not None:
             asked["debounce_max_wait"] = longest.total_seconds()
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
@@ -191,6 +199,8 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
     for given, unset, stored, check in zip(_given(request), _UNSET, _STORED, _checks):  # noqa: B905  see above
         values.append(stored if given is unset else check(given))
     row = NewJob._make(values)
+    if row.request:
+        row = row._replace(request=fitted(RULES["request"], row.request, biz_type))
     if row.expires_at is not None and row.expires_at <= due:
         raise RULES["expires_at"].refusal("too_early", "must be later than the time at which the job is due")
     # Most requests have neither of the two.

@@ -11,13 +11,14 @@ from tasksapp.access.actors import Actor
 from tasksapp.biz_types.visible import Reach
 from tasksapp.errors import JobNotFound, WrongState
 from tasksapp.jobs.creation import Created, create_many
+from tasksapp.jobs.own_request_rule import StoredRequest
 from tasksapp.jobs.requests import JobRequest, Rejected
 from tasksapp.jobs.written_json import WrittenJson
 from tasksapp.models import Job, Status
 
 
 def run_again(job_id: UUID, *, by: Actor | None = None, using: str | None = None) -> Created:
-    """A new job, due at once, with the biz id, body, priority and attempts of one that has succeeded.
+    """A new job, due at once, with the biz id, body, priority, attempts and own request of one that has succeeded.
 
     It has an id of its own, so that receivers do not take it for a repetition.
 
@@ -35,6 +36,7 @@ def run_again(job_id: UUID, *, by: Actor | None = None, using: str | None = None
         body=WrittenJson(json.loads(job.body), job.body),
         priority=job.priority,
         max_attempts=job.max_attempts,
+        request=StoredRequest(job.request) if job.request else None,
     )
     (outcome,) = create_many([request], seen_by=Reach(job.biz_type.tenant.pk), by=by, using=using)
     if isinstance(outcome, Rejected):

@@ -129,6 +129,14 @@ class BizType(models.Model):
     url = models.CharField(
         _("URL"), max_length=2000, blank=True, help_text=_("http:// or https://, where callbacks go.")
     )
+    url_hosts = models.CharField(
+        _("hosts of jobs"),
+        max_length=2000,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Where a job may lead by a URL of its own: hosts with commas between them. Empty: nowhere."),
+    )
     headers = models.JSONField(
         _("headers"), default=dict, blank=True, help_text=_("Extra headers, a JSON object of strings.")
     )

@@ -58,6 +58,13 @@ class Job(models.Model):
         db_default="",
         help_text=_("Whose job it is, such as a customer: keys of a biz type share it fairly."),
     )
+    request = models.TextField(
+        _("request"),
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What its request has of its own: timeout, headers, URL. Secrets in it are encrypted."),
+    )
     max_attempts = models.PositiveIntegerField(
         _("max attempts"), null=True, blank=True, help_text=_("Empty: as the biz type says.")
     )
@@ -220,6 +227,7 @@ class NewJob(NamedTuple):
     debounce_key: str = ""
     expires_at: datetime | None = None
     flow_key: str = ""
+    request: str = ""
 
     def as_row(self, *, now: datetime, created_by: str = "") -> dict[str, Any]:
         """All columns as they are when the job is created, by name."""

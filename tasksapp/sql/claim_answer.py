@@ -39,6 +39,7 @@ class ClaimedJob(NamedTuple):
     occurrence_at: datetime | None = None
     expires_at: datetime | None = None
     flow_key: str = ""
+    request: str = ""
 
 
 @dataclass(slots=True)

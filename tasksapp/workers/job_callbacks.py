@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from delayhub.clock import Clock, due_ms, moment
+from tasksapp.biz_types.own_target import GivenForAnotherHost, own_target
 from tasksapp.biz_types.target import target_of
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 #: How long a job waits whose secrets cannot be decrypted.
 UNREADABLE_WAIT = timedelta(seconds=60)
+_UNREADABLE = "system: secrets unreadable"
 
 
 class JobCallbacks:
@@ -56,11 +58,28 @@ class JobCallbacks:
                 logger.exception(
                     "%d jobs wait for the secret of %s", len(group), biz_type.label, extra={"action": "claim"}
                 )
-                self._give_back(group, reason="system: secrets unreadable", at=now + UNREADABLE_WAIT)
+                self._give_back(group, reason=_UNREADABLE, at=now + UNREADABLE_WAIT)
                 continue
             lease_ends = claimed_at + group[0].lease_seconds
-            callbacks += [_callback(job, target, lease_ends=lease_ends) for job in group]
+            callbacks += [_callback(job, target, lease_ends=lease_ends) for job in group if not job.row.request]
+            callbacks += self._own(group, target, lease_ends=lease_ends, now=now)
         return callbacks
+
+    def _own(
+        self, jobs: Sequence[RunningJob], target: Target, *, lease_ends: float, now: datetime
+    ) -> Iterator[Callback]:
+        """The callbacks of jobs that have a timeout, headers or a URL of their own."""
+        for job in jobs:
+            if not (request := job.row.request):
+                continue
+            try:
+                own = own_target(target, request, hosts=job.biz_type.url_hosts)
+            except (SecretUnreadable, GivenForAnotherHost) as error:
+                logger.warning("a job waits for its headers: %s", error, extra={"action": "claim", "job_id": job.id})
+                reason = f"system: {error}" if isinstance(error, GivenForAnotherHost) else _UNREADABLE
+                self._give_back([job], reason=reason, at=now + UNREADABLE_WAIT)
+            else:
+                yield _callback(job, own, lease_ends=lease_ends)
 
     def write(self, results: Sequence[CallbackResult]) -> None:
         """Completes the jobs of callbacks that have ended."""
@@ -108,11 +127,12 @@ def _job(callback: Callback) -> RunningJob:
 
 def _completion(result: CallbackResult, *, now: datetime) -> Completion:
     job, outcome = _job(result.callback), result.outcome
+    # A callback that was not sent says nothing about its receiver, and one to another host nothing about this one.
+    is_silent = isinstance(outcome, Returned) or result.callback.target.is_elsewhere
     return Completion(
         job,
         _finished(result, now=now),
-        # A callback that was not sent says nothing about its receiver.
-        receiver_is_up=None if isinstance(outcome, Returned) else not result.receiver_is_down,
+        receiver_is_up=None if is_silent else not result.receiver_is_down,
         cancel_others=isinstance(outcome, Delivered) and outcome.cancel_others,
     )
 

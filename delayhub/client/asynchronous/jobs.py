@@ -25,6 +25,7 @@ from delayhub.client.models.jobs import (
     JobQuery,
     JobRequest,
     Lifted,
+    OwnRequest,
     Plan,
     PlannedJob,
     Resolution,
@@ -74,6 +75,7 @@ class AsyncJobs:
         debounce_max_wait: timedelta | float | None = None,
         expires_at: datetime | str | None = None,
         flow_key: str = "",
+        request: OwnRequest | None = None,
     ) -> CreatedJob:
         """Creates a job; gives it, with what its creation did.
 
@@ -93,6 +95,7 @@ class AsyncJobs:
             debounce_max_wait: how long such requests may put the job off.
             expires_at: no attempt begins from then on.
             flow_key: whose job it is, such as a customer: keys of a biz type share it fairly.
+            request: a timeout, headers and a URL of its own; its biz type must allow what they say.
         """
         fields: JobRequest = {
             "biz_type": biz_type,
@@ -107,6 +110,7 @@ class AsyncJobs:
             "debounce_max_wait": debounce_max_wait,
             "expires_at": expires_at,
             "flow_key": flow_key,
+            "request": request,
         }
         return await self._connection.one(
             CreatedJob, Request("POST", "/jobs", body=new_job_fields(fields), repeatable=True)

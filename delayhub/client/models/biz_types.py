@@ -27,6 +27,8 @@ class BizTypeFields(TypedDict, total=False):
     method: Method
     #: http:// or https://, where callbacks go.
     url: str
+    #: Where a job may lead by a URL of its own: hosts with commas between them. Empty: nowhere.
+    url_hosts: str
     #: Extra headers, a JSON object of strings.
     headers: Mapping[str, str]
     auth: Auth
@@ -98,6 +100,8 @@ class BizType:
     method: Method
     #: http:// or https://, where callbacks go. None: this key may not see it.
     url: str | None
+    #: Where a job may lead by a URL of its own. None: this key may not see it, or the site is older.
+    url_hosts: str | None = None
     #: Extra headers, a JSON object of strings. None: this key may not see it.
     headers: Mapping[str, str] | None
     auth: Auth

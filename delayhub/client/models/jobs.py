@@ -15,6 +15,17 @@ JobOrder = Literal["-id", "next_run_at", "-finished_at", "finished_at"]
 ENDED = frozenset({"succeeded", "dead", "cancelled", "skipped", "dropped"})
 
 
+class OwnRequest(TypedDict, total=False):
+    """What the callback of one job has of its own, in place of what its biz type says or beside it."""
+
+    #: At most that of the biz type.
+    timeout_seconds: float | None
+    #: Those that hold secrets, such as ``Authorization``, come back as ``(hidden)``.
+    headers: Mapping[str, str] | None
+    #: Of a host that the biz type names.
+    url: str | None
+
+
 class JobRequest(TypedDict, total=False):
     """A job to create, at a time that ``due_at`` or ``delay`` says; with neither, it is due at once.
 
@@ -33,6 +44,7 @@ class JobRequest(TypedDict, total=False):
     debounce_max_wait: timedelta | float | None
     expires_at: datetime | str | None
     flow_key: str
+    request: OwnRequest | None
 
 
 class PlannedJob(TypedDict, total=False):
@@ -61,6 +73,8 @@ class JobChange(TypedDict, total=False):
     #: None: no such end.
     expires_at: datetime | str | None
     flow_key: str
+    #: All of it; a header that is given as ``(hidden)`` stays as it is. None: all as the biz type says.
+    request: OwnRequest | None
 
 
 class DeadJobQuery(TypedDict, total=False):
@@ -139,6 +153,8 @@ class Job:
     created_at: datetime
     updated_at: datetime
     finished_at: datetime | None
+    #: Its own timeout, headers and URL, secrets as ``(hidden)``. None: all as the biz type says.
+    request: Mapping[str, Any] | None = None
 
     @property
     def has_ended(self) -> bool:

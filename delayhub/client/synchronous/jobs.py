@@ -22,6 +22,7 @@ from delayhub.client.models.jobs import (
     JobQuery,
     JobRequest,
     Lifted,
+    OwnRequest,
     Plan,
     PlannedJob,
     Resolution,
@@ -72,6 +73,7 @@ class Jobs:
         debounce_max_wait: timedelta | float | None = None,
         expires_at: datetime | str | None = None,
         flow_key: str = "",
+        request: OwnRequest | None = None,
     ) -> CreatedJob:
         """Creates a job; gives it, with what its creation did.
 
@@ -91,6 +93,7 @@ class Jobs:
             debounce_max_wait: how long such requests may put the job off.
             expires_at: no attempt begins from then on.
             flow_key: whose job it is, such as a customer: keys of a biz type share it fairly.
+            request: a timeout, headers and a URL of its own; its biz type must allow what they say.
         """
         fields: JobRequest = {
             "biz_type": biz_type,
@@ -105,6 +108,7 @@ class Jobs:
             "debounce_max_wait": debounce_max_wait,
             "expires_at": expires_at,
             "flow_key": flow_key,
+            "request": request,
         }
         return self._connection.one(CreatedJob, Request("POST", "/jobs", body=new_job_fields(fields), repeatable=True))
 

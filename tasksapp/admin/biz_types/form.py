@@ -55,6 +55,7 @@ class BizTypeForm(StaleForm):
         widgets = {
             "description": forms.Textarea(attrs={"rows": 3, **_WIDE}),
             "url": forms.TextInput(attrs=_WIDE),
+            "url_hosts": forms.TextInput(attrs=_WIDE),
             "headers": forms.Textarea(attrs={"rows": 3, **_WIDE}),
             "backoff_list": forms.Textarea(attrs={"rows": 1, **_WIDE}),
             "permanent_status_codes": forms.Textarea(attrs={"rows": 1, **_WIDE}),

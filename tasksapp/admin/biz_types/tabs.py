@@ -18,7 +18,7 @@ TAB, ALL = "tab", "all"
 
 Fieldsets = Sequence[tuple[str | Promise | None, dict[str, Any]]]
 
-_TARGET: list[Any] = ["target", "url", "method", "headers", "timeout_seconds", "task_name", "task_queue"]
+_TARGET: list[Any] = ["target", "url", "url_hosts", "method", "headers", "timeout_seconds", "task_name", "task_queue"]
 _RETRIES: list[Any] = [
     "max_attempts", "max_age", "backoff", "backoff_min_seconds", "backoff_max_seconds", "backoff_factor",
     "backoff_max_doublings", "backoff_list", "jitter", "permanent_status_codes",
@@ -64,7 +64,7 @@ NEW: Fieldsets = [
     (
         gettext_lazy("More about the target"),
         {
-            "fields": ["method", "headers", "auth", "auth_secret", "timeout_seconds", "task_queue"],
+            "fields": ["url_hosts", "method", "headers", "auth", "auth_secret", "timeout_seconds", "task_queue"],
             "classes": ["collapse"],
         },
     ),

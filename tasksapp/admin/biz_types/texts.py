@@ -14,6 +14,7 @@ LABELS = {
     "target": _("Target"),
     "method": _("Method"),
     "url": _("URL"),
+    "url_hosts": _("Hosts of jobs"),
     "headers": _("Extra headers"),
     "auth": _("Authorization"),
     "timeout_seconds": _("Timeout"),
@@ -62,6 +63,10 @@ HELP = {
     "enabled": _("While it is off, new jobs are refused and none of the waiting ones goes out."),
     "target": _("What happens when a job is due."),
     "url": _("Where callbacks go: http:// or https://."),
+    "url_hosts": _(
+        "A job may bring a URL of its own that leads to one of these: hooks.example.com, *.example.net, with commas"
+        " between them. Empty: no job may."
+    ),
     "headers": _('Sent with each callback: {"X-Source": "shop"}. Keys and tokens belong under Secrets.'),
     "auth": _("How the receiver knows that it is you, beside the signature."),
     "timeout_seconds": _(

@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from tasksapp.access.audit import CHANGED
 from tasksapp.access.permissions import VIEW_BODY
 from tasksapp.admin.frame.json_text import indented
 
@@ -36,7 +37,8 @@ def masked_changes(request: HttpRequest, changes: Mapping[str, Any]) -> dict[str
     """The ``before`` or ``after`` of an audit entry; without the text of a body for a person who may not see it."""
     if may_see_bodies(request):
         return dict(changes)
-    return {name: _without_text(value) if name == "body" else value for name, value in changes.items()}
+    masked = {name: _without_text(value) if name == "body" else value for name, value in changes.items()}
+    return {**masked, "request": CHANGED} if masked.get("request") else masked
 
 
 def _without_text(value: Any) -> Any:

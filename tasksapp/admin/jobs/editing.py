@@ -12,13 +12,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs.own_request_rule import LONGEST_URL, shown_request
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.validation import DUE_AT, due_time
 from tasksapp.jobs.written_json import WrittenJson, read_json
-from tasksapp.models import Job
+from tasksapp.models import BizType, Job
 
 #: Fields whose values are those of the columns.
 _PLAIN = ("priority", "max_attempts", "flow_key")
+#: Those of which a job's own request is made, and by the kind of a refusal the one that it is about.
+_OWN = ("timeout_seconds", "url", "headers")
+_ABOUT = {"timeout": "timeout_seconds", "host": "url", "url": "url", "headers": "headers", "hidden": "headers"}
 
 
 class JobForm(forms.Form):
@@ -61,6 +65,31 @@ class JobForm(forms.Form):
         max_length=100,
         help_text=gettext_lazy("Whose job it is, such as a customer: keys share the biz type fairly."),
     )
+    expires_at = forms.DateTimeField(
+        label=gettext_lazy("Expires"),
+        required=False,
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": 1}, format="%Y-%m-%dT%H:%M:%S"),
+        help_text=gettext_lazy("No attempt begins from then on. Empty: no such end."),
+    )
+    timeout_seconds = forms.FloatField(
+        label=gettext_lazy("Own timeout"),
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text=gettext_lazy("Seconds, at most the timeout of the biz type. Empty: that one."),
+    )
+    url = forms.CharField(
+        label=gettext_lazy("Own URL"),
+        required=False,
+        max_length=LONGEST_URL,
+        widget=forms.TextInput(attrs={"dir": "ltr"}),
+        help_text=gettext_lazy("Of a host that the biz type names. Empty: the URL of the biz type."),
+    )
+    headers = forms.JSONField(
+        label=gettext_lazy("Own headers"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "delayhub-code", "spellcheck": "false", "dir": "ltr"}),
+        help_text=gettext_lazy('{"X-Region": "eu"}. A value that is shown as (hidden) stays as it is.'),
+    )
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         required=False,
@@ -79,14 +108,20 @@ class JobForm(forms.Form):
             "priority": job.priority,
             "max_attempts": job.max_attempts,
             "flow_key": job.flow_key,
+            "expires_at": _without_fraction(job.expires_at),
+            **(shown_request(job.request) or {}),
             "version": job.version,
         }
-        return cls(initial=values, sees_bodies=sees_bodies)
+        return cls(job, initial=values, sees_bodies=sees_bodies)
 
-    def __init__(self, *args: Any, sees_bodies: bool, **kwargs: Any) -> None:
+    def __init__(self, job: Job, *args: Any, sees_bodies: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if not sees_bodies:
             del self.fields["body"]
+        # Headers of a job may hold what its body does.
+        if not sees_bodies or job.biz_type.target != BizType.Target.HTTP:
+            for name in _OWN:
+                del self.fields[name]
 
     def clean_body(self) -> WrittenJson:
         """The body with its text, which must be one that a job may have."""
@@ -127,4 +162,19 @@ class JobForm(forms.Form):
         # The form has no fractions of a second.
         if given["due_at"] != job.due_at.replace(microsecond=0):
             found["due_at"] = given["due_at"]
+        if "expires_at" in self.data and given["expires_at"] != _without_fraction(job.expires_at):
+            found["expires_at"] = given["expires_at"]
+        if any(name in self.data for name in _OWN):
+            own = {name: given[name] for name in _OWN if given.get(name)}
+            if own != (shown_request(job.request) or {}):
+                found["request"] = own or None
         return found
+
+    def field_of(self, error: InvalidJob) -> str | None:
+        """The field that a refusal is about; None where it is about none, or about one that is not there."""
+        name = _ABOUT.get(error.code, "") if error.field == "request" else error.field
+        return name if name in self.fields else None
+
+
+def _without_fraction(moment: datetime | None) -> datetime | None:
+    return None if moment is None else timezone.localtime(moment).replace(microsecond=0)

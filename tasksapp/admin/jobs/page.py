@@ -8,24 +8,26 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import may
 from tasksapp.admin.frame.fragments import address, badge
-from tasksapp.admin.frame.masking import masked_body, may_see_bodies
+from tasksapp.admin.frame.masking import hidden, masked_body, may_see_bodies
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.listing import FINAL, LABELS
 from tasksapp.admin.jobs.sentence import job_sentence
 from tasksapp.admin.jobs.siblings import siblings_of, tombstone_of
 from tasksapp.admin.jobs.timeline import read_timeline
 from tasksapp.biz_types.holds import holds
+from tasksapp.jobs.own_request_rule import HIDDEN, shown_request
 from tasksapp.jobs.timer_look import timer_state
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status
 
 #: Columns that the page shows elsewhere, or that mean something to workers only.
-_NOT_RAW = {"body", "biz_type", "lease_token"}
+_NOT_RAW = {"body", "request", "biz_type", "lease_token"}
 
 
 class JobButton(NamedTuple):
@@ -64,6 +66,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "body": masked_body(request, job.body),
         "source": job.body if sees else "",
         "is_masked": not sees,
+        "own": _own(job, sees=sees),
         "is_task": job.biz_type.target == BizType.Target.CELERY,
         "last_error": error,
         "attempts": _attempts(job),
@@ -80,6 +83,19 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "zone": timezone.get_current_timezone_name(),
         "history_url": address("tasksapp_job_history", job.id, site=site),
     }
+
+
+def _own(job: Job, *, sees: bool) -> list[tuple[str, str | SafeString]]:
+    """What its request has of its own, by what people call that; URLs and headers only for those who see bodies."""
+    shown = shown_request(job.request) or {}
+    found: list[tuple[str, str | SafeString]] = []
+    if (timeout := shown.get("timeout_seconds")) is not None:
+        found.append((_("Own timeout"), _("%(seconds)s s") % {"seconds": f"{timeout:g}"}))
+    if url := shown.get("url"):
+        found.append((_("Own URL"), url if sees else hidden(url)))
+    headers: dict[str, str] = shown.get("headers", {})
+    found += [(name, value if sees or value == HIDDEN else hidden(value)) for name, value in headers.items()]
+    return found
 
 
 def _attempts(job: Job) -> str:

@@ -162,7 +162,7 @@ class JobPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
             return HttpResponseRedirect(back)
         form = JobForm.of(job, sees_bodies=sees)
         if request.method == "POST":
-            form = JobForm(request.POST, sees_bodies=sees)
+            form = JobForm(job, request.POST, sees_bodies=sees)
             if form.is_valid() and self._store(request, job, form):
                 return HttpResponseRedirect(back)
         return own_page(
@@ -193,7 +193,7 @@ class JobPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
             form.add_error(None, _("The job can no longer be edited: it is %(status)s.") % {"status": status})
             return False
         except InvalidJob as error:
-            form.add_error(error.field if error.field in form.fields else None, error.message)
+            form.add_error(form.field_of(error), error.message)
             return False
         except (KeyResolved, OneIsLive) as error:
             form.add_error("biz_id", str(error))

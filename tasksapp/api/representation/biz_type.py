@@ -15,7 +15,7 @@ from tasksapp.biz_types.validation import FAILURE_CODES, HIGHEST_RATE, LONGEST_A
 from tasksapp.models import BizType
 
 #: What may hold keys of receivers, or names of people: only keys that may change biz types see it.
-FOR_WRITERS = frozenset({"url", "headers", "owner_mail", "owner_url"})
+FOR_WRITERS = frozenset({"url", "url_hosts", "headers", "owner_mail", "owner_url"})
 #: What callers are told of a field, where that is not the help text of the model's field.
 _HELP = {
     "code": "What callers name it by: a-z, 0-9, '.', '_' and '-'.",

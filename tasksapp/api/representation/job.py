@@ -17,6 +17,7 @@ from rest_framework import serializers
 from tasksapp.api.http.problems import FieldError, Problem
 from tasksapp.api.representation.timestamp import timestamp
 from tasksapp.jobs.creation import Created
+from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.models import Job, NewJob
 from tasksapp.models.job import FIRST_VALUES
 
@@ -30,6 +31,7 @@ SHOWN = (
     "next_run_at",
     "expires_at",
     "body",
+    "request",
     "priority",
     "flow_key",
     "attempts",
@@ -49,6 +51,7 @@ _CALLED = {"series_id": "series"}
 #: What callers are told of a column, where that is not the help text of the model's field.
 _HELP = {
     "body": "Sent to the receiver as its caller wrote it.",
+    "request": "Its own timeout, headers and URL, secrets as `(hidden)`. Null: all as the biz type says.",
     "max_attempts": "Null: as the biz type says.",
     "series_id": "The number of the series that it is one of. Null: of none.",
     "occurrence_at": "Which of its series. Null: of none, or triggered by hand.",
@@ -94,8 +97,8 @@ def _json(values: Sequence[Any], biz_type: str) -> dict[str, Any]:
 
 def _writer(name: str) -> Callable[[Any], str]:
     """What writes the JSON of a column that a new row brings."""
-    if name == "body":
-        return str  # it is JSON already
+    if name in _WRITTEN:
+        return _WRITTEN[name]
     field, show = Job._meta.get_field(name), _show(name)
     # The encoder takes 3 µs for anything but a text.
     match field:
@@ -110,10 +113,20 @@ def _writer(name: str) -> Callable[[Any], str]:
     return _encode if show is None else lambda value: _encode(show(value))
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+#: Columns that are JSON, and what writes and what reads them.
+_WRITTEN: dict[str, Callable[[Any], str]] = {
+    "body": str,
+    "request": lambda value: _encode(shown_request(value)) if value else "null",
+}
+_READ: dict[str, Callable[[Any], Any]] = {"body": json.loads, "request": shown_request}
+
+
 def _show(name: str) -> Callable[[Any], Any] | None:
     """What makes JSON of a column's values; None where they are JSON already."""
-    if name == "body":
-        return json.loads
+    if name in _READ:
+        return _READ[name]
     field: Any = Job._meta.get_field(name)
     if isinstance(field, DateTimeField):
         return timestamp
@@ -133,7 +146,6 @@ def _first_value(name: str) -> str:
 NAMES = tuple(_CALLED.get(name, name) for name in SHOWN)
 _of_job = attrgetter(*SHOWN)
 _SHOW = [_show(name) for name in SHOWN]
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 #: What a new row brings, and the moment of its creation; what is not shown is not written.
 _BROUGHT = (*NewJob._fields, "created_at")
@@ -152,8 +164,8 @@ def _described(name: str) -> serializers.Field[Any, Any, Any, Any]:
     """The field that describes a column to OpenAPI."""
     column: Any = Job._meta.get_field(name)
     options: dict[str, Any] = {"help_text": _HELP.get(name) or column.help_text or None}
-    if name == "body":
-        return serializers.JSONField(**options)
+    if name in _READ:
+        return serializers.JSONField(**options) if name == "body" else serializers.DictField(allow_null=True, **options)
     if column.null:
         options["allow_null"] = True
     match column:

@@ -126,3 +126,20 @@ def test_a_delay_of_a_wider_change_counts_from_now(ask: Ask, job: dict[str, Any]
 
     left = Job.objects.get().due_at - timezone.now()
     assert timedelta(seconds=30) < left <= timedelta(seconds=60)
+
+
+def test_an_own_request_goes_in_and_comes_back_masked(ask: Ask, biz_type: BizType) -> None:
+    own = {"timeout_seconds": 2, "headers": {"Authorization": "Bearer s3cret", "X-Region": "eu"}, "url": None}
+    shown = {"timeout_seconds": 2.0, "headers": {"X-Region": "eu", "Authorization": "(hidden)"}}
+
+    made = ask("POST", "/jobs", {"biz_type": "order.close", "delay": 3600, "request": own})
+    path = f"/jobs/{made.json()['id']}"
+    read = ask("GET", path)
+    kept = ask("PATCH", path, {"request": {**shown, "timeout_seconds": 1}})
+    refused = ask("PATCH", path, {"request": {"url": "https://elsewhere.example/"}})
+    gone = ask("PATCH", path, {"request": None})
+
+    assert made.json()["request"] == read.json()["request"] == shown
+    assert kept.json()["request"] == {**shown, "timeout_seconds": 1.0}
+    assert problem(refused, 400)["errors"][0]["code"] == "host"
+    assert gone.json()["request"] is None

@@ -110,6 +110,18 @@ def test_another_request_with_the_same_key_is_refused(biz_type: BizType) -> None
     assert Job.objects.count() == 1
 
 
+def test_the_same_own_request_is_the_same_though_its_secrets_are_encrypted_again(biz_type: BizType) -> None:
+    def ask(token: str) -> Created:
+        own = {"headers": {"Authorization": token}}
+        return create("order.close", delay=60, request=own, debounce_key="d", idempotency_key="k")
+
+    first = ask("Bearer a")
+
+    assert ask("Bearer a").job_id == first.job_id
+    with pytest.raises(KeyTaken):
+        ask("Bearer b")
+
+
 def test_a_key_of_another_biz_type_is_another_key(biz_type: BizType, make_biz_type: MakeBizType) -> None:
     make_biz_type("order.remind")
 

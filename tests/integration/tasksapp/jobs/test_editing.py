@@ -12,9 +12,11 @@ from django.utils import timezone
 from delayhub.engine import TimerLane, due_ms
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
+from tasksapp.delivery.own_request import read_own_request
 from tasksapp.errors import InvalidJob, JobNotFound, KeyResolved, KeyTaken, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs.written_json import read_json
 from tasksapp.models import AuditEntry, BizType, Job, Status
+from tasksapp.models.encrypted_text import open_sealed
 from tests.integration.tasksapp.stored_jobs import in_status
 from tests.integration.tasksapp.stored_timers import timers_ms
 
@@ -135,6 +137,8 @@ def test_there_must_be_such_a_job(db: None) -> None:
         {"due_at": "soon"},
         {"due_at": None},
         {"body": {1, 2}},
+        {"expires_at": "2020-01-01T00:00:00Z"},
+        {"request": {"url": "https://elsewhere.example/"}},
     ],
 )
 def test_what_a_job_cannot_have_is_refused(biz_type: BizType, fields: dict[str, Any]) -> None:
@@ -165,3 +169,16 @@ def test_a_job_may_bring_its_own_end_which_may_be_moved(biz_type: BizType) -> No
 def test_an_end_before_the_due_time_is_refused(biz_type: BizType) -> None:
     with pytest.raises(InvalidJob, match="later than the time at which the job is due"):
         jobs.create("order.close", delay=60, expires_at=timezone.now())
+
+
+def test_an_own_request_is_edited_and_recorded_without_its_secrets(biz_type: BizType) -> None:
+    given = {"headers": {"Authorization": "Bearer s3cret"}}
+    job_id = jobs.create("order.close", delay=600, request=given).job_id
+
+    jobs.edit(job_id, request={"headers": {"Authorization": "(hidden)"}, "timeout_seconds": 2}, by=ADA)
+
+    own, entry = read_own_request(Job.objects.get().request), AuditEntry.objects.get()
+    assert (own.timeout_seconds, open_sealed(own.sealed["Authorization"])) == (2.0, "Bearer s3cret")
+    assert entry.before == {"request": '{"headers": {"Authorization": "(hidden)"}}'}
+    assert entry.after == {"request": '{"timeout_seconds": 2.0, "headers": {"Authorization": "(hidden)"}}'}
+    assert jobs.edit(job_id, request=None).request == ""

@@ -9,6 +9,8 @@ import pytest
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.errors import JobNotFound, WrongState
+from tasksapp.jobs.own_request_rule import fitted
+from tasksapp.jobs.requests import RULES
 from tasksapp.models import BizType, Job, Status, Tenant
 from tests.job_rows import store_job
 
@@ -41,3 +43,12 @@ def test_others_are_left_to_their_verbs(biz_type: BizType, status: Status) -> No
         jobs.run_again(store_job(biz_type, status).id)
     with pytest.raises(JobNotFound):
         jobs.run_again(UUID(int=7))
+
+
+def test_it_takes_its_own_request_over_with_its_secrets(biz_type: BizType) -> None:
+    text = fitted(RULES["request"], RULES["request"]({"headers": {"Authorization": "Bearer mine"}}), biz_type)
+    first = store_job(biz_type, Status.SUCCEEDED, request=text)
+
+    again = jobs.run_again(first.id)
+
+    assert Job.objects.get(id=again.job_id).request == text

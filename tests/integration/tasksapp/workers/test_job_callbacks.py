@@ -79,3 +79,17 @@ def test_jobs_whose_secret_cannot_be_read_are_given_back_and_get_timers(
         assert (job.status, job.attempts, job.last_error) == (Status.PENDING, 0, "system: secrets unreadable")
         assert job.next_run_at - timezone.now() > UNREADABLE_WAIT / 2
         assert lane.look("order.close", [str(job.id)]) == [due_ms(job.next_run_at)]
+
+
+def test_a_job_waits_whose_secret_headers_were_given_for_another_host(
+    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks
+) -> None:
+    due_at = timezone.now() - timedelta(seconds=1)
+    job_id = create("order.close", due_at=due_at, request={"headers": {"Authorization": "Bearer mine"}}).job_id
+    BizType.objects.update(url="https://evil.example/", updated_at=timezone.now())
+
+    made = callbacks.make(claimer.running_jobs(claimer.claim_due([job_id], now_ms=0)), claimed_at=100.0)
+
+    job = Job.objects.get()
+    assert (made, job.status, job.attempts, job.system_errors) == ([], Status.PENDING, 0, 1)
+    assert job.last_error.startswith("system: Authorization of the job: given for https://")

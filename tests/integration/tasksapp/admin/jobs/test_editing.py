@@ -10,6 +10,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from tasksapp.delivery.own_request import OwnRequest, read_own_request
 from tasksapp.models import AuditEntry, BizType, Job, Status
 from tests.job_rows import store_job
 
@@ -130,3 +131,22 @@ def test_who_may_not_move_jobs_may_not_edit_them(client: Client, django_user_mod
 
     assert client.get(url).status_code == 403
     assert client.post(url, {"priority": "1"}).status_code == 403
+
+
+def test_a_person_edits_its_end_and_its_own_request_and_keeps_its_secrets(
+    person: Client, job: Job, settings: Any
+) -> None:
+    settings.TIME_ZONE = "Europe/Berlin"
+    secret = OwnRequest(sealed={"Authorization": "gAAAA"}, origin="https://shop.example").text()
+    Job.objects.update(request=secret)
+    given = opened(person, job)
+
+    wrong = post(person, job, {**given, "timeout_seconds": "99", "expires_at": ""})
+    post(person, job, {**given, "timeout_seconds": "2.5", "expires_at": "2030-07-01T12:00:00"})
+
+    stored = Job.objects.get()
+    own = read_own_request(stored.request)
+    assert "may be 10, the timeout of order.close" in str(wrong.context["form"].errors["timeout_seconds"])
+    assert stored.expires_at == datetime(2030, 7, 1, 10, tzinfo=UTC)
+    assert (own.timeout_seconds, own.sealed) == (2.5, {"Authorization": "gAAAA"})
+    assert opened(person, job)["expires_at"].strftime("%H:%M") == "12:00"

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tasksapp.delivery.own_request import OwnRequest
 from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status, Tenant
 from tests.fixture_types import MakeBizType
 from tests.job_rows import store_job
@@ -158,3 +159,15 @@ def test_all_columns_but_the_lease_are_shown_raw(person: Client, biz_type: BizTy
 
     assert "00-ab" in page
     assert "424242" not in page
+
+
+def test_its_own_request_is_shown_without_secrets(person: Client, viewer: Client, biz_type: BizType) -> None:
+    own = OwnRequest(2.5, "https://a.example/?key=s3cret", {"X-Region": "eu-1"}, {"Authorization": "gAAAAs3cret"})
+    job = store_job(biz_type, request=own.text())
+
+    page, masked = page_of(job, person), page_of(job, viewer)
+
+    assert all(text in page for text in ("2.5 s", "https://a.example/?key=", "eu-1", "Authorization", "(hidden)"))
+    assert "s3cret" not in page
+    assert "eu-1" not in masked
+    assert "https://a.example" not in masked
