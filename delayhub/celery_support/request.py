@@ -94,6 +94,8 @@ class OurRequest(Request):
         """Called when a time limit is over; a hard one kills the process, which then cannot complete its job."""
         self._loses_child = not soft
         super().on_timeout(soft, timeout)
+        if not soft and self.task.acks_late and not self.acknowledged and isinstance(self.message.channel, Channel):
+            self.reject(requeue=True)  # Celery before 5.7 leaves it with the worker for as long as that lives
         job_id = self.request_dict.get(JOB_HEADER)
         if job_id is not None and not soft and not cast("bool | int | None", state.should_terminate):
             # In a thread of its own: this is the worker's event loop, which must not wait for a database.

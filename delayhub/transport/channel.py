@@ -8,10 +8,11 @@ from queue import Empty
 from typing import Any
 
 import redis
-from kombu.transport import redis as kombu_redis
+from kombu.log import get_logger
 
 from delayhub.engine import Counts, DelayQueue, Entry, LaneKeys, Lease
 from delayhub.engine.keys import directory
+from delayhub.transport import kombu_versions
 from delayhub.transport.consuming.buffer import Buffer
 from delayhub.transport.consuming.consumer import Consumer
 from delayhub.transport.consuming.entry_reader import EntryReader
@@ -30,6 +31,8 @@ from delayhub.transport.tls import TlsConnection
 from delayhub.transport.waking.event_loop import EventLoop
 from delayhub.transport.waking.nudge import Nudge
 
+logger = get_logger(__name__)
+
 #: Queues that a channel remembers; making one costs a tenth of a publish.
 KEPT_QUEUES = 100
 
@@ -41,14 +44,14 @@ REPLIES = ".pidbox"
 REPLY_MS = 60_000
 
 
-class Channel(kombu_redis.Channel):
+class Channel(kombu_versions.Channel):
     """Queues of our engine under kombu's channel."""
 
     Message = Message
     QoS = LeaseQoS
     connection_class_ssl = TlsConnection
     from_transport_options = (
-        *kombu_redis.Channel.from_transport_options,
+        *kombu_versions.Channel.from_transport_options,
         *OWN_OPTIONS,
     )
     # kombu waits without end. On a line that was lost without a word (a firewall that forgets idle connections, a
@@ -199,7 +202,11 @@ class Channel(kombu_redis.Channel):
             client = ReplicatedClient(self.pool, replicas=self.options.wait_replicas, milliseconds=milliseconds)
             found = DelayQueue(client, queue, options=found.options)
         found.schedule(entries)
-        self._maybe_update_queues_expire(self.publisher, queue)
+        try:
+            self._maybe_update_queues_expire(self.publisher, queue)
+        except (redis.RedisError, OSError) as error:
+            # The messages are stored: who published them must not hear that they are not. The next publish tries again.
+            logger.warning("queue %s keeps its messages longer than it should: %s", queue, error)
 
     def create_publish_batch(self, max_size: int) -> EntryBatch:
         """A batch of publishes: one script call for all entries of a queue."""

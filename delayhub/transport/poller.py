@@ -8,9 +8,9 @@ from contextlib import suppress
 from queue import Empty
 from typing import Any, Protocol
 
-from kombu.transport.redis import MultiChannelPoller
 from kombu.utils.eventio import ERR, READ
 
+from delayhub.transport import kombu_versions
 from delayhub.transport.redis_wire import RedisWire
 from delayhub.transport.waking.event_loop import EventLoop
 from delayhub.transport.waking.nudge import Nudge
@@ -52,7 +52,7 @@ class PolledChannel(Protocol):
         """Queues that kombu's pub/sub serves."""
 
 
-class Poller(MultiChannelPoller):
+class Poller(kombu_versions.Poller):
     """kombu's poller with our consumers in place of its blocking pops; pub/sub stays kombu's.
 
     kombu's own skips handlers of channels without credit, so that an unread reply would wake it again at once; here

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import redis
-from kombu.transport.redis import PublishBatch
 
 from delayhub.engine import Entry
+from delayhub.transport.kombu_versions import PublishBatch
 
 
 class StoringChannel(Protocol):

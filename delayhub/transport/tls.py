@@ -20,6 +20,11 @@ class NoTls(redis.RedisError):
 class TlsConnection(redis.SSLConnection):
     """redis-py's, whose handshake ends after five seconds, or the option ``socket_connect_timeout``."""
 
+    def __init__(self, *, ssl_cert_reqs: Any = "required", **options: Any) -> None:
+        if ssl_cert_reqs in {None, "none", ssl.CERT_NONE}:
+            options["ssl_check_hostname"] = False  # redis-py 6 checks it all the same, and fails
+        super().__init__(ssl_cert_reqs=ssl_cert_reqs, **options)
+
     def connect(self) -> None:
         """Connects.
 

@@ -15,6 +15,7 @@ from redis.sentinel import Sentinel
 from delayhub.errors import OptionError
 from delayhub.transport.channel import Channel
 from delayhub.transport.hooks import HOOKS_OPTION
+from delayhub.transport.kombu_versions import HAS_CARE
 from delayhub.transport.poller import Poller
 from delayhub.transport.timer_queue import TimerQueue
 from delayhub.transport.waking.event_loop import EventLoop
@@ -51,6 +52,8 @@ class Transport(kombu_redis.Transport):
             )
         self.cycle.hub = loop
         super().register_with_event_loop(connection, loop)
+        if not HAS_CARE:
+            self.cycle.care_in(loop, seconds=self.client.transport_options.get("health_check_interval", 25))
 
 
 class SecureTransport(Transport):

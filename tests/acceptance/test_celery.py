@@ -16,6 +16,7 @@ from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance import ledger
 from tests.acceptance.celery_worker import CeleryWorker
+from tests.celery_versions import needs_disable_prefetch
 from tests.tcp_proxy import TcpProxy
 from tests.waiting import wait_until
 
@@ -181,6 +182,7 @@ def test_an_expired_task_is_announced_and_does_not_run(proj: Any, worker: Callab
     assert ledger.task_ids(proj) == []
 
 
+@needs_disable_prefetch
 @pytest.mark.slow
 def test_a_worker_without_prefetch_takes_only_what_it_runs(
     proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis

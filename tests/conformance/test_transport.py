@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kombu import Connection, Consumer, Exchange, Producer, Queue
 
+from tests.celery_versions import needs_batches
 from tests.consuming import drain
 
 Bodies = list[Any]
@@ -227,6 +228,7 @@ def test_a_lower_priority_number_goes_first(connection: Any, name: str) -> None:
     assert [message.payload for message in receive(connection, queue_of(name), 4)] == [0, 5, 3, 9]
 
 
+@needs_batches
 @pytest.mark.parametrize("scheme", ["redis", "delayhub"], indirect=True)
 def test_a_batch_of_publishes_arrives_whole_and_in_order(connection: Any, name: str) -> None:
     queue = queue_of(name)

@@ -28,3 +28,6 @@ class EventLoop(Protocol):
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> LoopTimer:
         """Calls back once, so long from now; rounded up to the next millisecond."""
+
+    def call_repeatedly(self, seconds: float, callback: Callable[[], object]) -> LoopTimer:
+        """Calls back again and again, with so long between."""

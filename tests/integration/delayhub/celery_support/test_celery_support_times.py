@@ -9,6 +9,7 @@ import pytest
 from celery import Celery
 
 from delayhub.engine import Counts, DelayQueue
+from tests.celery_versions import needs_countdowns_in_seconds
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,7 @@ def test_an_eta_without_a_time_zone_is_in_the_apps(
     assert waiting.at_ms == (eta.replace(tzinfo=UTC) - timedelta(hours=offset)).timestamp() * 1000
 
 
+@needs_countdowns_in_seconds
 def test_a_countdown_over_a_change_of_the_clock_is_seconds(
     app: Celery, queue: DelayQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

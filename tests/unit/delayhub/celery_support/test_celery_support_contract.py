@@ -16,6 +16,8 @@ from celery.worker.consumer import Connection
 from flower.utils.broker import Broker, BrokerBase
 from flower.views import broker as broker_view
 
+from tests.celery_versions import CELERY
+
 
 @pytest.mark.parametrize(
     ("owner", "name"),
@@ -49,7 +51,8 @@ def test_a_worker_makes_requests_of_the_class_that_its_task_names() -> None:
 
 def test_a_worker_puts_a_lost_task_back_through_reject() -> None:
     assert "self.reject(requeue=requeue)" in inspect.getsource(request.Request.on_failure)
-    assert "self.reject(requeue=True)" in inspect.getsource(request.Request.on_timeout)
+    if CELERY >= (5, 7):  # before, it puts back none that ran into its time limit; our requests do it
+        assert "self.reject(requeue=True)" in inspect.getsource(request.Request.on_timeout)
 
 
 def test_steps_of_a_consumer_are_made_before_its_tasks_are_asked_for_requests() -> None:
