@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tasksapp', '0022_signing_keys'),
+        ("tasksapp", "0023_series_rest"),
     ]
 
     operations = [
