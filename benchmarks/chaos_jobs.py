@@ -104,13 +104,13 @@ class Chaos:
                 ids = [outcome.job_id for outcome in made if isinstance(outcome, Created)]
                 self.created += ids
                 waiting += self.random.sample(ids, bulk // 10)
-                if len(waiting) > 4:
-                    job_id = waiting.pop(0)
-                    jobs.cancel(job_id)
-                    self.cancelled[str(job_id)] = time.time_ns() // 1000
                 unpaid += [request.biz_id for request in requests if request.biz_id][:1]
                 if len(unpaid) > 2:
                     self.features.resolve(unpaid.pop(0))
+                while len(waiting) > 4:
+                    job_id = waiting.pop(0)
+                    jobs.cancel(job_id)
+                    self.cancelled[str(job_id)] = time.time_ns() // 1000
             except WrongState:
                 self.refused += 1
             except Error:
