@@ -14,6 +14,8 @@ SCHEMES = {
     "delayhub": "delayhub.transport.transport:Transport",
     "delayhubs": "delayhub.transport.transport:SecureTransport",
     "delayhub-sentinel": "delayhub.transport.transport:SentinelTransport",
+    "delayhub-cluster": "delayhub.transport.cluster_transport:ClusterTransport",
+    "delayhub-clusters": "delayhub.transport.cluster_transport:SecureClusterTransport",
 }
 
 #: The module of kombu that has the table of transports.

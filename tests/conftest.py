@@ -22,6 +22,7 @@ from kombu import Connection
 
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
+from tests.cluster import LocalCluster
 from tests.long_first import long_first
 
 register()
@@ -54,6 +55,20 @@ def redis_client(redis_server: RedisServer) -> Iterator[redis.Redis]:
     with redis_server.client() as client:
         client.flushall()
         yield client
+
+
+@pytest.fixture(scope="session")
+def nodes_of_cluster() -> Iterator[LocalCluster]:
+    """A Redis Cluster of three masters that only this test process uses."""
+    with LocalCluster(masters=3) as found:
+        yield found
+
+
+@pytest.fixture
+def cluster(nodes_of_cluster: LocalCluster) -> LocalCluster:
+    """That cluster, which holds nothing."""
+    nodes_of_cluster.empty()
+    return nodes_of_cluster
 
 
 @pytest.fixture

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from celery import Celery
 from kombu import Connection
 from kombu.pidbox import Mailbox
+
+from delayhub.errors import OptionError
 
 #: kombu's own transport for each of ours.
 KOMBUS = {"delayhub": "redis", "delayhubs": "rediss", "delayhub-sentinel": "sentinel"}
@@ -25,12 +27,16 @@ def kombu_connection(app: Celery, url: str | None) -> Any:
     if url is not None:
         return Connection(url, transport_options=app.conf.broker_transport_options)
     ours: Any = app.connection_for_write()
+    if ours.transport_cls not in KOMBUS:
+        raise OptionError(f"kombu's own transport does not run on {ours.transport_cls}://: name a redis:// server")
     return ours.clone(transport=KOMBUS[ours.transport_cls])
 
 
 def kombu_workers(app: Celery, url: str | None = None) -> list[str]:
     """The names of the workers that answer over kombu's own transport; ours get the question, but answer over ours."""
     conf = app.conf
+    if url is None and cast("Any", app.connection_for_write()).transport_cls not in KOMBUS:
+        return []
     mailbox: Any = Mailbox(
         conf.control_exchange, type="fanout", accept=conf.accept_content, serializer=conf.task_serializer
     )

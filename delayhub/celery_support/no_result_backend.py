@@ -13,6 +13,9 @@ from delayhub.schemes import SCHEMES
 #: The scheme of Celery's own result backend for each of ours.
 CELERYS = {"delayhub": "redis", "delayhubs": "rediss", "delayhub-sentinel": "sentinel"}
 
+#: What begins the address of a cluster, on which Celery's Redis backend does not run.
+CLUSTER = "delayhub-cluster"
+
 
 class NoResultBackend:
     """Brokers of ours keep no results.
@@ -23,6 +26,11 @@ class NoResultBackend:
 
     def __init__(self, app: Any, url: str | None = None, **options: Any) -> None:
         del app, options
+        if str(url).startswith(CLUSTER):
+            raise ImproperlyConfigured(
+                "delayhub-cluster:// is a broker and keeps no results, and Celery's Redis backend does not run on a"
+                " Redis Cluster: set result_backend to another Redis (redis://host:6379/0), or to a database"
+            )
         given = re.sub(r"(://[^/@;]*:)[^@;]*@", r"\1**@", str(url or "delayhub://host:6379/0"))
         for scheme, celerys in CELERYS.items():
             given = given.replace(f"{scheme}://", f"{celerys}://")

@@ -7,7 +7,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-import redis
 from kombu import Connection
 from redis.exceptions import NoPermissionError
 
@@ -17,6 +16,7 @@ from delayhub.clock import Clock, SystemClock, moment
 from delayhub.engine import DelayQueue, Place, TimerLane
 from delayhub.engine.entry import text
 from delayhub.engine.keys import LaneKeys, directory
+from delayhub.redis_cluster import client_of
 from delayhub.transport.broker_pool import broker_channel
 from delayhub.transport.channel import REPLIES
 from delayhub.transport.kombu_migration import KombuBroker
@@ -75,7 +75,7 @@ class QueueBrowser:
         self._lanes = frozenset(lanes)
         self._channel = broker_channel(connection, timeout_seconds=timeout_seconds)
         self._options = TransportOptions.of(connection.transport_options or {}).engine()
-        self.client = redis.Redis(connection_pool=self._channel.pool)
+        self.client = client_of(self._channel.pool)
 
     def close(self) -> None:
         """Closes its connections."""

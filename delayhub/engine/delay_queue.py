@@ -14,6 +14,7 @@ from delayhub.engine.entry import Counts, Entry, Lease, Listed, Mode, Place, Rea
 from delayhub.engine.keys import MAX_STEPS, LaneKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
+from delayhub.redis_cluster import ClusterClient, QueuesApart, slot_of_key
 
 T = TypeVar("T")
 
@@ -94,7 +95,12 @@ class DelayQueue:
         Args:
             messages: by id, the payload as it was read here, and the one that it has there.
             to: another queue, reached through the same client.
+
+        Raises:
+            QueuesApart: the two are in different slots of a Redis Cluster.
         """
+        if isinstance(self.client, ClusterClient) and slot_of_key(self.keys.base) != slot_of_key(to.keys.base):
+            raise QueuesApart
         answers: list[str] = []
         for chunk in chunks(list(messages.items()), CHUNK // 5):  # each call carries payloads
             args: list[Any] = []

@@ -9,6 +9,7 @@ from typing import Any
 import redis
 
 from delayhub.errors import RedisUnfit
+from delayhub.redis_cluster import ClusterClient, servers_of
 
 #: The oldest version whose commands the scripts use.
 OLDEST = (6, 2)
@@ -33,7 +34,27 @@ class Fitness:
 
 
 def examine(client: redis.Redis) -> Fitness:
-    """What is wrong with the server, as far as its user may look: managed servers hide CONFIG."""
+    """What is wrong with the server, or with any master of a cluster, as far as its user may look.
+
+    Managed servers hide CONFIG.
+    """
+    if isinstance(client, ClusterClient):
+        return _examine_cluster(client)
+    return _examine(client, is_cluster=False)
+
+
+def _examine_cluster(client: ClusterClient) -> Fitness:
+    found = {address: _examine(server, is_cluster=True) for address, server in servers_of(client)}
+    missing = client.connection_pool.map.missing_slots()
+    faults = [f"{missing} slots have no master: the queues there stand still"] if missing else []
+    return Fitness(
+        f"{', '.join(sorted({each.server for each in found.values()}))}, a cluster of {len(found)} masters",
+        (*faults, *(f"{address}: {fault}" for address, each in found.items() for fault in each.faults)),
+        tuple(f"{address}: {warning}" for address, each in found.items() for warning in each.warnings),
+    )
+
+
+def _examine(client: redis.Redis, *, is_cluster: bool) -> Fitness:
     try:
         info: dict[str, Any] = client.info("everything")
     except redis.ResponseError:  # ACLs count INFO among the dangerous commands
@@ -46,6 +67,10 @@ def examine(client: redis.Redis) -> Fitness:
         faults.append(f"it is {server}, and Redis 6.2 is the oldest that will do")
     if policy != "noeviction":
         faults.append(f"maxmemory-policy is {policy}, which throws tasks away when memory is full: set noeviction")
+    if info.get("cluster_enabled") and not is_cluster:
+        faults.append("it is a node of a Redis Cluster, which has only some of the keys: write delayhub-cluster://")
+    if is_cluster and not info.get("connected_slaves"):
+        warnings.append("it has no replica: when it fails, its queues stand still until it is back")
     if info.get("role") == "slave":
         faults.append("it is a replica, which takes no writes: name the master, or its sentinels")
     if not info.get("aof_enabled"):

@@ -11,12 +11,13 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from delayhub.errors import OptionError
+from delayhub.transport.cluster_transport import ClusterChannel, ClusterTransport
 from delayhub.transport.options import TransportOptions
 from delayhub.transport.transport import SentinelTransport, Transport
 
 
 def broker_pool(connection: Connection, *, timeout_seconds: float) -> redis.ConnectionPool:
-    """A pool of connections to the server that the broker's transport would use; nothing is connected yet.
+    """A pool of connections to the server, or the cluster, that the broker's transport would use; none is open yet.
 
     The transport's own code builds it, so TLS, sockets, sentinels, credentials and ``transport_options`` count as they
     do for workers. A call is tried once and ends after ``timeout_seconds``.
@@ -39,9 +40,10 @@ def broker_channel(connection: Connection, *, timeout_seconds: float) -> Any:
         name = connection.transport_cls
         why = " (Celery takes a URL without :// for one)" if name == "amqp" else ""
         raise OptionError(f"{name}:// is no broker of DelayHub's{why}: use delayhub:// or delayhubs://")
-    if len(connection.alt) > 1 and not isinstance(transport, SentinelTransport):
+    if len(connection.alt) > 1 and not isinstance(transport, SentinelTransport | ClusterTransport):
         raise OptionError(
             "the broker URL names several servers, and timers need one: name one, or use delayhub-sentinel://"
+            " or delayhub-cluster://"
         )
     # kombu connects in Channel.__init__; only the part that reads the options is wanted.
     channel: Any = transport.Channel.__new__(transport.Channel)
@@ -54,8 +56,12 @@ def broker_channel(connection: Connection, *, timeout_seconds: float) -> Any:
     channel.socket_timeout = channel.socket_connect_timeout = timeout_seconds
     channel.retry_on_timeout, channel.health_check_interval = False, 0
     channel._legacy_keyprefix_fanout = kombu_redis.Channel.keyprefix_fanout
-    pool: redis.ConnectionPool = channel._get_pool()
-    pool.connection_kwargs["retry"] = Retry(NoBackoff(), retries=0)
+    pool: redis.ConnectionPool
+    if isinstance(channel, ClusterChannel):
+        pool = channel.make_pool(patience=timeout_seconds, resends=False)
+    else:
+        pool = channel._get_pool()
+        pool.connection_kwargs["retry"] = Retry(NoBackoff(), retries=0)
     # kombu allows ten; a web server has a thread for each request.
     pool.max_connections = 2**31
     channel._pool = pool

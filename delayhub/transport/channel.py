@@ -12,8 +12,10 @@ from kombu.log import get_logger
 
 from delayhub.engine import Counts, DelayQueue, Entry, LaneKeys, Lease
 from delayhub.engine.keys import directory
+from delayhub.redis_cluster import client_of
 from delayhub.transport import kombu_versions
 from delayhub.transport.consuming.buffer import Buffer
+from delayhub.transport.consuming.cluster_consumer import ClusterConsumer
 from delayhub.transport.consuming.consumer import Consumer
 from delayhub.transport.consuming.entry_reader import EntryReader
 from delayhub.transport.consuming.lease_book import LeaseBook, book_of
@@ -64,11 +66,11 @@ class Channel(kombu_versions.Channel):
         self.hooks: Hooks = hooks_of(connection.client.transport_options)
         self.no_ack_queues: set[str] = set()
         #: What claims for this channel; made when it first consumes.
-        self.consumer: Consumer | None = None
+        self.consumer: Consumer | ClusterConsumer | None = None
         self._publisher: redis.Redis | None = None
         self._queues: dict[str, DelayQueue] = {}
         super().__init__(connection, **options)
-        broker = f"{connection.client.as_uri(include_password=True)} {self.options}"
+        broker = f"{self._broker_uri(connection.client)} {self.options}"
         #: The process' leases on this broker; tasks that outlive the channel acknowledge through it all the same.
         self.book: LeaseBook = book_of(broker, self.options, self._connect_book)
         self.reader = EntryReader(
@@ -102,7 +104,7 @@ class Channel(kombu_versions.Channel):
     def publisher(self) -> redis.Redis:
         """The client that publishes. Made once: building one costs more than a publish."""
         if self._publisher is None:
-            self._publisher = redis.Redis(connection_pool=self.pool)
+            self._publisher = client_of(self.pool)
         return self._publisher
 
     def queue(self, name: str) -> DelayQueue:
@@ -122,7 +124,7 @@ class Channel(kombu_versions.Channel):
         """Calls the NUDGE handler when the consumer is nudged."""
         self.poller.watch_nudges(self, nudge)
 
-    def _start_consumer(self) -> Consumer:
+    def _start_consumer(self) -> Consumer | ClusterConsumer:
         if self.consumer is None:
             buffer = Buffer(
                 self.book,
@@ -131,10 +133,17 @@ class Channel(kombu_versions.Channel):
                 timer_queues=self.timer_queues,
                 hooks=self.hooks,
             )
-            consumer = Consumer(self, buffer=buffer, options=self.options.engine(), pool=self.async_pool)
-            self.handlers.update(CLAIM=consumer.on_claim, BELL=consumer.on_bell, NUDGE=consumer.on_nudge)
-            self.consumer = consumer
+            self.consumer = self._make_consumer(buffer)
         return self.consumer
+
+    def _make_consumer(self, buffer: Buffer) -> Consumer | ClusterConsumer:
+        consumer = Consumer(self, buffer=buffer, options=self.options.engine(), pool=self.async_pool)
+        self.handlers.update(CLAIM=consumer.on_claim, BELL=consumer.on_bell, NUDGE=consumer.on_nudge)
+        return consumer
+
+    def _broker_uri(self, client: Any) -> str:
+        """What all connections to the same broker have in common."""
+        return str(client.as_uri(include_password=True))
 
     def _connect_book(self) -> redis.Redis:
         pool = self._get_pool()
@@ -199,7 +208,12 @@ class Channel(kombu_versions.Channel):
         found = self.queue(queue)
         if self.options.wait_replicas:
             milliseconds = max(1, int(self.options.wait_seconds * 1000))
-            client = ReplicatedClient(self.pool, replicas=self.options.wait_replicas, milliseconds=milliseconds)
+            client = ReplicatedClient(
+                self.pool,
+                replicas=self.options.wait_replicas,
+                milliseconds=milliseconds,
+                only_warns=self.options.wait_replicas_missing == "warn",
+            )
             found = DelayQueue(client, queue, options=found.options)
         found.schedule(entries)
         try:

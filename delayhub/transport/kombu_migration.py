@@ -18,6 +18,7 @@ from redis.exceptions import LockError
 from delayhub.engine import DelayQueue, Entry, Listed, Place
 from delayhub.engine.keys import moving, moving_lock
 from delayhub.errors import ImportRunning
+from delayhub.redis_cluster import ClusterClient, client_of
 from delayhub.transport.envelope import Message, Unreadable, from_payload, to_kombu
 
 #: Messages that are moved at a time.
@@ -83,7 +84,7 @@ class KombuBroker:
         self.channel = channel
         self.prefix = channel.global_keyprefix or ""
         # Not the channel's client: its prefix goes only before the keys of commands that kombu itself uses.
-        self.client: Any = redis.Redis(connection_pool=channel.pool)
+        self.client: Any = client_of(channel.pool)
 
     def count(self, queues: Sequence[str]) -> KombuCounts:
         """How much there is of some queues; what consumers hold is not counted by queue.
@@ -91,6 +92,8 @@ class KombuBroker:
         Raises:
             redis.NoPermissionError: the user may not look at kombu's keys.
         """
+        if isinstance(self.client, ClusterClient):  # kombu's own transport does not run on one
+            return KombuCounts(0, 0)
         ready = sum(length for _, _, length in self._filled(queues))
         return KombuCounts(ready, int(self.client.hlen(self.prefix + self.channel.unacked_key)))
 

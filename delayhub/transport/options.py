@@ -30,7 +30,10 @@ ANSWER_SECONDS = 3.0
 CONNECT_SECONDS = 5.0
 
 #: Names in ``transport_options`` that are ours.
-OWN_OPTIONS = ("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis", "wait_replicas", "wait_seconds")
+OWN_OPTIONS = (
+    *("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis"),
+    *("wait_replicas", "wait_seconds", "wait_replicas_missing", "failover_seconds"),
+)
 
 
 #: Names that kombu reads: its Redis channels, its connections, its virtual transports.
@@ -52,6 +55,8 @@ KINDS: dict[str, tuple[set[type], str]] = {
     "check_redis": ({bool}, "True or False"),
     "wait_replicas": ({int}, "a whole number"),
     "wait_seconds": ({int, float}, "a number of seconds"),
+    "wait_replicas_missing": ({str}, "'raise' or 'warn'"),
+    "failover_seconds": ({int, float}, "a number of seconds"),
     "key_prefix": ({str}, "a text"),
 }
 
@@ -70,6 +75,8 @@ class TransportOptions:
         check_redis: whether a worker refuses a Redis server that loses tasks (evicts keys, is too old, is a replica).
         wait_replicas: how many replicas must have a message before its publish returns.
         wait_seconds: how long a publish waits for them.
+        wait_replicas_missing: ``raise`` (NotReplicated) or ``warn`` (a line in the log) where too few have it in time.
+        failover_seconds: on a cluster, how long a command is tried again while its slot has no master or moves.
         key_prefix: put before every Redis key (kombu's ``global_keyprefix``).
 
     Raises:
@@ -82,6 +89,8 @@ class TransportOptions:
     check_redis: bool = True
     wait_replicas: int = 0
     wait_seconds: float = 1.0
+    wait_replicas_missing: str = "raise"
+    failover_seconds: float = 10.0
     key_prefix: str = ""
 
     def __post_init__(self) -> None:
@@ -95,6 +104,10 @@ class TransportOptions:
             raise OptionError(f"wait_replicas must not be negative, got {self.wait_replicas!r}")
         if not self.wait_seconds > 0:  # to Redis, 0 means to wait without end
             raise OptionError(f"wait_seconds must be positive, got {self.wait_seconds!r}")
+        if self.wait_replicas_missing not in ("raise", "warn"):
+            raise OptionError(f"wait_replicas_missing must be 'raise' or 'warn', got {self.wait_replicas_missing!r}")
+        if self.failover_seconds < 0:
+            raise OptionError(f"failover_seconds must not be negative, got {self.failover_seconds!r}")
         if not self.max_strikes > 0:
             raise OptionError(f"max_strikes must be positive, got {self.max_strikes!r}")
         self.engine()  # which checks the rest

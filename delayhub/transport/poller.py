@@ -89,12 +89,23 @@ class Poller(kombu_versions.Poller):
         for key in [key for key in self._chan_to_sock if key[0] is channel]:
             del self._chan_to_sock[key]
         for fileno in [fileno for fileno, (owner, _) in self._fd_to_chan.items() if owner is channel]:
-            del self._fd_to_chan[fileno]
-            if self.hub is not None:
-                self.hub.remove(fileno)
-            else:
-                with suppress(KeyError, ValueError, OSError):  # closed by the other side already
-                    self.poller.unregister(fileno)
+            self._forget(fileno)
+
+    def unwatch_kind(self, channel: PolledChannel, kind: str) -> None:
+        """Forgets a channel's descriptors of one kind, also where they are closed already."""
+        for key in [key for key in self._chan_to_sock if key[0] is channel and key[2] == kind]:
+            del self._chan_to_sock[key]
+        found = [fileno for fileno, owner in self._fd_to_chan.items() if owner == (channel, kind)]
+        for fileno in found:
+            self._forget(fileno)
+
+    def _forget(self, fileno: int) -> None:
+        del self._fd_to_chan[fileno]
+        if self.hub is not None:
+            self.hub.remove(fileno)
+        else:
+            with suppress(KeyError, ValueError, OSError):  # closed by the other side already
+                self.poller.unregister(fileno)
 
     def _watch(self, channel: PolledChannel, fileno: int, kind: str) -> None:
         self._fd_to_chan[fileno] = (channel, kind)

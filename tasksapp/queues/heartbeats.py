@@ -176,9 +176,10 @@ def _read_workers() -> list[WorkerBeat]:
     if not names:
         return []
     with client.pipeline(transaction=False) as pipeline:
-        pipeline.mget([worker(prefix, name) for name in names])
         pipeline.time()
-        raws, (seconds, micros) = pipeline.execute()
+        for name in names:
+            pipeline.get(worker(prefix, name))  # one by one: in a cluster each key has its own slot
+        (seconds, micros), *raws = pipeline.execute()
     if gone := [name for name, raw in zip(names, raws, strict=True) if raw is None]:
         client.srem(workers(prefix), *gone)
     beats = [beat for raw in raws if raw is not None and (beat := Beat.parse(raw)) is not None]

@@ -17,6 +17,7 @@ from redis.retry import Retry
 
 import delayhub.transport
 from delayhub.errors import OptionError
+from delayhub.redis_cluster import ClusterPool, cluster_pool, is_cluster_url
 from delayhub.redis_url import redis_url
 from delayhub.transport.broker_pool import broker_pool
 from tasksapp.conf import options
@@ -28,11 +29,13 @@ NO_BROKER = (
 
 
 def timer_pool(*, timeout_seconds: float) -> redis.ConnectionPool:
-    """A pool of connections to the Redis server that holds the timers; nothing is connected yet.
+    """A pool of connections to the Redis server, or the cluster, that holds the timers; nothing is connected yet.
 
-    Raises OptionError where the settings do not name one Redis server.
+    Raises OptionError where the settings do not name one Redis server, or one cluster.
     """
     if url := options().redis_url:
+        if is_cluster_url(url):
+            return cluster_pool(url, timeout_seconds=timeout_seconds)
         return redis.ConnectionPool.from_url(
             redis_url(url),
             socket_timeout=timeout_seconds,
@@ -61,7 +64,9 @@ def timer_address() -> str:
 
 
 def address_of(pool: redis.ConnectionPool) -> str | None:
-    """Server and database, without credentials; None behind sentinels, which name no server."""
+    """Server and database, without credentials; of a cluster the nodes of the URL. None behind sentinels."""
+    if isinstance(pool, ClusterPool):
+        return f"cluster {', '.join(map(str, sorted(pool.map.seeds)))}"
     known = pool.connection_kwargs
     place = known.get("path") or (f"{known['host']}:{known.get('port', 6379)}" if "host" in known else None)
     return place and f"{place}/{known.get('db') or 0}"

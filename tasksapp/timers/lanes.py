@@ -19,6 +19,7 @@ from delayhub.clock import Clock, SystemClock
 from delayhub.engine import EngineOptions, TimerLane
 from delayhub.engine.keys import directory
 from delayhub.errors import OptionError
+from delayhub.redis_cluster import ClusterClient, client_of
 from tasksapp.conf import Options, options
 from tasksapp.timers.broker import celery_app, timer_pool, timer_prefix
 
@@ -91,9 +92,10 @@ def brisk_lane(name: str) -> TimerLane:
     own = _own.lanes.get(name)
     # By identity: the hash of all options takes 3 µs, at each create.
     if own is None or own.options is not now or own.app is not app:
-        single: Any = redis.Redis(connection_pool=timer_pool(timeout_seconds=now.arm_timeout_seconds))
-        # redis-py's single_connection_client=True does the same, but connects at once, and Redis may be away.
-        single.connection = single.connection_pool.make_connection()
+        single: Any = client_of(timer_pool(timeout_seconds=now.arm_timeout_seconds))
+        if not isinstance(single, ClusterClient):  # which has a connection for each node
+            # redis-py's single_connection_client=True does the same, but connects at once, and Redis may be away.
+            single.connection = single.connection_pool.make_connection()
         lane = TimerLane(single, name, options=EngineOptions(key_prefix=timer_prefix()))
         own = _own.lanes[name] = _Brisk(lane, now, app)
     _drop_stale(own.lane.client.connection)
@@ -220,7 +222,7 @@ def _drop_stale(connection: Any) -> None:
 
     A pool checks that too. If the next command found it out, it would be lost, since no command is sent twice.
     """
-    if not connection.is_connected:
+    if connection is None or not connection.is_connected:
         return
     try:
         stale = connection.can_read()
@@ -233,7 +235,7 @@ def _drop_stale(connection: Any) -> None:
 @cache
 def _client(known: Options, app: object, timeout_seconds: float) -> redis.Redis:
     # The options and the Celery app decide which server it is.
-    return redis.Redis(connection_pool=timer_pool(timeout_seconds=timeout_seconds))
+    return client_of(timer_pool(timeout_seconds=timeout_seconds))
 
 
 @cache

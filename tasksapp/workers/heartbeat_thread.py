@@ -17,6 +17,7 @@ from celery.worker import state
 import delayhub
 from delayhub.clock import SystemClock
 from delayhub.errors import OptionError
+from delayhub.redis_cluster import client_of
 from tasksapp.queues.heartbeats import BEAT_SECONDS, NAMED_TASKS, Beat, remove_beat, write_beat
 from tasksapp.sql.driver.fork_guard import ForkGuard
 from tasksapp.timers.broker import timer_pool
@@ -44,7 +45,7 @@ class HeartbeatThread:
     def __init__(self, describe: Callable[[RedisClock], Beat]) -> None:
         self._describe = describe
         # A client of its own: after a fork, no connection of the parent is used.
-        self._client = redis.Redis(connection_pool=timer_pool(timeout_seconds=REDIS_SECONDS))
+        self._client = client_of(timer_pool(timeout_seconds=REDIS_SECONDS))
         self._clock = RedisClock(lambda: self._client)
         self._stop = threading.Event()
         self._guard = ForkGuard()

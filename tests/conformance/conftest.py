@@ -7,9 +7,10 @@ from uuid import uuid4
 import pytest
 
 from delayhub.local.redis_server import RedisServer
+from tests.cluster import LocalCluster
 
 
-@pytest.fixture(params=["memory", "redis", "delayhub"])
+@pytest.fixture(params=["memory", "redis", "delayhub", "delayhub-cluster"])
 def scheme(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -19,6 +20,9 @@ def broker(scheme: str, request: pytest.FixtureRequest) -> str:
     """The URL of an empty broker."""
     if scheme == "memory":
         return "memory://"
+    if scheme == "delayhub-cluster":
+        cluster: LocalCluster = request.getfixturevalue("cluster")
+        return cluster.url
     server: RedisServer = request.getfixturevalue("redis_server")
     with server.client() as client:
         client.flushall()

@@ -76,7 +76,7 @@ def test_a_rejected_message_comes_again_and_a_dropped_one_does_not(connection: A
         assert channel.queue_declare(name, passive=False).message_count == 0
 
 
-@pytest.mark.parametrize("scheme", ["redis", "delayhub"], indirect=True)
+@pytest.mark.parametrize("scheme", ["redis", "delayhub", "delayhub-cluster"], indirect=True)
 def test_what_was_not_acknowledged_comes_again_when_the_connection_is_closed(broker: str, name: str) -> None:
     with Connection(broker) as first:
         publish(first, queue_of(name), "one", "two")
@@ -219,7 +219,7 @@ def test_draining_an_empty_queue_ends_at_the_timeout(connection: Any, name: str)
             connection.drain_events(timeout=0.2)
 
 
-@pytest.mark.parametrize("scheme", ["redis", "delayhub"], indirect=True)
+@pytest.mark.parametrize("scheme", ["redis", "delayhub", "delayhub-cluster"], indirect=True)
 def test_a_lower_priority_number_goes_first(connection: Any, name: str) -> None:
     for priority in (9, 0, 5, 3):
         publish(connection, queue_of(name), priority, priority=priority)
@@ -229,7 +229,7 @@ def test_a_lower_priority_number_goes_first(connection: Any, name: str) -> None:
 
 
 @needs_batches
-@pytest.mark.parametrize("scheme", ["redis", "delayhub"], indirect=True)
+@pytest.mark.parametrize("scheme", ["redis", "delayhub", "delayhub-cluster"], indirect=True)
 def test_a_batch_of_publishes_arrives_whole_and_in_order(connection: Any, name: str) -> None:
     queue = queue_of(name)
     with connection.channel() as channel:

@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 TESTED_THROUGH = {
+    **{
+        f"delayhub/redis_cluster/{module}.py": (
+            "tests/integration/delayhub/redis_cluster/test_cluster_client.py",
+            "the client stands on them, and a real cluster refuses and moves",
+        )
+        for module in ("cluster_pipeline", "cluster_pool", "key_connection", "refusals")
+    },
+    **{
+        f"delayhub/transport/consuming/{module}.py": (
+            "tests/integration/delayhub/transport/test_cluster_transport.py",
+            "queues of a real cluster are consumed",
+        )
+        for module in ("cluster_consumer", "lane_consumer")
+    },
     "tasksapp/models/paused_key.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),

@@ -75,10 +75,17 @@ class Consumer:
         buffer: where claimed messages wait.
         options: the engine's.
         pool: where its connections come from.
+        nudge: another's, which that one watches and closes; by default one of its own.
     """
 
     def __init__(
-        self, channel: ConsumedChannel, *, buffer: Buffer, options: EngineOptions, pool: redis.ConnectionPool
+        self,
+        channel: ConsumedChannel,
+        *,
+        buffer: Buffer,
+        options: EngineOptions,
+        pool: redis.ConnectionPool,
+        nudge: Nudge | None = None,
     ) -> None:
         self.channel = channel
         self.buffer = buffer
@@ -87,7 +94,7 @@ class Consumer:
         self.identity = uuid4().hex[:12]
         self.claims = RedisWire(pool)
         self.bell = Bell(pool, options.key_prefix)
-        self.nudge = Nudge()
+        self.nudge = nudge or Nudge()
         self.alarm = Alarm(self.turn)
         self.request = ClaimRequest()
         self.sending: list[Lease] = []
@@ -99,7 +106,8 @@ class Consumer:
         self.acks_since: float | None = None
         self._first = 0
         self._closed = False
-        self.book.bells.add(self.nudge.give)
+        if nudge is None:
+            self.book.bells.add(self.nudge.give)
 
     # ------------------------------------------------------------ when to claim
 
@@ -149,7 +157,7 @@ class Consumer:
         return credit >= max(1, (credit + busy) // 2) and self.buffer.keyed_room >= KEYED_ROOM // 2
 
     def _acks_are_due(self, now: float) -> bool:
-        acks = len(self.book.done)
+        acks = self._waiting_acks()
         if not acks:
             return False
         if self.channel.hub is None or acks >= ACK_BATCH:
@@ -181,13 +189,19 @@ class Consumer:
         self.wanted = False
         self.acks_since = None
         self.next_claim_at = now + PERIOD
-        self.sending = self.book.next_done(MAX_ACKNOWLEDGEMENTS)
+        self.sending = self._next_acks()
         self.request = self._next_request(credit)
         try:
             self.claims.send(self.request.commands, at=now)
         except Exception:
             self._unsend()
             raise
+
+    def _waiting_acks(self) -> int:
+        return len(self.book.done)
+
+    def _next_acks(self) -> list[Lease]:
+        return self.book.next_done(MAX_ACKNOWLEDGEMENTS)
 
     def _next_request(self, credit: int) -> ClaimRequest:
         queues = self.channel.active_queues
@@ -293,8 +307,14 @@ class Consumer:
         """Gives back everything that was not handed over, also what a claim under way still brings."""
         if self._closed:
             return
-        self._closed = True
         self.book.bells.discard(self.nudge.give)
+        self._end_claims()
+        self.buffer.clear()
+        self.nudge.close()
+
+    def _end_claims(self) -> None:
+        """Claims no more; what a claim under way still brings is in the buffer."""
+        self._closed = True
         self.alarm.close()
         try:
             if self.claims.sent and self.claims.socket is not None:
@@ -303,10 +323,8 @@ class Consumer:
         except Exception as error:
             logger.warning("the last claim's reply was lost, its leases will run out: %s", error)
         self._unsend()
-        self.buffer.clear()
         self.claims.close()
         self.bell.wire.close()
-        self.nudge.close()
 
     def _read_last(self) -> None:
         replies = self.claims.receive()

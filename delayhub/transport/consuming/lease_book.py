@@ -18,6 +18,7 @@ import redis
 from kombu.log import get_logger
 
 from delayhub.engine import DelayQueue, Lease, TimerLane
+from delayhub.redis_cluster import ClusterClient
 from delayhub.transport.consuming.lease_keeper import LeaseKeeper
 from delayhub.transport.options import TransportOptions
 
@@ -62,6 +63,7 @@ class LeaseBook:
     def __init__(self, options: TransportOptions, connect: Callable[[], redis.Redis]) -> None:
         self.options = options
         self.client = connect()
+        self.spans_nodes = isinstance(self.client, ClusterClient)
         self.held: dict[Lease, float] = {}
         self.timers: set[Lease] = set()
         #: What channels have claimed and not handed over yet. Renewed too, since a pool may block the loop for long.
@@ -189,18 +191,39 @@ class LeaseBook:
             self.timers.difference_update(taken)
         return taken
 
+    def next_done_of(self, lane: str, limit: int) -> list[Lease]:
+        """The same of one lane; those of others stay, in their order."""
+        others: list[Lease] = []
+        taken: list[Lease] = []
+        for _ in range(len(self.done)):
+            try:
+                lease = self.done.popleft()
+            except IndexError:  # another thread sends them
+                break
+            (taken if lease.lane == lane and len(taken) < limit else others).append(lease)
+        self.done.extendleft(reversed(others))
+        if self.timers:
+            self.timers.difference_update(taken)
+        return taken
+
     def flush(self, client: redis.Redis | None = None) -> None:
         """Sends all acknowledgements to Redis now, over another client where one is given.
 
         Raises:
-            redis.RedisError: Redis did not take them; they stay here.
+            redis.RedisError: Redis did not take them; they stay here. Of a cluster, those of nodes that failed.
         """
         while leases := self.next_done(1000):
+            left = dict.fromkeys(leases)
+
+            def send(lane: str, queue: str, group: list[Lease], left: dict[Lease, None] = left) -> None:
+                self.queue(lane, queue, client).acknowledge(group)
+                for lease in group:
+                    left.pop(lease, None)
+
             try:
-                for lane, queue, group, _ in self._groups(leases):
-                    self.queue(lane, queue, client).acknowledge(group)
+                self._in_groups(leases, send)
             except redis.RedisError:
-                self.done.extendleft(reversed(leases))
+                self.done.extendleft(reversed(left))
                 raise
 
     def flush_quietly(self) -> None:
@@ -233,19 +256,36 @@ class LeaseBook:
         buffered = {lease for buffer in list(self.buffers) for lease in buffer.leases()}
         self.lost &= buffered
         leases += buffered - self.lost
+        self._in_groups(
+            leases, lambda lane, queue, group: self._renew(queue, group, buffered, self.queue(lane, queue, client))
+        )
+
+    def _renew(self, queue: str, group: list[Lease], buffered: set[Lease], target: DelayQueue) -> None:
+        kept = target.extend(group)
+        lost = [lease for lease in group if lease.id not in kept and (lease in self.held or lease in buffered)]
+        for lease in lost:
+            self.held.pop(lease, None)
+        self.lost.update(buffered.intersection(lost))
+        if lost:
+            logger.warning(
+                "%d leases on %s ran out before they could be renewed; other workers may have run those messages",
+                len(lost),
+                queue,
+                extra={"action": "lease_lost", "queue": queue},
+            )
+
+    def _in_groups(self, leases: Iterable[Lease], call: Callable[[str, str, list[Lease]], None]) -> None:
+        """Calls for the leases of each queue. In a cluster one node's failure, raised at the end, stops no other."""
+        trouble: redis.RedisError | None = None
         for lane, queue, group, _ in self._groups(leases):
-            kept = self.queue(lane, queue, client).extend(group)
-            lost = [lease for lease in group if lease.id not in kept and (lease in self.held or lease in buffered)]
-            for lease in lost:
-                self.held.pop(lease, None)
-            self.lost.update(buffered.intersection(lost))
-            if lost:
-                logger.warning(
-                    "%d leases on %s ran out before they could be renewed; other workers may have run those messages",
-                    len(lost),
-                    queue,
-                    extra={"action": "lease_lost", "queue": queue},
-                )
+            try:
+                call(lane, queue, group)
+            except redis.RedisError as error:
+                if not self.spans_nodes:
+                    raise
+                trouble = error
+        if trouble is not None:
+            raise trouble
 
     def _let_go(self, leases: Iterable[Lease]) -> None:
         """Stops renewing them, and isolating suspects: the messages are done, or another consumer's."""

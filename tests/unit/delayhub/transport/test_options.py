@@ -28,6 +28,8 @@ def test_every_option_of_ours_can_be_given() -> None:
         "check_redis": False,
         "wait_replicas": 4,
         "wait_seconds": 5,
+        "wait_replicas_missing": "warn",
+        "failover_seconds": 6,
     }
 
     found = TransportOptions.of(given)
@@ -45,6 +47,7 @@ def test_every_option_of_ours_can_be_given() -> None:
         ("wait_replicas", -1),
         # Redis would wait for ever
         ("wait_seconds", 0),
+        ("failover_seconds", -1),
     ],
 )
 def test_an_option_that_cannot_work_is_named_with_its_value(name: str, value: float) -> None:
@@ -62,6 +65,7 @@ def test_an_option_that_cannot_work_is_named_with_its_value(name: str, value: fl
         ("check_redis", "no"),
         ("wait_replicas", True),
         ("wait_seconds", None),
+        ("wait_replicas_missing", "shrug"),
         ("global_keyprefix", 7),
     ],
 )

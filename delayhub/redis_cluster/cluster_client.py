@@ -1,0 +1,124 @@
+"""A client of a cluster: each command goes to the node of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+from redis.exceptions import MovedError, ResponseError
+
+from delayhub.redis_cluster.cluster_map import Address, key_of
+from delayhub.redis_cluster.cluster_pipeline import ClusterPipeline
+from delayhub.redis_cluster.cluster_pool import ClusterPool, slot_of_key
+from delayhub.redis_cluster.key_connection import note
+from delayhub.redis_cluster.refusals import REFUSALS, Effort, NotExecuted, said
+
+#: A command and the options by which redis-py reads its reply.
+Command = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class ClusterClient(redis.Redis):
+    """redis-py's client over a cluster's pool.
+
+    A command that a node refused, or that found no node, was not executed: it is sent again for as long as the pool is
+    patient. ASKING is never sent. A command without a key goes to the node of the pool's home.
+    """
+
+    connection_pool: ClusterPool
+
+    def __init__(self, pool: ClusterPool) -> None:
+        super().__init__(connection_pool=pool)
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """The command's reply.
+
+        Raises:
+            redis.RedisError: the node refuses the command for good, or none executed it in time.
+        """
+        (reply,) = self.together(self.slot_of(args), [(args, options)])
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Any:
+        """Commands that travel together, a slot at a time; each is one by itself, never a transaction."""
+        del transaction, shard_hint
+        return ClusterPipeline(self)
+
+    def slot_of(self, command: Sequence[Any]) -> int:
+        """The slot that a command is for."""
+        key = key_of(command)
+        return self.connection_pool.home_slot if key is None else slot_of_key(key)
+
+    def together(self, slot: int, commands: Sequence[Command]) -> list[Any]:
+        """The replies to commands of one slot, which travel in one write on one connection; errors in their places.
+
+        Those that were not executed are sent again, and with them commands without a key (WAIT).
+
+        Raises:
+            redis.ConnectionError: no node executed them in time, or a reply was lost.
+            redis.TimeoutError: the same, for a node that was silent.
+        """
+        pool = self.connection_pool
+        replies: list[Any] = [None] * len(commands)
+        left = list(range(len(commands)))
+        effort = Effort(pool.patience)
+        while True:
+            was_sent = False
+            try:
+                asked = pool.map.node_of(slot)
+                node = pool.node(asked)
+                connection: Any = node.get_connection()
+                was_sent = True
+                got = self._exchange(node, connection, [commands[place] for place in left])
+            except (redis.ConnectionError, redis.TimeoutError) as error:
+                pool.map.doubt()
+                if was_sent and not pool.resends:
+                    raise
+                trouble: Exception = error
+            else:
+                for place, reply in zip(left, got, strict=True):
+                    replies[place] = reply
+                refused = [place for place in left if isinstance(replies[place], REFUSALS)]
+                if not refused:
+                    return replies
+                trouble = self._note(replies[refused[0]], asked)
+                left = [place for place in left if place in refused or key_of(commands[place][0]) is None]
+                if isinstance(replies[refused[0]], MovedError) and effort.first_move():
+                    continue
+            if not effort.pause():
+                raise trouble
+
+    def _note(self, refusal: Exception, asked: Address) -> NotExecuted:
+        note(refusal, self.connection_pool.map, asked=asked)
+        return NotExecuted(f"{asked} did not execute a command: {said(refusal)}")
+
+    def _exchange(self, node: redis.ConnectionPool, connection: Any, commands: Sequence[Command]) -> list[Any]:
+        try:
+            connection.send_packed_command(connection.pack_commands([args for args, _ in commands]))
+            return [self._reply(connection, args[0], options) for args, options in commands]
+        except BaseException:
+            connection.disconnect()  # a reply that comes later would be taken for the next command's
+            raise
+        finally:
+            node.release(connection)
+
+    def _reply(self, connection: Any, name: str, options: dict[str, Any]) -> Any:
+        try:
+            return self.parse_response(connection, name, **options)  # type: ignore[no-untyped-call]  # redis-py
+        except (ResponseError, *REFUSALS) as error:
+            return error
+
+
+def client_of(pool: redis.ConnectionPool) -> redis.Redis:
+    """The client over a pool: of one server, or of a cluster."""
+    return ClusterClient(pool) if isinstance(pool, ClusterPool) else redis.Redis(connection_pool=pool)
+
+
+def servers_of(client: redis.Redis) -> list[tuple[str, redis.Redis]]:
+    """A client of each server that holds data, with its address; '' for the only one."""
+    pool = client.connection_pool
+    if isinstance(pool, ClusterPool):
+        return [(str(address), found) for address, found in pool.masters()]
+    return [("", client)]

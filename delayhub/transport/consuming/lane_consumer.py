@@ -1,0 +1,137 @@
+"""Consuming one queue of a cluster, over connections that belong to it; its node's failure stops no other queue."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import redis
+from kombu.log import get_logger
+
+from delayhub.engine import EngineOptions, LaneKeys, Lease
+from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS
+from delayhub.redis_cluster import ClusterPool, NotExecuted
+from delayhub.redis_cluster.refusals import FIRST_PAUSE, LONGEST_PAUSE
+from delayhub.transport.consuming.buffer import Buffer
+from delayhub.transport.consuming.consumer import ConsumedChannel, Consumer
+from delayhub.transport.waking.nudge import Nudge
+
+logger = get_logger(__name__)
+
+
+class LaneChannel(ConsumedChannel, Protocol):
+    """What the consumer of one queue needs: the channel as far as that queue goes."""
+
+    def unwatch(self) -> None:
+        """Watches none of the queue's connections."""
+
+
+class LaneConsumer(Consumer):
+    """A consumer whose connections go where its queue is. After an error it rests, 50 ms at first, and connects again.
+
+    Args:
+        channel: the channel, as far as this queue goes.
+        queue: the queue.
+        buffer: where claimed messages wait, with those of other queues.
+        options: the engine's.
+        pool: the cluster.
+        nudge: that of the channel.
+    """
+
+    channel: LaneChannel
+
+    def __init__(
+        self,
+        channel: LaneChannel,
+        *,
+        queue: str,
+        buffer: Buffer,
+        options: EngineOptions,
+        pool: ClusterPool,
+        nudge: Nudge,
+    ) -> None:
+        own = pool.of_key(LaneKeys(queue, options.key_prefix).wake)
+        super().__init__(channel, buffer=buffer, options=options, pool=own, nudge=nudge)
+        self.queue = queue
+        #: The credit that a claim under way has taken.
+        self.asked = 0
+        #: Seconds between claims when nothing else asks for one; longer where there are many queues.
+        self.period = 1.0
+        self._pause_after_error = 0.0
+
+    @property
+    def has_news(self) -> bool:
+        """Whether it has reason to claim now, and has not asked yet."""
+        if self.claims.sent:
+            return False
+        return self.wanted or self.more or time.monotonic() >= self.next_claim_at
+
+    # ------------------------------------------------------------ verbs of a consumer
+
+    def turn(self) -> None:
+        """Claims, where it is time and there is reason to; rests after an error."""
+        if time.monotonic() >= self.resting_until:
+            self._guarded(super().turn)
+
+    def on_claim(self) -> bool:
+        """The claim's reply is there; whether a message was handed over."""
+        return bool(self._guarded(super().on_claim))
+
+    def on_bell(self) -> bool:
+        """The bell's connection has something to read."""
+        return bool(self._guarded(super().on_bell))
+
+    def require_replies(self) -> None:
+        """Drops a connection on which a reply is long overdue, and rests."""
+        self._guarded(super().require_replies)
+
+    def end(self) -> None:
+        """Claims no more, and closes its connections; what it has claimed stays in the buffer."""
+        if not self._closed:
+            self.channel.unwatch()
+            self._end_claims()
+
+    # ------------------------------------------------------------ private
+
+    def _guarded(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except (redis.RedisError, OSError) as error:
+            self._rest(error)
+            return None
+
+    def _rest(self, error: Exception) -> None:
+        level = logger.info if isinstance(error, NotExecuted) or self._pause_after_error else logger.warning
+        level("cannot claim from %s now, trying again: %s", self.queue, error, extra={"action": "claim"})
+        self.channel.unwatch()
+        self._unsend()
+        self.claims.close()
+        self.bell.wire.close()
+        self._pause_after_error = min(max(2 * self._pause_after_error, FIRST_PAUSE), LONGEST_PAUSE)
+        self.more, self.wanted = False, True
+        self.resting_until = self.next_claim_at = time.monotonic() + self._pause_after_error
+        if self.channel.hub is not None:
+            self.alarm.attach(self.channel.hub)
+            self.alarm.set(self.resting_until)
+
+    def _claim(self, credit: int, now: float) -> None:
+        super()._claim(credit, now)
+        self.asked = credit
+        self.next_claim_at = now + self.period
+
+    def _take(self, replies: list[Any]) -> float:
+        self.asked = 0
+        self._pause_after_error = 0.0
+        pause = super()._take(replies)
+        return pause if pause < 1.0 else self.period
+
+    def _unsend(self) -> None:
+        self.asked = 0
+        super()._unsend()
+
+    def _waiting_acks(self) -> int:
+        return sum(lease.lane == self.queue for lease in self.book.done.copy())
+
+    def _next_acks(self) -> list[Lease]:
+        return self.book.next_done_of(self.queue, MAX_ACKNOWLEDGEMENTS)

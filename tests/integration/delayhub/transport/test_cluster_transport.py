@@ -1,0 +1,132 @@
+"""The transport on a real cluster: queues on several nodes, slots that move under load, what is refused.
+
+Through the transport: ``cluster_consumer``, and ``lane_consumer``, which it has for each queue.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+import redis
+from kombu import Connection, Consumer, Exchange, Producer, Queue
+
+from delayhub.engine import Counts
+from delayhub.engine.fitness import examine
+from delayhub.errors import NotReplicated, OptionError
+from delayhub.transport.broker_pool import broker_pool
+from tests.cluster import LocalCluster
+from tests.consuming import drain, keep_payloads
+from tests.waiting import wait_until
+
+
+def queues_on_each_node(cluster: LocalCluster) -> list[Queue]:
+    """A queue on each of the three masters."""
+    found: dict[int, str] = {}
+    number = 0
+    while len(found) < 3:
+        found.setdefault(cluster.owner(f"{{q{number}}}").port, f"q{number}")
+        number += 1
+    return [Queue(name, Exchange(name), routing_key=name) for name in found.values()]
+
+
+def publish(connection: Any, queues: list[Queue], count: int) -> None:
+    producer = Producer(connection.channel())
+    for queue in queues:
+        for number in range(count):
+            producer.publish([queue.name, number], exchange=queue.name, routing_key=queue.name, declare=[queue])
+
+
+@pytest.mark.parametrize("prefetch", [0, 1])
+def test_queues_on_several_nodes_are_consumed_each_in_its_order(cluster: LocalCluster, prefetch: int) -> None:
+    queues = queues_on_each_node(cluster)
+    got: list[Any] = []
+    with Connection(cluster.url) as connection:
+        publish(connection, queues, 20)
+        channel = connection.channel()
+        channel.basic_qos(0, prefetch)
+
+        with Consumer(channel, queues, on_message=keep_payloads(got)):
+            drain(connection, until=lambda: len(got) == 60)
+
+        for queue in queues:
+            assert [number for name, number in got if name == queue.name] == list(range(20))
+        wait_until(lambda: not any(any(channel.count(queue.name)) for queue in queues))
+
+
+def test_one_prefetch_count_bounds_all_queues_together(cluster: LocalCluster) -> None:
+    queues, held = queues_on_each_node(cluster), list[Any]()
+    with Connection(cluster.url) as connection:
+        publish(connection, queues, 4)
+        channel = connection.channel()
+        channel.basic_qos(0, 2)
+
+        with Consumer(channel, queues, on_message=held.append):
+            drain(connection, until=lambda: len(held) == 2)
+            for _ in range(5):
+                with pytest.raises(TimeoutError):
+                    connection.drain_events(timeout=0.1)
+            leased = sum(channel.count(queue.name).leased for queue in queues)
+
+    assert leased == 2
+
+
+def test_nothing_is_lost_or_doubled_while_slots_are_moved_key_by_key(cluster: LocalCluster) -> None:
+    queues = queues_on_each_node(cluster)
+    got: list[Any] = []
+    with Connection(cluster.url) as publishing, Connection(cluster.url) as consuming:
+        with Consumer(consuming.channel(), queues, on_message=keep_payloads(got)):
+            publisher = threading.Thread(target=publish, args=(publishing, queues, 100))
+            publisher.start()
+            for queue in queues:
+                drain(consuming, until=lambda: len(got) >= 10)
+                source = cluster.owner(f"{{{queue.name}}}")
+                target = next(node for node in cluster.masters if node is not source)
+                slot = redis.crc.key_slot(queue.name.encode())
+                cluster.move_slot(slot, source=source, target=target, batch=1)
+            drain(consuming, until=lambda: len(got) >= 300)
+            publisher.join(60)
+
+    assert Counter(map(tuple, got)) == {(queue.name, number): 1 for queue in queues for number in range(100)}
+
+
+@pytest.mark.parametrize("missing", ["raise", "warn"])
+def test_a_publish_asks_the_replicas_of_its_own_node(
+    cluster: LocalCluster, missing: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"wait_replicas": 1, "wait_seconds": 0.01, "wait_replicas_missing": missing}
+    queues = queues_on_each_node(cluster)[:1]
+    with Connection(cluster.url, transport_options=options) as connection:
+        if missing == "raise":
+            with pytest.raises(NotReplicated, match="0 of 1 replicas"):
+                publish(connection, queues, 1)
+        else:
+            publish(connection, queues, 1)
+            assert "0 of 1 replicas" in caplog.text
+
+        assert connection.channel().count(queues[0].name) == Counts(0, 1, 0, 0)
+
+
+def test_only_database_0_is_there(cluster: LocalCluster) -> None:
+    url = f"delayhub-cluster://127.0.0.1:{cluster.masters[0].port}/1"
+
+    with Connection(url) as connection, pytest.raises(OptionError, match="only database 0"):
+        connection.channel()
+    with Connection(url) as connection, pytest.raises(OptionError, match="only database 0"):
+        broker_pool(connection, timeout_seconds=1)
+
+
+def test_every_master_is_looked_at_and_a_node_by_itself_is_no_broker(cluster: LocalCluster) -> None:
+    with Connection(cluster.url) as connection:
+        whole = examine(connection.channel().publisher)
+    with Connection(f"delayhub://127.0.0.1:{cluster.masters[0].port}/0") as connection:
+        single = examine(connection.channel().publisher)
+
+    assert whole.server.endswith("a cluster of 3 masters")
+    assert whole.faults == ()
+    assert sum("it has no replica" in warning for warning in whole.warnings) == 3
+    assert single.faults == (
+        "it is a node of a Redis Cluster, which has only some of the keys: write delayhub-cluster://",
+    )
