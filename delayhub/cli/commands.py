@@ -12,6 +12,7 @@ from delayhub.cli.session import Session
 HOMES: dict[str, tuple[str, str]] = {
     "jobs": ("delayhub.cli.job_commands:jobs", "create, find, change and wait for jobs"),
     "pull": ("delayhub.cli.pull_command:pull", "run a command for each due job of a biz type that is pulled"),
+    "series": ("delayhub.cli.series_commands:series", "jobs that repeat: make, pause, trigger, backfill"),
     "biz-types": ("delayhub.cli.biz_type_commands:biz_types", "the kinds of jobs"),
     "keys": ("delayhub.cli.key_commands:keys", "API keys: issue, limit, rotate, revoke"),
     "operations": ("delayhub.cli.operation_commands:operations", "one verb for many jobs: plan, start, follow, stop"),

@@ -39,6 +39,7 @@ def filters(command: Command) -> Command:
             click.option("--due-until", type=MOMENT),
             click.option("--ended-from", type=MOMENT),
             click.option("--ended-until", type=MOMENT),
+            click.option("--series", type=int, help="The number of the series that they are of."),
         ]
     ):
         command = option(command)
@@ -111,19 +112,7 @@ def run(
     pace = {name: given.pop(name) for name in ("rate", "spread", "trial_jobs", "trial_percent")}
     with session.client() as api:
         planned = _plan(session, api, verb, _filter(given), due_at=due_at, reason=reason)
-        count = planned.planned or 0
-        if planned.state != "planned" or not count:
-            _show(session, planned)
-            return ExitCode.OK if planned.state == "planned" else ExitCode.ENDED_BADLY
-        if at_most is not None and count > at_most:
-            api.operations.stop(planned.id, reason=f"more than {at_most} jobs match")
-            raise click.ClickException(f"{count:,} jobs match, more than {at_most:,}; nothing was changed.")
-        session.confirm(f"{_verb(verb)} {count:,} jobs?", yes=yes)
-        started = _start(api, planned, **pace)
-        if no_wait:
-            _show(session, started)
-            return ExitCode.OK
-        return _follow(session, api, planned.id, timeout=None)
+        return carried_out(session, api, planned, at_most=at_most, no_wait=no_wait, yes=yes, pace=pace)
 
 
 @operations.command()
@@ -195,6 +184,48 @@ def pace(session: Session, operation: int, rate: float | None) -> None:
         _show(session, api.operations.pace(operation, rate_per_second=rate))
 
 
+def counted(session: Session, api: Client, operation: Operation) -> Operation:
+    """The operation once its jobs are counted."""
+    with session.out.waiting(f"operation {operation.id}: counting jobs"):
+        return api.operations.wait_until_planned(operation.id, timeout_seconds=COUNTING_SECONDS)
+
+
+def carried_out(
+    session: Session,
+    api: Client,
+    planned: Operation,
+    *,
+    at_most: int | None,
+    no_wait: bool,
+    yes: bool,
+    pace: dict[str, Any],
+) -> ExitCode:
+    """Asks, starts an operation whose jobs are counted, and follows it to its end.
+
+    Args:
+        session: the command's.
+        api: the site.
+        planned: the operation.
+        at_most: nothing is done if more jobs match.
+        no_wait: whether its end is not waited for.
+        yes: whether nobody is asked.
+        pace: what the options of ``speed`` gave.
+    """
+    count = planned.planned or 0
+    if planned.state != "planned" or not count:
+        _show(session, planned)
+        return ExitCode.OK if planned.state == "planned" else ExitCode.ENDED_BADLY
+    if at_most is not None and count > at_most:
+        api.operations.stop(planned.id, reason=f"more than {at_most} jobs match")
+        raise click.ClickException(f"{count:,} jobs match, more than {at_most:,}; nothing was changed.")
+    session.confirm(f"{_verb(planned.verb)} {count:,} jobs?", yes=yes)
+    started = _start(api, planned, **pace)
+    if no_wait:
+        _show(session, started)
+        return ExitCode.OK
+    return _follow(session, api, planned.id, timeout=None)
+
+
 def _filter(jobs: dict[str, Any]) -> JobFilter:
     wanted = {name: value for name, value in jobs.items() if value not in (None, ())}
     if not wanted:
@@ -205,9 +236,7 @@ def _filter(jobs: dict[str, Any]) -> JobFilter:
 def _plan(
     session: Session, api: Client, verb: OperationVerb, jobs: JobFilter, *, due_at: datetime | None, reason: str
 ) -> Operation:
-    planned = api.operations.plan(verb, jobs=jobs, due_at=due_at, reason=reason)
-    with session.out.waiting(f"operation {planned.id}: counting jobs"):
-        return api.operations.wait_until_planned(planned.id, timeout_seconds=COUNTING_SECONDS)
+    return counted(session, api, api.operations.plan(verb, jobs=jobs, due_at=due_at, reason=reason))
 
 
 def _start(api: Client, planned: Operation, *, rate: float | None, spread: timedelta | None, **trial: Any) -> Operation:

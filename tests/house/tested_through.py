@@ -33,7 +33,16 @@ TESTED_THROUGH = {
         f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
         for module in (
             *("__main__", "biz_type_commands", "biz_type_names", "job_commands", "job_input", "key_commands"),
-            *("operation_commands", "profile_commands", "session", "site_options", "stats_commands", "stats_display"),
+            *(
+                "operation_commands",
+                "profile_commands",
+                "series_commands",
+                "series_input",
+                "session",
+                "site_options",
+                "stats_commands",
+                "stats_display",
+            ),
             "watch_command",
         )
     },

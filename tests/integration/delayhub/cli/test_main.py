@@ -225,6 +225,32 @@ def test_an_operation_is_planned_and_stopped(typed: Type, monkeypatch: pytest.Mo
     assert typed("operations", "show", "999999")[0] == ExitCode.NOT_FOUND
 
 
+def test_a_series_from_its_creation_to_its_end(typed: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("delayhub.cli.operation_commands.COUNTING_SECONDS", 0.1)  # no worker is there to count
+    name = f"{BIZ_TYPE}/each hour"
+
+    code, out, _ = typed("series", "preview", "--cron", "0 9 * * 1-5", "--time-zone", "Asia/Shanghai", "--most", "2")
+    assert (code, "Monday through Friday" in out, len(out.splitlines())) == (0, True, 3)
+    made = shown(typed, "series", "create", BIZ_TYPE, "each hour", "--every", "1h", "--flow-key", "a", "--body", "[1]")
+    assert (made["every"], made["flow_key"], made["body"]) == (3600, "a", [1])
+    assert shown(typed, "series", "show", name)["id"] == made["id"]
+    assert shown(typed, "jobs", "list", "--series", str(made["id"]))["series"] == made["id"]
+    code, out, _ = typed("series", "pause", name, "--reason", "holidays")
+    assert (code, "paused" in out, "holidays" in out) == (0, True, True)
+    assert "each hour" in typed("series", "list", "--paused")[1]
+    assert shown(typed, "series", "resume", str(made["id"]))["paused_at"] is None
+    assert shown(typed, "series", "change", name, "--overlap", "skip", "--version", "3")["overlap"] == "skip"
+    assert typed("series", "change", name, "--overlap", "skip", "--version", "3")[0] == ExitCode.CONFLICT
+    assert typed("series", "change", name)[0] == ExitCode.USAGE
+    assert shown(typed, "jobs", "show", shown(typed, "series", "trigger", name)["job_id"])["occurrence_at"] is None
+    assert typed("series", "backfill", name, "--since", "-5h", "--yes")[0] == ExitCode.TIMED_OUT
+    (planned,) = (json.loads(line) for line in typed("operations", "list", "--limit", "1", "--json")[1].splitlines())
+    assert (planned["verb"], planned["filter"]["series"]) == ("backfill", made["id"])
+    assert typed("series", "delete", name, "--yes")[0] == 0
+    assert typed("series", "show", name)[0] == 1
+    assert typed("series", "show", str(made["id"]))[0] == ExitCode.NOT_FOUND
+
+
 def test_numbers_are_shown_once_and_again(typed: Type) -> None:
     assert BIZ_TYPE in typed("stats")[1]
     assert shown(typed, "stats", "--biz-type", BIZ_TYPE)["health"]["is_ok"] is False  # there is no worker
