@@ -1,13 +1,12 @@
 -- Claims due timers of the queues of a lane whose time on the agenda has come, as their gates and weights allow.
 -- KEYS: lane
--- ARGV: consumer, lease ms, slot ms, limit, how many of them from queues with flow keys, then acknowledgements, grouped:
---   queue name, count, and for each: id, token
--- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm,
---   acknowledged, then a list for each queue that gave something: its name, token, ids, {id, strikes, …}, 1 if it has
---   flow keys
+-- ARGV: consumer, lease ms, slot ms, limit, the limit of queues with flow keys, then acknowledgements, grouped: queue name,
+--   count, and for each: id, token
+-- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm, acknowledged,
+--   then a list for each queue that gave something: its name, token, ids, {id, strikes, …}, 1 if it has flow keys
 -- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(steps in use) a queue of the agenda (64 at most)
 -- Uses: now, ring, allow_writes_when_full, note_claim, forget, lift, owned, acknowledge, waiting, line, first_due, permits,
---   take_due, slots, timers, key_limits, key_gate, take_turns, claim_queue, gate, alarm
+--   take_due, take_first, slots, timers, key_limits, key_gate, key_turn, take_turns, claim_queue, gate, alarm
 local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local keyed_limit, claimed, acknowledged, at, more = tonumber(ARGV[5]), {}, 0, 6, 0
 allow_writes_when_full(lane)
@@ -33,10 +32,7 @@ for i, name in ipairs(names) do
   keyed[i] = reap_timers(q, 100) or keyed[i]
   local share = math.ceil(limit * weights[i] / whole)
   whole = whole - weights[i]
-  if keyed[i] then
-    share = math.min(share, keyed_limit)
-  end
-  local allowed, reopens, since = open_gate(q, share)
+  local allowed, reopens, since = open_gate(q, keyed[i] and math.min(share, keyed_limit) or share)
   if allowed > 0 then
     local token = redis.call('INCR', lane .. TOKEN)
     local ids, struck = claim_queue(q, keyed[i], allowed, bonuses[i], now + lease, token, now + slot)

@@ -35,8 +35,10 @@ local function pass_gate(q, ids, slot_until, since)
     redis.call('HSET', q .. GATE, 'tat', string.format('%.0f', since + #ids * 1000000 / rate))
   end
   if max_in_flight then
-    for _, id in ipairs(ids) do
-      redis.call('ZADD', q .. IN_FLIGHT, slot_until, id)
+    local ends, ending = {}, string.format('%d', slot_until)
+    for i, id in ipairs(ids) do
+      ends[i * 2 - 1], ends[i * 2] = ending, id
     end
+    redis.call('ZADD', q .. IN_FLIGHT, unpack(ends))
   end
 end

@@ -1,6 +1,7 @@
--- key_limits(q): what each flow key of the queue may do: {rate, burst, in flight}, and whether any key is paused. Slots
--- that expired are freed, and where jobs in flight and what is known of their keys differ, the slots count.
-local function key_limits(q)
+-- key_limits(q, line): what each flow key of the queue may do, and by their places in the line what keys used of it: until
+-- when they are paused, their slots, their arrival times. Read for all at once: a call for each would cost twice as much.
+-- Slots that expired are freed, and where jobs in flight and what is known of their keys differ, the slots count.
+local function key_limits(q, line)
   local rate, burst, most = unpack(redis.call('HMGET', q .. GATE, 'key_rate', 'key_burst', 'key_in_flight'))
   if most then
     local expired = redis.call('ZRANGEBYSCORE', q .. IN_FLIGHT, '-inf', now, 'LIMIT', 0, 1000)
@@ -19,10 +20,27 @@ local function key_limits(q)
       end
     end
   end
-  return {
+  local limits = {
     interval = rate and 1000000 / rate,
     burst = tonumber(burst or 1),
     most = tonumber(most or nil),
-    paused = redis.call('EXISTS', q .. PAUSED) == 1,
+    shut = {},
+    held = {},
+    arrivals = {},
   }
+  if #line > 0 and redis.call('EXISTS', q .. PAUSED) == 1 then
+    limits.shut = redis.call('HMGET', q .. PAUSED, unpack(line))
+  end
+  if #line > 0 and most then
+    limits.held = redis.call('HMGET', q .. HELD, unpack(line))
+    limits.slot_ends = tonumber(redis.call('ZRANGE', q .. IN_FLIGHT, 0, 0, 'WITHSCORES')[2])
+  end
+  if #line > 0 and rate then
+    local names = {}
+    for place, key in ipairs(line) do
+      names[place] = base_of(q, key) .. KEY_TAT
+    end
+    limits.arrivals = redis.call('MGET', unpack(names))
+  end
+  return limits
 end

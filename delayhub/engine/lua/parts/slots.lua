@@ -1,17 +1,32 @@
+-- count_held(q, counts): adds to how many slots each flow key holds.
+local function count_held(q, counts)
+  for key, by in pairs(counts) do
+    if by ~= 0 and redis.call('HINCRBY', q .. HELD, key, by) <= 0 then
+      redis.call('HDEL', q .. HELD, key)
+    end
+  end
+end
+
 -- free_slots(q, ids): frees the slots that jobs held, and lets their flow keys come again. Returns how many were held.
 -- SLOT_KEYS has the flow key of each job in flight, HELD counts them; both are kept only while keys have a limit.
 local function free_slots(q, ids)
   local freed = redis.call('ZREM', q .. IN_FLIGHT, unpack(ids))
   if redis.call('EXISTS', q .. SLOT_KEYS) == 1 then
+    local known, counts, seen = {}, {}, {}
     for i, key in ipairs(redis.call('HMGET', q .. SLOT_KEYS, unpack(ids))) do
-      if key then
-        redis.call('HDEL', q .. SLOT_KEYS, ids[i])
-        if redis.call('HINCRBY', q .. HELD, key, -1) <= 0 then
-          redis.call('HDEL', q .. HELD, key)
-        end
-        if redis.call('ZSCORE', q .. TURNS, key) then
-          note_turn(q, key, now)
-        end
+      if key and not seen[ids[i]] then
+        seen[ids[i]] = true
+        known[#known + 1] = ids[i]
+        counts[key] = (counts[key] or 0) - 1
+      end
+    end
+    if #known > 0 then
+      redis.call('HDEL', q .. SLOT_KEYS, unpack(known))
+    end
+    count_held(q, counts)
+    for key in pairs(counts) do
+      if redis.call('ZSCORE', q .. TURNS, key) then
+        note_turn(q, key, now)
       end
     end
   end
@@ -20,15 +35,25 @@ end
 
 -- hold_slots(q, due, keys, slot_until): notes which flow keys the timers in flight belong to.
 local function hold_slots(q, due, keys, slot_until)
+  local ids, ends, of_id, counts, ending = {}, {}, {}, {}, string.format('%d', slot_until)
   for i = 1, #due, 2 do
-    local key, was = keys[i] or '', redis.call('HGET', q .. SLOT_KEYS, due[i])
-    redis.call('ZADD', q .. IN_FLIGHT, slot_until, due[i])
+    ids[#ids + 1] = due[i]
+    ends[i], ends[i + 1] = ending, due[i]
+    of_id[i], of_id[i + 1] = due[i], keys[i] or ''
+  end
+  if #ids == 0 then
+    return
+  end
+  for i, was in ipairs(redis.call('HMGET', q .. SLOT_KEYS, unpack(ids))) do
+    local key = of_id[i * 2]
     if was ~= key then
-      redis.call('HSET', q .. SLOT_KEYS, due[i], key)
-      redis.call('HINCRBY', q .. HELD, key, 1)
-      if was and redis.call('HINCRBY', q .. HELD, was, -1) <= 0 then
-        redis.call('HDEL', q .. HELD, was)
+      counts[key] = (counts[key] or 0) + 1
+      if was then
+        counts[was] = (counts[was] or 0) - 1
       end
     end
   end
+  redis.call('ZADD', q .. IN_FLIGHT, unpack(ends))
+  redis.call('HSET', q .. SLOT_KEYS, unpack(of_id))
+  count_held(q, counts)
 end

@@ -9,25 +9,16 @@ local function take_turns(q, want, bonus)
   local due, keys, next_turns, ended, taken = {}, {}, {}, {}, 0
   local line = redis.call('ZRANGEBYSCORE', q .. TURNS, '-inf', string.format('%.3f', now_us / 1000), 'LIMIT', 0,
     math.min(want, 500))
-  local limits = key_limits(q)
+  local limits = key_limits(q, line)
   for place, key in ipairs(line) do
-    local base, share, reopens, arrival = base_of(q, key), math.ceil(want / (#line - place + 1)), nil, nil
-    if key ~= '' then
-      share, reopens, arrival = open_key(q, key, limits, share)
+    local share = math.ceil(want / (#line - place + 1))
+    local found, count, head, reopens = key_turn(q, key, place, share, bonus, limits)
+    for i = 1, count * 2, 2 do
+      due[#due + 1], due[#due + 2] = found[i], found[i + 1]
+      keys[#due - 1] = key ~= '' and key or nil
     end
-    local found = share > 0 and take_due(q, base, share, bonus) or {}
-    if #found > 0 then
-      for i = 1, #found, 2 do
-        due[#due + 1], due[#due + 2] = found[i], found[i + 1]
-        keys[#due - 1] = key ~= '' and key or nil
-      end
-      want = want - #found / 2
-      if key ~= '' then
-        pass_key(q, key, limits, arrival, #found / 2)
-        taken = taken + #found / 2
-      end
-    end
-    local head = first_due(q, base)
+    want = want - count
+    taken = taken + (key ~= '' and count or 0)
     if head then
       -- Those that had a turn stay in their order: a µs apart, since equal scores would sort by the key's name.
       local turn = (now_us - #line + place) / 1000

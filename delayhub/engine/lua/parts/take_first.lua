@@ -1,0 +1,28 @@
+-- first_of(set, count): the first timers of a set, {id, score, …}: one more than `count`, which says what comes next. Where
+-- many are asked for, only those that are due.
+local FEW = 8
+local function first_of(set, count)
+  if count < FEW then
+    return redis.call('ZRANGE', set, 0, count, 'WITHSCORES')
+  end
+  return redis.call(
+    'ZRANGEBYSCORE', set, '-inf', string.format('%d', now * 16 + 15), 'WITHSCORES', 'LIMIT', 0, count + 1)
+end
+
+-- take_first(set, first, count, most): takes up to `most` due timers of `first`, which first_of(set, count) gave, out of the set.
+-- Returns how many, and when the next one is due (ms), or nil.
+local function take_first(set, first, count, most)
+  local ids, taken, last = {}, 0, now * 16 + 15
+  while taken < most and first[taken * 2 + 2] and tonumber(first[taken * 2 + 2]) <= last do
+    ids[taken + 1] = first[taken * 2 + 1]
+    taken = taken + 1
+  end
+  if taken > 0 then
+    redis.call('ZREM', set, unpack(ids))
+  end
+  local next_score = first[taken * 2 + 2]
+  if not next_score and count >= FEW then
+    next_score = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
+  end
+  return taken, next_score and math.floor(tonumber(next_score) / 16)
+end
