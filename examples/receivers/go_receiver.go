@@ -28,6 +28,7 @@ import (
 const (
 	tolerance = 300 * time.Second
 	mostBytes = 1 << 20
+	leastKey  = 24
 )
 
 var (
@@ -108,7 +109,7 @@ func (r *receiver) closeOrder(header http.Header, body []byte) int {
 
 func main() {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(os.Getenv("DELAYHUB_SECRET"), "whsec_"))
-	if err != nil {
+	if err != nil || len(key) < leastKey { // without a key, anybody could sign
 		log.Fatal("DELAYHUB_SECRET is no signing secret")
 	}
 	orders, err := os.OpenFile(os.Getenv("ORDERS"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)

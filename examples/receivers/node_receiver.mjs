@@ -9,7 +9,8 @@ import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 
 const { DELAYHUB_SECRET, ORDERS, PORT } = process.env;
-const KEY = Buffer.from(DELAYHUB_SECRET.replace(/^whsec_/, ""), "base64");
+const KEY = Buffer.from((DELAYHUB_SECRET ?? "").replace(/^whsec_/, ""), "base64");
+if (KEY.length < 24) throw new Error("DELAYHUB_SECRET is no signing secret"); // without a key, anybody could sign
 const TOLERANCE_SECONDS = 300;
 const MOST_BYTES = 1_048_576;
 
