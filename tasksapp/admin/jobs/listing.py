@@ -111,7 +111,7 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
 #: What neither the list nor the reasons for waiting need of a biz type: long texts and secrets.
 _UNREAD = (
     *("description", "headers", "auth_secret_sealed", "signing_secret_sealed", "previous_signing_secret_sealed"),
-    *("signing_key_sealed", "previous_signing_key_sealed"),
+    *("signing_key_sealed", "previous_signing_key_sealed", "url_hosts"),
 )
 
 

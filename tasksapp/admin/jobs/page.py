@@ -90,9 +90,9 @@ def _own(job: Job, *, sees: bool) -> list[tuple[str, str | SafeString]]:
     shown = shown_request(job.request) or {}
     found: list[tuple[str, str | SafeString]] = []
     if (timeout := shown.get("timeout_seconds")) is not None:
-        found.append((_("Own timeout"), _("%(seconds)s s") % {"seconds": f"{timeout:g}"}))
+        found.append((_("Timeout"), _("%(seconds)s s") % {"seconds": f"{timeout:g}"}))
     if url := shown.get("url"):
-        found.append((_("Own URL"), url if sees else hidden(url)))
+        found.append((_("URL"), url if sees else hidden(url)))
     headers: dict[str, str] = shown.get("headers", {})
     found += [(name, value if sees or value == HIDDEN else hidden(value)) for name, value in headers.items()]
     return found
