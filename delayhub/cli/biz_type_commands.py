@@ -15,6 +15,7 @@ import click
 from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.job_input import BODY
+from delayhub.cli.key_pair_commands import key_pairs
 from delayhub.cli.output import coloured
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import DURATION, MOMENT, YES, SiteGroup
@@ -36,6 +37,9 @@ def biz_types() -> None:
         delayhub biz-types export > biz-types.json      keep it in Git, and later:
         delayhub biz-types import biz-types.json --dry-run
     """
+
+
+biz_types.add_command(key_pairs)
 
 
 @biz_types.command(name="list")

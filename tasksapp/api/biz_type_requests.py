@@ -97,6 +97,19 @@ class SecretRotationSerializer(serializers.Serializer[Any]):
     )
 
 
+class KeyPairRotationSerializer(serializers.Serializer[Any]):
+    """For how long the present key goes on signing."""
+
+    example: dict[str, Any] = {"overlap_seconds": 86_400}
+
+    overlap_seconds = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=LONGEST_OVERLAP_SECONDS,
+        help_text="Callbacks have both signatures for so long; by default a day. 0: the old one ends at once.",
+    )
+
+
 class CredentialsRequestSerializer(serializers.Serializer[Any]):
     """How callbacks are authorized, and with what."""
 

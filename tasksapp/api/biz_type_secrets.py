@@ -6,6 +6,7 @@ import math
 from datetime import timedelta
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -16,6 +17,7 @@ from tasksapp.api.biz_type_changes import secret_of
 from tasksapp.api.biz_type_requests import (
     LONGEST_OVERLAP_SECONDS,
     CredentialsRequestSerializer,
+    KeyPairRotationSerializer,
     SampleRequestSerializer,
     SecretRotationSerializer,
 )
@@ -24,6 +26,7 @@ from tasksapp.api.http.openapi import described
 from tasksapp.api.http.problems import Problem, Refused
 from tasksapp.api.http.view import fields_of
 from tasksapp.api.representation.biz_type import BizTypeSerializer
+from tasksapp.api.representation.key_pairs import KeyPairsSerializer, key_pairs_json
 from tasksapp.api.representation.sample import RotatedSerializer, SampleAnswerSerializer, rotated_json, sample_json
 from tasksapp.api.requests import only_known, refused
 from tasksapp.biz_types import verbs
@@ -46,12 +49,8 @@ class BizTypeSecrets:
         """Signs callbacks with a new secret; the one before signs beside it, so that the receiver can change over."""
         fields = fields_of(request)
         only_known(fields, SecretRotationSerializer().fields)
-        overlap = fields.get("overlap_seconds", int(verbs.ROTATION.total_seconds()))
-        if type(overlap) is not int or not 0 <= overlap <= LONGEST_OVERLAP_SECONDS:
-            said = f"overlap_seconds must be a whole number from 0 to {LONGEST_OVERLAP_SECONDS}, got {overlap!r:.80}"
-            raise refused("overlap_seconds", "invalid", said)
-        own = _own_secret(fields)
-        by, lasts = actor_of(request), timedelta(seconds=overlap)
+        lasts, own = _overlap(fields), _own_secret(fields)
+        by = actor_of(request)
         with locked_biz_type(request, code) as biz_type:
             if own is None:
                 made: str | None = verbs.make_signing_secret(biz_type, overlap=lasts, by=by)
@@ -77,6 +76,45 @@ class BizTypeSecrets:
         with locked_biz_type(request, code) as biz_type:
             verbs.remove_signing_secret(biz_type, by=actor_of(request))
         return shown_biz_type(request, biz_type)
+
+    @described(summary="List the public keys", responses=KeyPairsSerializer)
+    @action(detail=True, methods=["get"], url_path="key-pairs")
+    def key_pairs(self, request: Request, code: str) -> Response:
+        """The public keys by which `v1a` signatures can be checked, the newest first; none where no key signs."""
+        return Response(key_pairs_json(find_biz_type(request, code), now=timezone.now()))
+
+    @described(summary="Make a key pair", request=KeyPairRotationSerializer, responses=KeyPairsSerializer)
+    @key_pairs.mapping.post
+    def make_key_pair(self, request: Request, code: str) -> Response:
+        """Signs callbacks by a new key too (`v1a`); the one before signs beside it, so that the receiver can change.
+
+        The private key stays here and is never shown.
+        """
+        fields = fields_of(request)
+        only_known(fields, KeyPairRotationSerializer().fields)
+        overlap = _overlap(fields)
+        with locked_biz_type(request, code) as biz_type:
+            _refuse_without_callbacks(biz_type)
+            verbs.make_key_pair(biz_type, overlap=overlap, by=actor_of(request))
+        return Response(key_pairs_json(biz_type, now=timezone.now()))
+
+    @described(summary="End the previous key pair", request=None, responses=KeyPairsSerializer)
+    @action(detail=True, methods=["post"], url_path="key-pairs/end-rotation")
+    def end_key_rotation(self, request: Request, code: str) -> Response:
+        """Signs callbacks by the present key only, from now on."""
+        only_known(fields_of(request), ())
+        with locked_biz_type(request, code) as biz_type:
+            verbs.end_previous_key_pair(biz_type, by=actor_of(request))
+        return Response(key_pairs_json(biz_type, now=timezone.now()))
+
+    @described(summary="Retire the key pairs", request=None, responses=KeyPairsSerializer)
+    @action(detail=True, methods=["post"], url_path="key-pairs/retire")
+    def retire_key_pairs(self, request: Request, code: str) -> Response:
+        """Signs callbacks by no key any more, and deletes them. The signing secret, if there is one, goes on."""
+        only_known(fields_of(request), ())
+        with locked_biz_type(request, code) as biz_type:
+            verbs.remove_key_pairs(biz_type, by=actor_of(request))
+        return Response(key_pairs_json(biz_type, now=timezone.now()))
 
     @described(summary="Set the credentials", request=CredentialsRequestSerializer, responses=BizTypeSerializer)
     @action(detail=True, methods=["put"])
@@ -134,6 +172,21 @@ class BizTypeTests:
             detail = "The stored secrets cannot be decrypted: bring the old encryption key back, or set them again."
             raise Refused(Problem(status=409, code="secrets_unreadable", detail=detail)) from None
         return Response(sample_json(answer))
+
+
+def _overlap(fields: dict[str, Any]) -> timedelta:
+    """How long what was there before signs beside what is new. Raises Refused."""
+    overlap = fields.get("overlap_seconds", int(verbs.ROTATION.total_seconds()))
+    if type(overlap) is not int or not 0 <= overlap <= LONGEST_OVERLAP_SECONDS:
+        said = f"overlap_seconds must be a whole number from 0 to {LONGEST_OVERLAP_SECONDS}, got {overlap!r:.80}"
+        raise refused("overlap_seconds", "invalid", said)
+    return timedelta(seconds=overlap)
+
+
+def _refuse_without_callbacks(biz_type: BizType) -> None:
+    if biz_type.target != BizType.Target.HTTP:
+        detail = f"{biz_type.code} has no callbacks: there is nothing that a key could sign."
+        raise Refused(Problem(status=409, code="no_callback", detail=detail))
 
 
 def _own_secret(fields: dict[str, Any]) -> str | None:

@@ -47,10 +47,12 @@ class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, FlowKeyActions,
         "list": Scope.BIZ_TYPES_READ,
         "retrieve": Scope.BIZ_TYPES_READ,
         "flow_keys": Scope.BIZ_TYPES_READ,
+        "key_pairs": Scope.BIZ_TYPES_READ,
         **dict.fromkeys(
             (
                 *("create", "partial_update", "destroy", "pause", "resume", "test", "pause_key", "resume_key"),
                 *("rotate", "end_rotation", "stop_signing", "credentials"),
+                *("make_key_pair", "end_key_rotation", "retire_key_pairs"),
             ),
             Scope.BIZ_TYPES_WRITE,
         ),

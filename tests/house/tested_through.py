@@ -44,6 +44,17 @@ TESTED_THROUGH = {
                 "stats_display",
             ),
             "watch_command",
+            *(
+                "__main__",
+                "biz_type_commands",
+                "biz_type_names",
+                "job_commands",
+                "job_input",
+                "key_commands",
+                "key_pair_commands",
+            ),
+            *("operation_commands", "profile_commands", "session", "site_options", "stats_commands", "stats_display"),
+            *("watch_command", "key_pair_commands"),
         )
     },
     "delayhub/cli/completion_command.py": ("tests/unit/delayhub/cli/test_commands.py", "its script is click's own"),

@@ -13,6 +13,7 @@ from delayhub.client.models.biz_types import (
     BizTypeFields,
     BizTypeImport,
     CreatedBizType,
+    KeyPairs,
     RotatedSecret,
     TestCall,
 )
@@ -116,6 +117,23 @@ class AsyncBizTypes:
     async def stop_signing(self, code: str) -> BizType:
         """Deletes the signing secret; a receiver that checks signatures refuses callbacks from now on."""
         return await self._do(code, "stop-signing", None)
+
+    async def key_pairs(self, code: str) -> KeyPairs:
+        """The public keys by which its callbacks can be checked (``v1a``); none where no key signs."""
+        return await self._connection.one(KeyPairs, read(f"{_path(code)}/key-pairs"))
+
+    async def make_key_pair(self, code: str, *, overlap: timedelta | None = None) -> KeyPairs:
+        """Signs callbacks by a new key too; the one before signs beside it for that time, or for a day."""
+        body = given(overlap_seconds=None if overlap is None else int(overlap.total_seconds()))
+        return await self._connection.one(KeyPairs, Request("POST", f"{_path(code)}/key-pairs", body=body))
+
+    async def end_key_rotation(self, code: str) -> KeyPairs:
+        """Signs callbacks by the present key only, from now on."""
+        return await self._connection.one(KeyPairs, Request("POST", f"{_path(code)}/key-pairs/end-rotation"))
+
+    async def retire_key_pairs(self, code: str) -> KeyPairs:
+        """Signs callbacks by no key any more, and deletes them; the signing secret goes on."""
+        return await self._connection.one(KeyPairs, Request("POST", f"{_path(code)}/key-pairs/retire"))
 
     async def set_credentials(self, code: str, auth: Auth, *, auth_secret: str | None = None) -> BizType:
         """Sets how callbacks are authorized; ``none`` deletes the stored credentials."""

@@ -192,6 +192,16 @@ class RotatedSecret:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeyPairs:
+    """The keys by which callbacks are signed, by their public halves."""
+
+    #: The newest first.
+    public_keys: Sequence[str]
+    #: Until then the key before signs beside it. None: there is one key, or none.
+    previous_key_until: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TestRequest:
     """The request that a test call sent, with its credentials masked."""
 

@@ -80,7 +80,10 @@ def test_a_job_from_its_creation_to_its_end(typed: Type) -> None:
 
 
 def test_a_business_key_is_resolved_and_that_is_taken_back(typed: Type) -> None:
-    made = shown(typed, "jobs", "create", BIZ_TYPE, "--biz-id", "cli-2", "--delay", "1d")
+    own = '{"timeout_seconds": 1, "headers": {"Authorization": "Bearer x"}}'
+    made = shown(typed, "jobs", "create", BIZ_TYPE, "--biz-id", "cli-2", "--delay", "1d", "--request", own)
+    assert made["request"] == {"timeout_seconds": 1, "headers": {"Authorization": "(hidden)"}}
+    assert shown(typed, "jobs", "change", made["id"], "--request", "null")["request"] is None
     changed = shown(typed, "jobs", "change", made["id"], "--biz-id", "cli-3")
 
     resolved = shown(typed, "jobs", "resolve", BIZ_TYPE, "--biz-id", "cli-3", "--reason", "paid", "--yes")
@@ -204,6 +207,13 @@ def test_a_biz_type_from_its_making_to_its_end(typed: Type, tmp_path: Path) -> N
     assert "paused: it moves" in typed("biz-types", "pause", "cli.try", "--reason", "it moves", "--until", "+2h")[1]
     assert typed("biz-types", "resume", "cli.try")[0] == 0
     assert "whsec_" in typed("biz-types", "rotate-secret", "cli.try", "--yes")[1]
+    pairs = ("biz-types", "key-pairs")
+    assert "none: no key signs" in typed(*pairs, "list", "cli.try")[1]
+    (first,) = shown(typed, *pairs, "make", "cli.try", "--yes")["public_keys"]
+    both = shown(typed, *pairs, "make", "cli.try", "--overlap", "1h", "--yes")["public_keys"]
+    assert both[1:] == [first]
+    assert shown(typed, *pairs, "end-rotation", "cli.try", "--yes")["public_keys"] == both[:1]
+    assert shown(typed, *pairs, "retire", "cli.try", "--yes") == {"public_keys": [], "previous_key_until": None}
     assert shown(typed, "biz-types", "rename", "cli.try", "cli.other", "--yes")["code"] == "cli.other"
     assert typed("biz-types", "rename", "cli.other", "cli.try", "--yes")[0] == 0
     (tmp_path / "all.json").write_text(typed("biz-types", "export")[1])

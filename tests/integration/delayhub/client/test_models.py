@@ -74,6 +74,7 @@ OWN_FIELDS = {
     "SeriesChange": {"version"},
     "PreviewRequest": {"most"},
 }
+DAY = timedelta(days=1)
 AT = datetime(2027, 1, 31, tzinfo=UTC)
 KEY = ("order.close", "order-42")
 BY_KEY = "/v1/biz-types/{code}/jobs/{biz_id}"
@@ -123,6 +124,12 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "POST /v1/biz-types/{code}/rotate": lambda api: api.biz_types.rotate_secret("order.close"),
     "POST /v1/biz-types/{code}/end-rotation": lambda api: api.biz_types.end_rotation("order.close"),
     "POST /v1/biz-types/{code}/stop-signing": lambda api: api.biz_types.stop_signing("order.close"),
+    "GET /v1/biz-types/{code}/key-pairs": lambda api: api.biz_types.key_pairs("order.close"),
+    "POST /v1/biz-types/{code}/key-pairs": lambda api: api.biz_types.make_key_pair(
+        "order.close", overlap=timedelta(days=1)
+    ),
+    "POST /v1/biz-types/{code}/key-pairs/end-rotation": lambda api: api.biz_types.end_key_rotation("order.close"),
+    "POST /v1/biz-types/{code}/key-pairs/retire": lambda api: api.biz_types.retire_key_pairs("order.close"),
     "PUT /v1/biz-types/{code}/credentials": lambda api: api.biz_types.set_credentials("order.close", "none"),
     "POST /v1/biz-types/{code}/test": lambda api: api.biz_types.test("order.close", body={"order": 42}),
     "GET /v1/biz-types/{code}/flow-keys": lambda api: api.biz_types.flow_keys("order.close", flow_key="customer-7"),

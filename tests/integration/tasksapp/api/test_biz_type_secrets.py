@@ -44,6 +44,33 @@ def test_a_rotation_shows_the_new_secret_once_and_keeps_the_old_one_for_a_while(
     assert "whsec" not in str(list(AuditEntry.objects.values_list("before", "after")))
 
 
+def test_key_pairs_are_made_listed_and_retired_by_their_public_halves(ask_fully: Ask, biz_type: BizType) -> None:
+    path = f"{PATH}/key-pairs"
+    first = ask_fully("POST", path).json()["public_keys"]
+    second = ask_fully("POST", path, {"overlap_seconds": 60}).json()
+
+    biz_type.refresh_from_db()
+    assert second["public_keys"] == [biz_type.public_key, *first]
+    assert second["previous_key_until"] is not None
+    assert ask_fully("GET", path).json() == second
+    assert ask_fully("GET", PATH).json()["signed"] is True
+    assert ask_fully("POST", f"{path}/end-rotation").json()["public_keys"] == [biz_type.public_key]
+    assert ask_fully("POST", f"{path}/retire").json() == {"public_keys": [], "previous_key_until": None}
+    recorded = AuditEntry.objects.values_list("verb", "before", "after")
+    assert [verb for verb, _, _ in recorded.order_by("id")] == [
+        *["biz_type.new_signing_key"] * 2, *["biz_type.end_signing_key"] * 2,
+    ]  # fmt: skip
+    assert "whsk_" not in str(list(recorded))
+
+
+def test_what_is_pulled_has_no_key_pair_and_an_overlap_has_bounds(ask_fully: Ask, biz_type: BizType) -> None:
+    too_long = problem(ask_fully("POST", f"{PATH}/key-pairs", {"overlap_seconds": 10**9}), 400)
+    BizType.objects.update(target="pull")
+
+    assert too_long["errors"][0]["field"] == "overlap_seconds"
+    assert problem(ask_fully("POST", f"{PATH}/key-pairs"), 409)["code"] == "no_callback"
+
+
 def test_a_caller_may_bring_a_secret_of_its_own(ask_fully: Ask, biz_type: BizType) -> None:
     own = new_secret()
 
