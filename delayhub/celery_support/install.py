@@ -13,6 +13,7 @@ from celery.worker import state
 from delayhub.celery_support import no_result_backend, worker_revoke
 from delayhub.celery_support.control import Control
 from delayhub.celery_support.request import MakeOurRequests
+from delayhub.celery_support.safe_settings import keep_safe
 from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.celery_support.task_results import announce_dead
 from delayhub.errors import OptionError
@@ -28,11 +29,16 @@ if TYPE_CHECKING:
 RETRY_SECONDS = 2
 
 
-def install(app: Celery) -> Celery:
+def install(app: Celery, *, safe: bool = False) -> Celery:
     """The same app, which now knows the schemes ``delayhub://``, ``delayhubs://`` and ``delayhub-sentinel://``.
 
     Call it once for each app, where the app is made. Its ``app.control`` gains durable ``revoke``, and ``reschedule``,
     ``scheduled``, ``counts``, ``dead`` and ``redrive``, which need no worker; a control class of the app's own stays.
+
+    Args:
+        app: the Celery app.
+        safe: whether tasks survive their workers by default (late acknowledgement and what belongs to it); settings of
+            the project's own win, wherever they are made.
 
     Raises:
         OptionError: the app's own control class has a method that is named like one of ours.
@@ -45,6 +51,8 @@ def install(app: Celery) -> Celery:
     app.steps["consumer"].update({StartupChecks, MakeOurRequests})
     if not isinstance(vars(app).get("_connection"), Connect):
         vars(app)["_connection"] = Connect(app)
+    if safe:
+        keep_safe(app)
     return app
 
 

@@ -62,6 +62,11 @@ class CeleryWorker:
         """What it wrote so far."""
         return self.log_path.read_text(errors="replace")
 
+    @property
+    def is_running(self) -> bool:
+        """Whether its process lives."""
+        return self.process is not None and self.process.poll() is None
+
     def terminate(self, *, seconds: float = 20.0) -> float:
         """Seconds that a warm shutdown took."""
         assert self.process is not None

@@ -16,7 +16,7 @@ from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance import ledger
 from tests.acceptance.celery_worker import CeleryWorker
-from tests.celery_versions import needs_disable_prefetch
+from tests.celery_versions import needs_disable_prefetch, needs_threads_that_stop
 from tests.tcp_proxy import TcpProxy
 from tests.waiting import wait_until
 
@@ -115,7 +115,7 @@ def test_a_connection_cut_during_a_late_acknowledged_task_does_not_run_it_twice(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pool", ["solo", "threads"])
+@pytest.mark.parametrize("pool", ["solo", pytest.param("threads", marks=needs_threads_that_stop)])
 def test_a_stopped_worker_gives_back_what_it_has_not_started(
     pool: str, proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
 ) -> None:

@@ -23,6 +23,7 @@ app.conf.update(
         "max_strikes": int(os.environ.get("MAX_STRIKES", "16")),
     },
     broker_connection_retry_on_startup=True,
+    **({"broker_connection_max_retries": int(os.environ["MAX_RETRIES"])} if "MAX_RETRIES" in os.environ else {}),
     beat_schedule={
         "often": {"task": "proj.tick", "schedule": 0.3, "args": ["often"]},
         "later": {"task": "proj.tick", "schedule": 0.3, "args": ["later"], "options": {"countdown": 0.5}},
@@ -35,15 +36,14 @@ app.conf.update(
     },
     worker_send_task_events=bool(os.environ.get("EVENTS")),
     worker_prefetch_multiplier=int(os.environ.get("PREFETCH", "4")),
-    task_acks_late=bool(os.environ.get("ACKS_LATE")),
-    task_reject_on_worker_lost=bool(os.environ.get("REJECT_LOST")),
+    **({"task_acks_late": True} if "ACKS_LATE" in os.environ else {}),
+    **({"task_reject_on_worker_lost": True} if "REJECT_LOST" in os.environ else {}),
     worker_soft_shutdown_timeout=float(os.environ.get("SOFT_SECONDS", "0")),
     worker_deduplicate_successful_tasks=bool(os.environ.get("DEDUPLICATE")),
     worker_disable_prefetch=bool(os.environ.get("DISABLE_PREFETCH")),
-    worker_cancel_long_running_tasks_on_connection_loss=False,
 )
 if "PLAIN" not in os.environ:  # which a project is that has not moved over yet
-    delayhub.install(app)
+    delayhub.install(app, safe="SAFE" in os.environ)
 ledger = redis.Redis.from_url(os.environ["RESULT_URL"])
 
 
@@ -86,6 +86,13 @@ def flaky(self: Any) -> int:
 @app.task(bind=True)
 def eta_of(self: Any) -> Any:
     return self.request.eta
+
+
+@app.task(bind=True)
+def lose_first_process(self: Any) -> str:
+    if not self.request.delivery_info["redelivered"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "the second process"
 
 
 @app.task

@@ -122,7 +122,7 @@ def test_an_app_without_delayhub_is_refused_in_a_sentence() -> None:
 
 
 def test_an_app_that_its_loader_installs_needs_nothing_else(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CELERY_LOADER", "delayhub.celery_support.loader:Loader")
+    monkeypatch.setenv("CELERY_LOADER", "delayhub.loader:Loader")
     plain = Celery("plain", broker=broker, set_as_current=False)
 
     result = CliRunner().invoke(command, ["counts"], obj=CLIContext(app=plain, no_color=True, workdir=None))
