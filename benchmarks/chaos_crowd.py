@@ -35,6 +35,7 @@ class Crowd:
         options: transport options beside those of the app.
         count: tells how many messages are where.
         seed: decides who is killed, and in which order things are done.
+        queues: what the tasks are published to, in turn.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class Crowd:
         options: Mapping[str, Any],
         count: Callable[[], Counts],
         seed: int,
+        queues: Sequence[str] = ("celery",),
     ) -> None:
         folder.mkdir()
+        self.queues = queues
         self.folder = folder
         self.tasks = tasks
         self.countdown_ms = countdown * 1000
@@ -145,11 +148,13 @@ class Crowd:
             "leased at the deeds": self.leased,
             "earliest ms": min(first.values(), default=0),
             "latest ms": max(first.values(), default=0),
+            "slowest publish ms": max(map(int, self.lines("took")), default=0),
             **self.done,
         }
 
     def _worker(self, which: int) -> subprocess.Popen[bytes]:
         arguments = ["-A", "benchmarks.chaos_shop", "worker", "--pool", POOLS[which], "--concurrency", "2"]
+        arguments += ["--queues", ",".join(self.queues)]
         quiet = ["--without-mingle", "--without-gossip", "--loglevel", "WARNING"]
         return self._start("-m", "celery", *arguments, *quiet, broker=self.brokers[which])
 
@@ -162,6 +167,7 @@ class Crowd:
             "CHAOS_COUNTDOWN_MS": str(self.countdown_ms),
             "CHAOS_BROKER": broker,
             "CHAOS_OPTIONS": json.dumps(self.options),
+            "CHAOS_QUEUES": ",".join(self.queues),
         }
         kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
         with (self.folder / "log").open("ab") as log:

@@ -20,6 +20,7 @@ from delayhub.errors import NotReplicated
 
 FOLDER = Path(os.environ["CHAOS_FOLDER"])
 CLOCK = SystemClock()
+QUEUES = os.environ["CHAOS_QUEUES"].split(",")
 LONGEST_COUNTDOWN_MS = int(os.environ["CHAOS_COUNTDOWN_MS"])
 
 app = celery.Celery("chaos", broker=os.environ["CHAOS_BROKER"])
@@ -64,10 +65,13 @@ def produce(count: int) -> None:
         wait_ms = 0 if so_far % 2 else 1 + int(number[:8], 16) % LONGEST_COUNTDOWN_MS
         due_ms = CLOCK.now_ms() + wait_ms
         try:
-            mark.apply_async([number, due_ms], countdown=wait_ms / 1000 or None, retry=False)
+            queue = QUEUES[so_far // 2 % len(QUEUES)]
+            began = CLOCK.monotonic()
+            mark.apply_async([number, due_ms], countdown=wait_ms / 1000 or None, retry=False, queue=queue)
         except (OperationalError, NotReplicated):
             continue
         note("published", number)
+        note("took", f"{(CLOCK.monotonic() - began) * 1000:.0f}")
         so_far += 1
 
 

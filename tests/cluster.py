@@ -113,6 +113,15 @@ class LocalCluster:
                 client.execute_command("CLUSTER SETSLOT", slot, "NODE", new_id)
         return moved
 
+    def migrate_slot(self, slot: int, *, source: RedisServer, target: RedisServer) -> None:
+        """Moves a slot in one step (Valkey 9's CLUSTER MIGRATESLOTS)."""
+        with source.client() as old, target.client() as new:
+            old.execute_command("CLUSTER MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", node_id(new))
+            moves = "CLUSTER GETSLOTMIGRATIONS"
+            wait_until(
+                lambda: "'success'" in str(old.execute_command(moves)), otherwise=lambda: old.execute_command(moves)
+            )
+
     def _join(self) -> None:
         clients = [node.client() for node in self.nodes]
         share = -(-REDIS_CLUSTER_HASH_SLOTS // len(self.masters))

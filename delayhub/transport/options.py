@@ -55,7 +55,7 @@ KINDS: dict[str, tuple[set[type], str]] = {
     "check_redis": ({bool}, "True or False"),
     "wait_replicas": ({int}, "a whole number"),
     "wait_seconds": ({int, float}, "a number of seconds"),
-    "wait_replicas_missing": ({str}, "'raise' or 'warn'"),
+    "wait_replicas_missing": ({str}, "a word, 'raise' or 'warn'"),
     "failover_seconds": ({int, float}, "a number of seconds"),
     "key_prefix": ({str}, "a text"),
 }
@@ -105,7 +105,9 @@ class TransportOptions:
         if not self.wait_seconds > 0:  # to Redis, 0 means to wait without end
             raise OptionError(f"wait_seconds must be positive, got {self.wait_seconds!r}")
         if self.wait_replicas_missing not in ("raise", "warn"):
-            raise OptionError(f"wait_replicas_missing must be 'raise' or 'warn', got {self.wait_replicas_missing!r}")
+            raise OptionError(
+                f"wait_replicas_missing must be a word, 'raise' or 'warn', got {self.wait_replicas_missing!r}"
+            )
         if self.failover_seconds < 0:
             raise OptionError(f"failover_seconds must not be negative, got {self.failover_seconds!r}")
         if not self.max_strikes > 0:

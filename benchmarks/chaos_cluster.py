@@ -1,0 +1,159 @@
+"""What is lost, and what runs twice, when masters of a Redis Cluster are killed and slots move under load?
+
+Question: of 10 000 tasks on six queues, half of them with a countdown of up to 20 s, how many never run, and how many
+    more than once, while a node is added, a queue's slot is moved to it in one step, another is moved key by key, and
+    two masters are killed with -9 and come back as replicas;
+    WAIT: the same where publishers wait until one replica has their task?
+Machine: whatever runs it; three masters and three replicas, two more that are added; two workers (threads, prefork),
+    one producer. A node is called failed after 1.5 s.
+Command: make chaos-cluster
+Result: a table and one JSON line; exit code 0 only if with WAIT nothing was lost, and nothing came early.
+Caveat: tasks are acknowledged late. Valkey 9 is needed for the move in one step; other servers move that slot by keys.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from redis.crc import key_slot
+from redis.exceptions import ResponseError
+
+from benchmarks.chaos_crowd import POLL_SECONDS, Crowd
+from benchmarks.children import run_main
+from delayhub.engine import Counts, DelayQueue
+from delayhub.local.redis_server import RedisServer
+from delayhub.redis_cluster import client_of, cluster_pool
+from tests.cluster import LocalCluster, node_id
+from tests.waiting import wait_until
+
+QUEUES = tuple(f"chaos-{number}" for number in range(6))
+#: How long the producer's share of all tasks is waited for.
+PACE_SECONDS = 300.0
+
+
+class Moves:
+    """A cluster, and what is done to it."""
+
+    def __init__(self, cluster: LocalCluster, crowd: Crowd) -> None:
+        self.cluster = cluster
+        self.crowd = crowd
+
+    def add_a_node(self) -> None:
+        """Two more nodes, one the other's replica; the first queue's slot is moved there in one step."""
+        master, replica = (self.cluster.make_node().start() for _ in range(2))
+        for node in (master, replica):
+            self.cluster.meet(node)
+            self.cluster.masters.append(node)
+        with master.client() as client, replica.client() as follower:
+            master_id = node_id(client)
+            wait_until(lambda: master_id in str(follower.execute_command("CLUSTER NODES")))
+            follower.execute_command("CLUSTER REPLICATE", master_id)
+            wait_until(lambda: follower.info("replication")["master_link_status"] == "up")
+        self.cluster.masters.remove(replica)
+        self.cluster.replicas.append(replica)
+        source, slot = self.cluster.owner(f"{{{QUEUES[0]}}}"), key_slot(QUEUES[0].encode())
+        try:
+            self.cluster.migrate_slot(slot, source=source, target=master)
+            self.crowd.note("slot moved in one step")
+        except ResponseError:
+            self.cluster.move_slot(slot, source=source, target=master)
+        self.crowd.note("node added")
+
+    def move_a_slot(self) -> None:
+        """The slot of the second queue goes to another node, key by key, as redis-cli does it."""
+        source = self.cluster.owner(f"{{{QUEUES[1]}}}")
+        target = next(node for node in self.cluster.masters[:3] if node.running and node is not source)
+        self.cluster.move_slot(key_slot(QUEUES[1].encode()), source=source, target=target, batch=1)
+        self.crowd.note("slot moved by keys")
+
+    def kill_a_master(self, queue: str) -> None:
+        """kill -9 to the master of a queue; once another has taken its place, it comes back as a replica."""
+        node = self.cluster.owner(f"{{{queue}}}")
+        with node.client() as client:
+            wait_until(lambda: client.info("replication")["connected_slaves"] >= 1)
+        self.crowd.note("master killed", strands=True)
+        node.kill()
+        wait_until(lambda: self._has_other_owner(queue, node))
+        node.start()
+        with node.client() as client:
+            wait_until(lambda: client.info("replication").get("master_link_status") == "up")
+
+    def _has_other_owner(self, queue: str, node: RedisServer) -> bool:
+        try:
+            return self.cluster.owner(f"{{{queue}}}") is not node
+        except LookupError:
+            return False
+
+
+def run(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[dict[str, int], bool]:
+    """The figures of a run, and whether they are as they must be."""
+    own: dict[str, object] = {"failover_seconds": 30}
+    if wait:
+        own |= {"wait_replicas": 1, "wait_seconds": 1}
+    with LocalCluster(masters=3, replicas=1) as cluster:
+        client = client_of(cluster_pool(cluster.url, timeout_seconds=30))
+
+        def count() -> Counts:
+            return Counts(*map(sum, zip(*(DelayQueue(client, name).count() for name in QUEUES), strict=True)))
+
+        with Crowd(
+            folder,
+            tasks=options.tasks,
+            countdown=options.countdown,
+            brokers=[cluster.url] * 3,
+            options=own,
+            count=count,
+            seed=1,
+            queues=QUEUES,
+        ) as crowd:
+            moves = Moves(cluster, crowd)
+            deeds = [
+                (0.15, moves.add_a_node),
+                (0.35, moves.move_a_slot),
+                (0.5, lambda: moves.kill_a_master(QUEUES[2])),
+                (0.75, lambda: moves.kill_a_master(QUEUES[0] if options.tasks < 1000 else QUEUES[3])),
+            ]
+            for share, deed in deeds:
+                deadline = time.monotonic() + PACE_SECONDS
+                while crowd.published() < share * options.tasks and time.monotonic() < deadline:
+                    crowd.tend()
+                    time.sleep(POLL_SECONDS)
+                deed()
+            while crowd.is_publishing:
+                crowd.tend()
+                time.sleep(POLL_SECONDS)
+            crowd.wait_until_empty()
+            found = crowd.figures()
+        is_clean = found["dead"] == found["still there"] == found.get("worker ended by itself", 0) == 0
+        good = is_clean and found["earliest ms"] >= 0 and (not wait or found["lost"] == 0)
+        if not good:
+            print(crowd.log, file=sys.stderr)
+        return found, good
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--tasks", type=int, default=10_000, help="tasks published (default: 10000)")
+    parser.add_argument("--countdown", type=int, default=20, help="longest countdown in seconds (default: 20)")
+    parser.add_argument("--only-wait", action="store_true", help="only the run with WAIT")
+    options = parser.parse_args()
+    runs: dict[str, tuple[dict[str, int], bool]] = {}
+    with tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as folder:
+        if not options.only_wait:
+            runs["tasks"] = run(Path(folder) / "tasks", options, wait=False)
+        runs["tasks, WAIT"] = run(Path(folder) / "wait", options, wait=True)
+    rows = dict.fromkeys(name for found, _ in runs.values() for name in found)
+    print(" " * 24 + "".join(f"{name:>18}" for name in runs))
+    for row in rows:
+        print(f"{row:24}" + "".join(f"{found.get(row, '')!s:>18}" for found, _ in runs.values()))
+    print(json.dumps({"benchmark": "chaos_cluster", **{name: found for name, (found, _) in runs.items()}}))
+    return 0 if all(good for _, good in runs.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))
