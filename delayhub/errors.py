@@ -10,6 +10,7 @@
     ├── EntryError           an entry cannot be stored as it is
     ├── RedisUnfit           the Redis server cannot be trusted with timers
     ├── NotReplicated        too few replicas have what was published
+    ├── OccurrenceTaken      another beat may have published this occurrence
     ├── RedisServerMissing   this machine has no program of a Redis or Valkey server
     ├── RedisServerDied      a Redis server that was started here ended by itself
     ├── DataFolderInUse      another server uses the data folder
@@ -79,6 +80,14 @@ class NotReplicated(DelayHubError):
         self.reached = reached
         self.wanted = wanted
         super().__init__(f"the message is stored, but {reached} of {wanted} replicas have it; a failover may lose it")
+
+
+class OccurrenceTaken(DelayHubError):
+    """Another beat may have published this occurrence of a periodic entry, so this one publishes nothing."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"another beat may have published this occurrence of {name}: this one publishes nothing")
 
 
 class RedisServerMissing(DelayHubError):

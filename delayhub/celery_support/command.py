@@ -104,6 +104,16 @@ def exporter(host: str, port: int) -> None:
 
 @verb()
 @queue_option
+@click.option("--forget", metavar="NAME", help="Remove the state of an entry that is in no schedule any more.")
+def schedules(control: Control, queue: str | None, forget: str | None) -> Row | list[Row]:
+    """Periodic entries: when each was published last, when it is next, and when a beat tended it last."""
+    if forget is not None:
+        return {"name": forget, "forgotten": control.forget_schedule(forget)}
+    return [entry._asdict() for entry in control.schedules(queue)]
+
+
+@verb()
+@queue_option
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True)
 @click.option("--offset", type=click.IntRange(0), default=0, show_default=True)
 def scheduled(control: Control, queue: str | None, limit: int, offset: int) -> list[Row]:

@@ -16,6 +16,7 @@ from redis.exceptions import NoPermissionError
 from delayhub.celery_support.backlog import Backlog, backlogs
 from delayhub.celery_support.job_store import find_job_store
 from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connection, kombu_workers
+from delayhub.celery_support.periodic import Periodic, forget_entry, periodic_entries
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
 from delayhub.celery_support.task_message import TaskMessage, stretch, task_message
 from delayhub.engine import Counts, Place, due_ms
@@ -140,6 +141,16 @@ class Control(CeleryControl):
         """What there is to do on each queue, as autoscalers want it: due tasks, and for how long they have been due."""
         with self._channel() as channel:
             return backlogs(channel.publisher, [channel.queue(name) for name in self._queues(channel, queue)])
+
+    def schedules(self, queue: str | None = None) -> list[Periodic]:
+        """The periodic entries that beats with ``delayhub.beat`` tend, by name: all, or those of one queue."""
+        with self._channel() as channel:
+            return periodic_entries(channel.publisher, key_prefix=channel.options.key_prefix, queue=queue)
+
+    def forget_schedule(self, name: str) -> bool:
+        """Whether the state of a periodic entry was removed; for entries that are in no schedule any more."""
+        with self._channel() as channel:
+            return forget_entry(channel.publisher, name, key_prefix=channel.options.key_prefix)
 
     def unattended(self) -> dict[str, Backlog]:
         """The queues with due tasks that are taken by no worker which answers within a second."""

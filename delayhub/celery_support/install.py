@@ -10,7 +10,7 @@ from celery.app.control import Control as CeleryControl
 from celery.utils.imports import symbol_by_name
 from celery.worker import state
 
-from delayhub.celery_support import no_result_backend, worker_revoke
+from delayhub.celery_support import beat_default, no_result_backend, worker_revoke
 from delayhub.celery_support.control import Control
 from delayhub.celery_support.request import MakeOurRequests
 from delayhub.celery_support.safe_settings import keep_safe
@@ -46,6 +46,7 @@ def install(app: Celery, *, safe: bool = False) -> Celery:
     register()
     worker_revoke.register()
     no_result_backend.register()
+    beat_default.register(app)
     app.control_cls = control_class(app.control_cls)
     app.__dict__.pop("control", None)
     app.steps["consumer"].update({StartupChecks, MakeOurRequests})

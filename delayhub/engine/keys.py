@@ -47,6 +47,7 @@ LANE_PARTS = {
     "EPOCH": ":@epoch",
     "DATABASE": ":@database",
     "CLAIMED": ":@claimed",
+    "SCHEDULES": ":@schedules",
 }
 
 #: Priority steps of a queue: its ready sets are ``:ready:0`` (goes first) to ``:ready:9``.
@@ -81,6 +82,11 @@ def tag(lane: str, slot: int = 0, slots: int = 1) -> str:
 def directory(prefix: str = "") -> str:
     """SET of the names of all message queues that were declared, for verbs over all queues."""
     return f"{prefix}delayhub:queues"
+
+
+def schedule_lanes(prefix: str = "") -> str:
+    """HASH: name of a periodic entry → the lane that keeps its state, so that an entry may change its queue."""
+    return f"{prefix}delayhub:schedules"
 
 
 def moving(prefix: str, key: str) -> str:
@@ -170,6 +176,11 @@ class LaneKeys:
     def claimed(self) -> str:
         """STRING, in ms, timer lanes only: when a worker, or a puller, last asked for due timers, to the second."""
         return self.base + LANE_PARTS["CLAIMED"]
+
+    @cached_property
+    def schedules(self) -> str:
+        """HASH: name of a periodic entry → JSON: its fingerprint, last and next occurrence, who publishes it now."""
+        return self.base + LANE_PARTS["SCHEDULES"]
 
     def queue(self, name: str) -> QueueKeys:
         """The keys of one queue in this lane."""

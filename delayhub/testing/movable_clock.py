@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 
 import redis
 
@@ -24,6 +25,8 @@ UNITS_PER_MS = {
     LANE_PARTS["AGENDA"]: 1,
 }
 GATE_UNITS_PER_MS = {"shut_until": 1, "tat": 1000}
+#: Times in the JSON of a periodic entry; not when a beat tended it, since beats that run have done so meanwhile.
+ENTRY_TIMES = ("anchor", "next", "last", "till")
 
 
 class MovableClock:
@@ -78,6 +81,8 @@ class MovableClock:
                 pull_fields(client, key, GATE_UNITS_PER_MS, jump_ms)
             if key.endswith(QUEUE_PARTS["PAUSED"]):
                 pull_fields(client, key, {text(name): 1 for name in client.hkeys(key)}, jump_ms)
+            if key.endswith(LANE_PARTS["SCHEDULES"]):
+                pull_entries(client, key, jump_ms)
             if key.endswith(KEY_PARTS["KEY_TAT"]) and (at_us := client.get(key)):
                 client.set(key, max(int(at_us) - jump_ms * 1000, 0), keepttl=True)
             if QUEUE_PARTS["STEP_WAITING"] in key:
@@ -90,6 +95,20 @@ class MovableClock:
             client.delete(lane + LANE_PARTS["ALARM"])
             if not client.llen(lane + LANE_PARTS["WAKE"]):
                 client.rpush(lane + LANE_PARTS["WAKE"], 1)
+
+
+def pull_entries(client: redis.Redis, key: str, jump_ms: int) -> None:
+    """Lowers the times of periodic entries, so that beats find them due."""
+
+    def pull(pipeline: Any) -> None:
+        stored = pipeline.hgetall(key)
+        pipeline.multi()
+        for name, raw in stored.items():
+            entry = json.loads(raw)
+            entry |= {part: max(entry[part] - jump_ms, 1) for part in ENTRY_TIMES if entry.get(part)}
+            pipeline.hset(key, name, json.dumps(entry))
+
+    client.transaction(pull, key)  # a beat may publish meanwhile: then again
 
 
 def pull_scores(client: redis.Redis, key: str, pull: int) -> None:

@@ -23,6 +23,7 @@ from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.envelope import to_entry
 from delayhub.transport.hooks import Hooks, hooks_of
 from delayhub.transport.message import Message
+from delayhub.transport.occurrence import move_on, occurrence_of, put
 from delayhub.transport.options import ANSWER_SECONDS, CONNECT_SECONDS, OWN_OPTIONS, TransportOptions
 from delayhub.transport.poller import Poller
 from delayhub.transport.publish_batch import EntryBatch
@@ -193,6 +194,12 @@ class Channel(kombu_versions.Channel):
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         entry = self.entry(message)
+        occurrence = occurrence_of(message)
+        if occurrence is not None:
+            client, prefix = self._storing_client(), self.options.key_prefix
+            if put(occurrence, entry, queue=queue, client=client, key_prefix=prefix):
+                self._update_expiry(queue)
+                return
         batch: EntryBatch | None = kwargs.pop("_publish_batch", None)
         if batch is not None:
             batch.add_entry(queue, entry)
@@ -207,20 +214,32 @@ class Channel(kombu_versions.Channel):
         """
         found = self.queue(queue)
         if self.options.wait_replicas:
-            milliseconds = max(1, int(self.options.wait_seconds * 1000))
-            client = ReplicatedClient(
-                self.pool,
-                replicas=self.options.wait_replicas,
-                milliseconds=milliseconds,
-                only_warns=self.options.wait_replicas_missing == "warn",
-            )
-            found = DelayQueue(client, queue, options=found.options)
+            found = DelayQueue(self._storing_client(), queue, options=found.options)
         found.schedule(entries)
+        self._update_expiry(queue)
+
+    def _update_expiry(self, queue: str) -> None:
         try:
             self._maybe_update_queues_expire(self.publisher, queue)
         except (redis.RedisError, OSError) as error:
             # The messages are stored: who published them must not hear that they are not. The next publish tries again.
             logger.warning("queue %s keeps its messages longer than it should: %s", queue, error)
+
+    def _storing_client(self) -> redis.Redis:
+        if not self.options.wait_replicas:
+            return self.publisher
+        return ReplicatedClient(
+            self.pool,
+            replicas=self.options.wait_replicas,
+            milliseconds=max(1, int(self.options.wait_seconds * 1000)),
+            only_warns=self.options.wait_replicas_missing == "warn",
+        )
+
+    def _put_fanout(self, exchange: str, message: dict[str, Any], routing_key: str, **kwargs: Any) -> None:
+        occurrence = occurrence_of(message)
+        if occurrence is not None:
+            move_on(occurrence, client=self._storing_client(), key_prefix=self.options.key_prefix)
+        super()._put_fanout(exchange, message, routing_key, **kwargs)
 
     def create_publish_batch(self, max_size: int) -> EntryBatch:
         """A batch of publishes: one script call for all entries of a queue."""

@@ -6,7 +6,8 @@ import calendar
 import re
 from datetime import timedelta
 
-from cron_descriptor import ExpressionDescriptor, FormatError, Options
+import cron_descriptor
+from cron_descriptor import ExpressionDescriptor, Options
 from django.utils import dates
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
@@ -17,6 +18,8 @@ from tasksapp.series.cron import cron
 _PLAIN = re.compile(r"\*|(\*/)?\d+|[A-Z]{3}(-[A-Z]{3})?|\d+(,\d+)*|\d+-\d+(/\d+)?")
 _PLAIN_DAY = re.compile(_PLAIN.pattern + "|L|LW")
 _PLAIN_WEEKDAY = re.compile(_PLAIN.pattern + r"|[0-7]L|[0-7]#[1-5]|[A-Z]{3}(,[A-Z]{3})*")
+#: What the library raises where it does not know a field. django-celery-beat needs its release 1, with another name.
+FormatError: type[Exception] = getattr(cron_descriptor, "FormatError", None) or cron_descriptor.FormatException
 _CATALOGUES = {"zh-hans": "zh_CN", "zh-cn": "zh_CN"}
 #: English names of days and months, which the library puts into sentences of all languages.
 _NAMES = {

@@ -17,6 +17,10 @@ TESTED_THROUGH = {
         )
         for module in ("cluster_consumer", "lane_consumer")
     },
+        f"delayhub/{module}.py": ("tests/integration/delayhub/beat/test_scheduler.py", "whole turns of beats show it")
+        for module in ("beat/__init__", "beat/shared_ticks", "beat/tended_entries", "transport/occurrence")
+    },
+    "delayhub/beat/fingerprint.py": ("tests/unit/delayhub/beat/test_definition.py", "a definition is its fingerprint"),
     "tasksapp/models/paused_key.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),

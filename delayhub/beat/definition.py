@@ -1,0 +1,131 @@
+"""Definition: a periodic entry as this process has it, and the state that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import tzinfo
+from typing import Any
+
+from delayhub.beat.fingerprint import fingerprint, schedule_parts, schedule_words
+from delayhub.beat.missed import MISSED_AFTER_MS, MOST_MADE_UP, Missed, Turn, turn
+from delayhub.beat.schedule_times import missed_ms, next_ms
+from delayhub.engine.occurrences import PeriodicEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a table says of an entry beside its schedule. Times are Unix ms; 0 for none.
+
+    Args:
+        starts_ms: no occurrence before it; intervals are counted from it.
+        ends_ms: no occurrence from it on.
+        edited_ms: when the entry was changed last.
+        last_ms: when it ran last, for entries that have no state yet.
+        runs_once: whether it ends with its first occurrence.
+    """
+
+    starts_ms: int = 0
+    ends_ms: int = 0
+    edited_ms: int = 0
+    last_ms: int = 0
+    runs_once: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A periodic entry as this process has it.
+
+    Args:
+        entry: Celery's.
+        lane: the queue that it publishes to.
+        zone: the app's time zone.
+        policy: what becomes of missed occurrences.
+        deadline_ms: how late a missed one may be published; None for any lateness.
+        bounds: what a table says of it.
+    """
+
+    entry: Any
+    lane: str
+    zone: tzinfo
+    policy: Missed = Missed.ONCE
+    deadline_ms: int | None = None
+    bounds: Bounds = field(default_factory=Bounds)
+
+    @property
+    def name(self) -> str:
+        """The entry's name."""
+        return str(self.entry.name)
+
+    @property
+    def grid(self) -> str:
+        """The fingerprint of what decides its times."""
+        bounds = self.bounds
+        edition = bounds.edited_ms if bounds.runs_once else 0  # one that ran and is enabled again runs again
+        times = schedule_parts(self.entry.schedule)
+        return fingerprint(times, bounds.starts_ms, bounds.ends_ms, bounds.runs_once, edition)
+
+    @property
+    def print(self) -> str:
+        """The fingerprint of all of it."""
+        entry = self.entry
+        content = (entry.task, entry.args, entry.kwargs, entry.options)
+        return fingerprint(self.grid, self.lane, self.bounds.edited_ms, *content)
+
+    def plan(self, known: PeriodicEntry | None, *, now_ms: int) -> PeriodicEntry:
+        """The entry's state, from the one before it, which had another definition or is none.
+
+        One whose times did not change keeps its next occurrence. A row that was edited after that was due for long was
+        disabled meanwhile: nothing of that time is made up for.
+        """
+        own = PeriodicEntry(
+            print=self.print, grid=self.grid, task=str(self.entry.task), words=schedule_words(self.entry.schedule)
+        )
+        bounds = self.bounds
+        if known is None:
+            since = bounds.last_ms or bounds.edited_ms or now_ms
+            anchor = bounds.starts_ms or since
+            return replace(own, anchor=anchor, last=bounds.last_ms, next=self._next(since, anchor_ms=anchor))
+        if known.grid == own.grid:
+            following = known.next
+            if following and bounds.edited_ms > following + MISSED_AFTER_MS:
+                following = self._next(bounds.edited_ms, anchor_ms=known.anchor)
+            own = replace(own, last=known.last, count=known.count, ran=known.ran)
+            return replace(own, anchor=known.anchor, next=following)
+        since = max(bounds.edited_ms, known.last, known.seen) or now_ms
+        anchor = bounds.starts_ms or known.last or since
+        following = self._next(since, anchor_ms=anchor)
+        return replace(own, anchor=anchor, next=following, last=known.last, count=known.count)
+
+    def turn(self, known: PeriodicEntry, *, now_ms: int) -> Turn:
+        """What to do about the occurrence that is due."""
+
+        def following(after_ms: int) -> int:
+            return 0 if self.bounds.runs_once else self._next(after_ms, anchor_ms=known.anchor)
+
+        def missed() -> list[int]:
+            if self.bounds.runs_once:
+                return [known.next]
+            times = self.entry.schedule, known.next, now_ms
+            return missed_ms(*times, anchor_ms=known.anchor, zone=self.zone, most=MOST_MADE_UP)
+
+        if 0 < self.bounds.ends_ms <= now_ms:
+            return Turn(0, 0)
+        return turn(
+            known.next,
+            now_ms,
+            policy=self.policy,
+            following=following,
+            missed=missed,
+            deadline_ms=self.deadline_ms,
+        )
+
+    def _next(self, after_ms: int, *, anchor_ms: int) -> int:
+        bounds, schedule = self.bounds, self.entry.schedule
+        if schedule_parts(schedule)[0] == "clocked":
+            following = schedule_parts(schedule)[1]  # also where it is over: it has not run yet
+        else:
+            after = max(after_ms, bounds.starts_ms - 1)
+            following = next_ms(schedule, after, anchor_ms=anchor_ms, zone=self.zone)
+        if following is None or (bounds.ends_ms and following >= bounds.ends_ms):
+            return 0
+        return int(following)

@@ -1,0 +1,83 @@
+"""When the schedules of Celery occur, in Unix ms; nothing is reckoned in local time but what is written in it."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
+
+from celery import schedules
+from celery.utils.time import remaining
+
+from delayhub.beat.crontab_times import CrontabTimes
+from delayhub.clock import due_ms, moment
+
+#: Stretches of time, in ms, in which missed occurrences are looked for, from now backwards.
+STRETCHES = (100_000, 3_600_000, 86_400_000, 35 * 86_400_000, 366 * 86_400_000)
+
+
+def next_ms(schedule: Any, after_ms: int, *, anchor_ms: int, zone: tzinfo) -> int | None:
+    """The first occurrence after that time; None where nothing follows.
+
+    Args:
+        schedule: a schedule of Celery's or of django-celery-beat's, or one of a project's own.
+        after_ms: Unix ms.
+        anchor_ms: where intervals are counted from.
+        zone: the app's time zone, which ``relative`` intervals are rounded in.
+    """
+    clocked_time = getattr(schedule, "clocked_time", None)
+    if isinstance(clocked_time, datetime):
+        at = due_ms(clocked_time)
+        return at if at > after_ms else None
+    if isinstance(schedule, schedules.crontab):
+        return CrontabTimes.of(schedule).next_ms(after_ms)
+    if type(schedule) is schedules.schedule:
+        if not schedule.relative:
+            return next_of_interval(interval_ms(schedule), after_ms, anchor_ms=anchor_ms)
+        start = moment(after_ms).astimezone(zone)
+        left = remaining(start, _length(schedule), start, relative=True)
+        return after_ms + max(1, _ms(left))
+    return _next_of_unknown(schedule, after_ms)
+
+
+def interval_ms(schedule: Any) -> int:
+    """The length of an interval, a ms at least."""
+    return max(1, _ms(schedule.run_every))
+
+
+def next_of_interval(length_ms: int, after_ms: int, *, anchor_ms: int) -> int:
+    """The first of the times ``anchor + n · length`` after a time."""
+    return anchor_ms + ((after_ms - anchor_ms) // length_ms + 1) * length_ms
+
+
+def missed_ms(schedule: Any, since_ms: int, now_ms: int, *, anchor_ms: int, zone: tzinfo, most: int) -> list[int]:
+    """The last ``most`` occurrences from ``since_ms``, which is one, to now."""
+    found: deque[int] = deque(maxlen=most)
+    for stretch in STRETCHES:
+        start = max(since_ms, now_ms - stretch)
+        found.clear()
+        at = start if start == since_ms else next_ms(schedule, start, anchor_ms=anchor_ms, zone=zone)
+        while at is not None and at <= now_ms:
+            found.append(at)
+            at = next_ms(schedule, at, anchor_ms=anchor_ms, zone=zone)
+        if start == since_ms or len(found) == most:
+            break
+    return list(found) or [since_ms]
+
+
+def _next_of_unknown(schedule: Any, after_ms: int) -> int:
+    """Asks the schedule itself, at that very time: solar ones, and those of a project's own."""
+    frozen, last = copy.copy(schedule), moment(after_ms)
+    frozen.nowfun = lambda: last
+    seconds = float(frozen.is_due(last).next)
+    return after_ms + max(1, round(seconds * 1000))
+
+
+def _length(schedule: Any) -> timedelta:
+    length: timedelta = schedule.run_every
+    return length
+
+
+def _ms(length: timedelta) -> int:
+    return round(length.total_seconds() * 1000)

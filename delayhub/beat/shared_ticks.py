@@ -1,0 +1,205 @@
+"""SharedTicks: how a scheduler of Celery's becomes one of many that publish each occurrence once."""
+
+from __future__ import annotations
+
+import copy
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import redis
+from celery.beat import SchedulingError
+from celery.schedules import crontab
+from celery.utils.log import get_logger
+from kombu.exceptions import OperationalError
+
+from delayhub.beat.definition import Bounds, Definition
+from delayhub.beat.missed import Missed
+from delayhub.beat.route import lane_of
+from delayhub.beat.tended_entries import Standing, TendedEntries
+from delayhub.clock import SystemClock, moment
+from delayhub.engine.occurrences import Occurrence
+from delayhub.errors import OccurrenceTaken, OptionError
+from delayhub.transport.broker_pool import broker_channel
+from delayhub.transport.occurrence import OCCURRENCE_HEADER, nominal_time, publishing
+from delayhub.transport.options import ANSWER_SECONDS, TransportOptions
+
+logger = get_logger(__name__)
+
+#: The header of an entry that says what becomes of its missed occurrences; else the setting ``beat_missed``.
+MISSED_HEADER = "x-delayhub-missed"
+#: How often a beat looks where all entries stand.
+LOOK_MS = 5_000
+#: How soon it tries again after Redis did not answer.
+AWAY_SECONDS = 1.0
+
+
+class SharedTicks:
+    """A mixin for schedulers of Celery's; its ``tick`` publishes what Redis leaves to this beat."""
+
+    app: Any
+    max_interval: Any
+    schedule: Any
+    producer: Any
+    apply_async: Callable[..., Any]
+
+    def __init__(self, app: Any, *args: Any, **options: Any) -> None:
+        self._tended: TendedEntries | None = None
+        self._looked_at: Any = None
+        self._look_again_ms = 0
+        self._is_away = False
+        self._beat = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
+        if not options.get("lazy"):
+            Missed.of(app.conf.get("beat_missed", Missed.ONCE))
+            self._check_broker(app)
+        super().__init__(app, *args, **options)  # type: ignore[call-arg]  # it is a mixin of schedulers
+
+    def tick(self, *args: Any, **options: Any) -> float:
+        """Publishes an occurrence that is due, if it is this beat's; how many seconds to sleep then."""
+        del args, options
+        try:
+            seconds = self._tick()
+        except (redis.RedisError, OperationalError, OSError) as error:
+            if not self._is_away:
+                logger.error("beat: the broker does not answer: %s", error, extra={"action": "beat"})  # noqa: TRY400  no traceback: it is the network
+            self._is_away = True
+            return AWAY_SECONDS
+        if self._is_away:
+            logger.info("beat: the broker answers again", extra={"action": "beat"})
+            self._is_away = False
+        return seconds
+
+    def close(self) -> None:
+        """Releases the connections."""
+        tended, self._tended = self._tended, None
+        if tended is not None:
+            tended.client.connection_pool.disconnect()
+        super().close()  # type: ignore[misc]  # it is a mixin of schedulers
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> Exception | None:
+        """Publishes an entry; the error that kept it from being published."""
+        logger.info("Scheduler: Sending due task %s (%s)", entry.name, entry.task)
+        try:
+            result = self.apply_async(entry, producer=producer, advance=False)
+        except SchedulingError as error:
+            cause = error.__context__ or error
+            return cause if isinstance(cause, Exception) else error
+        logger.debug("%s sent. id->%s", entry.task, getattr(result, "id", None))
+        return None
+
+    # ------------------------------------------------------------ what a table adds
+
+    def bounds_of(self, entry: Any) -> Bounds:
+        """What is known of an entry beside its schedule."""
+        del entry
+        return Bounds()
+
+    def note_published(self, standing: Standing, occurrence: Occurrence) -> None:
+        """Called by the beat that has published an occurrence, and by no other."""
+
+    def note_looked(self) -> None:
+        """Called when this beat has learned where its entries stand."""
+
+    # ------------------------------------------------------------ a turn
+
+    def _tick(self) -> float:
+        tended, entries = self._tending(), self.schedule
+        if entries is not self._looked_at or tended.now_ms() >= self._look_again_ms:
+            self._look(tended, entries)
+        first = tended.first()
+        until = min(first.next_ms, self._look_again_ms) if first is not None else self._look_again_ms
+        now = tended.now_ms()
+        if first is None or until > now:
+            return min(max(until - now, 1) / 1000, float(self.max_interval))
+        if first.next_ms <= now:
+            self._take(tended, first)
+        return 0.0
+
+    def _look(self, tended: TendedEntries, entries: Any) -> None:
+        tended.look([made for entry in list(entries.values()) if (made := self._definition(entry)) is not None])
+        self._looked_at, self._look_again_ms = entries, tended.now_ms() + LOOK_MS
+        for standing in tended.standing.values():
+            show_state(standing)
+        self.note_looked()
+
+    def _take(self, tended: TendedEntries, standing: Standing) -> None:
+        occurrence = tended.claim(standing)
+        if occurrence is None:
+            return
+        due = due_entry(self.app, standing.definition.entry, occurrence)
+        with publishing(occurrence):
+            error = self.apply_entry(due, producer=self.producer)
+        if isinstance(error, OccurrenceTaken):
+            logger.info("%s", error, extra={"action": "beat"})
+            tended.wait(standing)
+            return
+        if not occurrence.is_over and isinstance(error, (redis.RedisError, OperationalError, OSError)):
+            tended.wait(standing, milliseconds=int(AWAY_SECONDS * 1000))
+            raise error
+        if error is not None:
+            logger.error("Message Error: %s was not sent: %s", due.name, error, exc_info=error)
+        if occurrence.is_over or (error is None and tended.settle(occurrence)):  # settled: an eager task, for example
+            tended.move_on(standing, occurrence)
+            show_state(standing)
+            self.note_published(standing, occurrence)
+        elif error is not None:  # as in Celery: the next occurrence may be luckier
+            tended.skip(standing, occurrence)
+
+    def _definition(self, entry: Any) -> Definition | None:
+        conf = self.app.conf
+        deadline = conf.beat_cron_starting_deadline if isinstance(entry.schedule, crontab) else None
+        headers = (entry.options or {}).get("headers") or {}
+        try:
+            made = Definition(
+                entry=entry,
+                lane=lane_of(self.app, entry),
+                zone=self.app.timezone,
+                policy=Missed.of(headers.get(MISSED_HEADER) or conf.get("beat_missed", Missed.ONCE)),
+                deadline_ms=None if deadline is None else round(deadline * 1000),
+                bounds=self.bounds_of(entry),
+            )
+            made.print  # noqa: B018  which may fail as well
+        except Exception:
+            logger.exception("The entry %s cannot be read, and is left out", entry.name, extra={"action": "beat"})
+            return None
+        return made
+
+    def _tending(self) -> TendedEntries:
+        if self._tended is None:
+            connection = self.app.connection_for_write()
+            pool = broker_channel(connection, timeout_seconds=ANSWER_SECONDS).pool
+            prefix = TransportOptions.of(connection.transport_options or {}).key_prefix
+            client = redis.Redis(connection_pool=pool)
+            self._tended = TendedEntries(client, key_prefix=prefix, beat=self._beat, clock=SystemClock())
+        return self._tended
+
+    def _check_broker(self, app: Any) -> None:
+        scheme = str(app.connection_for_write().transport_cls)
+        if not scheme.startswith("delayhub"):
+            raise OptionError(
+                f"{type(self).__qualname__} keeps its schedule in a broker of DelayHub's, and the app's is {scheme}://:"
+                " set broker_url to delayhub://…, or beat_scheduler to another class"
+            )
+
+
+def due_entry(app: Any, entry: Any, occurrence: Occurrence) -> Any:
+    """The entry as it is published: with the time that it stands for, from which ``expires`` counts."""
+    task = app.tasks.get(entry.task)
+    options = dict(entry.options or {})
+    options["headers"] = {**(options.get("headers") or {}), OCCURRENCE_HEADER: nominal_time(occurrence)}
+    expires = options.get("expires", getattr(task, "expires", None))
+    if isinstance(expires, int | float):
+        options["expires"] = moment(occurrence.nominal_ms + round(expires * 1000))
+    due = copy.copy(entry)
+    due.options = options
+    return due
+
+
+def show_state(standing: Standing) -> None:
+    """Celery's own fields of an entry, from what Redis knows."""
+    entry, known = standing.definition.entry, standing.known
+    if known.last:
+        entry.last_run_at = moment(known.last)
+    entry.total_run_count = known.count
