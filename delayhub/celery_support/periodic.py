@@ -22,7 +22,7 @@ class Periodic(NamedTuple):
         queue: the queue that it publishes to; where there are several, the one that keeps its state.
         last: the nominal time of the occurrence that was published last; None before the first.
         next: when it occurs next; None where nothing follows.
-        count: how many were published.
+        published: how many were.
         seen: when a beat tended it last.
     """
 
@@ -32,7 +32,7 @@ class Periodic(NamedTuple):
     queue: str
     last: datetime | None
     next: datetime | None
-    count: int
+    published: int
     seen: datetime | None
 
 

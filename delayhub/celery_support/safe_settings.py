@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kombu.log import get_logger
 
@@ -37,13 +37,13 @@ def keep_safe(app: Celery) -> None:
 
     # Celery makes its settings when one is first read, and again after a late config_from_object.
     app.on_after_configure.connect(insert, weak=False, dispatch_uid="delayhub.safe_settings")
-    if app.configured:
+    if cast("Any", app).configured:
         insert(source=app.conf)
 
 
 def warn_of_bound_tasks(app: Celery, settings: Any) -> None:
     """Logs the tasks that took over Celery's own defaults before ours were there; they keep them."""
-    known: Any = app._tasks  # `app.tasks` would bind those that are not yet
+    known = cast("Any", app)._tasks  # `app.tasks` would bind those that are not yet
     names = sorted(
         name
         for name, task in known.items()

@@ -17,6 +17,7 @@ TESTED_THROUGH = {
         )
         for module in ("cluster_consumer", "lane_consumer")
     },
+    **{
         f"delayhub/{module}.py": ("tests/integration/delayhub/beat/test_scheduler.py", "whole turns of beats show it")
         for module in ("beat/__init__", "beat/shared_ticks", "beat/tended_entries", "transport/occurrence")
     },
