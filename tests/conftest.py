@@ -42,6 +42,18 @@ def quick_flushes() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """One process of several migrates a database, and each works on a copy of it."""
+    if process := os.environ.get("PYTEST_XDIST_WORKER"):
+        from django.db import connection
+
+        from tests.migrated_database import copies_of_one_migration
+
+        creation = connection.creation
+        creation.create_test_db = copies_of_one_migration(creation, process=process)
+
+
+@pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
     """A Redis server that only this test process uses."""
     with RedisServer() as server:
@@ -117,9 +129,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):
+        return  # the process that started this one goes on
+    from tests.migrated_database import drop_migrated_database
+
+    drop_migrated_database()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if hasattr(session.config, "workerinput") or reporter is None:
-        return  # the process that started this one knows of all skips
+    if reporter is None:
+        return
     strict = os.environ.get("DELAYHUB_SKIPS") == "none"
     for report in reporter.stats.get("skipped", ()):
         reason = report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else ""

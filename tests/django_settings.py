@@ -17,6 +17,8 @@ from tests.postgres import postgres_url
 
 TEST_DATABASE = os.environ.get("DELAYHUB_TEST_DATABASE", "sqlite")
 SCRATCH = Path(tempfile.gettempdir(), f"delayhub-tests-{os.getpid()}")
+#: The folder of the first process of a run; those it starts (``pytest -n``) find it in their environment.
+SHARED = Path(os.environ.setdefault("PYTEST_DELAYHUB_SHARED", str(SCRATCH)))
 
 match TEST_DATABASE:
     case "sqlite":
