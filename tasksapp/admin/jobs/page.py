@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import may
-from tasksapp.admin.frame.fragments import address, badge
+from tasksapp.admin.frame.fragments import address, badge, local_time
 from tasksapp.admin.frame.masking import hidden, masked_body, may_see_bodies
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.listing import FINAL, LABELS
@@ -24,7 +24,7 @@ from tasksapp.biz_types.holds import holds
 from tasksapp.jobs.own_request_rule import HIDDEN, shown_request
 from tasksapp.jobs.timer_look import timer_state
 from tasksapp.jobs.verbs import Verb
-from tasksapp.models import LIVE, BizType, Job, Status
+from tasksapp.models import LIVE, BizType, Job, Series, Status
 
 #: Columns that the page shows elsewhere, or that mean something to workers only.
 _NOT_RAW = {"body", "request", "biz_type", "lease_token"}
@@ -78,6 +78,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         else "",
         "siblings_url": _list_url(site, tab="all", biz_type=job.biz_type.label, q=job.biz_id),
         "flow_key_url": _list_url(site, tab="pending", biz_type=job.biz_type.label, flow_key=job.flow_key),
+        "series": series_of(job, site=site),
         "operation_url": address("tasksapp_operation_change", job.operation_id, site=site) if job.operation_id else "",
         "raw": _raw(job),
         "zone": timezone.get_current_timezone_name(),
@@ -96,6 +97,25 @@ def _own(job: Job, *, sees: bool) -> list[tuple[str, str | SafeString]]:
     headers: dict[str, str] = shown.get("headers", {})
     found += [(name, value if sees or value == HIDDEN else hidden(value)) for name, value in headers.items()]
     return found
+
+
+class OfSeries(NamedTuple):
+    """The series that a job is one of."""
+
+    name: str
+    url: str
+    occurrence: SafeString | str
+
+
+def series_of(job: Job, *, site: str) -> OfSeries | None:
+    """The series that the job is one of; its address is '' where it was deleted. None: the job is of none."""
+    if job.series_id is None:
+        return None
+    name = Series.objects.filter(id=job.series_id).values_list("name", flat=True).first()
+    when = local_time(job.occurrence_at) if job.occurrence_at else _("by hand")
+    if name is None:
+        return OfSeries(_("a series that was deleted"), "", when)
+    return OfSeries(name, address("tasksapp_series_change", job.series_id, site=site), when)
 
 
 def _attempts(job: Job) -> str:

@@ -84,6 +84,12 @@ class SeriesForm(forms.Form):
         label=gettext_lazy("Run after an outage"), choices=Series.CatchUp.choices, initial=Series.CatchUp.LATEST
     )
     biz_id = forms.CharField(label=gettext_lazy("Biz id of its jobs"), max_length=200, required=False)
+    flow_key = forms.CharField(
+        label=gettext_lazy("Flow key"),
+        max_length=100,
+        required=False,
+        help_text=gettext_lazy("Whose jobs they are, such as a customer: keys of a biz type share it fairly."),
+    )
     body = forms.CharField(
         label=gettext_lazy("Body"),
         initial="null",
@@ -150,10 +156,31 @@ class SeriesForm(forms.Form):
         self.add_error(error.field if error.field in self.fields else None, error.message)
 
 
+class BackfillForm(forms.Form):
+    """Which occurrences of the past are to have jobs."""
+
+    since = _time(gettext_lazy("From"), gettext_lazy("The first one may be then."))
+    until = _time(gettext_lazy("Until"), gettext_lazy("The last one comes before. Empty: now."))
+    reason = forms.CharField(
+        label=gettext_lazy("Why"),
+        max_length=500,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def __init__(self, data: Any = None) -> None:
+        super().__init__(data)
+        self.fields["since"].required = True
+
+    def refuse(self, error: InvalidJob) -> None:
+        """Shows a refusal of the verb at its field."""
+        self.add_error(error.field if error.field in self.fields else None, error.message)
+
+
 def _initial(series: Series) -> dict[str, Any]:
     names = (
         "name", "cron", "time_zone", "anchor", "starts_at", "ends_at", "count", "overlap", "catch_up", "biz_id",
-        "body", "priority", "max_attempts", "version",
+        "body", "priority", "max_attempts", "flow_key", "version",
     )  # fmt: skip
     return {
         **{name: getattr(series, name) for name in names},

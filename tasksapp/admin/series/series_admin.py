@@ -18,23 +18,23 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tasksapp import operations
 from tasksapp.access.audit import REASON_LENGTH, Deed
-from tasksapp.access.permissions import VIEW_BODY
+from tasksapp.access.permissions import PAUSE_SERIES, VIEW_BODY
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.frame.actors import actor_of
-from tasksapp.admin.frame.fragments import local_time
+from tasksapp.admin.frame.fragments import address, local_time
 from tasksapp.admin.frame.json_text import indented
 from tasksapp.admin.frame.lookups import OnlyNamedLookups
 from tasksapp.admin.frame.own_page import Crumb, own_page
 from tasksapp.admin.frame.possible_rows import PossibleRows
-from tasksapp.admin.series.form import PREVIEW, SeriesForm
+from tasksapp.admin.series.form import PREVIEW, BackfillForm, SeriesForm
 from tasksapp.admin.series.rows import coming_rows, next_of, past_rows, state_of, words
 from tasksapp.errors import InvalidJob, NameTaken, StaleSeries
 from tasksapp.models import Series
+from tasksapp.operations import Starter
 from tasksapp.series import verbs
 
-#: What takes it to pause, resume and trigger.
-PAUSE = "tasksapp.pause_series"
 _DEEDS = [deed.value for deed in Deed if deed.value.startswith("series.")]
 
 
@@ -101,6 +101,7 @@ class SeriesAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
             path(f"{of_one}/edit/", view(self.edit_view), name="tasksapp_series_edit"),
             path(f"{of_one}/pause/", view(self.pause_view), name="tasksapp_series_pause"),
             path(f"{of_one}/resume/", view(self.resume_view), name="tasksapp_series_resume"),
+            path(f"{of_one}/backfill/", view(self.backfill_view), name="tasksapp_series_backfill"),
             path(f"{of_one}/trigger/", view(self.trigger_view), name="tasksapp_series_trigger"),
             *super().get_urls(),
         ]
@@ -114,13 +115,14 @@ class SeriesAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
         if not self.has_view_permission(request, series):
             raise PermissionDenied
         now, site = timezone.now(), self.admin_site.name
-        may_pause = request.user.has_perm(PAUSE)
+        may_pause = request.user.has_perm(PAUSE_SERIES)
         context = {
             "series": series,
             "state": state_of(series),
             "words": words(series),
             "coming": coming_rows(series, now=now, site=site),
             "past": past_rows(series, now=now, site=site),
+            "jobs_url": f"{reverse('admin:tasksapp_job_changelist', current_app=site)}?tab=all&series={series.pk}",
             "zone": timezone.get_current_timezone_name(),
             "body": indented(series.body) if request.user.has_perm(VIEW_BODY) else None,
             "may_pause": may_pause,
@@ -179,6 +181,32 @@ class SeriesAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
             self.message_user(request, _("A job was made that is due now."), messages.SUCCESS)
         return self._to(series)
 
+    def backfill_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
+        """Asks which past occurrences are to have jobs, plans that, and leads to the operation's page.
+
+        Raises PermissionDenied, and Http404 where there is no such series.
+        """
+        series = self._allowed(request, series_id)
+        form = BackfillForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            by = Starter(actor_of(request), user_id=request.user.pk)
+            try:
+                operation = operations.plan_backfill(series.pk, by=by, **form.cleaned_data)
+            except InvalidJob as error:
+                form.refuse(error)
+            else:
+                site = self.admin_site.name
+                return HttpResponseRedirect(address("tasksapp_operation_change", operation.pk, site=site))
+        context = {
+            "series": series,
+            "form": form,
+            "one_by_one": series.overlap != Series.Overlap.START,
+            "zone": timezone.get_current_timezone_name(),
+            "back": self._address("change", series.pk),
+        }
+        title = _("Backfill %(name)s") % {"name": series.name}
+        return self._page(request, "series_backfill.html", title, context, series)
+
     def delete_model(self, request: HttpRequest, obj: models.Model) -> None:
         """Deletes the series and those of its jobs that no worker has taken."""
         verbs.delete(obj.pk, by=actor_of(request))
@@ -231,7 +259,7 @@ class SeriesAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
 
     def _allowed(self, request: HttpRequest, series_id: int) -> Series:
         """The series, for a person who may pause it. Raises PermissionDenied and Http404."""
-        if not (request.user.has_perm(PAUSE) and self.has_view_permission(request)):
+        if not (request.user.has_perm(PAUSE_SERIES) and self.has_view_permission(request)):
             raise PermissionDenied
         return self._found(series_id)
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tasksapp import series as api
-from tasksapp.models import AuditEntry, BizType, Job, Series, Status
+from tasksapp.models import AuditEntry, BizType, Job, Operation, Series, Status
 
 pytestmark = pytest.mark.django_db
 
@@ -106,6 +106,44 @@ def test_the_list_says_when_each_runs_in_few_queries(person: Client, morning: Se
     assert page.count("Every hour") == 5
     assert "At 09:00, Monday through Friday (Asia/Shanghai time)" in page
     assert len(asked) <= 12
+
+
+def test_a_backfill_is_planned_and_leads_to_its_operation(person: Client, morning: Series) -> None:
+    address = f"{LIST}{morning.pk}/backfill/"
+
+    refused = text_of(person.post(address, {"since": "2126-01-01T00:00", "until": ""}))
+    assert "until must be later than since" in refused
+    assert "They are made one by one" not in text_of(person.get(address))
+    answer = person.post(address, {"since": "2026-01-01T00:00", "reason": "new report"}, follow=True)
+
+    page, operation = text_of(answer), Operation.objects.get()
+    assert (operation.verb, operation.reason, operation.started_by) == ("backfill", "new report", "admin")
+    assert answer.redirect_chain[-1][0] == f"/admin/tasksapp/operation/{operation.pk}/change/"
+    assert "Backfill a series of report.daily" in page
+    assert f"of series {morning.pk}" in page
+    assert "Backfill a series of report.daily" in text_of(person.get("/admin/tasksapp/operation/"))
+    assert with_rights("view_series").get(address).status_code == 403
+
+
+def test_a_job_names_its_series_and_the_list_shows_those_of_one(person: Client, morning: Series) -> None:
+    job = Job.objects.get()
+    page = person.get(f"/admin/tasksapp/job/{job.pk}/change/").content.decode()
+    listed = text_of(person.get(f"/admin/tasksapp/job/?tab=all&series={morning.pk}"))
+    none = text_of(person.get(f"/admin/tasksapp/job/?tab=all&series={morning.pk + 1}"))
+
+    assert f'<a href="{LIST}{morning.pk}/change/"><bdi>morning</bdi></a>' in page
+    assert (str(job.pk)[:8] in listed, str(job.pk)[:8] in none) == (True, False)
+    assert f"series {morning.pk}" in listed
+    Series.objects.all().delete()
+    assert "a series that was deleted" in text_of(person.get(f"/admin/tasksapp/job/{job.pk}/change/"))
+
+
+def test_refusals_of_schedules_are_in_the_language_of_the_page(person: Client, biz_type: BizType) -> None:
+    typed = {**TYPED, "biz_type": biz_type.pk, "cron": "61 * * * *"}
+
+    answer = person.post(f"{LIST}add/", typed, headers={"accept-language": "zh-hans"})
+
+    assert "无法解读 cron" in text_of(answer)
 
 
 def test_it_is_edited_paused_resumed_triggered_and_deleted(person: Client, morning: Series) -> None:
