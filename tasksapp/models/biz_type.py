@@ -324,6 +324,11 @@ class BizType(models.Model):
         return self.max_in_flight is not None or self.key_max_in_flight is not None
 
     @property
+    def has_key_limits(self) -> bool:
+        """Whether each flow key has a limit of its own."""
+        return self.key_rate is not None or self.key_max_in_flight is not None
+
+    @property
     def waits_for_redis(self) -> bool:
         """Whether its jobs wait while Redis is away: what limits them is counted there, or their messages go there."""
         is_limited = self.delivery_rate is not None or self.key_rate is not None or self.has_slots

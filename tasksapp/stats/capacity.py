@@ -146,6 +146,17 @@ def capacity_of(
     return least
 
 
+def key_per_second(biz_type: BizType, measured: Measured) -> float | None:
+    """The most jobs a second of one flow key; None where keys have no limit."""
+    paces: list[float] = []
+    if biz_type.key_rate is not None:
+        paces.append(biz_type.key_rate)
+    if biz_type.key_max_in_flight is not None:
+        latency = measured.latency_seconds
+        paces.append(biz_type.key_max_in_flight / ((0.1 if latency is None else latency) + USUAL_GAP_SECONDS))
+    return min(paces, default=None)
+
+
 def drained_per_second(seconds: Mapping[datetime, int], *, now: datetime) -> float | None:
     """The pace of the drain that is under way, or of the fastest one; None where none took a few seconds.
 

@@ -10,11 +10,12 @@ from django.utils import timezone
 
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.stats.backlog import Busy, Pace, busy_times
-from tasksapp.stats.capacity import Capacity, Limit, Measured, capacity_of, measure
+from tasksapp.stats.capacity import Capacity, Limit, Measured, capacity_of, key_per_second, measure
 from tasksapp.stats.counts import BizTypeCounts, Counts, read_counts
 from tasksapp.stats.drain_sentences import (
     done_at,
     done_between,
+    done_by_keys,
     held_back,
     no_job_waits,
     not_within_a_day,
@@ -161,7 +162,8 @@ def forecast(
         paces=paces,
         until=start + HORIZON,
     )
-    return _drain(first, capacity, measured, own, start=start, bound=counts.bound)
+    drain = _drain(first, capacity, measured, own, start=start, bound=counts.bound)
+    return _drain_by_keys(drain, biz_type, measured, own, start=start, bound=counts.bound) if drain.empty_at else drain
 
 
 def ahead(
@@ -279,6 +281,28 @@ def _drain(
     return Drain(busy.ends, earliest, latest, peak, capacity.per_second, capacity.limited_by, sentence)
 
 
+def _drain_by_keys(
+    drain: Drain, biz_type: BizType, measured: Measured, counts: BizTypeCounts, *, start: datetime, bound: int | None
+) -> Drain:
+    """The drain where each flow key has a limit: no sooner than without it, no later than if all jobs had one key.
+
+    How the jobs that are due spread over keys is not counted: no index says it.
+    """
+    of_one = key_per_second(biz_type, measured)
+    if of_one is None or drain.latest is None:
+        return drain
+    waiting, again = counts.due_now + counts.running, 1 / max(0.05, 1 - measured.failing_share)
+    seconds = waiting / of_one * again
+    latest = None
+    if seconds < HORIZON.total_seconds() and bound is None:
+        latest = max(drain.latest, start + timedelta(seconds=seconds))
+        if latest == drain.latest:
+            return drain  # a key may have all that the biz type may
+    capacity = Capacity(drain.capacity_per_second, drain.limited_by, False)
+    sentence = done_by_keys(number(counts.due_now, bound=bound), drain.earliest or start, latest, capacity)
+    return drain._replace(empty_at=None, latest=latest, sentence=sentence)
+
+
 def _nothing_waits(capacity: Capacity, *, now: datetime) -> Drain:
     return Drain(now, now, now, 0.0, capacity.per_second, capacity.limited_by, no_job_waits(capacity))
 
@@ -298,5 +322,5 @@ def _peak(biz_type: BizType, busy: Busy, capacity: Capacity) -> Peak:
         capacity.limited_by,
         busy.ends,
         busy.wait_seconds,
-        peak_ahead(busy, capacity, biz_type=biz_type.label),
+        peak_ahead(busy, capacity, biz_type=biz_type.label, has_key_limits=biz_type.has_key_limits),
     )

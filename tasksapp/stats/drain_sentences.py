@@ -48,7 +48,28 @@ def done_between(jobs: str, earliest: datetime, latest: datetime, capacity: Capa
     return _("%(jobs)s jobs are due; done between %(earliest)s and %(latest)s (%(limit)s)") % words
 
 
-def peak_ahead(busy: Busy, capacity: Capacity, *, biz_type: str) -> str:
+def done_by_keys(jobs: str, earliest: datetime, latest: datetime | None, capacity: Capacity) -> str:
+    """When so many jobs are done whose flow keys have limits; ``latest`` is for one key with all of them."""
+    words = {"jobs": jobs, "earliest": clock_time(earliest), "limit": _limit(capacity)}
+    if latest is None:
+        return (
+            _(
+                "%(jobs)s jobs are due; done at %(earliest)s at the soonest (%(limit)s), and later the fewer flow keys"
+                " they have: each has a limit"
+            )
+            % words
+        )
+    words["latest"] = clock_time(latest)
+    return (
+        _(
+            "%(jobs)s jobs are due; done between %(earliest)s (%(limit)s) and %(latest)s (if all had one flow key: each"
+            " has a limit)"
+        )
+        % words
+    )
+
+
+def peak_ahead(busy: Busy, capacity: Capacity, *, biz_type: str, has_key_limits: bool = False) -> str:
     """How many jobs come at once, when, and how late they are done."""
     words = {
         "jobs": number(round(busy.jobs)),
@@ -60,6 +81,11 @@ def peak_ahead(busy: Busy, capacity: Capacity, *, biz_type: str) -> str:
     if busy.ends is None:
         return _("%(jobs)s at %(at)s %(biz_type)s; %(limit)s: not done within a day") % words
     words["done"] = clock_time(busy.ends)
+    if has_key_limits:
+        text = _(
+            "%(jobs)s at %(at)s %(biz_type)s; %(limit)s: done %(done)s at the soonest, since each flow key has a limit"
+        )
+        return text % words
     return _("%(jobs)s at %(at)s %(biz_type)s; %(limit)s: done %(done)s, %(late)s late") % words
 
 

@@ -115,6 +115,7 @@ def _columns(biz_type: BizType, form: LimitsForm, *, now: datetime) -> dict[str,
         "next_chart": next_chart(biz_type, now=now),
         "due_now": number(known.counts.of(biz_type.pk).due_now, bound=known.counts.bound),
         "measured": known.measured.attempts > 0,
+        "has_key_limits": biz_type.has_key_limits,
     }
 
 

@@ -21,6 +21,7 @@ from tasksapp.admin.jobs.sentence import job_sentence
 from tasksapp.admin.jobs.siblings import siblings_of, tombstone_of
 from tasksapp.admin.jobs.timeline import read_timeline
 from tasksapp.biz_types.holds import holds
+from tasksapp.biz_types.key_holds import key_hold
 from tasksapp.jobs.own_request_rule import HIDDEN, shown_request
 from tasksapp.jobs.timer_look import timer_state
 from tasksapp.jobs.verbs import Verb
@@ -45,7 +46,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
     sees = may_see_bodies(request)
     waits = job.status == Status.PENDING
     error = shown_error(job.last_error, sees_bodies=sees, error_class=job.error_class)
-    held = holds([job.biz_type], now=now).get(job.biz_type.queue, "") if waits else ""
+    held = (holds([job.biz_type], now=now).get(job.biz_type.queue, "") or key_hold(job, now=now)) if waits else ""
     timer = timer_state(job) if waits and job.next_run_at > now else None
     zone = timezone.get_current_timezone()
     sentence = job_sentence(job, now=now, held=held, timer=timer, error=error, zone=zone)

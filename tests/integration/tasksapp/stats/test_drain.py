@@ -177,3 +177,37 @@ def test_a_paused_biz_type_has_no_peaks(limited: BizType) -> None:
     BizType.objects.update(paused_until=UNTIL_RESUMED)
 
     assert ahead() == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "latest", "said"),
+    [
+        ({"key_rate": 100.0}, 200, "done between 12:00:38 (limit 500/s) and 12:03:20 (if all had one flow key"),
+        ({"key_max_in_flight": 8}, 20_000 * 0.05 / 8, "12:02:05 (if all had one flow key"),
+        ({"key_rate": 0.1}, None, "done at 12:00:38 at the soonest (limit 500/s), and later the fewer flow keys"),
+        # a key may have all that the biz type may
+        ({"key_rate": 500.0}, 42, "done at 12:00:40 (limit 500/s)"),
+    ],
+)
+def test_where_flow_keys_have_limits_the_end_is_an_interval(
+    limited: BizType, limits: Any, latest: float | None, said: str
+) -> None:
+    waiting(limited, 20_000)
+    attempts(limited, succeeded=1_000, busy_ms=20_000)
+    BizType.objects.update(**limits)
+    limited.refresh_from_db()
+
+    drain = forecast(limited)
+
+    assert drain.earliest == after(38)
+    assert drain.latest == (None if latest is None else after(latest))
+    assert said in drain.sentence
+
+
+def test_a_peak_of_keys_with_limits_says_that_it_may_last_longer(limited: BizType) -> None:
+    due_at(limited, after(600), 20_000)
+    BizType.objects.update(key_rate=1.0)
+
+    (peak,) = ahead()
+
+    assert peak.sentence.endswith("at the soonest, since each flow key has a limit")
