@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys chaos-cluster
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys chaos-cluster chaos-replies
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ chaos: $(VENV)/.dev ## kill workers and Redis, fail over and cut lines under 10 
 
 chaos-cluster: $(VENV)/.dev ## kill masters of a Redis Cluster and move slots under tasks and jobs; count what was lost (minutes)
 	@$(BIN)/python -m benchmarks.chaos_cluster
+
+chaos-replies: $(VENV)/.dev ## cut replies at random under 10 000 publishes, on one server and on a cluster: is each stored once (a minute)
+	@$(BIN)/python -m benchmarks.chaos_replies
 
 chaos-jobs: $(VENV)/.dev ## the same for jobs and their callbacks, on PostgreSQL, which crashes too (minutes)
 	@$(BIN)/python benchmarks/chaos_jobs.py

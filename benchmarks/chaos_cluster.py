@@ -3,7 +3,9 @@
 Question: of 10 000 tasks on six queues, half of them with a countdown of up to 20 s, how many never run, and how many
     more than once, while a node is added, a queue's slot is moved to it in one step, another is moved key by key, and
     two masters are killed with -9 and come back as replicas;
-    WAIT: the same where publishers wait until one replica has their task?
+    WAIT: the same where publishers wait until one replica has their task;
+    jobs: of 1 500 jobs of a whole site whose timers are in a cluster, how many are lost, early or in a wrong status,
+        while the lane's slot is moved in both ways and its master is killed?
 Machine: whatever runs it; three masters and three replicas, two more that are added; two workers (threads, prefork),
     one producer. A node is called failed after 1.5 s.
 Command: make chaos-cluster
@@ -18,20 +20,31 @@ import json
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 from redis.crc import key_slot
 from redis.exceptions import ResponseError
 
 from benchmarks.chaos_crowd import POLL_SECONDS, Crowd
+from benchmarks.chaos_site import judge
 from benchmarks.children import run_main
-from delayhub.engine import Counts, DelayQueue
+from delayhub.demo.receiver import read_received
+from delayhub.demo.scenario import plan
+from delayhub.demo.site import Site, SiteOptions
+from delayhub.engine import Counts, DelayQueue, SystemClock
 from delayhub.local.redis_server import RedisServer
 from delayhub.redis_cluster import client_of, cluster_pool
+from tests.acceptance.site import SHORT_LEASES, create_on, wait_until_all_ended
 from tests.cluster import LocalCluster, node_id
 from tests.waiting import wait_until
 
 QUEUES = tuple(f"chaos-{number}" for number in range(6))
+#: The timer lane of a site.
+TIMER_LANE = "delayhub.timers"
 #: How long the producer's share of all tasks is waited for.
 PACE_SECONDS = 300.0
 
@@ -39,9 +52,10 @@ PACE_SECONDS = 300.0
 class Moves:
     """A cluster, and what is done to it."""
 
-    def __init__(self, cluster: LocalCluster, crowd: Crowd) -> None:
+    def __init__(self, cluster: LocalCluster, *, note: Callable[..., None], queues: Sequence[str] = QUEUES) -> None:
         self.cluster = cluster
-        self.crowd = crowd
+        self.note = note
+        self.queues = queues
 
     def add_a_node(self) -> None:
         """Two more nodes, one the other's replica; the first queue's slot is moved there in one step."""
@@ -56,27 +70,27 @@ class Moves:
             wait_until(lambda: follower.info("replication")["master_link_status"] == "up")
         self.cluster.masters.remove(replica)
         self.cluster.replicas.append(replica)
-        source, slot = self.cluster.owner(f"{{{QUEUES[0]}}}"), key_slot(QUEUES[0].encode())
+        source, slot = self.cluster.owner(f"{{{self.queues[0]}}}"), key_slot(self.queues[0].encode())
         try:
             self.cluster.migrate_slot(slot, source=source, target=master)
-            self.crowd.note("slot moved in one step")
+            self.note("slot moved in one step")
         except ResponseError:
             self.cluster.move_slot(slot, source=source, target=master)
-        self.crowd.note("node added")
+        self.note("node added")
 
     def move_a_slot(self) -> None:
         """The slot of the second queue goes to another node, key by key, as redis-cli does it."""
-        source = self.cluster.owner(f"{{{QUEUES[1]}}}")
+        source = self.cluster.owner(f"{{{self.queues[1]}}}")
         target = next(node for node in self.cluster.masters[:3] if node.running and node is not source)
-        self.cluster.move_slot(key_slot(QUEUES[1].encode()), source=source, target=target, batch=1)
-        self.crowd.note("slot moved by keys")
+        self.cluster.move_slot(key_slot(self.queues[1].encode()), source=source, target=target, batch=1)
+        self.note("slot moved by keys")
 
     def kill_a_master(self, queue: str) -> None:
         """kill -9 to the master of a queue; once another has taken its place, it comes back as a replica."""
         node = self.cluster.owner(f"{{{queue}}}")
         with node.client() as client:
             wait_until(lambda: client.info("replication")["connected_slaves"] >= 1)
-        self.crowd.note("master killed", strands=True)
+        self.note("master killed", strands=True)
         node.kill()
         wait_until(lambda: self._has_other_owner(queue, node))
         node.start()
@@ -111,7 +125,7 @@ def run(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[dict[
             seed=1,
             queues=QUEUES,
         ) as crowd:
-            moves = Moves(cluster, crowd)
+            moves = Moves(cluster, note=crowd.note)
             deeds = [
                 (0.15, moves.add_a_node),
                 (0.35, moves.move_a_slot),
@@ -136,17 +150,51 @@ def run(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[dict[
         return found, good
 
 
+def run_jobs(folder: Path, options: argparse.Namespace) -> tuple[dict[str, int], bool]:
+    """The same of jobs, on a site with SQLite; what is moved and killed is the node of the timer lane."""
+    done: Counter[str] = Counter()
+    with ExitStack() as stack:
+        cluster = stack.enter_context(LocalCluster(masters=3, replicas=1))
+        options_of_site = SiteOptions(data_dir=folder, settings=SHORT_LEASES, broker_url=cluster.url)
+        with Site(options_of_site) as site:
+            now = datetime.fromtimestamp(SystemClock().now_ms() / 1000, UTC)
+            created = create_on(site, plan(jobs=options.jobs, seconds=options.seconds, now=now, run="chaos"))
+            callbacks = sum(job.attempts for job in created.values())
+            moves = Moves(cluster, note=lambda deed, **_: done.update([deed]), queues=(TIMER_LANE,) * 2)
+            deeds = [moves.add_a_node, moves.move_a_slot, lambda: moves.kill_a_master(TIMER_LANE)]
+            for number, deed in enumerate(deeds, 1):
+                deadline = time.monotonic() + PACE_SECONDS
+                wanted = callbacks * number // (len(deeds) + 1)
+                while received(site) < wanted and time.monotonic() < deadline:
+                    time.sleep(POLL_SECONDS)
+                deed()
+            found = judge(wait_until_all_ended(site, created, within_seconds=PACE_SECONDS))
+    must_be_0 = set(found) - {"jobs", "callbacks that came twice", "latest ms"}
+    return {**found, **done}, all(found[name] == 0 for name in must_be_0)
+
+
+def received(site: Site) -> int:
+    """How many callbacks the site's receiver has had."""
+    return sum(1 for _ in read_received(site.folder.received))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tasks", type=int, default=10_000, help="tasks published (default: 10000)")
     parser.add_argument("--countdown", type=int, default=20, help="longest countdown in seconds (default: 20)")
-    parser.add_argument("--only-wait", action="store_true", help="only the run with WAIT")
+    parser.add_argument("--only", choices=["tasks", "tasks, WAIT", "jobs"], help="one of the runs")
+    parser.add_argument("--jobs", type=int, default=1_500, help="jobs created (default: 1500)")
+    parser.add_argument("--seconds", type=float, default=40, help="over which they are due (default: 40)")
     options = parser.parse_args()
     runs: dict[str, tuple[dict[str, int], bool]] = {}
-    with tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as folder:
-        if not options.only_wait:
-            runs["tasks"] = run(Path(folder) / "tasks", options, wait=False)
-        runs["tasks, WAIT"] = run(Path(folder) / "wait", options, wait=True)
+    with tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as made:
+        folder = Path(made)
+        if options.only in (None, "tasks"):
+            runs["tasks"] = run(folder / "tasks", options, wait=False)
+        if options.only in (None, "tasks, WAIT"):
+            runs["tasks, WAIT"] = run(folder / "wait", options, wait=True)
+        if options.only in (None, "jobs"):
+            runs["jobs"] = run_jobs(folder / "jobs", options)
     rows = dict.fromkeys(name for found, _ in runs.values() for name in found)
     print(" " * 24 + "".join(f"{name:>18}" for name in runs))
     for row in rows:

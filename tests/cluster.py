@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -109,8 +110,9 @@ class LocalCluster:
             while keys := old.execute_command("CLUSTER GETKEYSINSLOT", slot, batch):
                 old.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 20_000, "KEYS", *keys)
                 moved += len(keys)
-            for client in (new, old):
-                client.execute_command("CLUSTER SETSLOT", slot, "NODE", new_id)
+            wait_until(lambda: _takes_slot(new, slot, new_id))
+            with suppress(redis.ResponseError):  # it may have learned it already, and have no slot left
+                old.execute_command("CLUSTER SETSLOT", slot, "NODE", new_id)
         return moved
 
     def migrate_slot(self, slot: int, *, source: RedisServer, target: RedisServer) -> None:
@@ -150,6 +152,17 @@ def node_id(client: redis.Redis) -> str:
 def keys_on(cluster: LocalCluster, node: RedisServer, names: Sequence[str]) -> list[str]:
     """Those of the queues whose keys are on a node."""
     return [name for name in names if cluster.owner(f"{{{name}}}") is node]
+
+
+def _takes_slot(client: redis.Redis, slot: int, owner_id: str) -> bool:
+    """Whether a node has taken a slot; it refuses while its replicas are busy (NOREPLICAS)."""
+    try:
+        client.execute_command("CLUSTER SETSLOT", slot, "NODE", owner_id)
+    except redis.ResponseError as error:
+        if "NOREPLICAS" not in str(error):
+            raise
+        return False
+    return True
 
 
 def _knows(node: RedisServer, count: int) -> bool:

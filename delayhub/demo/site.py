@@ -43,6 +43,7 @@ class SiteOptions:
         redis_port: the port of Redis.
         receiver_port: the port of the receiver.
         settings: further ``DELAYHUB_*`` environment variables for its processes.
+        broker_url: another broker than its own Redis.
     """
 
     data_dir: Path = Path("var")
@@ -50,6 +51,7 @@ class SiteOptions:
     redis_port: int | None = None
     receiver_port: int | None = None
     settings: Mapping[str, str] | None = None
+    broker_url: str | None = None
 
 
 class Site:
@@ -191,7 +193,7 @@ class Site:
             **(self.options.settings or {}),
             "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
             "DELAYHUB_DATA_DIR": str(self.folder.path),
-            "DELAYHUB_BROKER_URL": self.redis.url.replace("redis://", "delayhub://"),
+            "DELAYHUB_BROKER_URL": self.options.broker_url or self.redis.url.replace("redis://", "delayhub://"),
             # The receiver is on this machine, to which callbacks may not go unless a setting allows it.
             "DELAYHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
             SECRET_VARIABLE: self.signing_secret,

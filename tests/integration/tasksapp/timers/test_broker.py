@@ -14,12 +14,14 @@ from celery import Celery, _state
 
 from delayhub.errors import OptionError
 from delayhub.local.redis_server import RedisServer
+from delayhub.redis_cluster import client_of, cluster_pool
 from tasksapp import jobs
 from tasksapp.models import BizType
 from tasksapp.timers import lanes
-from tasksapp.timers.broker import timer_pool
+from tasksapp.timers.broker import timer_address, timer_pool
 from tasksapp.timers.fitness import check_broker, server_faults, settings_faults
-from tasksapp.timers.lanes import patient_lane
+from tasksapp.timers.lanes import brisk_lane, patient_lane
+from tests.cluster import LocalCluster
 from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
 
 
@@ -108,6 +110,31 @@ def test_timers_are_reached_behind_sentinels(app: Celery, tmp_path: Path) -> Non
         with group.servers[0].client() as server:
             assert timers_reach(server)
             assert server_faults(server, prefix="") == []
+
+
+@pytest.mark.parametrize("by_setting", [False, True])
+def test_timers_are_reached_in_a_cluster(app: Celery, cluster: LocalCluster, settings: Any, by_setting: bool) -> None:
+    app.conf.broker_url = cluster.url
+    settings.DELAYHUB = {"REDIS_URL": cluster.url} if by_setting else {}
+    names = [f"lane-{number}" for number in range(4)]
+
+    for name in names:
+        brisk_lane(name).ensure("order.close", [("1", 1)])
+        assert [batch.ids for batch in patient_lane(name).claim(10).batches] == [["1"]]
+    with client_of(cluster_pool(cluster.url, timeout_seconds=5)) as asked:
+        assert server_faults(asked, prefix="") == []
+    assert check_broker(None) == []
+    assert timer_address().startswith("cluster 127.0.0.1:")
+    assert len({cluster.owner(f"{{{name}}}").port for name in names}) > 1
+
+
+def test_timers_in_a_cluster_are_in_database_0(app: Celery, settings: Any) -> None:
+    app.conf.broker_url = "delayhub-cluster://a:6379"
+    settings.DELAYHUB = {"REDIS_URL": "delayhub-cluster://a:6379/2"}
+
+    assert settings_faults() == [
+        "DELAYHUB['REDIS_URL']: a Redis Cluster has only database 0: end its URLs without a number, or with /0"
+    ]
 
 
 def test_the_brokers_tls_settings_count(app: Celery) -> None:
