@@ -18,12 +18,12 @@ def lane_of(app: Any, entry: Any) -> str:
     except Exception:
         routed = options
     queue, exchange, key = routed.get("queue"), routed.get("exchange"), routed.get("routing_key")
-    if queue is not None:
-        return str(getattr(queue, "name", queue))
+    if exchange:  # which counts, also beside a queue
+        bound = [name for name, known in app.amqp.queues.items() if _is_bound(known, exchange, key)]
+        return bound[0] if len(bound) == 1 else str(app.conf.task_default_queue)
     if exchange == "" and key:
         return str(key)
-    bound = [name for name, known in app.amqp.queues.items() if _is_bound(known, exchange, key)] if exchange else []
-    return bound[0] if len(bound) == 1 else str(app.conf.task_default_queue)
+    return str(getattr(queue, "name", queue) or app.conf.task_default_queue)
 
 
 def _is_bound(queue: Any, exchange: Any, key: str | None) -> bool:

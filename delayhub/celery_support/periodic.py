@@ -22,7 +22,7 @@ class Periodic(NamedTuple):
         queue: the queue that it publishes to; where there are several, the one that keeps its state.
         last: the nominal time of the occurrence that was published last; None before the first.
         next: when it occurs next; None where nothing follows.
-        published: how many were.
+        published: how many occurrences were.
         seen: when a beat tended it last.
     """
 

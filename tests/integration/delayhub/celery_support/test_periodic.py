@@ -31,7 +31,7 @@ def test_entries_are_listed_by_name_and_one_that_is_in_no_schedule_can_be_forgot
     close, tidy = control.schedules()
 
     assert (close.name, close.task, close.schedule, close.queue) == ("close", "shop.close", "every 60 s", "orders")
-    assert (close.last, close.count) == (None, 0)
+    assert (close.last, close.published) == (None, 0)
     assert close.next is not None
     assert close.seen is not None
     assert close.next - close.seen <= timedelta(minutes=1)
