@@ -22,6 +22,7 @@ from delayhub.beat.tended_entries import Standing, TendedEntries
 from delayhub.clock import SystemClock, moment
 from delayhub.engine.occurrences import Occurrence
 from delayhub.errors import OccurrenceTaken, OptionError
+from delayhub.redis_cluster import client_of
 from delayhub.transport.broker_pool import broker_channel
 from delayhub.transport.occurrence import OCCURRENCE_HEADER, nominal_time, publishing
 from delayhub.transport.options import ANSWER_SECONDS, TransportOptions
@@ -171,7 +172,7 @@ class SharedTicks:
             connection = self.app.connection_for_write()
             pool = broker_channel(connection, timeout_seconds=ANSWER_SECONDS).pool
             prefix = TransportOptions.of(connection.transport_options or {}).key_prefix
-            client = redis.Redis(connection_pool=pool)
+            client = client_of(pool)
             self._tended = TendedEntries(client, key_prefix=prefix, beat=self._beat, clock=SystemClock())
         return self._tended
 

@@ -13,8 +13,13 @@ SCHEDULER = "delayhub.beat:Scheduler"
 
 def register(app: Celery) -> None:
     """Makes :class:`delayhub.beat.Scheduler` the default of ``beat_scheduler``, once the app has its settings."""
-    # Celery calls it when it has read the settings, or at once; an app's loader comes before the app's signals.
-    cast("Any", app).add_defaults(partial(prefer_ours, app))
+    celery = cast("Any", app)
+    if celery._conf is not None:
+        prefer_ours(app)
+        return
+    # Celery calls it when it has read the settings. Not by add_defaults, which reads them at once while Celery loads the
+    # app's loader for them, and not by a signal: in a Django project the loader comes before the app's signals.
+    celery._pending_defaults.append(partial(prefer_ours, app))
 
 
 def prefer_ours(app: Any) -> dict[str, Any]:

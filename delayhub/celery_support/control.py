@@ -204,7 +204,6 @@ class Control(CeleryControl):
             OldWorkersAlive: workers of the old broker are up, and what they hold was to be moved.
             ImportRunning: another import has not ended.
         """
-        self._require_stock(source)
         with self._channel() as channel, self._stock(source) as old:
             stock = KombuBroker(old.default_channel if old else channel)
             names = list(queues) or self._kombu_queues(channel, stock)
@@ -223,7 +222,6 @@ class Control(CeleryControl):
             queues: those to move; all that are known by default.
             dry_run: only count.
         """
-        self._require_stock(target)
         with self._channel() as channel, self._stock(target) as other:
             names = list(queues) or self._queues(channel)
             if not dry_run:
@@ -235,13 +233,10 @@ class Control(CeleryControl):
 
     # ------------------------------------------------------------ inside
 
-    def _require_stock(self, url: str | None) -> None:
-        if url is None:
-            kombu_connection(self.app, None)  # which refuses a cluster
-
     def _stock(self, url: str | None) -> AbstractContextManager[Any]:
         """A connection to a broker of kombu's own transport, None for this one's Redis. It has the app's prefix."""
         if url is None:
+            kombu_connection(self.app, None)  # which refuses a cluster
             return nullcontext()
         return cast("AbstractContextManager[Any]", kombu_connection(self.app, url))
 

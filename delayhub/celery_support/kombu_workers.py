@@ -36,7 +36,7 @@ def kombu_workers(app: Celery, url: str | None = None) -> list[str]:
     """The names of the workers that answer over kombu's own transport; ours get the question, but answer over ours."""
     conf = app.conf
     if url is None and cast("Any", app.connection_for_write()).transport_cls not in KOMBUS:
-        return []
+        return []  # a cluster, on which kombu's own transport does not run
     mailbox: Any = Mailbox(
         conf.control_exchange, type="fanout", accept=conf.accept_content, serializer=conf.task_serializer
     )
