@@ -66,6 +66,7 @@ OPERATIONS = [
     ("POST", "/v1/series/{id}/pause"),
     ("POST", "/v1/series/{id}/resume"),
     ("POST", "/v1/series/{id}/trigger"),
+    ("POST", "/v1/series/{id}/backfill"),
     ("POST", "/v1/claims"),
     ("POST", "/v1/claims/{token}/done"),
     ("POST", "/v1/claims/{token}/fail"),
