@@ -34,6 +34,7 @@ class ScheduleOptions(TypedDict, total=False):
         debounce_key: while a job with this key waits, the call replaces it instead of making another.
         debounce_max_wait: how long after the first call with the key later ones may put the job off; None for the
             store's own limit.
+        flow_key: whose job it is, such as a customer; the keys of a biz type take turns.
     """
 
     biz_id: str
@@ -43,6 +44,7 @@ class ScheduleOptions(TypedDict, total=False):
     idempotency_key: str | None
     debounce_key: str | None
     debounce_max_wait: timedelta | None
+    flow_key: str
 
 
 class ScheduledJob(Protocol):

@@ -14,6 +14,7 @@ HOMES: dict[str, tuple[str, str]] = {
     "pull": ("delayhub.cli.pull_command:pull", "run a command for each due job of a biz type that is pulled"),
     "series": ("delayhub.cli.series_commands:series", "jobs that repeat: make, pause, trigger, backfill"),
     "biz-types": ("delayhub.cli.biz_type_commands:biz_types", "the kinds of jobs"),
+    "flow-keys": ("delayhub.cli.flow_key_commands:flow_keys", "whose jobs wait in a biz type; pause one of them"),
     "keys": ("delayhub.cli.key_commands:keys", "API keys: issue, limit, rotate, revoke"),
     "operations": ("delayhub.cli.operation_commands:operations", "one verb for many jobs: plan, start, follow, stop"),
     "stats": ("delayhub.cli.stats_commands:stats", "how many jobs wait, run and are dead; whether jobs are delivered"),

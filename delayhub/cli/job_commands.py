@@ -46,6 +46,7 @@ jobs.add_command(import_jobs)
 @click.option("--request", type=BODY, help='Its own timeout, headers and URL: {"timeout_seconds": 3}, or @FILE.')
 @click.option("--idempotency-key", help="The same request with the same key makes one job.")
 @click.option("--debounce-key", help="A later job with the same key replaces this one, until its first attempt.")
+@click.option("--flow-key", default="", help="Whose job it is, such as a customer: the keys of a biz type take turns.")
 @click.pass_obj
 def create(session: Session, /, biz_type: str, **fields: Any) -> None:
     """Create a job of BIZ_TYPE. With neither --delay nor --due-at it is due at once."""
@@ -63,6 +64,7 @@ def create(session: Session, /, biz_type: str, **fields: Any) -> None:
 @click.option("--status", type=STATUSES, multiple=True, help="May be given several times.")
 @click.option("--biz-type", type=BIZ_TYPE)
 @click.option("--biz-id", help="Whole, or its beginning and *.")
+@click.option("--flow-key", help="Whole.")
 @click.option("--error-class", help="Such as http.503 or timeout.")
 @click.option("--body", help="A text that the body holds; needs --biz-type.")
 @click.option("--due-from", type=MOMENT, help="A time, or +2h (from now), or -2h (ago).")
@@ -127,6 +129,7 @@ def wait(session: Session, job: JobKey, timeout: timedelta | None) -> ExitCode:
 @click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
 @click.option("--biz-id", help="The business key, such as an order number.")
 @click.option("--request", type=BODY, help='Its own timeout, headers and URL: {"timeout_seconds": 3}, or null.')
+@click.option("--flow-key", help="Whose job it is; '' for none.")
 @VERSION
 @click.pass_context
 def change(ctx: click.Context, /, *, job: JobKey, version: int | None, **fields: Any) -> None:

@@ -39,6 +39,7 @@ def job_details(job: Job) -> list[tuple[str, Any]]:
         ("last error", job.last_error),
         ("priority", job.priority),
         ("debounce key", job.debounce_key),
+        ("flow key", job.flow_key),
         ("redrives", job.redrives or None),
         ("system errors", job.system_errors or None),
         ("version", str(job.version)),
@@ -48,7 +49,7 @@ def job_details(job: Job) -> list[tuple[str, Any]]:
         ("body", json.dumps(job.body, ensure_ascii=False)),
     ]
     # What most jobs do not have is not shown where it is empty.
-    rare = {"own request", "debounce key", "redrives", "system errors", "last error", "ended", "runs next"}
+    rare = {"own request", "debounce key", "flow key", "redrives", "system errors", "last error", "ended", "runs next"}
     return [(name, value) for name, value in details if name not in rare or value not in (None, "", NO_TIME)]
 
 

@@ -33,6 +33,7 @@ def filters(command: Command) -> Command:
             click.option("--status", type=click.Choice(get_args(JobStatus))),
             click.option("--biz-type", type=BIZ_TYPE),
             click.option("--biz-id", help="Whole, or its beginning and *."),
+            click.option("--flow-key", help="Whole."),
             click.option("--error-class", help="Such as http.503 or timeout."),
             click.option("--id", "ids", multiple=True, help="A job's id; may be given several times."),
             click.option("--due-from", type=MOMENT, help="A time, or +2h (from now), or -2h (ago)."),

@@ -37,29 +37,9 @@ TESTED_THROUGH = {
     **{
         f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
         for module in (
-            *("__main__", "biz_type_commands", "biz_type_names", "job_commands", "job_input", "key_commands"),
-            *(
-                "operation_commands",
-                "profile_commands",
-                "series_commands",
-                "series_input",
-                "session",
-                "site_options",
-                "stats_commands",
-                "stats_display",
-            ),
-            "watch_command",
-            *(
-                "__main__",
-                "biz_type_commands",
-                "biz_type_names",
-                "job_commands",
-                "job_input",
-                "key_commands",
-                "key_pair_commands",
-            ),
-            *("operation_commands", "profile_commands", "session", "site_options", "stats_commands", "stats_display"),
-            *("watch_command", "key_pair_commands"),
+            *("__main__", "biz_type_commands", "biz_type_names", "flow_key_commands", "job_commands", "job_input"),
+            *("key_commands", "key_pair_commands", "operation_commands", "profile_commands", "series_commands"),
+            *("series_input", "session", "site_options", "stats_commands", "stats_display", "watch_command"),
         )
     },
     "delayhub/cli/completion_command.py": ("tests/unit/delayhub/cli/test_commands.py", "its script is click's own"),

@@ -224,6 +224,21 @@ def test_a_biz_type_from_its_making_to_its_end(typed: Type, tmp_path: Path) -> N
     assert typed("biz-types", "delete", "cli.try", "--yes")[0] == 0
 
 
+def test_a_flow_key_is_given_found_and_paused(typed: Type) -> None:
+    made = shown(typed, "jobs", "create", BIZ_TYPE, "--delay", "10m", "--flow-key", "customer-7")
+
+    assert made["flow_key"] == "customer-7"
+    assert made["id"] in typed("jobs", "list", "--biz-type", BIZ_TYPE, "--flow-key", "customer-7")[1]
+    assert typed("jobs", "list", "--biz-type", BIZ_TYPE, "--flow-key", "customer-8")[1].count(made["id"]) == 0
+    code, out, err = typed("flow-keys", "pause", BIZ_TYPE, "customer-7", "--reason", "its receiver moves")
+    assert (code, "paused" in out) == (0, True), err
+    code, _, err = typed("flow-keys", "list", BIZ_TYPE)
+    assert (code, "Redis" in err) == (ExitCode.UNAVAILABLE, True)  # this site has none
+    assert shown(typed, "flow-keys", "resume", BIZ_TYPE, "customer-7")["paused_until"] is None
+    assert shown(typed, "jobs", "change", made["id"], "--flow-key", "")["flow_key"] == ""
+    assert typed("jobs", "cancel", made["id"], "--yes")[0] == 0
+
+
 def test_an_operation_is_planned_and_stopped(typed: Type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("delayhub.cli.operation_commands.COUNTING_SECONDS", 0.1)  # no worker is there to count
 

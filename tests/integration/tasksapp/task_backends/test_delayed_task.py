@@ -122,6 +122,12 @@ def test_a_call_with_the_debounce_key_of_one_that_waits_takes_its_place() -> Non
     assert closed == [(43, "unpaid")]
 
 
+def test_a_call_may_say_whose_job_it_is() -> None:
+    scheduled: Any = close_order.schedule(args=[42], delay=timedelta(hours=1), flow_key="customer-7")
+
+    assert Job.objects.get(id=scheduled.id).flow_key == "customer-7"
+
+
 def test_a_due_job_runs_with_its_arguments_and_is_written_down() -> None:
     scheduled: Any = close_order.schedule(args=[42], kwargs={"reason": "fraud"})
 

@@ -1,0 +1,82 @@
+"""``delayhub flow-keys …``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from delayhub.cli.biz_type_names import BIZ_TYPE
+from delayhub.cli.output import coloured
+from delayhub.cli.session import Session
+from delayhub.cli.site_options import MOMENT, SiteGroup
+from delayhub.cli.times import now, shown
+from delayhub.client import FlowKey, PausedFlowKey
+
+COLUMNS = ("flow key", "#waiting", "#due", "#in flight", "state")
+
+
+@click.group(name="flow-keys", cls=SiteGroup)
+def flow_keys() -> None:
+    """The flow keys of a biz type: whose jobs wait, and which are paused."""
+
+
+@flow_keys.command(name="list")
+@click.argument("biz_type", type=BIZ_TYPE)
+@click.option("--flow-key", help="Only this one; without it, those with most jobs that wait.")
+@click.pass_obj
+def list_(session: Session, biz_type: str, flow_key: str | None) -> None:
+    """List the flow keys of BIZ_TYPE that have most jobs."""
+    with session.client() as api:
+        found = api.biz_types.flow_keys(biz_type, flow_key=flow_key)
+    if session.as_json:
+        session.out.json(found)
+        return
+    session.out.several(found.flow_keys, COLUMNS, _row, none="No job with a flow key waits.")
+    if not found.is_whole:
+        session.out.note("Not all keys were counted: name one by --flow-key.")
+    if found.paused:
+        session.out.note(f"Paused: {', '.join(found.paused)}")
+
+
+@flow_keys.command()
+@click.argument("biz_type", type=BIZ_TYPE)
+@click.argument("flow_key")
+@click.option("--reason", required=True, help="All read it who ask why a job waits.")
+@click.option("--until", type=MOMENT, help="When it ends: a time, or +2h. Without it: until it is resumed.")
+@click.pass_obj
+def pause(session: Session, biz_type: str, flow_key: str, reason: str, until: datetime | None) -> None:
+    """Hold the jobs of one flow key; those of others go on."""
+    with session.client() as api:
+        _changed(session, api.biz_types.pause_flow_key(biz_type, flow_key, reason=reason, until=until))
+
+
+@flow_keys.command()
+@click.argument("biz_type", type=BIZ_TYPE)
+@click.argument("flow_key")
+@click.option("--reason", help="Why; it is kept.")
+@click.pass_obj
+def resume(session: Session, biz_type: str, flow_key: str, reason: str | None) -> None:
+    """Let the jobs of a flow key run again."""
+    with session.client() as api:
+        _changed(session, api.biz_types.resume_flow_key(biz_type, flow_key, reason=reason))
+
+
+def _row(each: FlowKey) -> Sequence[Any]:
+    return each.flow_key, each.waiting, each.due, each.in_flight, coloured(_state(each.paused_until))
+
+
+def _changed(session: Session, done: PausedFlowKey) -> None:
+    session.out.one(done, [("flow key", done.flow_key), ("state", coloured(_state(done.paused_until)))])
+
+
+def _state(paused_until: datetime | None) -> str:
+    if paused_until is None or paused_until <= now():
+        return "ok"
+    return "paused" if paused_until.year >= FOREVER else f"paused until {shown(paused_until)}"
+
+
+#: The year from which on a pause has no end that a person chose.
+FOREVER = 9000

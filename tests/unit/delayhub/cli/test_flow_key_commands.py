@@ -1,0 +1,48 @@
+"""``delayhub flow-keys list``: what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from delayhub.cli.flow_key_commands import flow_keys
+from delayhub.cli.session import Session
+from delayhub.cli.times import now
+from delayhub.client import FlowKey, FlowKeys
+
+
+class _Answered(Session):
+    """A session whose site gives one answer."""
+
+    answer: FlowKeys
+
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        yield SimpleNamespace(biz_types=SimpleNamespace(flow_keys=lambda *_, **__: self.answer))
+
+
+def test_the_keys_are_shown_with_what_holds_them(capsys: pytest.CaptureFixture[str]) -> None:
+    ends = (None, now() + timedelta(hours=1), datetime(9999, 12, 31, tzinfo=UTC))
+    keys = [
+        FlowKey(flow_key=f"c-{n}", waiting=1_200, due=n, in_flight=2, paused_until=end) for n, end in enumerate(ends)
+    ]
+    session = _Answered()
+    session.answer = FlowKeys(flow_keys=keys, is_whole=False, paused=["c-1", "c-2"])
+
+    flow_keys.main(["list", "order.close"], obj=session, standalone_mode=False)
+
+    shown = capsys.readouterr()
+    rows = [line.split() for line in shown.out.splitlines()[1:]]
+    assert [row[:5] for row in rows] == [
+        ["c-0", "1,200", "0", "2", "ok"],
+        ["c-1", "1,200", "1", "2", "paused"],
+        ["c-2", "1,200", "2", "2", "paused"],
+    ]
+    assert (rows[1][5], rows[2][5:]) == ("until", [])
+    assert "Not all keys were counted" in shown.err
+    assert "Paused: c-1, c-2" in shown.err
