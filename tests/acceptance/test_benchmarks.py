@@ -49,6 +49,24 @@ def test_nothing_is_lost_in_a_little_chaos() -> None:
 
 
 @pytest.mark.slow
+def test_nothing_is_lost_while_masters_of_a_cluster_fall_and_slots_move() -> None:
+    found = figures("-m", "benchmarks.chaos_cluster", "--tasks=200", "--countdown=3", "--only=tasks, WAIT")
+
+    safe = found["tasks, WAIT"]
+    assert (safe["tasks"], safe["lost"], safe["dead"], safe["still there"]) == (200, 0, 0, 0)
+    assert (safe["slot moved by keys"], safe["node added"], safe["master killed"]) == (1, 1, 2)
+
+
+@pytest.mark.slow
+def test_lost_replies_store_nothing_twice() -> None:
+    found = figures("-m", "benchmarks.chaos_replies", "--messages=200", "--loss=0.05")
+
+    for where in ("one server", "cluster"):
+        assert (found[where]["stored"], found[where]["stored twice"]) == (200, 0)
+        assert found[where]["replies lost"] > 0
+
+
+@pytest.mark.slow
 def test_every_job_of_a_little_chaos_ends_as_it_must() -> None:
     found = figures("-m", "benchmarks.chaos_site", "--jobs=60", "--seconds=4", "--kills=1", "--wipes=1")
 
