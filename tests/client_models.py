@@ -33,8 +33,6 @@ _JOB = Job(
     created_at=_AT,
     updated_at=_AT,
     finished_at=None,
-    series=None,
-    occurrence_at=None,
 )
 _BIZ_TYPE = BizType(
     code="order.close",

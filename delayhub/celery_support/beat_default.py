@@ -14,11 +14,11 @@ SCHEDULER = "delayhub.beat:Scheduler"
 def register(app: Celery) -> None:
     """Makes :class:`delayhub.beat.Scheduler` the default of ``beat_scheduler``, once the app has its settings."""
     celery = cast("Any", app)
-    if celery._conf is not None:
+    if celery.configured and "loader" in vars(app):
         prefer_ours(app)
         return
-    # Celery calls it when it has read the settings. Not by add_defaults, which reads them at once while Celery loads the
-    # app's loader for them, and not by a signal: in a Django project the loader comes before the app's signals.
+    # Celery calls it when it has read the settings. Not by add_defaults: it reads them at once, also while Celery makes
+    # the loader that is to read them; and not by a signal: in Django projects the loader is there before those.
     celery._pending_defaults.append(partial(prefer_ours, app))
 
 
