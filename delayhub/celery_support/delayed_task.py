@@ -232,6 +232,7 @@ def delayed_task(
     every: timedelta | float | None = None,
     overlap: str | None = None,
     catch_up: str | None = None,
+    flow_key: str | None = None,
     **options: Any,
 ) -> Callable[[Callable[P, R]], DelayedTask[P, R]]:
     """A decorator: the function becomes a Celery task that can be scheduled as a job.
@@ -250,6 +251,7 @@ def delayed_task(
         every: in the place of ``cron``, how long from one to the next, in seconds or as a ``timedelta``.
         overlap: ``start``, ``skip`` or ``cancel``: what happens where the one before has not finished.
         catch_up: ``none``, ``latest`` or ``all``: which run after an outage.
+        flow_key: whose jobs those of the series are, such as a customer; keys of a biz type share it fairly.
         options: Celery's own, as for ``shared_task``: name, bind, base, time_limit, … In a job, ``max_retries`` limits
             all attempts, since each failure is one; ``default_retry_delay`` is the wait of ``self.retry()``.
 
@@ -258,6 +260,7 @@ def delayed_task(
             ``base`` is no class of tasks, ``aliases`` no list of names, or ``cron`` and ``every`` are both given.
     """
     repeats = {"cron": cron, "time_zone": time_zone, "every": every, "overlap": overlap, "catch_up": catch_up}
+    repeats["flow_key"] = flow_key
     series = {name: value for name, value in repeats.items() if value is not None}
     if series and ("cron" in series) == ("every" in series):
         raise TypeError("a task that repeats takes one of cron and every")

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 #: Jobs that one turn makes, and those of one transaction; series that one transaction locks.
 TURN_JOBS, STEP_JOBS, STEP_SERIES = 2_000, 500, 100
+#: A turn begins no further transaction after so long: the loader's turn, which other timers may wait for, is next.
+TURN_SECONDS = 0.5
 #: How often live jobs are looked for that have ended without a word, and how many series that frees at once.
 RELEASE_SECONDS, RELEASE_SERIES = 5.0, 200
 
@@ -67,8 +69,8 @@ class SeriesMaker:
         if self._clock.monotonic() >= self._release_at:
             self._release_at = self._clock.monotonic() + RELEASE_SECONDS
             self._release()
-        made = 0
-        while made < TURN_JOBS:
+        made, end = 0, self._clock.monotonic() + TURN_SECONDS
+        while made < TURN_JOBS and (not made or self._clock.monotonic() < end):
             now = self._now()
             step = self._step(now, most=min(STEP_JOBS, TURN_JOBS - made))
             if step is None:

@@ -19,7 +19,9 @@ from tasksapp.task_backends.delayed_task import biz_type_of_task
 #: A series has a name of so many characters at most; it is the end of a task's name that tells it from others.
 NAME_LENGTH = 100
 #: What a declaration says, with what holds where it says nothing.
-_UNSAID: dict[str, Any] = {"cron": "", "time_zone": "UTC", "every": None, "overlap": "start", "catch_up": "latest"}
+_UNSAID: dict[str, Any] = {
+    "cron": "", "time_zone": "UTC", "every": None, "overlap": "start", "catch_up": "latest", "flow_key": "",
+}  # fmt: skip
 
 
 class RepeatingTask(JobTask, Protocol):

@@ -67,6 +67,16 @@ def test_lost_replies_store_nothing_twice() -> None:
 
 
 @pytest.mark.slow
+def test_each_occurrence_of_a_little_chaos_happens_once_at_its_moment() -> None:
+    # four days, in which the clocks of Havana, Los Angeles and New York are changed
+    found = figures("benchmarks/chaos_series.py", "--days=4", "--each=1", "--kills=1", "--races=0", "--seed=3")
+
+    assert (found["series"], found["killed"]) == (10, 1)
+    assert found["occurrences"] > 35
+    # the exit code says that nothing was lost, doubled or at another moment
+
+
+@pytest.mark.slow
 def test_every_job_of_a_little_chaos_ends_as_it_must() -> None:
     found = figures("-m", "benchmarks.chaos_site", "--jobs=60", "--seconds=4", "--kills=1", "--wipes=1")
 

@@ -167,6 +167,7 @@ def pages(scene: Scene) -> dict[str, str]:
         "series": admin("tasksapp_series_change", scene.series.pk),
         "series-edit": admin("tasksapp_series_edit", scene.series.pk),
         "series-pause": admin("tasksapp_series_pause", scene.series.pk),
+        "series-backfill": admin("tasksapp_series_backfill", scene.series.pk),
         "series-add": admin("tasksapp_series_add"),
         "audit": admin("tasksapp_auditentry_changelist"),
         "api-keys": admin("tasksapp_apikey_changelist"),

@@ -6,6 +6,7 @@ How far each series is made is written by ``advance_series``.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -67,6 +68,21 @@ def test_the_next_occurrence_is_made_at_once_and_each_further_one_when_its_time_
     assert occurrences(series) == [begin, begin + HOUR]
     series.refresh_from_db()
     assert (series.made, series.next_occurrence_at, series.make_at) == (2, begin + 2 * HOUR, begin + HOUR)
+
+
+def test_a_turn_ends_after_a_while_so_that_other_timers_are_not_kept_waiting(
+    biz_type: BizType, at: At, begin: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "STEP_SERIES", 1)
+    for number in range(3):
+        create("order.close", name=f"hourly {number}", every=HOUR, anchor=begin)
+    seconds = count()
+    monkeypatch.setattr(at.clock, "monotonic", lambda: next(seconds) * 1.0)
+
+    at.clock.seconds = due_ms(begin) / 1000
+    turns = [at.maker.run_once() for _ in range(4)]
+
+    assert [(turn.made, turn.has_more) for turn in turns] == [(1, True)] * 3 + [(0, False)]
 
 
 def test_of_what_is_frequent_only_the_next_minute_is_made(biz_type: BizType, at: At) -> None:

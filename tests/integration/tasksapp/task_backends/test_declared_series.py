@@ -35,7 +35,7 @@ def done(*tasks: Declared, dry_run: bool = False) -> list[tuple[str, str]]:
 
 def test_each_deploy_brings_the_stored_series_in_step_and_makes_no_second_one(db: None) -> None:
     morning = Declared("shop.morning", cron="0 9 * * 1-5", time_zone="Asia/Shanghai", overlap="skip")
-    often = Declared("shop.often", every=3600)
+    often = Declared("shop.often", every=3600, flow_key="tenant 1")
 
     assert done(often, morning, dry_run=True) == [("create", "shop.morning"), ("create", "shop.often")]
     assert not Series.objects.exists()
@@ -45,6 +45,7 @@ def test_each_deploy_brings_the_stored_series_in_step_and_makes_no_second_one(db
     row = Series.objects.get(name="shop.morning")
     assert (row.biz_type.task_name, row.overlap, row.max_attempts) == ("shop.morning", "skip", 3)
     assert Job.objects.filter(series=row).count() == 1
+    assert Job.objects.get(series__name="shop.often").flow_key == "tenant 1"
     series.pause(row.pk, reason="holidays")
     changed = Declared("shop.morning", cron="30 9 * * *")
     assert done(changed) == [("change", "shop.morning"), ("delete", "shop.often")]
