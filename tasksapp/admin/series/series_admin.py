@@ -63,7 +63,7 @@ class SeriesAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
     named_lookups = frozenset({"overlap__exact", "biz_type__id__exact"})
 
     class Media:
-        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css"]}
+        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css", "tasksapp/series.css"]}
 
     def audit_of(self, row: Series) -> Q:
         """Entries about the series itself."""
