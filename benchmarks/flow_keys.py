@@ -2,7 +2,8 @@
 
 Question: callbacks a second of a burst without keys, and of one whose jobs each have another of 100 000 live keys; what
     a key costs in Redis, and what is left of it; how late ten jobs of one tenant are alone, and beside 100 000 due ones
-    of another tenant; and calls of each key in a second, while four processes claim and are killed at random.
+    of another tenant, with a rate and with a receiver that takes half a second for each; and calls of each key in a
+    second, while four processes claim and are killed at random.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
 Command: make bench-flow-keys
 Result: one JSON line; rounds take turns so that the machine's drift meets both.
@@ -65,6 +66,7 @@ def cost(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
     """Callbacks a second without keys and with many live ones, and what a key costs in Redis."""
     rates: dict[str, list[float]] = {"none": [], "keys": []}
     sizes: list[float] = []
+    left = 0
     for _ in range(asked.rounds):
         for kind, found in rates.items():
             empty()
@@ -81,6 +83,8 @@ def cost(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
                 last = max(one.at_us for one in bench.rig.seen()) / 1_000_000
                 bench.wait_until_ended(code)
                 found.append(asked.jobs / (last - due.timestamp()))
+                if kind == "keys":
+                    left += _left_of_keys(bench, code, asked.keys)
                 del worker
             bench.say(f"  {kind}: {found[-1]:.0f} callbacks/s")
     medians = {kind: statistics.median(values) for kind, values in rates.items()}
@@ -89,6 +93,7 @@ def cost(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
         f"callbacks/s, {asked.keys} live keys": round(medians["keys"]),
         "share lost": round(1 - medians["keys"] / medians["none"], 3),
         "Redis bytes of a key with one timer": round(statistics.median(sizes)),
+        "keys of Redis left of them": left,
     }
 
 
@@ -101,6 +106,16 @@ def _live_keys(bench: Bench, code: str, count: int) -> float:
             lane.ensure(code, [(f"0197f3a2-b4c5-7000-8000-{number:012d}", later)], key=f"customer-{number}")
         size: float = (client.info("memory")["used_memory"] - before) / count
     return size
+
+
+def _left_of_keys(bench: Bench, code: str, count: int) -> int:
+    """Cancels the timers that :func:`_live_keys` set; how many keys of Redis are left of their flow keys."""
+    with bench.rig.redis.client() as client:
+        lane = TimerLane(client, "delayhub.timers")
+        for number in range(count):
+            lane.cancel(code, [f"0197f3a2-b4c5-7000-8000-{number:012d}"], key=f"customer-{number}")
+        lines = client.scan_iter("*:turns", count=10_000), client.scan_iter("*:key:*", count=10_000)
+        return sum(1 for names in lines for _ in names)
 
 
 def _create(code: str, count: int, due: Any, *, keys: int = 0, key: str = "") -> list[Any]:
@@ -120,15 +135,16 @@ def _create(code: str, count: int, due: Any, *, keys: int = 0, key: str = "") ->
 def tenant(bench: Bench, backlog: int) -> dict[str, Any]:
     """Lateness in ms of ten jobs of one tenant, twenty times: alone, and beside the backlog of another."""
     found: dict[str, Any] = {}
-    for kind, count, most in (
-        ("alone", 0, None),
-        ("beside", backlog, None),
-        ("beside, 50 in flight a key", backlog, 50),
+    for kind, count, path, rate in (
+        ("alone", 0, "ok/tenants", 2_000.0),
+        ("beside", backlog, "ok/tenants", 2_000.0),
+        ("slow receiver, alone", 0, "wait500", None),
+        ("slow receiver, beside", backlog, "wait500", None),
     ):
         empty()
-        code = bench.biz_type(
-            "tenants", "ok/tenants", delivery_rate=2_000.0, delivery_burst=100, key_max_in_flight=most
-        )
+        with bench.rig.redis.client() as client:
+            client.flushall()
+        code = bench.biz_type("tenants", path, delivery_rate=rate, delivery_burst=100)
         _create(code, count, timezone.now() - timedelta(minutes=1), key="busy")
         with bench.rig.worker():
             time.sleep(5)  # the ramp and the first claims
@@ -141,6 +157,7 @@ def tenant(bench: Bench, backlog: int) -> dict[str, Any]:
             f"lateness ms, {kind}, p50": percentile(late, 0.5),
             f"lateness ms, {kind}, p99": percentile(late, 0.99),
         }
+        bench.say(f"  {kind}: p50 {percentile(late, 0.5):.0f}, p99 {percentile(late, 0.99):.0f} ms")
     return found
 
 

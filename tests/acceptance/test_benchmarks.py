@@ -200,3 +200,12 @@ def test_every_effect_is_made_once_at_a_receiver_that_kills_itself() -> None:
 
     assert found["sqlite killed"] == 1
     assert (found["effects in sqlite"], found["lost"], found["twice"]) == (3, 0, 0)
+
+
+@pytest.mark.slow
+def test_limits_of_each_flow_key_hold_while_those_that_claim_are_killed() -> None:
+    found = figures("benchmarks/flow_keys.py", "--only=limits", "--seconds=5")
+
+    assert found["kills"] >= 2
+    # A burst of one, and what comes late by a tenth of a second at most.
+    assert 0 < found["most calls in a second"] <= found["rate of a key"] * 1.1 + 1
