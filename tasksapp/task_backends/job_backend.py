@@ -32,6 +32,10 @@ MOST_RESULT_BYTES = 65_536
 _STATUS = {Status.PENDING: "READY", Status.RUNNING: "RUNNING", Status.SUCCEEDED: "SUCCESSFUL"}
 
 
+class TaskExited(Exception):
+    """A task ended by what would end the process, such as ``SystemExit``."""
+
+
 class JobBackend:
     """A backend whose tasks are jobs. ``OPTIONS`` may have ``max_attempts``; else the biz type of the queue decides."""
 
@@ -102,10 +106,16 @@ class JobBackend:
         context = [self._module("base").TaskContext(task_result=result)] if task.takes_context else []
         try:
             text = _as_text(task.call(*context, *result.args, **result.kwargs))
-        except Exception as error:
-            about = {"exception": _path_of(type(error)), "traceback": _traceback_of(error)}
-            setattr(error, ATTRIBUTE, json.dumps(about))
+        except KeyboardInterrupt:
             raise
+        except BaseException as error:
+            # As Django's backends have it, a task that leaves by exit() has failed; the worker goes on.
+            failure = error if isinstance(error, Exception) else TaskExited(f"{type(error).__name__}: {error}")
+            about = {"exception": _path_of(type(error)), "traceback": _traceback_of(error)}
+            setattr(failure, ATTRIBUTE, json.dumps(about))
+            if failure is error:
+                raise
+            raise failure from error
         return Kept(text)
 
     def _result(self, job: Job, attempts: Sequence[Attempt]) -> Any:
@@ -175,7 +185,8 @@ def normalized(value: Any) -> Any:
             return {normalized(name): normalized(each) for name, each in value.items()}
         case Sequence():
             return [normalized(each) for each in value]
-    raise TypeError(f"JSON has no {type(value).__qualname__}, got {value!r:.80}")
+    # In the words of the framework, which its own tests look for.
+    raise TypeError(f"Unsupported type: {type(value)}, got {value!r:.80}")
 
 
 def _as_text(returned: Any) -> str:

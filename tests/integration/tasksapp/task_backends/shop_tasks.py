@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tests.integration.tasksapp.task_backends.framework import task
@@ -34,3 +35,8 @@ def told(context: Any) -> list[Any]:
 @task
 def gives_no_json() -> Any:
     return object()
+
+
+@task
+def leaves() -> None:
+    sys.exit(1)

@@ -1,7 +1,7 @@
 """Tasks of Django's tasks framework as jobs: what its documentation says of a backend, on this environment's framework.
 
-Django's own tests of backends are bound to its Immediate and Dummy backends. What they show that is not bound to those
-is shown here by tests of our own; docs/django_tasks.md lists it.
+The frameworks' own tests name their Immediate and Dummy backends. docs/django_tasks.md says which of them pass with
+ours in their places.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tasksapp.models import BizType, Job
 from tasksapp.task_backends.job_backend import job_priority, normalized
 from tasksapp.testing import WithoutTimers
 from tests.integration.tasksapp.task_backends.framework import INVALID_TASK, TASKS, of_framework
-from tests.integration.tasksapp.task_backends.shop_tasks import fails, gives_no_json, later, told, total
+from tests.integration.tasksapp.task_backends.shop_tasks import fails, gives_no_json, later, leaves, told, total
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,7 +117,7 @@ def test_a_task_may_take_its_context() -> None:
 
 
 def test_what_is_no_json_is_refused_as_an_argument_and_fails_as_a_result() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="Unsupported type: <class 'object'>"):
         total.enqueue(object())
     assert not Job.objects.exists()
 
@@ -125,6 +125,17 @@ def test_what_is_no_json_is_refused_as_an_argument_and_fails_as_a_result() -> No
     run_due_jobs()
     assert gives_no_json.get_result(result.id).errors[0].exception_class is TypeError
     assert normalized({"a": (1, b"x", None)}) == {"a": [1, "x", None]}
+
+
+def test_a_task_that_exits_has_failed_and_the_worker_goes_on() -> None:
+    result = leaves.enqueue()
+
+    run_due_jobs()
+
+    (error,) = leaves.get_result(result.id).errors
+    assert error.exception_class is SystemExit
+    assert error.traceback.endswith("SystemExit: 1\n")
+    assert Job.objects.get().last_error == "TaskExited: SystemExit: 1"
 
 
 def test_a_result_that_is_not_there_or_another_tasks_is_refused(biz_type: BizType) -> None:
