@@ -14,6 +14,7 @@ from delayhub.schemes import register_with_kombu
 if TYPE_CHECKING:
     from delayhub.celery_support.delayed_task import delayed_task
     from delayhub.celery_support.install import install
+    from delayhub.celery_support.publish_many import publish_many
     from delayhub.engine import DelayQueue, EngineOptions, Entry, TimerLane
     from delayhub.errors import DelayHubError
 
@@ -27,6 +28,7 @@ __all__ = [
     "TimerLane",
     "delayed_task",
     "install",
+    "publish_many",
 ]
 
 _HOMES = {
@@ -37,6 +39,7 @@ _HOMES = {
     "TimerLane": "delayhub.engine",
     "delayed_task": "delayhub.celery_support.delayed_task",
     "install": "delayhub.celery_support.install",
+    "publish_many": "delayhub.celery_support.publish_many",
 }
 
 register_with_kombu()

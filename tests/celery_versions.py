@@ -18,5 +18,5 @@ needs_countdowns_in_seconds = pytest.mark.skipif(
 )
 needs_threads_that_stop = pytest.mark.skipif(
     CELERY < (5, 7),
-    reason="cannot run here: the threads pool of Celery before 5.7 runs all that it was given before it stops",
+    reason="cannot run here: the threads pool of Celery before 5.7 runs all that it has before it stops",
 )

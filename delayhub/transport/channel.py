@@ -26,7 +26,7 @@ from delayhub.transport.message import Message
 from delayhub.transport.occurrence import move_on, occurrence_of, put
 from delayhub.transport.options import ANSWER_SECONDS, CONNECT_SECONDS, OWN_OPTIONS, TransportOptions
 from delayhub.transport.poller import Poller
-from delayhub.transport.publish_batch import EntryBatch
+from delayhub.transport.publish_batch import EntryBatch, is_collected
 from delayhub.transport.redis_wire import RedisWire
 from delayhub.transport.replication import ReplicatedClient
 from delayhub.transport.timer_queue import TimerQueue
@@ -193,6 +193,8 @@ class Channel(kombu_versions.Channel):
         return to_entry(message, priority_steps=self.priority_steps, naive_zone=self.hooks.naive_zone())
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
+        if is_collected(queue, message):
+            return
         entry = self.entry(message)
         occurrence = occurrence_of(message)
         if occurrence is not None:
@@ -236,6 +238,8 @@ class Channel(kombu_versions.Channel):
         )
 
     def _put_fanout(self, exchange: str, message: dict[str, Any], routing_key: str, **kwargs: Any) -> None:
+        if is_collected(None, message):
+            return
         occurrence = occurrence_of(message)
         if occurrence is not None:
             move_on(occurrence, client=self._storing_client(), key_prefix=self.options.key_prefix)

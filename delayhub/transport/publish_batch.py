@@ -3,13 +3,48 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple, Protocol
 
 import redis
 
 from delayhub.engine import Entry
+from delayhub.transport.envelope import Message
 from delayhub.transport.kombu_versions import PublishBatch
+
+
+class Collected(NamedTuple):
+    """A message on its way to a queue."""
+
+    #: None where it is on its way to whoever listens (a fanout exchange).
+    queue: str | None
+    message: Message
+
+
+#: Where publishes of this context go in place of Redis; None for Redis.
+_collecting: ContextVar[list[Collected] | None] = ContextVar("delayhub_collecting", default=None)
+
+
+@contextmanager
+def collect() -> Iterator[list[Collected]]:
+    """A list of what is published within, of which nothing is stored: to see what a publish would store, and where."""
+    found: list[Collected] = []
+    before = _collecting.set(found)
+    try:
+        yield found
+    finally:
+        _collecting.reset(before)
+
+
+def is_collected(queue: str | None, message: Message) -> bool:
+    """Whether what this context publishes is collected; the message is then, too."""
+    found = _collecting.get()
+    if found is None:
+        return False
+    found.append(Collected(queue, message))
+    return True
 
 
 class StoringChannel(Protocol):

@@ -17,6 +17,7 @@ def test_the_public_names_are_these() -> None:
         "TimerLane",
         "delayed_task",
         "install",
+        "publish_many",
     ]
 
 

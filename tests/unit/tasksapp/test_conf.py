@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -67,9 +68,9 @@ def test_options_follow_the_settings(settings: Any) -> None:
 
 
 def test_every_option_has_a_meaning_and_every_number_its_bounds() -> None:
-    meaning = conf.Options.__doc__ or ""
+    meaning = inspect.getdoc(conf.Options) or ""
     for name, kind in conf.Options.__annotations__.items():
-        assert f"        {name}: " in meaning
+        assert f"    {name}: " in meaning
         assert kind not in ("int", "float") or name in conf._LIMITS
 
 

@@ -1,5 +1,6 @@
 """docs/settings.md says what the code says."""
 
+import inspect
 import re
 from dataclasses import fields
 
@@ -11,7 +12,7 @@ PAGE = ROOT / "docs/settings.md"
 
 def options_table() -> str:
     """Every option of the ``DELAYHUB`` dict: name, default, bounds and meaning, from the dataclass itself."""
-    meanings = dict(re.findall(r"^        (\w+): (.*)$", Options.__doc__ or "", flags=re.MULTILINE))
+    meanings = dict(re.findall(r"^    (\w+): (.*)$", inspect.getdoc(Options) or "", flags=re.MULTILINE))
     rows = ["| option | default | from … to | what it is |", "|---|---|---|---|"]
     for field in fields(Options):
         least_most = _LIMITS.get(field.name)

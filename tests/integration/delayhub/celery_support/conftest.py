@@ -15,7 +15,7 @@ from delayhub.engine import DelayQueue
 @pytest.fixture
 def app(broker: str) -> Iterator[Celery]:
     """A Celery app on an empty delayhub broker."""
-    made = Celery("shop", broker=broker, set_as_current=False)
+    made = Celery("shop", broker=broker, set_as_current=False, fixups=())  # none of Django's
     delayhub.install(made)
 
     @made.task(name="shop.close", shared=False)
