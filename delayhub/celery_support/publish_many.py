@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, cast, overload
@@ -170,12 +169,8 @@ def in_chunks(
     policy = {**task.app.conf.task_publish_retry_policy, **(options.get("retry_policy") or {})}
     if not (task.app.conf.task_publish_retry if retry is None else retry):
         policy["max_retries"] = 0
-    store = partial(
-        retry_over_time,
-        partial(producer.channel.store, prepared.queue),
-        (redis.ConnectionError, redis.TimeoutError),
-        **{name: value for name, value in policy.items() if name in POLICY},
-    )
+    limits: dict[str, Any] = {name: value for name, value in policy.items() if name in POLICY}
+    store, catch = producer.channel.store, (redis.ConnectionError, redis.TimeoutError)
     chunks = chunked(task, calls, prepared.template)
     while True:
         try:
@@ -188,7 +183,7 @@ def in_chunks(
             return
         ids = [entry.id for entry in entries]
         try:
-            store([entries])
+            retry_over_time(store, catch, args=[prepared.queue, entries], **limits)
         except Exception as error:
             raise PublishedInPart(done, ids) from error
         done += ids
