@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys chaos-cluster chaos-replies
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys chaos-cluster chaos-replies chaos-limits
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -142,6 +142,9 @@ chaos-series: $(VENV)/.dev ## ten thousand occurrences in ten time zones, over s
 	@$(BIN)/python benchmarks/chaos_series.py
 bench-series: $(VENV)/.dev ## measure how long one worker makes 100 000 series at one midnight, and what others feel (minutes)
 	@$(BIN)/python benchmarks/series.py
+
+chaos-limits: $(VENV)/.dev ## does a task's rate_limit hold over four workers that are killed, and are others held up (minutes)
+	@$(BIN)/python -m benchmarks.chaos_limits
 
 chaos-site: $(VENV)/.dev ## the same for a whole site: REST, SQLite, retries (minutes)
 	@$(BIN)/python -m benchmarks.chaos_site

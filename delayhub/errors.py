@@ -10,11 +10,8 @@
     ├── EntryError           an entry cannot be stored as it is
     ├── RedisUnfit           the Redis server cannot be trusted with timers
     ├── NotReplicated        too few replicas have what was published
-<<<<<<< HEAD
     ├── OccurrenceTaken      another beat may have published this occurrence
-=======
     ├── PublishedInPart      some of many messages are published, others are not
->>>>>>> 8c31169d (Add publish_many: many calls of one task in a few round trips)
     ├── RedisServerMissing   this machine has no program of a Redis or Valkey server
     ├── RedisServerDied      a Redis server that was started here ended by itself
     ├── DataFolderInUse      another server uses the data folder
@@ -86,14 +83,14 @@ class NotReplicated(DelayHubError):
         super().__init__(f"the message is stored, but {reached} of {wanted} replicas have it; a failover may lose it")
 
 
-<<<<<<< HEAD
 class OccurrenceTaken(DelayHubError):
     """Another beat may have published this occurrence of a periodic entry, so this one publishes nothing."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"another beat may have published this occurrence of {name}: this one publishes nothing")
-=======
+
+
 class PublishedInPart(DelayHubError):
     """Some of many messages are published, others are not.
 
@@ -107,7 +104,6 @@ class PublishedInPart(DelayHubError):
         super().__init__(
             f"{len(ids)} messages are published; the next {len(uncertain)} may be or not; what follows them is not"
         )
->>>>>>> 8c31169d (Add publish_many: many calls of one task in a few round trips)
 
 
 class RedisServerMissing(DelayHubError):

@@ -22,6 +22,7 @@ class Backlog(NamedTuple):
         leased: tasks that workers have.
         dead: tasks that gave up.
         late_seconds: how long the first of the due tasks has been due; 0 where none is.
+        parked: tasks that are due and that the limit of their task holds back; more workers would not help.
     """
 
     waiting: int
@@ -29,6 +30,7 @@ class Backlog(NamedTuple):
     leased: int
     dead: int
     late_seconds: float
+    parked: int = 0
 
 
 def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Backlog]:
@@ -46,6 +48,7 @@ def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Bac
                 pipeline.zrange(keys.ready(step), 0, 0, withscores=True)
             pipeline.zcard(keys.leased)
             pipeline.zcard(keys.dead)
+            pipeline.get(keys.parked)
         replies = iter(pipeline.execute())
     found = {queue.name: _backlog(replies, now_us=now_us) for queue in queues}
     # Only a timer lane has timers, and it has no messages.
@@ -81,7 +84,7 @@ def _backlog(replies: Any, *, now_us: int) -> Backlog:
         due += next(replies)
         since_us += [int(score) for _, score in next(replies)]
     late_us = now_us - min(since_us, default=now_us)
-    return Backlog(waiting, due, next(replies), next(replies), max(0, late_us) / 1_000_000)
+    return Backlog(waiting, due, next(replies), next(replies), max(0, late_us) / 1_000_000, int(next(replies) or 0))
 
 
 #: The gauges of a queue for Prometheus: name, help, and which part of a backlog it is.
@@ -89,6 +92,7 @@ GAUGES = (
     ("delayhub_queue_waiting", "Tasks that are not due yet.", "waiting"),
     ("delayhub_queue_due", "Tasks that are due and that no worker has.", "due"),
     ("delayhub_queue_leased", "Tasks that workers have.", "leased"),
+    ("delayhub_queue_parked", "Tasks that are due and that the limit of their task holds back.", "parked"),
     ("delayhub_queue_dead", "Tasks that gave up.", "dead"),
     ("delayhub_queue_late_seconds", "How long the first of the due tasks has been due.", "late_seconds"),
 )

@@ -87,6 +87,13 @@ def backlog(control: Control, queue: str | None) -> list[Row]:
     return [{"queue": name, **found._asdict()} for name, found in control.backlogs(queue).items()]
 
 
+@verb()
+@queue_option
+def limits(control: Control, queue: str | None) -> list[Row]:
+    """The limits of tasks on each queue, who set them, and how many due tasks they hold back."""
+    return [{"queue": name, **limit._asdict()} for name, found in control.rate_limits(queue).items() for limit in found]
+
+
 @delayhub.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9540, show_default=True)

@@ -18,6 +18,7 @@ from delayhub.celery_support.job_store import find_job_store
 from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connection, kombu_workers
 from delayhub.celery_support.periodic import Periodic, forget_entry, periodic_entries
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
+from delayhub.celery_support.task_limits import TaskLimit, set_for_all, task_limits
 from delayhub.celery_support.task_message import TaskMessage, stretch, task_message
 from delayhub.engine import Counts, Place, due_ms
 from delayhub.engine.entry import text
@@ -67,10 +68,24 @@ class Control(CeleryControl):
             removed = self.revoke_waiting(listed(asked["task_id"]))
         elif command == "revoke_by_stamped_headers" and "headers" in asked:
             removed = self.revoke_stamped(asked["headers"])
+        elif command == "rate_limit" and "task_name" in asked:
+            changed = self.set_rate_limit(asked["task_name"], asked.get("rate_limit"))
+            options["is_set"] = changed is not None
+            return self._answered(
+                super().broadcast(command, arguments, *rest, **options),
+                f"set in Redis for {changed} queues; no worker answered" if changed is not None else None,
+                options,
+            )
         replies = super().broadcast(command, arguments, *rest, **options)
-        if removed is None or replies != []:  # None: no replies were asked for
+        done = None if removed is None else f"{removed} waiting tasks revoked in Redis; no worker answered"
+        return self._answered(replies, done, options)
+
+    @staticmethod
+    def _answered(replies: Any, done: str | None, options: Mapping[str, Any]) -> Any:
+        """The workers' replies; where none came, what was done without them."""
+        if done is None or replies != []:  # None: no replies were asked for
             return replies
-        reply = {"delayhub": {"ok": f"{removed} waiting tasks revoked in Redis; no worker answered"}}
+        reply = {"delayhub": {"ok": done}}
         if options.get("callback"):
             options["callback"](reply)
         return [reply]
@@ -92,6 +107,34 @@ class Control(CeleryControl):
                 name: list(dict.fromkeys(stamped_ids(channel.queue(name), wanted))) for name in self._queues(channel)
             }
             return sum(revoke_waiting(self.app, channel, [name], ids) for name, ids in found.items() if ids)
+
+    def set_rate_limit(self, task: str, rate_limit: Any, *, by: str = "") -> int | None:
+        """How many queues a task's limit was set on, over all their workers; None where the broker is not DelayHub's.
+
+        It wins over what code declares, also after restarts. ``celery control rate_limit`` and ``control.rate_limit``
+        set it too.
+
+        Args:
+            task: the task's name.
+            rate_limit: such as "10/s"; 0 for no limit, None to let the declared one count again.
+            by: who says so; the user of this process by default.
+
+        Raises:
+            ValueError: it is no rate.
+            OptionError: the task's name has a quote in it.
+        """
+        with self.app.connection_for_write() as connection:
+            channel = connection.default_channel
+            if not isinstance(channel, Channel):
+                return None
+            queues = [channel.queue(name) for name in self._queues(channel) if name not in channel.timer_queues]
+            return set_for_all(queues, task, rate_limit, by=by)
+
+    def rate_limits(self, queue: str | None = None) -> dict[str, list[TaskLimit]]:
+        """The limits of each queue's tasks, and how many due tasks they hold back; queues without any left out."""
+        with self._channel() as channel:
+            found = {name: task_limits(channel.queue(name)) for name in self._queues(channel, queue)}
+        return {name: limits for name, limits in found.items() if limits}
 
     def reschedule(
         self, task_id: str, *, eta: datetime | None = None, countdown: float | None = None, queue: str | None = None
@@ -229,7 +272,7 @@ class Control(CeleryControl):
             before = Counts(*map(sum, zip(*(channel.count(name) for name in names), strict=True)))
             stock = KombuBroker(other.default_channel if other else channel)
             moved = 0 if dry_run else stock.take_back(names, channel)
-            return Exported(before.waiting, before.ready, moved, before.leased, before.dead)
+            return Exported(before.waiting, before.ready + before.parked, moved, before.leased, before.dead)
 
     # ------------------------------------------------------------ inside
 

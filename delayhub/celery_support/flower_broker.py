@@ -41,7 +41,7 @@ class DelayHubBroker(BrokerBase):  # type: ignore[misc]  # flower has no types
             return [
                 {
                     "name": name,
-                    "messages": counts.waiting + counts.ready + counts.leased,
+                    "messages": counts.waiting + counts.ready + counts.parked + counts.leased,
                     "messages_ready": counts.ready,
                     "messages_unacknowledged": counts.leased,
                 }

@@ -10,10 +10,11 @@ from celery.app.control import Control as CeleryControl
 from celery.utils.imports import symbol_by_name
 from celery.worker import state
 
-from delayhub.celery_support import beat_default, no_result_backend, worker_revoke
+from delayhub.celery_support import beat_default, no_result_backend, worker_rate_limit, worker_revoke
 from delayhub.celery_support.control import Control
 from delayhub.celery_support.request import MakeOurRequests
 from delayhub.celery_support.safe_settings import keep_safe
+from delayhub.celery_support.share_limits import ShareLimits
 from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.celery_support.task_results import announce_dead
 from delayhub.errors import OptionError
@@ -45,11 +46,12 @@ def install(app: Celery, *, safe: bool = False) -> Celery:
     """
     register()
     worker_revoke.register()
+    worker_rate_limit.register()
     no_result_backend.register()
     beat_default.register(app)
     app.control_cls = control_class(app.control_cls)
     app.__dict__.pop("control", None)
-    app.steps["consumer"].update({StartupChecks, MakeOurRequests})
+    app.steps["consumer"].update({StartupChecks, MakeOurRequests, ShareLimits})
     if not isinstance(vars(app).get("_connection"), Connect):
         vars(app)["_connection"] = Connect(app)
     if safe:

@@ -12,6 +12,7 @@ from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.backlog import Backlog, backlogs
 from delayhub.celery_support.queued_task import QueuedTask
+from delayhub.celery_support.task_limits import TaskLimit, task_limits
 from delayhub.clock import Clock, SystemClock, moment
 from delayhub.engine import DelayQueue, Place, TimerLane
 from delayhub.engine.entry import text
@@ -145,6 +146,10 @@ class QueueBrowser:
         """A page of a queue's messages: the soonest, the first in line, or the oldest dead first."""
         listed = self.queue(queue).list(place, offset=offset, limit=limit, payloads=True)
         return [QueuedTask.of(one, place) for one in listed]
+
+    def limits(self, queue: str) -> list[TaskLimit]:
+        """The limits of a queue's tasks, by name; three round trips."""
+        return task_limits(self.queue(queue))
 
     def find(self, queue: str, task_id: str) -> list[QueuedTask]:
         """The messages of a task id in that queue, wherever they are, copies too."""

@@ -79,7 +79,9 @@ class OurRequest(Request):
             name, (_, _, seconds) = self.task.name, failed__retval__runtime
             if self.runs_here and seconds is not None:  # there is no time of a run that Celery cut short
                 self.quick_runs[name] = self.quick_runs.get(name, 0) + 1 if seconds < QUICK_SECONDS else 0
-            return inner(self, failed__retval__runtime, **options)
+            answer = inner(self, failed__retval__runtime, **options)
+            self._note_free_process()
+            return answer
 
         cls.on_success = on_success  # type: ignore[assignment]  # that is its purpose
 
@@ -88,7 +90,15 @@ class OurRequest(Request):
         raised = getattr(exc_info.exception, "exc", exc_info.exception)
         # A task that raises Reject asks to be requeued; every other requeue after a failure is that of a lost process.
         self._loses_child = not isinstance(raised, Reject)
-        return super().on_failure(exc_info, *args, **options)
+        answer = super().on_failure(exc_info, *args, **options)
+        self._note_free_process()
+        return answer
+
+    def _note_free_process(self) -> None:
+        """The next message may start; where tasks have limits, the transport waits for that."""
+        channel = self.message.channel
+        if isinstance(channel, Channel):
+            channel.note_free_process()
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
         """Called when a time limit is over; a hard one kills the process, which then cannot complete its job."""

@@ -125,7 +125,7 @@ def messages_beside(channel: KombuChannel) -> int:
     prefix = channel.global_keyprefix or ""
     queues = [text(name) for name in client.smembers(directory(prefix))]
     counts = [DelayQueue(client, name, options=EngineOptions(key_prefix=prefix)).count() for name in queues]
-    return sum(found.waiting + found.ready + found.leased for found in counts)
+    return sum(found.waiting + found.ready + found.parked + found.leased for found in counts)
 
 
 def job_store_faults(app: Any) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 from delayhub.engine.entry import Claimed, text
@@ -41,13 +42,25 @@ class QueueClaim(NamedTuple):
     entries: list[Claimed]
 
 
+class Limits(IntEnum):
+    """What a claim found of limits in its queues."""
+
+    NONE = 0
+    """No task has one."""
+    IN_FORCE = 1
+    """A task has one."""
+    HELD = 2
+    """And a message that its limit lets start waits for a free process."""
+
+
 class Claim(NamedTuple):
     """A claim's reply.
 
     ``now_us``: Redis' time in µs.
     ``come_back_ms``: when the next entry is due or the next lease runs out, None where nothing waits.
     ``more``: something was ready beyond the limit. ``holds_alarm``: this consumer is the one to wake at
-    ``come_back_ms``; any other comes some ms later.
+    ``come_back_ms``; any other comes some ms later. ``limits``: whether tasks of these queues have any; ``reopens_ms``:
+    when the next limit lets a parked message start.
     """
 
     now_us: int
@@ -56,6 +69,8 @@ class Claim(NamedTuple):
     holds_alarm: bool
     acknowledged: int
     queues: list[QueueClaim]
+    limits: Limits
+    reopens_ms: int | None
 
     @property
     def now_ms(self) -> int:
@@ -69,14 +84,18 @@ class Claim(NamedTuple):
 
 
 def claim_command(
-    queues: Sequence[ClaimedQueue], *, limit: int, consumer: str, options: EngineOptions
+    queues: Sequence[ClaimedQueue], *, limit: int, consumer: str, options: EngineOptions, free: int | None = None
 ) -> tuple[Any, ...]:
-    """The command that claims up to ``limit`` due messages of the queues, in their order; 0: it only acknowledges."""
+    """The command that claims up to ``limit`` due messages of the queues, in their order; 0: it only acknowledges.
+
+    Of tasks with a limit it claims up to ``free`` messages, also beyond ``limit``; as many as that by default.
+    """
     keys: list[str] = []
     args: list[Any] = [
         consumer,
         options.lease_ms,
         min(limit, MAX_CLAIM),
+        min(limit if free is None else free, MAX_CLAIM),
         options.max_claim_bytes,
         options.max_strikes,
     ]
@@ -91,9 +110,9 @@ def claim_command(
 
 def parse_claim(reply: Sequence[Any]) -> Claim:
     """The reply of :func:`claim_command` as a value."""
-    now, come_back, more, alarm, acknowledged, claimed = reply
+    now, come_back, more, alarm, acknowledged, claimed, limits, reopens = reply
     queues = []
-    for index, token, flat, struck, revoked in claimed:
+    for index, token, flat, struck, revoked, limited in claimed:
         strikes = dict(zip(struck[::2], struck[1::2], strict=True)) if struck else {}
         entries = [
             Claimed(
@@ -103,8 +122,11 @@ def parse_claim(reply: Sequence[Any]) -> Claim:
                 token,
                 bool(revoked) and entry_id in revoked,
                 entry_id in strikes,
+                bool(limited) and entry_id in limited,
             )
             for entry_id, payload in zip(flat[::2], flat[1::2], strict=True)
         ]
         queues.append(QueueClaim(index - 1, token, entries))
-    return Claim(now, None if come_back < 0 else come_back, bool(more), bool(alarm), acknowledged, queues)
+    come_back_ms = None if come_back < 0 else come_back
+    reopens_ms = None if reopens < 0 else reopens
+    return Claim(now, come_back_ms, bool(more), bool(alarm), acknowledged, queues, Limits(limits), reopens_ms)

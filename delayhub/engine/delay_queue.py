@@ -11,9 +11,10 @@ import redis
 
 from delayhub.engine.claim import Claim, ClaimedQueue, claim_command, parse_claim
 from delayhub.engine.entry import Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled, parse_scheduled, text
-from delayhub.engine.keys import MAX_STEPS, LaneKeys
+from delayhub.engine.keys import MAX_STEPS, PARK_SINCE, PARK_STEP, LaneKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
+from delayhub.engine.task_name import task_of
 from delayhub.redis_cluster import ClusterClient, QueuesApart, slot_of_key
 
 T = TypeVar("T")
@@ -113,7 +114,13 @@ class DelayQueue:
     # ------------------------------------------------------------ consuming
 
     def claim(
-        self, limit: int = 100, *, acknowledged: Iterable[Lease] = (), no_ack: bool = False, lease_ms: int | None = None
+        self,
+        limit: int = 100,
+        *,
+        acknowledged: Iterable[Lease] = (),
+        no_ack: bool = False,
+        lease_ms: int | None = None,
+        free: int | None = None,
     ) -> Claim:
         """Up to ``limit`` due messages, leased to the caller; first in, first out within a priority step.
 
@@ -122,6 +129,7 @@ class DelayQueue:
             acknowledged: leases of earlier entries that are done.
             no_ack: delete the entries as they are claimed.
             lease_ms: how long they are leased; the options' lease by default.
+            free: messages of tasks with a limit, also beyond ``limit``, which is its default.
         """
         done = [(lease.id, lease.token) for lease in acknowledged]
         command = claim_command(
@@ -129,6 +137,7 @@ class DelayQueue:
             limit=limit,
             consumer=self.consumer,
             options=self.options,
+            free=free,
         )
         keys, args = command[3:5], list(command[5:])
         if lease_ms is not None:
@@ -189,19 +198,25 @@ class DelayQueue:
             return removed
         # Too much is kept to copy it aside in one call. Messages that are published meanwhile stay.
         counts, removed = self.count(), 0
-        while some := self._run("purge_some", [min(CHUNK, counts.waiting + counts.ready - removed)]):
+        while some := self._run("purge_some", [min(CHUNK, counts.waiting + counts.ready + counts.parked - removed)]):
             removed += some
         return removed
 
     def delete(self) -> int:
         """Removes the queue with everything in it, leases and dead included; how many keys that were."""
-        return int(self.client.unlink(*self.keys.every, self.lane_keys.wake, self.lane_keys.alarm))
+        parked = [self.keys.parked_by(task) for task in self.parking_tasks()]
+        return int(self.client.unlink(*parked, *self.keys.every, self.lane_keys.wake, self.lane_keys.alarm))
 
     # ------------------------------------------------------------ looking
 
     def count(self) -> Counts:
         """How many entries are where."""
         return Counts(*self._run("count", []))
+
+    def parking_tasks(self) -> list[str]:
+        """The tasks whose limits hold messages back."""
+        found: Any = [*self.client.zrange(self.keys.open, 0, -1), *self.client.zrange(self.keys.shut, 0, -1)]
+        return [text(task) for task in found]
 
     def payloads(self, ids: Sequence[str]) -> dict[str, list[bytes]]:
         """The payloads stored under each id and its copies."""
@@ -239,6 +254,19 @@ class DelayQueue:
                     why = text(reason) if reason else None
                     listed = Listed(one, at_ms, step, int(struck or 0), why, payload, struck is not None)
                     found.setdefault(place, []).append(listed)
+        return found | self._look_parked(ids, payloads, strikes)
+
+    def _look_parked(self, ids: Sequence[str], payloads: Any, strikes: Any) -> dict[Place, list[Listed]]:
+        found: dict[Place, list[Listed]] = {}
+        for one, payload, struck in zip(ids, payloads, strikes, strict=True):
+            task = task_of(payload) if payload else None
+            place: Any = self.client.zscore(self.keys.parked_by(task), one) if task else None
+            if place is not None:
+                step, score = divmod(int(place), PARK_STEP)
+                listed = Listed(
+                    one, (score + PARK_SINCE) // 1000, step, int(struck or 0), None, payload, struck is not None
+                )
+                found.setdefault(Place.PARKED, []).append(listed)
         return found
 
     def list(self, place: Place | str, *, offset: int = 0, limit: int = 100, payloads: bool = False) -> list[Listed]:

@@ -34,6 +34,7 @@ class Place(StrEnum):
 
     WAITING = "waiting"
     READY = "ready"
+    PARKED = "parked"
     LEASED = "leased"
     DEAD = "dead"
 
@@ -114,7 +115,7 @@ class Claimed(NamedTuple):
     """One claimed message.
 
     ``token`` is 0 where it needs no acknowledgement. ``redelivered``: a lease on it ran out before, or it was released
-    after its delivery.
+    after its delivery. ``limited``: its task has a limit, so it should start at once.
     """
 
     id: str
@@ -123,15 +124,17 @@ class Claimed(NamedTuple):
     token: int
     revoked: bool
     redelivered: bool = False
+    limited: bool = False
 
 
 class Counts(NamedTuple):
-    """How many entries of a queue are where."""
+    """How many entries of a queue are where. Parked: due, and held back by the limit of its task."""
 
     waiting: int
     ready: int
     leased: int
     dead: int
+    parked: int = 0
 
 
 class Reaped(NamedTuple):
@@ -144,8 +147,8 @@ class Reaped(NamedTuple):
 class Listed(NamedTuple):
     """One entry as a person sees it.
 
-    ``at_ms``: the due time where waiting or ready (when it became ready, for immediate ones), the lease's end where
-    leased, the time of death where dead. ``redelivered``: as in :class:`Claimed`.
+    ``at_ms``: the due time where waiting, ready or parked (when it became ready, for immediate ones), the lease's end
+    where leased, the time of death where dead. ``redelivered``: as in :class:`Claimed`.
     """
 
     id: str

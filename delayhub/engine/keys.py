@@ -32,6 +32,12 @@ QUEUE_PARTS = {
     "PAUSED": ":paused",
     "SLOT_KEYS": ":slot_keys",
     "HELD": ":held",
+    "LIMITS": ":limits",
+    "LIMITED": ":limited",
+    "PARKED": ":parked",
+    "PARKED_BY": ":parked:",
+    "OPEN": ":open",
+    "SHUT": ":shut",
 }
 
 #: Suffixes of what there is for each flow key, beside the sets of its timers: see :meth:`QueueKeys.flow_key`.
@@ -57,11 +63,17 @@ MIDDLE_STEP = 5
 #: By how many ms a timer of the next step must be due earlier to go first, unless the gate says otherwise.
 BONUS_MS = 60_000
 
+#: A parked message's score is ``step · PARK_STEP + ready score - PARK_SINCE``, so that one set has the order of all
+#: steps. The scores are µs since 1970, and their sum stays exact until 2053.
+PARK_SINCE = 1_735_689_600_000_000  # 2025
+PARK_STEP = 900_000_000_000_000
+
 
 def lua_constants(source: str) -> str:
     """The key suffixes and numbers that a script's source names, as Lua constants to put before it."""
     values = {name: f"'{suffix}'" for name, suffix in {**QUEUE_PARTS, **KEY_PARTS, **LANE_PARTS}.items()}
     values |= {"MAX_STEPS": str(MAX_STEPS), "MIDDLE_STEP": str(MIDDLE_STEP), "BONUS_MS": str(BONUS_MS)}
+    values |= {"PARK_SINCE": str(PARK_SINCE), "PARK_STEP": str(PARK_STEP)}
     return "".join(f"local {name} = {value}\n" for name, value in values.items() if re.search(rf"\b{name}\b", source))
 
 
@@ -87,6 +99,11 @@ def directory(prefix: str = "") -> str:
 def schedule_lanes(prefix: str = "") -> str:
     """HASH: name of a periodic entry → the lane that keeps its state, so that an entry may change its queue."""
     return f"{prefix}delayhub:schedules"
+
+
+def limits(prefix: str = "") -> str:
+    """HASH: task → JSON, the limit that a person set; workers bring it to each queue that they consume."""
+    return f"{prefix}delayhub:limits"
 
 
 def moving(prefix: str, key: str) -> str:
@@ -189,7 +206,7 @@ class LaneKeys:
 
 @dataclass(frozen=True)
 class QueueKeys:
-    """The keys of one queue. An id is in exactly one of waiting, ready, leased and dead."""
+    """The keys of one queue. An id is in exactly one of waiting, ready, parked, leased and dead."""
 
     base: str
 
@@ -295,8 +312,37 @@ class QueueKeys:
         """HASH, the same queues: flow key → slots that it holds."""
         return self.base + QUEUE_PARTS["HELD"]
 
+    @cached_property
+    def limits(self) -> str:
+        """HASH: ``declared:<task>`` and ``set:<task>`` → ``"<µs between starts, 0 for no limit> <text>"``."""
+        return self.base + QUEUE_PARTS["LIMITS"]
+
+    @cached_property
+    def limited(self) -> str:
+        """HASH: task → ``"<µs between starts>:<when the next may start, in µs>"``, of tasks with a limit in force."""
+        return self.base + QUEUE_PARTS["LIMITED"]
+
+    @cached_property
+    def parked(self) -> str:
+        """STRING: how many messages are parked. Gone with the last."""
+        return self.base + QUEUE_PARTS["PARKED"]
+
+    def parked_by(self, task: str) -> str:
+        """ZSET: id → place in line (see ``PARK_STEP``). Due messages of the task that its limit holds back."""
+        return self.base + QUEUE_PARTS["PARKED_BY"] + task
+
+    @cached_property
+    def open(self) -> str:
+        """ZSET: task with parked messages, whose limit lets one start → the place of its first message."""
+        return self.base + QUEUE_PARTS["OPEN"]
+
+    @cached_property
+    def shut(self) -> str:
+        """ZSET: task with parked messages, whose limit lets none start → when it next does, in ms."""
+        return self.base + QUEUE_PARTS["SHUT"]
+
     @property
     def every(self) -> tuple[str, ...]:
-        """All keys of the queue."""
+        """All keys of the queue, but those of :meth:`parked_by`."""
         by_step = tuple(key(step) for key in (self.ready, self.step_waiting) for step in range(MAX_STEPS))
         return by_step + tuple(self.base + suffix for suffix in QUEUE_PARTS.values() if not suffix.endswith(":"))

@@ -259,6 +259,7 @@ class Channel(kombu_versions.Channel):
         if queue not in self._fanout_queues:
             if no_ack:
                 self.no_ack_queues.add(queue)
+            self.hooks.on_consume(self.queue(queue))
             self.connection._callbacks[queue] = self._receiver(queue, callback, no_ack=no_ack)
             self._start_consumer().wanted = True
         return answer
@@ -322,6 +323,11 @@ class Channel(kombu_versions.Channel):
         self.book.acknowledge(delivery_tag)
         self.book.hurry(may_share=is_quick)
 
+    def note_free_process(self) -> None:
+        """Notes that a message is done, so that its process is free; called by any thread."""
+        if self.consumer is not None:
+            self.consumer.on_process_free()
+
     def mark_process_lost(self, delivery_tag: str) -> None:
         """Notes that the process that ran a message was lost: to requeue the message now costs a strike."""
         if delivery_tag in self.book.tags:
@@ -347,7 +353,7 @@ class Channel(kombu_versions.Channel):
 
     def _size(self, queue: str) -> int:
         counts = self.count(queue)
-        return counts.waiting + counts.ready
+        return counts.waiting + counts.ready + counts.parked
 
     def _has_queue(self, queue: str, **kwargs: Any) -> bool:
         del kwargs
@@ -376,7 +382,10 @@ class Channel(kombu_versions.Channel):
         with self.publisher.pipeline(transaction=False) as pipeline:
             for key in (*lane.queue(queue).every, lane.wake, lane.token, lane.alarm):
                 pipeline.pexpire(key, ttl)
-            pipeline.execute()
+            pipeline.exists(lane.queue(queue).parked)
+            if pipeline.execute()[-1]:
+                for task in self.queue(queue).parking_tasks():
+                    self.publisher.pexpire(lane.queue(queue).parked_by(task), ttl)
 
     # ------------------------------------------------------------ ending
 

@@ -22,6 +22,14 @@ def _ignore_revoked(task_id: str) -> None:
     del task_id
 
 
+def _no_worker() -> None:
+    return None
+
+
+def _ignore_queue(queue: Any) -> None:
+    del queue
+
+
 def _ignore_dead(message: Any, reason: str) -> None:
     del message, reason
 
@@ -37,12 +45,16 @@ class Hooks:
         naive_zone: gives the time zone of an eta that has none.
         running_tags: gives the delivery tags of messages that are being worked on; they outlive their connection.
         on_revoked: gets the id of a message that is about to be delivered although it was revoked.
+        free_processes: gives how many messages the program could start at once; None where it does not know.
+        on_consume: gets the engine's queue that a channel begins to consume.
         on_dead: gets the kombu message that is about to be dead since no process survives it, and the reason.
     """
 
     naive_zone: Callable[[], tzinfo] = _utc
     running_tags: Callable[[], frozenset[str]] = _no_running_tags
     on_revoked: Callable[[str], None] = _ignore_revoked
+    free_processes: Callable[[], int | None] = _no_worker
+    on_consume: Callable[[Any], None] = _ignore_queue
     on_dead: Callable[[Any, str], None] = _ignore_dead
 
 

@@ -179,7 +179,8 @@ class KombuBroker:
         that an interrupted run has stored is not stored again.
         """
         take_lost_leases_back(queues, source)
-        return sum(self._take_back(queue, place, source) for queue in queues for place in (Place.READY, Place.WAITING))
+        places = (Place.PARKED, Place.READY, Place.WAITING)
+        return sum(self._take_back(queue, place, source) for queue in queues for place in places)
 
     def _take_back(self, name: str, place: Place, source: QueueChannel) -> int:
         queue, moved, unreadable = source.queue(name), 0, 0

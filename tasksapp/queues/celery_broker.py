@@ -18,6 +18,7 @@ from delayhub.celery_support.queue_browser import QueueBrowser, QueueSummary
 from delayhub.celery_support.queue_verbs import Outcome
 from delayhub.celery_support.queued_task import QueuedTask
 from delayhub.celery_support.revocation import revoke_waiting
+from delayhub.celery_support.task_limits import TaskLimit
 from delayhub.clock import due_ms
 from delayhub.engine import DelayQueue, Listed, Place
 from delayhub.errors import OptionError
@@ -25,7 +26,17 @@ from tasksapp.conf import options
 from tasksapp.timers.broker import address_of, broker, celery_app, timer_pool
 from tasksapp.timers.lanes import watched
 
-__all__ = ["CeleryBroker", "NoBroker", "Outcome", "Place", "QueueSummary", "QueueVerb", "QueuedTask", "celery_broker"]
+__all__ = [
+    "CeleryBroker",
+    "NoBroker",
+    "Outcome",
+    "Place",
+    "QueueSummary",
+    "QueueVerb",
+    "QueuedTask",
+    "TaskLimit",
+    "celery_broker",
+]
 
 T = TypeVar("T")
 
@@ -48,10 +59,10 @@ class QueueVerb(StrEnum):
 #: A message that a worker holds is that worker's; only to revoke it can be asked for.
 _PLACES: Mapping[QueueVerb, tuple[Place, ...]] = {
     QueueVerb.RUN_NOW: (Place.WAITING,),
-    QueueVerb.RESCHEDULE: (Place.WAITING, Place.READY),
-    QueueVerb.TRANSFER: (Place.WAITING, Place.READY, Place.DEAD),
+    QueueVerb.RESCHEDULE: (Place.WAITING, Place.READY, Place.PARKED),
+    QueueVerb.TRANSFER: (Place.WAITING, Place.READY, Place.PARKED, Place.DEAD),
     QueueVerb.REDRIVE: (Place.DEAD,),
-    QueueVerb.REVOKE: (Place.WAITING, Place.READY, Place.LEASED, Place.DEAD),
+    QueueVerb.REVOKE: (Place.WAITING, Place.READY, Place.PARKED, Place.LEASED, Place.DEAD),
 }
 
 

@@ -222,11 +222,7 @@ def _drop_stale(connection: Any) -> None:
 
     A pool checks that too. If the next command found it out, it would be lost, since no command is sent twice.
     """
-<<<<<<< HEAD
-    if connection is None or not connection.is_connected:
-=======
-    if connection._sock is None:  # redis-py 8 has a name for it
->>>>>>> 8c31169d (Add publish_many: many calls of one task in a few round trips)
+    if getattr(connection, "_sock", None) is None:  # redis-py 8 has a name for it
         return
     try:
         stale = connection.can_read()

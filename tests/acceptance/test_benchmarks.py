@@ -209,3 +209,13 @@ def test_limits_of_each_flow_key_hold_while_those_that_claim_are_killed() -> Non
     assert found["kills"] >= 2
     # A burst of one, and what comes late by a tenth of a second at most.
     assert 0 < found["most calls in a second"] <= found["rate of a key"] * 1.1 + 1
+
+
+@pytest.mark.slow
+def test_a_limit_holds_over_workers_of_which_one_is_killed() -> None:
+    found = figures("-m", "benchmarks.chaos_limits", "--seconds=5", "--kill-every=4", "--only-backlog", "--keys=200")
+
+    backlog = found["backlog"]
+    assert (backlog["never run"], backlog["kills"]) == (0, 1)
+    assert backlog["starts"] >= 50
+    assert found["cost"]["bytes, a parked message, 20 a task"] > 0

@@ -22,6 +22,14 @@ TESTED_THROUGH = {
         for module in ("beat/__init__", "beat/shared_ticks", "beat/tended_entries", "transport/occurrence")
     },
     "delayhub/beat/fingerprint.py": ("tests/unit/delayhub/beat/test_definition.py", "a definition is its fingerprint"),
+    "delayhub/engine/task_name.py": (
+        "tests/integration/delayhub/engine/test_limits.py",
+        "messages are found by their task there",
+    ),
+    "delayhub/celery_support/share_limits.py": (
+        "tests/integration/delayhub/celery_support/test_task_limits.py",
+        "a worker's step declares limits there",
+    ),
     "tasksapp/models/paused_key.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),

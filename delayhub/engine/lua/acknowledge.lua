@@ -3,5 +3,5 @@
 -- ARGV: for each lease: id, token
 -- Returns: how many entries were removed
 -- Complexity: O(log n) a lease
--- Uses: forget, lift, owned, acknowledge
+-- Uses: forget, task_of, places, parked, lift, owned, acknowledge
 return acknowledge(KEYS[1], 1, #ARGV / 2)

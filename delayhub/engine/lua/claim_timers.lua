@@ -5,8 +5,8 @@
 -- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm, acknowledged,
 --   then a list for each queue that gave something: its name, token, ids, {id, strikes, …}, 1 if it has flow keys
 -- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(steps in use) a queue of the agenda (64 at most)
--- Uses: now, ring, allow_writes_when_full, note_claim, forget, lift, owned, acknowledge, waiting, line, first_due, permits,
---   take_due, take_first, slots, timers, key_limits, key_gate, key_turn, take_turns, claim_queue, gate, alarm
+-- Uses: now, ring, allow_writes_when_full, note_claim, forget, task_of, places, parked, lift, owned, acknowledge, waiting, line,
+--   first_due, permits, take_due, take_first, slots, timers, key_limits, key_gate, key_turn, take_turns, claim_queue, gate, alarm
 local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local keyed_limit, claimed, acknowledged, at, more = tonumber(ARGV[5]), {}, 0, 6, 0
 allow_writes_when_full(lane)

@@ -1,9 +1,9 @@
 -- A page of a queue's entries, for people.
 -- KEYS: queue
--- ARGV: place (waiting, ready, leased, dead), offset, limit, 1 with payloads
+-- ARGV: place (waiting, ready, parked, leased, dead), offset, limit, 1 with payloads
 -- Returns: for each entry: id, ms (due, lease end or death), step, strikes, reason, payload, 1 if delivered before
--- Complexity: O(log n + offset + limit)
--- Uses: none
+-- Complexity: O(log n + offset + limit); of what is parked, also O(tasks)
+-- Uses: task_of, places, parked
 local q, place, offset, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local out = {}
 
@@ -29,6 +29,13 @@ if place == 'ready' then
   end
 elseif place == 'waiting' then
   add(q .. WAITING, function(score) return math.floor(score / 16), score % 16 end)
+elseif place == 'parked' then
+  for _, task in ipairs(parking_tasks(q)) do
+    add(q .. PARKED_BY .. task, function(place_in_line)
+      local step, score = step_and_score(place_in_line)
+      return math.floor(score / 1000), step
+    end)
+  end
 else
   add(q .. (place == 'leased' and LEASED or DEAD), function(score) return score, 0 end)
 end

@@ -1,11 +1,12 @@
 -- Removes all messages that no consumer holds, but not the dead: a person decides about those.
 -- KEYS: queue
--- ARGV: how many may be leased and dead at most
--- Returns: how many were removed, or -1 where more is leased and dead: nothing was done
--- Complexity: O(leased + dead), bounded by ARGV; what was removed is freed in the background
--- Uses: none
+-- ARGV: how many may be leased and dead at most, with the tasks that have parked messages
+-- Returns: how many were removed, or -1 where there is more to look at: nothing was done
+-- Complexity: O(leased + dead + tasks with parked messages), bounded by ARGV; what was removed is freed in the background
+-- Uses: task_of, places, parked
 local q = KEYS[1]
-if redis.call('ZCARD', q .. LEASED) + redis.call('ZCARD', q .. DEAD) > tonumber(ARGV[1]) then
+local tasks = redis.call('ZCARD', q .. OPEN) + redis.call('ZCARD', q .. SHUT)
+if redis.call('ZCARD', q .. LEASED) + redis.call('ZCARD', q .. DEAD) + tasks > tonumber(ARGV[1]) then
   return -1
 end
 local removed = redis.call('ZCARD', q .. WAITING)
@@ -14,6 +15,11 @@ for step = 0, MAX_STEPS - 1 do
   removed = removed + redis.call('ZCARD', q .. READY .. step)
   redis.call('UNLINK', q .. READY .. step)
 end
+removed = removed + tonumber(redis.call('GET', q .. PARKED) or 0)
+for _, task in ipairs(parking_tasks(q)) do
+  redis.call('UNLINK', q .. PARKED_BY .. task)
+end
+redis.call('UNLINK', q .. PARKED, q .. OPEN, q .. SHUT)
 local kept = redis.call('ZRANGE', q .. LEASED, 0, -1)
 for _, id in ipairs(redis.call('ZRANGE', q .. DEAD, 0, -1)) do
   kept[#kept + 1] = id

@@ -3,7 +3,7 @@
 -- ARGV: due ms, first and last of the copies looked at (0: the id itself), then ids
 -- Returns: for each id: moved, leased (a consumer holds it, so it was not moved) or absent
 -- Complexity: O(log n) an id and copy
--- Uses: now, ring, ready, lift, place, names
+-- Uses: now, ring, ready, task_of, places, parked, lift, place, names
 local q, lane, due, first, last = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local out = {}
 for i = 4, #ARGV do
@@ -16,11 +16,11 @@ for i = 4, #ARGV do
         step = ready_step
       end
     end
-    local from = lift(q, id, false)
+    local from, parked_step = lift(q, id, false)
     if from == 'leased' then
       outcome = outcome == 'moved' and outcome or 'leased'
     elseif from then
-      place(q, lane, id, due, step)
+      place(q, lane, id, due, parked_step or step)
       outcome = 'moved'
     end
   end

@@ -4,7 +4,7 @@
 -- Returns: for each entry: 0 (its id exists), 1 (added), 2 (replaced), 3 (this publish had stored it already), or the id
 --   under which a copy was stored
 -- Complexity: O(log n) an entry; where its id is taken and it has a token, O(copies) as well (100 at most)
--- Uses: now, ring, ready, lift, place, copies
+-- Uses: now, ring, ready, task_of, places, parked, lift, place, copies
 local q, lane, mode = KEYS[1], KEYS[2], ARGV[1]
 local out, has_copies = {}, redis.call('EXISTS', q .. COPIES) == 1
 

@@ -3,7 +3,7 @@
 -- ARGV: for each entry: id, SHA-1 of its payload as the caller read it, its payload in the other queue
 -- Returns: for each entry: moved, leased (a consumer holds it) or absent (gone, or changed meanwhile)
 -- Complexity: O(log n + size of the payload) an entry
--- Uses: now, ring, ready, forget, lift, place, copies
+-- Uses: now, ring, ready, forget, task_of, places, parked, lift, place, copies
 local from, to, lane = KEYS[1], KEYS[2], KEYS[3]
 
 local function move(id, payload)
@@ -16,7 +16,8 @@ local function move(id, payload)
       step = ready_step
     end
   end
-  if lift(from, id, false) == 'leased' then
+  local was, parked_step = lift(from, id, false)
+  if was == 'leased' then
     return 'leased'
   end
   -- A copy goes by the name it was a copy of, which may be free there.
@@ -26,7 +27,7 @@ local function move(id, payload)
   if redis.call('HSETNX', to .. PAYLOAD, name, payload) == 0 then
     name = copy_of(to, name, payload)
   end
-  place(to, lane, name, due, step)
+  place(to, lane, name, due, parked_step or step)
   return 'moved'
 end
 

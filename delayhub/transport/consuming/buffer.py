@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 from kombu.log import get_logger
@@ -45,6 +46,10 @@ class Delivery(NamedTuple):
         return (Lease(self.queue, self.queue, self.entry.id, self.entry.token),) if self.entry.token else ()
 
 
+def _is_limited(delivery: Delivery) -> bool:
+    return delivery.entry is not None and delivery.entry.limited
+
+
 class Buffer:
     """Deliveries of one channel. They count as credit that is taken, and are the first to go back.
 
@@ -71,6 +76,8 @@ class Buffer:
         self.timer_queues = timer_queues
         self.hooks = hooks
         self.deliveries: deque[Delivery] = deque()
+        #: The consumers that found limits of tasks in their queues. Then messages wait here until a process is free.
+        self.limiting: set[str] = set()
         #: Timer queues that flow keys share, as the last claims say, with their lanes.
         self.keyed_queues: set[tuple[str, str]] = set()
         book.buffers.add(self)
@@ -96,7 +103,13 @@ class Buffer:
     def add_entries(self, queue: str, entries: Sequence[Claimed]) -> None:
         """Takes in what a claim returned of a queue. A suspect comes as the only one and gets the process to itself."""
         taken = [Delivery(queue, entry) for entry in entries]
-        self.deliveries.extend(taken)
+        urgent = [delivery for delivery, entry in zip(taken, entries, strict=True) if entry.limited]
+        if urgent:
+            # Their tasks have limits: they start before anything else that is here, or the limits would say nothing.
+            others = [delivery for delivery, entry in zip(taken, entries, strict=True) if not entry.limited]
+            self.deliveries = deque([*self._urgent(), *urgent, *self._others(), *others])
+        else:
+            self.deliveries.extend(taken)
         if len(taken) == 1 and taken[0].leases and entries[0].strikes >= SUSPECT_STRIKES:
             self.book.isolate(taken[0].leases[0])
 
@@ -129,11 +142,35 @@ class Buffer:
 
     # ------------------------------------------------------------ out
 
+    @property
+    def has_next(self) -> bool:
+        """Whether there is a message to hand over now."""
+        return bool(self.deliveries) and (not self.limiting or self.may_start())
+
+    def may_start(self) -> bool:
+        """Whether one more message would start at once, as far as the program knows that."""
+        free = self.hooks.free_processes()
+        return free is None or free > 0
+
+    @property
+    def urgent(self) -> int:
+        """How many of the messages here are of tasks with a limit; they are the first."""
+        return len(self._urgent())
+
+    def _urgent(self) -> list[Delivery]:
+        return list(takewhile(_is_limited, self.deliveries))
+
+    def _others(self) -> list[Delivery]:
+        return list(dropwhile(_is_limited, self.deliveries))
+
     def hand_over(self, *, seconds: float) -> bool:
-        """Hands messages over for so long, but at least one; whether there were any."""
+        """Hands messages over for so long, but at least one; whether there were any.
+
+        Where tasks have limits it hands over what would start at once; what waits here, such a task can go before.
+        """
         until = time.monotonic() + seconds
         handed_over = False
-        while self.deliveries:
+        while self.has_next:
             delivery = self.deliveries.popleft()
             receive = self.receivers.get(delivery.queue)
             if receive is None:

@@ -39,6 +39,7 @@ class ClaimRequest:
         keyed_limit: int,
         consumer: str,
         options: EngineOptions,
+        free: int | None = None,
     ) -> ClaimRequest:
         """The request for up to ``credit`` messages of these queues.
 
@@ -51,6 +52,7 @@ class ClaimRequest:
             keyed_limit: how many timers of queues with flow keys each lane may bring.
             consumer: the identity of the consumer, for the alarm of the lane.
             options: the engine's.
+            free: how many messages of tasks with a limit it may bring, also beyond the credit, which is its default.
         """
         of_queues: dict[str, list[tuple[str, int]]] = {queue: [] for queue in queues}
         others: dict[tuple[str, str], list[Any]] = {}
@@ -65,7 +67,8 @@ class ClaimRequest:
             commands.append((verb, verb.command([LaneKeys(lane, options.key_prefix).queue(queue).base], leases)))
         if of_queues:
             claimed = [ClaimedQueue(name, name, name in no_ack, leases) for name, leases in of_queues.items()]
-            commands.append((script("claim"), claim_command(claimed, limit=credit, consumer=consumer, options=options)))
+            claim = claim_command(claimed, limit=credit, consumer=consumer, options=options, free=free)
+            commands.append((script("claim"), claim))
         lanes = [queue for queue in queues if queue in timer_queues] if credit else []
         for lane in lanes:
             limit = credit * timer_queues[lane].batch

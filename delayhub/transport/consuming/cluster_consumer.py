@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from kombu.log import get_logger
 
 from delayhub.engine import EngineOptions
+from delayhub.engine.claim import Limits
 from delayhub.redis_cluster import ClusterPool
 from delayhub.transport.consuming.buffer import Buffer
 from delayhub.transport.consuming.consumer import PERIOD, SLICE, ConsumedChannel
@@ -94,18 +95,25 @@ class ClusterConsumer:
     def on_nudge(self) -> bool:
         """Acknowledgements wait to be sent, or the buffer has messages; whether a message was handed over."""
         self.nudge.take()
+        if any(lane.limits is Limits.HELD for lane in self.lanes.values()):
+            self.turn()  # asks for the process that is free, before another message takes it
         delivered = self.deliver()
         self.turn()
         return delivered
 
     def deliver(self) -> bool:
         """Hands messages over for a slice of time (without a loop: one); whether there were any."""
-        if self._closed:
+        if self._closed or any(lane.expects_urgent for lane in self.lanes.values()):
             return False
         delivered = self.buffer.hand_over(seconds=SLICE if self.channel.hub is not None else 0.0)
-        if self.buffer:
+        if self.buffer.has_next:
             self.nudge.give()
         return delivered
+
+    def on_process_free(self) -> None:
+        """A message is done, also one that was acknowledged before; called by any thread."""
+        if self.buffer.limiting:
+            self.nudge.give()
 
     def require_replies(self) -> None:
         """Drops connections on which a reply is long overdue."""
@@ -199,6 +207,16 @@ class LaneView:
     def credit(self, *, buffered: int, unlimited: int) -> int:
         """How many more messages of the queue may be claimed now."""
         return self.group.credit(self.queue, buffered=buffered, unlimited=unlimited)
+
+    @property
+    def asked_free(self) -> int:
+        """How many free processes claims of other queues ask for."""
+        others = (lane for name, lane in self.group.lanes.items() if name != self.queue)
+        return sum(lane.asked_free for lane in others if lane.claims.sent)
+
+    def deliver(self) -> bool:
+        """Hands messages of all queues over; whether there were any."""
+        return self.group.deliver()
 
     def watch(self, wire: RedisWire, kind: str) -> None:
         """Calls the queue's handler of that kind when the wire's connection can be read."""

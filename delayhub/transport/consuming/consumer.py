@@ -17,7 +17,7 @@ from kombu.log import get_logger
 from redis.exceptions import ResponseError
 
 from delayhub.engine import EngineOptions, Lease, TimerClaim, parse_claim, parse_timer_claim
-from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS, Claim
+from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS, Claim, Limits
 from delayhub.transport.consuming.buffer import KEYED_ROOM, Buffer
 from delayhub.transport.consuming.claim_request import ClaimRequest
 from delayhub.transport.consuming.last_claim import last_claim
@@ -39,6 +39,8 @@ SLICE = 0.005
 ACK_DELAY = 0.010
 #: So many acknowledgements wait no longer.
 ACK_BATCH = 100
+#: Seconds between claims for tasks with limits while a consumer has more to do than it can.
+LIMITS_PAUSE = 0.010
 
 
 class ConsumedChannel(Protocol):
@@ -100,6 +102,9 @@ class Consumer:
         self.sending: list[Lease] = []
         self.wanted = True
         self.more = False
+        #: What the last claim found of limits, and how many free processes it had asked for.
+        self.limits = Limits.NONE
+        self.asked_free = 0
         self.next_claim_at = 0.0
         #: Until when no request goes out, after one that Redis refused: it would refuse the next one too.
         self.resting_until = 0.0
@@ -118,7 +123,7 @@ class Consumer:
         elif self.book.done and not self._closed and not self.claims.sent:
             now = time.monotonic()
             if now >= self.resting_until:
-                self._claim(0, now)
+                self._claim(0, now, free=0)
 
     def turn(self) -> None:
         """Claims, where it is time and there is reason to."""
@@ -126,14 +131,19 @@ class Consumer:
             return
         now = time.monotonic()
         self._listen(now)
+        if self.limits and self.buffer.has_next:
+            self.nudge.give()
         if self.claims.sent or now < self.resting_until:
             return
         # Without an event loop and a prefetch count there may be one caller for one message (SimpleQueue).
         unlimited = UNLIMITED_CLAIM if self.channel.hub is not None else 1
         credit = self.channel.qos.credit(buffered=len(self.buffer), unlimited=unlimited)
         wanted = credit and (self.wanted or self._may_claim_more(credit) or now >= self.next_claim_at)
+        if self.limits and not wanted:
+            # Tasks with limits go to free processes, whatever the credit. This claim may only find that some wait.
+            wanted = now >= self.next_claim_at or (self.limits is Limits.HELD and self._free(credit) > 0)
         if wanted or self._acks_are_due(now):
-            self._claim(credit, now)
+            self._claim(credit, now, free=self._free(credit))
 
     def on_bell(self) -> bool:
         """The bell's connection has something to read."""
@@ -145,9 +155,30 @@ class Consumer:
     def on_nudge(self) -> bool:
         """Acknowledgements wait to be sent, or the buffer has messages; whether a message was handed over."""
         self.nudge.take()
+        if self.limits is Limits.HELD:
+            self.turn()  # asks for the process that is free, before another message takes it
         delivered = self.deliver()
         self.turn()
         return delivered
+
+    def on_process_free(self) -> None:
+        """A message is done, also one that was acknowledged before; called by any thread."""
+        if self.limits:
+            self.nudge.give()
+
+    def _free(self, credit: int) -> int:
+        """How many messages of tasks with limits a claim may bring: those that would start as soon as they are here."""
+        if self.buffer and self.limits is not Limits.HELD:
+            return 0  # what is in the buffer takes the free processes meanwhile
+        free = self.buffer.hooks.free_processes()
+        if free is None:
+            return credit
+        return 0 if self.book.isolates else max(0, free - self.buffer.urgent)
+
+    @property
+    def expects_urgent(self) -> bool:
+        """Whether a claim is under way that may bring a message for a free process, which must be kept for it."""
+        return self.limits is Limits.HELD and bool(self.claims.sent) and self.asked_free > 0 and not self.buffer.urgent
 
     def _may_claim_more(self, credit: int) -> bool:
         """Whether more is ready than this consumer has, and half of its credit and of its room is free."""
@@ -172,7 +203,7 @@ class Consumer:
 
     def _listen(self, now: float) -> None:
         # A consumer that has work, or knows of more, needs no waking; each answered pop would cost a round trip.
-        if self.more or self.buffer:
+        if self.more or self.buffer or self.limits is Limits.HELD:
             return
         lanes = self.channel.active_queues
         if lanes:
@@ -181,8 +212,9 @@ class Consumer:
 
     # ------------------------------------------------------------ claiming
 
-    def _claim(self, credit: int, now: float) -> None:
+    def _claim(self, credit: int, now: float, *, free: int) -> None:
         self._unsend()
+        self.asked_free = free
         self.claims.connect()
         self.channel.watch(self.claims, "CLAIM")
         self.channel.watch_nudges(self.nudge)
@@ -218,6 +250,7 @@ class Consumer:
             keyed_limit=self.buffer.keyed_room,
             consumer=self.identity,
             options=self.options,
+            free=self.asked_free,
         )
 
     def on_claim(self) -> bool:
@@ -259,7 +292,13 @@ class Consumer:
     def _take_messages(self, claim: Claim) -> float:
         for given in claim.queues:
             self.buffer.add_entries(self.request.queues[given.position], given.entries)
-        self.more = claim.more
+        self.more, self.limits = claim.more, claim.limits
+        if claim.limits:
+            self.buffer.limiting.add(self.identity)
+        else:
+            self.buffer.limiting.discard(self.identity)
+        if claim.more and claim.reopens_ms is not None:
+            return max(LIMITS_PAUSE, claim.reopens_ms / 1000 - claim.now_us / 1e6)
         return self._pause(claim)
 
     def _take_timers(self, lane: str, claim: TimerClaim) -> float:
@@ -287,8 +326,10 @@ class Consumer:
         """Hands messages over for a slice of time (without a loop: one); whether there were any."""
         if self._closed:
             return False
+        if self.expects_urgent:
+            return False
         delivered = self.buffer.hand_over(seconds=SLICE if self.channel.hub is not None else 0.0)
-        if self.buffer:
+        if self.buffer.has_next:
             self.nudge.give()
         return delivered
 
@@ -315,6 +356,7 @@ class Consumer:
     def _end_claims(self) -> None:
         """Claims no more; what a claim under way still brings is in the buffer."""
         self._closed = True
+        self.buffer.limiting.discard(self.identity)
         self.alarm.close()
         try:
             if self.claims.sent and self.claims.socket is not None:

@@ -23,6 +23,13 @@ logger = get_logger(__name__)
 class LaneChannel(ConsumedChannel, Protocol):
     """What the consumer of one queue needs: the channel as far as that queue goes."""
 
+    def deliver(self) -> bool:
+        """Hands messages over; whether there were any."""
+
+    @property
+    def asked_free(self) -> int:
+        """How many free processes claims of other queues ask for."""
+
     def unwatch(self) -> None:
         """Watches none of the queue's connections."""
 
@@ -78,6 +85,10 @@ class LaneConsumer(Consumer):
         """The claim's reply is there; whether a message was handed over."""
         return bool(self._guarded(super().on_claim))
 
+    def deliver(self) -> bool:
+        """Hands messages of all queues over; whether there were any."""
+        return self.channel.deliver()
+
     def on_bell(self) -> bool:
         """The bell's connection has something to read."""
         return bool(self._guarded(super().on_bell))
@@ -115,8 +126,11 @@ class LaneConsumer(Consumer):
             self.alarm.attach(self.channel.hub)
             self.alarm.set(self.resting_until)
 
-    def _claim(self, credit: int, now: float) -> None:
-        super()._claim(credit, now)
+    def _free(self, credit: int) -> int:
+        return max(0, super()._free(credit) - self.channel.asked_free)
+
+    def _claim(self, credit: int, now: float, *, free: int) -> None:
+        super()._claim(credit, now, free=free)
         self.asked = credit
         self.next_claim_at = now + self.period
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import CHANGE_QUEUES, VIEW_QUEUES, VIEW_SYSTEM
 from tasksapp.admin.celery_queues.deeds import LABELS, MEANINGS, Chosen, DeedForm, do
-from tasksapp.admin.celery_queues.rows import holders, queue_rows, queue_url, task_rows
+from tasksapp.admin.celery_queues.rows import holders, limit_rows, queue_rows, queue_url, task_rows
 from tasksapp.admin.frame.fragments import address, number
 from tasksapp.admin.frame.masking import may_see_bodies
 from tasksapp.admin.frame.own_page import Crumb, own_page
@@ -141,9 +141,10 @@ class CeleryQueueAdmin(PageEntry):
         }
         if summary.is_lane:
             return context | {"timers": self._timers(broker, queue)}
-        counts = browser.queue(queue).count()._asdict()
+        counts, limits = browser.queue(queue).count()._asdict(), browser.limits(queue)
         tab, overdue = _place(request), max(0, summary.backlog.due - counts[Place.READY.value])
         return context | {
+            "limits": limit_rows(limits, now=now),
             "tab": tab.value,
             "tabs": [
                 {
@@ -153,6 +154,7 @@ class CeleryQueueAdmin(PageEntry):
                     "is_here": place is tab,
                 }
                 for place in Place
+                if place is not Place.PARKED or limits or place is tab
             ],
             "count": number(counts[tab.value]),
             "due_but_waiting": number(overdue) if overdue else "",
@@ -272,6 +274,7 @@ def _place_label(place: Place) -> str:
     return {
         Place.WAITING: _("Waiting"),
         Place.READY: _("In line"),
+        Place.PARKED: _("Held by limits"),
         Place.LEASED: _("With workers"),
         Place.DEAD: _("Dead"),
     }[place]

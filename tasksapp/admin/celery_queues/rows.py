@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 
 from tasksapp.admin.frame.fragments import DASH, address, badge, duration, local_time, number, quiet, time_away
 from tasksapp.admin.frame.masking import hidden, may_see_bodies
-from tasksapp.queues.celery_broker import Place, QueuedTask, QueueSummary
+from tasksapp.queues.celery_broker import Place, QueuedTask, QueueSummary, TaskLimit
 from tasksapp.queues.heartbeats import WorkerBeat
 
 
@@ -41,6 +41,16 @@ class QueueRow:
     oldest: SafeString
     next_due: SafeString
     workers: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LimitRow:
+    """The limit of a task on a queue."""
+
+    task: str
+    rate: SafeString
+    source: str
+    held: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,6 +92,28 @@ def holders(workers: Sequence[WorkerBeat]) -> dict[str, Holder]:
     return found | {task.id: Holder(worker.name, task.since) for worker in workers for task in worker.running}
 
 
+def limit_rows(limits: Sequence[TaskLimit], *, now: datetime) -> list[LimitRow]:
+    """The limits of a queue's tasks: how often they may start, and who says so."""
+    return [
+        LimitRow(
+            task=limit.task,
+            rate=format_html("{}", limit.rate) if limit.rate else quiet(_("no limit")),
+            source=_limit_source(limit, now=now),
+            held=number(limit.parked),
+        )
+        for limit in limits
+    ]
+
+
+def _limit_source(limit: TaskLimit, *, now: datetime) -> str:
+    if limit.set_at is None:
+        return _("its code") if limit.declared else DASH
+    facts = {"person": limit.set_by, "time": time_away(limit.set_at, now=now), "rate": limit.declared}
+    if limit.declared:
+        return _("%(person)s, %(time)s; its code says %(rate)s") % facts
+    return _("%(person)s, %(time)s") % facts
+
+
 def task_rows(
     request: HttpRequest, tasks: Sequence[QueuedTask], *, held_by: Mapping[str, Holder], now: datetime
 ) -> list[TaskRow]:
@@ -96,6 +128,8 @@ def _queue_row(found: QueueSummary, *, workers: Sequence[WorkerBeat] | None, now
     badges = [badge(_("timers of jobs"), "planned")] if found.is_lane else []
     if backlog.due and workers is not None and not taking:
         badges.append(badge(_("no worker seen"), "warning"))
+    if backlog.parked:
+        badges.append(badge(_("held by limits: %(count)s") % {"count": number(backlog.parked)}, "planned"))
     if workers is None:
         taken_by = DASH
     else:

@@ -1,4 +1,5 @@
--- lift(q, id, leased_too): takes an id out of the set it is in and returns that set's name, or nil.
+-- lift(q, id, leased_too): takes an id out of the set it is in and returns that set's name, or nil; and the step of a parked
+-- one.
 -- A leased id is left where it is unless leased_too.
 local function lift(q, id, leased_too)
   if redis.call('ZREM', q .. WAITING, id) == 1 then
@@ -19,6 +20,10 @@ local function lift(q, id, leased_too)
   if redis.call('ZREM', q .. DEAD, id) == 1 then
     redis.call('HDEL', q .. REASON, id)
     return 'dead'
+  end
+  local step = unpark(q, id)
+  if step then
+    return 'parked', step
   end
   return nil
 end

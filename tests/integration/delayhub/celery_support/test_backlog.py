@@ -65,6 +65,6 @@ def test_prometheus_reads_what_is_written_for_it() -> None:
         for family in text_string_to_metric_families(written)
         for sample in family.samples
     }
-    assert len(read) == 10
+    assert len(read) == 12
     assert read["delayhub_queue_due", 'a "b"\\c'] == 2
     assert read["delayhub_queue_late_seconds", 'a "b"\\c'] == 5.5

@@ -53,7 +53,9 @@ def test_celery_finds_the_command() -> None:
 def test_counts_and_scheduled_show_what_waits(app: Celery, run: Run) -> None:
     task = app.tasks["shop.close"].apply_async(["order-1"], countdown=100)
 
-    assert document(run("counts", "--json")) == [{"queue": "celery", "waiting": 1, "ready": 0, "leased": 0, "dead": 0}]
+    assert document(run("counts", "--json")) == [
+        {"queue": "celery", "waiting": 1, "ready": 0, "leased": 0, "dead": 0, "parked": 0}
+    ]
     (shown,) = document(run("scheduled", "--json"))
     assert (shown["id"], shown["task"], shown["args"]) == (task.id, "shop.close", "['order-1']")
     table = run("scheduled").output.splitlines()
@@ -70,7 +72,7 @@ def test_counts_shows_the_timers_of_a_timer_lane(app: Celery, run: Run, redis_cl
 
     (row,) = document(run("counts", "-Q", "timers", "--json"))
 
-    assert row == {"queue": "timers", "waiting": 1, "ready": 1, "leased": 1, "dead": 0}
+    assert row == {"queue": "timers", "waiting": 1, "ready": 1, "leased": 1, "dead": 0, "parked": 0}
 
 
 def test_reschedule_moves_and_revoke_removes(app: Celery, run: Run, queue: DelayQueue) -> None:
@@ -127,7 +129,7 @@ def test_an_app_that_its_loader_installs_needs_nothing_else(broker: str, monkeyp
 
     result = CliRunner().invoke(command, ["counts"], obj=CLIContext(app=plain, no_color=True, workdir=None))
 
-    assert result.output.split()[-5:] == ["celery", "0", "0", "0", "0"]
+    assert result.output.split()[-6:] == ["celery", "0", "0", "0", "0", "0"]
     plain.close()
 
 
@@ -274,7 +276,7 @@ def test_backlog_shows_what_autoscalers_want(run: Run, app: Celery) -> None:
 
     (row,) = document(run("backlog", "--json"))
 
-    assert list(row) == ["queue", "waiting", "due", "leased", "dead", "late_seconds"]
+    assert list(row) == ["queue", "waiting", "due", "leased", "dead", "late_seconds", "parked"]
     assert (row["queue"], row["waiting"], row["due"]) == ("celery", 1, 1)
 
 

@@ -49,7 +49,14 @@ def test_prometheus_gets_every_queue(app: Celery, get: Get) -> None:
 def test_an_autoscaler_gets_one_queue_or_all(app: Celery, get: Get) -> None:
     app.send_task("shop.close", countdown=1000, queue="a/b")
 
-    assert json.loads(get("/queues/a%2Fb")[1]) == {"waiting": 1, "due": 0, "leased": 0, "dead": 0, "late_seconds": 0.0}
+    assert json.loads(get("/queues/a%2Fb")[1]) == {
+        "waiting": 1,
+        "due": 0,
+        "leased": 0,
+        "dead": 0,
+        "late_seconds": 0.0,
+        "parked": 0,
+    }
     assert json.loads(get("/queues")[1]).keys() == {"a/b", "celery"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,10 +14,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Mode, Place
+from delayhub.engine.limits import SET, Limit, parked_counts, set_limits
 
 FAR = 4_000_000_000_000
 IDS = st.sampled_from([f"id{number}" for number in range(3)])
 STEPS = st.integers(0, 3)
+TASKS = st.sampled_from(["shop.a", "shop.b"])
+#: A limit that lets one start, and no other while the test runs.
+ONCE = Limit(10**13)
+
+LINE = (Place.READY, Place.PARKED)
 
 _server: list[redis.Redis] = []
 
@@ -39,6 +46,7 @@ class Held:
     strikes: int = 0
     redelivered: bool = False
     token: int = 0
+    task: str = ""
     lost: int = 0
     expired: bool = False
 
@@ -48,6 +56,8 @@ class Model:
     entries: dict[str, Held] = field(default_factory=dict)
     drawn: dict[str, int] = field(default_factory=dict)
     line: int = 0
+    #: Tasks with a limit, and whether it lets one more start.
+    open: dict[str, bool] = field(default_factory=dict)
 
     def next_in_line(self) -> int:
         self.line += 1
@@ -55,6 +65,29 @@ class Model:
 
     def copies(self, name: str) -> list[str]:
         return [found for found in self.entries if found == name or found.startswith(f"{name}#")]
+
+    def claim(self, limit: int, free: int) -> list[str]:
+        """What a claim returns; what it comes by and may not take is parked."""
+        taken: list[str] = []
+        limited = 0
+        line = sorted((held.step, held.order, name) for name, held in self.entries.items() if held.place in LINE)
+        for _, _, name in line:
+            held = self.entries[name]
+            task = held.task if held.task in self.open else None
+            if held.place is Place.READY and len(taken) >= limit:
+                continue
+            if task and not (self.open[task] and limited < free):
+                held.place = Place.PARKED
+                continue
+            if held.strikes >= 2 and taken:
+                break
+            taken.append(name)
+            if task:
+                self.open[task] = False
+                limited += 1
+            if held.strikes >= 2:
+                break
+        return taken
 
     def forget(self, name: str) -> None:
         del self.entries[name]
@@ -84,13 +117,14 @@ class Conservation(RuleBasedStateMachine):
         self.void: list[Lease] = []
         self.number = 0
 
-    @rule(name=IDS, step=STEPS, later=st.booleans(), mode=st.sampled_from(Mode))
-    def schedule(self, name: str, step: int, later: bool, mode: Mode) -> None:
+    @rule(name=IDS, step=STEPS, later=st.booleans(), mode=st.sampled_from(Mode), task=TASKS)
+    def schedule(self, name: str, step: int, later: bool, mode: Mode, task: str) -> None:
         self.number += 1
-        payload = b"<%d>" % self.number
+        token = f"<{self.number}>"
+        payload = b'{"headers":{"task":"%s"},"body":"%s"}' % (task.encode(), token.encode())
 
         (answer,) = self.queue.schedule(
-            [Entry(name, FAR if later else 0, payload, step, publish_token=payload.decode())], mode=mode
+            [Entry(name, FAR if later else 0, payload, step, publish_token=token)], mode=mode
         )
 
         if name in self.model.entries:
@@ -106,7 +140,7 @@ class Conservation(RuleBasedStateMachine):
         assert answer.id == name
         self._void(name)
         place = Place.WAITING if later else Place.READY
-        self.model.entries[name] = Held(place, step, self.model.next_in_line(), payload)
+        self.model.entries[name] = Held(place, step, self.model.next_in_line(), payload, task=task)
 
     @rule(data=st.data())
     def publish_again(self, data: Any) -> None:
@@ -114,24 +148,29 @@ class Conservation(RuleBasedStateMachine):
             return
         name = data.draw(st.sampled_from(sorted(self.model.entries)))
         payload = self.model.entries[name].payload
-        again = Entry(name.partition("#")[0], payload=payload, publish_token=payload.decode())
+        token = "<" + payload.decode().partition("<")[2].partition('"')[0]
+        again = Entry(name.partition("#")[0], payload=payload, publish_token=token)
 
         assert self.queue.schedule([again])[0].outcome == "repeated"
 
-    @rule(limit=st.integers(1, 4), lost=st.booleans())
-    def claim(self, limit: int, lost: bool) -> None:
-        self.void += self.model.reap(self.queue.options.max_strikes)
-        expected: list[str] = []
-        ready = [
-            (held.step, held.order, name) for name, held in self.model.entries.items() if held.place is Place.READY
-        ]
-        for _, _, name in sorted(ready)[:limit]:
-            if self.model.entries[name].strikes >= 2:
-                expected = expected or [name]
-                break
-            expected.append(name)
+    @rule(task=TASKS, is_limited=st.booleans())
+    def limit(self, task: str, is_limited: bool) -> None:
+        set_limits(self.queue, SET, {task: ONCE if is_limited else None})
 
-        claim = self.queue.claim(limit, lease_ms=0 if lost else None)
+        if is_limited:
+            self.model.open.setdefault(task, True)
+            return
+        self.model.open.pop(task, None)
+        for held in self.model.entries.values():
+            if held.place is Place.PARKED and held.task == task:
+                held.place = Place.READY
+
+    @rule(limit=st.integers(0, 4), free=st.integers(0, 3), lost=st.booleans())
+    def claim(self, limit: int, free: int, lost: bool) -> None:
+        self.void += self.model.reap(self.queue.options.max_strikes)
+        expected = self.model.claim(limit, free) if limit or (free and self.model.open) else []
+
+        claim = self.queue.claim(limit, free=free, lease_ms=0 if lost else None)
 
         assert [entry.id for entry in claim.entries] == expected
         for entry in claim.entries:
@@ -234,7 +273,7 @@ class Conservation(RuleBasedStateMachine):
 
     @rule()
     def purge(self) -> None:
-        gone = [name for name, held in self.model.entries.items() if held.place in (Place.READY, Place.WAITING)]
+        gone = [name for name, held in self.model.entries.items() if held.place in (Place.WAITING, *LINE)]
 
         assert self.queue.purge() == len(gone)
 
@@ -257,6 +296,9 @@ class Conservation(RuleBasedStateMachine):
         assert {name.decode() for name in self.queue.client.hkeys(self.queue.keys.holder)} == leased
         struck = {name.decode() for name in self.queue.client.hkeys(self.queue.keys.strikes)}
         assert struck == {name for name, held in self.model.entries.items() if held.redelivered}
+        parked = Counter(held.task for held in self.model.entries.values() if held.place is Place.PARKED)
+        assert parked_counts(self.queue) == dict(parked)
+        assert self.queue.count().parked == parked.total()
         lost = {name.decode(): int(token) for name, token in self.queue.client.hgetall(self.queue.keys.lost).items()}
         assert lost == {name: held.lost for name, held in self.model.entries.items() if held.lost}
 

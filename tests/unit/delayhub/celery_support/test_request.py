@@ -71,6 +71,10 @@ class Marked(Channel):
     def __init__(self) -> None:
         self.lost: list[str] = []
         self.rejected: list[tuple[str, bool]] = []
+        self.freed = 0
+
+    def note_free_process(self) -> None:
+        self.freed += 1
 
     def mark_process_lost(self, delivery_tag: str) -> None:
         self.lost.append(delivery_tag)
@@ -201,6 +205,7 @@ def test_a_task_is_quick_after_ten_quick_runs_in_a_row_of_the_class_that_celery_
     monkeypatch.setattr(OurRequest, "quick_runs", {})
     request = object.__new__(Made)
     request._task = SimpleNamespace(name="t")
+    request._message = SimpleNamespace(channel=None)
 
     for seconds in (0.001, None, 0.001, 3.0, 0.001, None):  # None: of a task that was rejected
         request.on_success((0, None, seconds))

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import redis
-from kombu import Consumer, Producer, Queue
+from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts, Entry
+from delayhub.engine.limits import DECLARED, Limit, set_limits
+from delayhub.transport.hooks import HOOKS_OPTION, Hooks, name_hooks
 from tests.consuming import drain, keep_payloads
 from tests.fixture_types import Stored
 from tests.integration.delayhub.transport.publishing import publish
@@ -162,3 +164,31 @@ def test_a_refused_request_is_not_sent_again_at_once(
         assert 1 <= caplog.text.count("Redis refused") <= 3
         redis_client.rename("aside", stored("q").keys.holder)
         drain(connection, until=lambda: stored("q").count() == Counts(0, 0, 0, 0))
+
+
+def test_a_task_with_a_limit_starts_before_what_was_fetched_and_only_where_a_process_is_free(
+    broker: str, stored: Stored
+) -> None:
+    queue, free, got = stored("q"), [0], list[str]()
+    own = Hooks(free_processes=lambda: free[0])
+    set_limits(queue, DECLARED, {"shop.mail": Limit(10**13)})
+
+    def on_message(message: Any) -> None:
+        got.append(message.headers["task"])
+        free[0] -= 1
+
+    with Connection(broker, transport_options={HOOKS_OPTION: name_hooks("shop", own)}) as connection:
+        for task in ("shop.add", "shop.mail", "shop.add"):
+            publish(connection, [], queue="q", task=task)
+        with connection.channel() as channel:
+            consumer = Consumer(channel, [Queue("q")], on_message=on_message)
+            consumer.qos(prefetch_count=2)
+            with consumer:
+                drain(connection, until=lambda: queue.count().leased == 2 and queue.count().parked == 1)
+                assert got == []
+
+                free[0] = 2
+                channel.note_free_process()
+                drain(connection, until=lambda: len(got) == 2)
+
+    assert got == ["shop.mail", "shop.add"]

@@ -63,7 +63,7 @@ def test_without_credit_no_timers_are_asked_for() -> None:
 
 def test_each_reply_finds_what_it_answers() -> None:
     made = request("q", "timers", acknowledged=(Lease("gone", "gone", "b", 2),))
-    claim: list[Any] = [1_000, -1, 0, 0, 0, []]
+    claim: list[Any] = [1_000, -1, 0, 0, 0, [], 0, -1]
 
     messages, timers = made.replies([1, claim, "of the lane"])
 

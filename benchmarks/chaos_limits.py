@@ -1,0 +1,247 @@
+"""Does a task's ``rate_limit`` hold over all workers while these are killed, and are other tasks held up by it?
+
+Question: a task with ``rate_limit`` and a backlog, other tasks published all the while (one of 25 takes 3 s), four
+    workers (two prefork, threads, solo), one of them killed with -9 every few seconds and started again:
+    how many starts are in the fullest second, and how many in all; how late do the others start, beside a run without
+    the backlog; does each task run? And what does a claim cost beside 100 000 tasks with parked messages?
+Machine: whatever runs it.
+Command: make chaos-limits
+Result: a table and one JSON line; exit code 0 only if no second had more starts than the limit and one, all others had
+    no less than the limit less one and what the kills took, and each task ran.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from bisect import bisect_left
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.children import run_main
+from delayhub.engine import DelayQueue, Entry
+from delayhub.engine.limits import DECLARED, Limit, set_limits
+from delayhub.local.redis_server import RedisServer
+
+POOLS = (("prefork", 4), ("prefork", 2), ("threads", 4), ("solo", 1))
+#: Other tasks published a second, each of which takes so long; every SLOW_EVERY-th takes SLOW_SECONDS.
+OTHERS, OTHER_SECONDS, SLOW_EVERY, SLOW_SECONDS = 20, 0.02, 25, 3.0
+#: Seconds that the workers have for their start, beside those of the run.
+START_SECONDS = 3.0
+
+
+class Workers:
+    """The four workers of a run."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, **environment}
+        self.alive = [self._start(number) for number in range(len(POOLS))]
+
+    def _start(self, number: int) -> subprocess.Popen[bytes]:
+        pool, size = POOLS[number]
+        command = [sys.executable, "-m", "celery", "-A", "benchmarks.limits_shop", "worker"]
+        command += ["-P", pool, "-c", str(size), "-n", f"w{number}@here", "-l", "WARNING"]
+        command += ["--without-gossip", "--without-mingle"]
+        log = (self.folder / f"worker{number}.log").open("ab")
+        return subprocess.Popen(command, env=self.environment, stdout=log, stderr=log, start_new_session=True)
+
+    def kill(self, number: int) -> None:
+        """Kills a worker with all its processes, and starts it again."""
+        os.killpg(self.alive[number].pid, 9)
+        self.alive[number].wait()
+        self.alive[number] = self._start(number)
+
+    def stop(self) -> None:
+        """Kills all of them."""
+        for process in self.alive:
+            os.killpg(process.pid, 9)
+            process.wait()
+
+
+def run(folder: Path, *, rate: int, seconds: int, kill_every: float, backlog: int, seed: int) -> dict[str, float]:
+    """The figures of one run."""
+    folder.mkdir()
+    chance = random.Random(seed)
+    with RedisServer(append_only=False) as server:
+        environment = {
+            "LIMITS_BROKER": f"delayhub://127.0.0.1:{server.port}/0",
+            "LIMITS_FOLDER": str(folder),
+            "LIMITS_RATE": f"{rate}/s",
+        }
+        os.environ.update(environment)
+        from benchmarks import limits_shop
+
+        workers = Workers(folder, environment)
+        published: dict[int, float] = {}
+        kills: list[float] = []
+        try:
+            with limits_shop.app.connection_for_write(environment["LIMITS_BROKER"]) as connection:
+                for number in range(backlog):
+                    limits_shop.mail.apply_async([number], connection=connection)
+                begin = time.time()  # noqa: TID251  compared with what the tasks wrote
+                next_kill, number = begin + kill_every, 0
+                while (now := time.time()) < begin + seconds + START_SECONDS:  # noqa: TID251  as above
+                    pause = SLOW_SECONDS if number % SLOW_EVERY == 0 else OTHER_SECONDS
+                    published[number] = now
+                    limits_shop.work.apply_async([number, pause], connection=connection)
+                    number += 1
+                    if kill_every and now >= next_kill:
+                        workers.kill(chance.randrange(len(POOLS)))
+                        kills.append(now)
+                        next_kill += kill_every
+                    time.sleep(max(0.0, begin + number / OTHERS - time.time()))  # noqa: TID251  as above
+                deadline = time.monotonic() + backlog / rate * 2 + 60
+                while not _all_ran(folder, backlog, len(published)) and time.monotonic() < deadline:
+                    time.sleep(0.5)
+        finally:
+            workers.stop()
+    return _figures(folder, published, kills, rate=rate, backlog=backlog)
+
+
+def _starts(folder: Path, name: str) -> list[tuple[int, float]]:
+    path = folder / name
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(int(number), float(at)) for number, at in (line.split() for line in lines)]
+
+
+def _all_ran(folder: Path, backlog: int, others: int) -> bool:
+    return (
+        len({n for n, _ in _starts(folder, "mail")}) == backlog
+        and len({n for n, _ in _starts(folder, "work")}) == others
+    )
+
+
+def _figures(
+    folder: Path, published: Mapping[int, float], kills: list[float], *, rate: int, backlog: int
+) -> dict[str, float]:
+    mails = sorted(at for _, at in _starts(folder, "mail"))
+    windows = [bisect_left(mails, at + 1.0) - number for number, at in enumerate(mails)]
+    first: dict[int, float] = {}
+    for number, at in _starts(folder, "work"):
+        first[number] = min(at, first.get(number, at))
+    late = sorted(1000 * (at - published[number]) for number, at in first.items())
+    found: dict[str, float] = {
+        "limit a second": rate,
+        "kills": len(kills),
+        "never run": backlog - len({n for n, _ in _starts(folder, "mail")}) + len(published) - len(first),
+        "others": len(first),
+        "others late p50 ms": round(statistics.median(late), 1),
+        "others late p99 ms": round(late[int(len(late) * 0.99)], 1),
+    }
+    if mails:
+        # Until the backlog ends there is always one to start; the last seconds are not whole.
+        inner = [at for at in mails if mails[0] + 1.0 <= at <= mails[-1] - 1.0]
+        whole = int(inner[-1] - inner[0])
+        seconds = [bisect_left(mails, inner[0] + n + 1) - bisect_left(mails, inner[0] + n) for n in range(whole)]
+        found |= {
+            "starts": len(mails),
+            "most starts in a second": max(windows),
+            "starts a second": round((len(inner) - 1) / (inner[-1] - inner[0]), 3),
+            "fewest in a second": min(seconds),
+            "seconds below the limit less one": sum(count < rate - 1 for count in seconds),
+            "seconds": whole,
+        }
+    return found
+
+
+def cost(keys: int) -> dict[str, float]:
+    """What Redis' CPU a claim of 20 costs beside so many tasks with parked messages, and what these take."""
+    found: dict[str, float] = {"tasks with parked messages": keys}
+    with RedisServer(append_only=False) as server, server.client() as client:
+        queue = DelayQueue(client, "q")
+        found["µs, claim of 20, no limits"] = _claims(queue)
+        set_limits(queue, DECLARED, {"bench.limited": Limit(10**13)})
+        found["µs, claim of 20, limits"] = _claims(queue)
+        for count, each in ((keys, 1), (keys // 20, 20)):
+            tasks = [f"bench.task{each}.{number}" for number in range(count)]
+            for start in range(0, count, 500):
+                set_limits(queue, DECLARED, dict.fromkeys(tasks[start : start + 500], Limit(10**13)))
+            queue.schedule(
+                [
+                    Entry(f"{task}-{n}", payload=b'{"headers":{"task":"%s"}}' % task.encode())
+                    for n in range(each)
+                    for task in tasks
+                ]
+            )
+            began, worst = _cpu_us(client), 0.0
+            while queue.count().ready:
+                call = _cpu_us(client)
+                queue.claim(100, free=0)
+                worst = max(worst, _cpu_us(client) - call)
+            found[f"µs, to park a message, {each} a task"] = round((_cpu_us(client) - began) / (count * each), 2)
+            found[f"ms, worst call, {each} a task"] = round(worst / 1000, 2)
+            found[f"bytes, a parked message, {each} a task"] = round(_bytes(client, queue, tasks) / each, 1)
+        found["µs, claim of 20, beside all these"] = _claims(queue)
+    return found
+
+
+def _claims(queue: DelayQueue) -> float:
+    client, used = queue.client, list[float]()
+    for _ in range(9):
+        queue.schedule([Entry(f"free{n}", payload=b'{"headers":{"task":"bench.other"}}') for n in range(2000)])
+        began = _cpu_us(client)
+        for _ in range(100):
+            leases = [queue.lease(entry.id, entry.token) for entry in queue.claim(20, free=0).entries]
+            queue.acknowledge(leases)
+        used.append((_cpu_us(client) - began) / 100)
+    return round(min(used), 1)
+
+
+def _cpu_us(client: Any) -> float:
+    """The server's CPU time so far; that of its scripts by the clock would count what other programs take."""
+    used = client.info("cpu")
+    return 1e6 * (float(used["used_cpu_user_main_thread"]) + float(used["used_cpu_sys_main_thread"]))
+
+
+def _bytes(client: Any, queue: DelayQueue, tasks: list[str]) -> float:
+    keys = [queue.keys.parked_by(task) for task in tasks[:1000]]
+    of_sets = sum(client.memory_usage(key) or 0 for key in keys) / len(keys)
+    return float(of_sets + (client.memory_usage(queue.keys.open, samples=0) or 0) / len(queue.parking_tasks()))
+
+
+def main() -> int:
+    """Runs it with a backlog and without, and shows both."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=int, default=10)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--kill-every", type=float, default=5.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only-backlog", action="store_true", help="without the run to compare with")
+    parser.add_argument("--keys", type=int, default=100_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {}
+        for name, backlog in (("no backlog", 0), ("backlog", options.rate * options.seconds)):
+            if backlog or not options.only_backlog:
+                runs[name] = run(
+                    Path(folder) / name.replace(" ", "-"),
+                    rate=options.rate,
+                    seconds=options.seconds,
+                    kill_every=options.kill_every,
+                    backlog=backlog,
+                    seed=options.seed,
+                )
+    for name in runs["backlog"]:
+        print(f"{name:36}" + "".join(f"{of_run.get(name, ''):>14}" for of_run in runs.values()))
+    print(json.dumps(runs))
+    found = runs["backlog"]
+    good = (
+        found["never run"] == 0
+        and found["most starts in a second"] <= options.rate + 1
+        # A worker that is killed takes the permits of what it was about to start, and some seconds of its processes.
+        and found["seconds below the limit less one"] <= 2 * found["kills"]
+    )
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))

@@ -1,0 +1,52 @@
+"""ShareLimits: what a worker does so that the limits of its tasks hold over all workers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from celery import bootsteps
+from celery.worker import state
+
+from delayhub.celery_support.task_limits import declare
+from delayhub.engine import DelayQueue
+from delayhub.transport.timer_queue import TASK_ARGUMENT
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+    from delayhub.transport.hooks import Hooks
+
+
+class ShareLimits(bootsteps.Step):
+    """Lets limits hold over all workers: a worker declares those of its tasks on each queue that it begins to consume.
+
+    Celery's own limits, which are for one worker each, are off then.
+    """
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        super().__init__(parent, **options)
+        app = parent.app
+        connection = app.connection_for_read()
+        if not str(connection.transport_cls).startswith("delayhub"):
+            return
+        wants_limits, parent.disable_rate_limits = not parent.disable_rate_limits, True
+        # Read now: Celery's own command changes the attribute, and what it says is no declaration.
+        declared = {task.name: task.rate_limit if wants_limits else None for task in app.tasks.values()}
+        pool, hooks = parent.pool, hooks_of_app(app)
+
+        def free_processes() -> int:
+            # Only the prefork pool's number changes (autoscaling); that of gevent says how many run.
+            most = pool.num_processes if getattr(pool, "uses_semaphore", False) else pool.limit
+            return max(0, (most or 1) - len(state.reserved_requests))
+
+        def on_consume(queue: DelayQueue) -> None:
+            known = app.amqp.queues.get(queue.name)
+            if known is not None and TASK_ARGUMENT not in (known.queue_arguments or {}):
+                declare(queue, declared)
+
+        hooks.free_processes, hooks.on_consume = free_processes, on_consume
+
+
+def hooks_of_app(app: Celery) -> Hooks:
+    """The transport's hooks of an app that DelayHub is installed in."""
+    return cast("Hooks", vars(app)["_connection"].hooks)

@@ -1,0 +1,121 @@
+"""Limits of tasks over all workers: what code declares and what persons set, on each queue."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import Celery
+from celery.worker import state
+
+from delayhub.celery_support.control import Control
+from delayhub.celery_support.share_limits import ShareLimits, hooks_of_app
+from delayhub.celery_support.task_limits import declare
+from delayhub.engine import DelayQueue
+from delayhub.engine.limits import Limit, read_limits
+
+
+def in_force(app: Celery, queue: str = "celery") -> dict[str, str | None]:
+    """The rate of each task that has ever had one on a queue."""
+    control: Any = app.control
+    return {limit.task: limit.rate for limit in control.rate_limits(queue).get(queue, [])}
+
+
+@pytest.fixture
+def consumer(app: Celery) -> Any:
+    """What a worker's step gets."""
+    pool = SimpleNamespace(limit=4, uses_semaphore=False)
+    return SimpleNamespace(app=app, pool=pool, disable_rate_limits=False)
+
+
+def test_what_a_person_sets_wins_over_what_code_declares_also_after_restarts(app: Celery, queue: DelayQueue) -> None:
+    declare(queue, {"shop.close": "10/s", "shop.mail": "1/m", "shop.add": None})
+    assert in_force(app) == {"shop.close": "10/s", "shop.mail": "1/m"}
+
+    app.control.rate_limit("shop.close", "5/s")
+    declare(queue, {"shop.close": "20/s", "shop.mail": None})
+
+    assert in_force(app) == {"shop.close": "5/s"}
+    control: Any = app.control
+    [limit] = control.rate_limits()["celery"]
+    assert (limit.declared, bool(limit.set_at), "@" in limit.set_by) == ("20/s", True, True)
+
+    app.control.rate_limit("shop.close", 0)
+    assert in_force(app) == {"shop.close": None}
+    app.control.rate_limit("shop.close", None)
+    assert in_force(app) == {"shop.close": "20/s"}
+
+
+def test_a_limit_that_is_set_holds_on_queues_that_come_later(app: Celery, queue: DelayQueue) -> None:
+    app.control.rate_limit("shop.close", "5/s")
+    later = DelayQueue(queue.client, "later")
+
+    declare(later, {"shop.close": None})
+    assert read_limits(later).set["shop.close"].interval_us == 200_000
+
+    app.control.rate_limit("shop.close", None)  # it does not know of the queue
+    declare(later, {"shop.close": None})
+    assert read_limits(later) == ({}, {})
+
+
+def test_what_is_no_rate_is_refused_and_changes_nothing(app: Celery, queue: DelayQueue) -> None:
+    for wrong in ("fast", "5/parsec", "-1/s"):
+        with pytest.raises(ValueError, match=r"rate limit|could not convert"):
+            app.control.rate_limit("shop.close", wrong)
+
+    assert in_force(app) == {}
+
+
+def test_without_a_worker_the_command_says_what_was_done(app: Celery) -> None:
+    assert app.control.rate_limit("shop.close", "5/s", reply=True, timeout=0.05) == [
+        {"delayhub": {"ok": "set in Redis for 1 queues; no worker answered"}}
+    ]
+
+
+def test_a_worker_declares_its_limits_where_it_consumes_and_switches_celerys_off(
+    app: Celery, queue: DelayQueue, consumer: Any
+) -> None:
+    app.tasks["shop.close"].rate_limit = "10/s"
+
+    ShareLimits(consumer)
+    app.tasks["shop.close"].rate_limit = "1/h"  # what Celery's own command does is no declaration
+    hooks_of_app(app).on_consume(queue)
+    hooks_of_app(app).on_consume(DelayQueue(queue.client, "replies.pidbox"))
+
+    assert consumer.disable_rate_limits
+    assert in_force(app) == {"shop.close": "10/s"}
+    assert read_limits(DelayQueue(queue.client, "replies.pidbox")) == ({}, {})
+
+
+def test_a_worker_without_rate_limits_declares_none(app: Celery, queue: DelayQueue, consumer: Any) -> None:
+    app.tasks["shop.close"].rate_limit = "10/s"
+    consumer.disable_rate_limits = True
+
+    ShareLimits(consumer)
+    hooks_of_app(app).on_consume(queue)
+
+    assert in_force(app) == {}
+
+
+def test_a_worker_knows_how_many_tasks_it_could_start(
+    app: Celery, consumer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ShareLimits(consumer)
+    for running, free in ((0, 4), (3, 1), (9, 0)):
+        monkeypatch.setattr(state, "reserved_requests", range(running))
+        assert hooks_of_app(app).free_processes() == free
+
+
+def test_a_parked_task_counts_where_people_look(app: Celery, queue: DelayQueue) -> None:
+    declare(queue, {"shop.close": "1/h"})
+    for number in range(3):
+        app.send_task("shop.close", [str(number)])
+    assert len(queue.claim(10).entries) == 1
+    control: Any = app.control
+
+    assert isinstance(control, Control)
+    assert control.counts("celery")["celery"].parked == 2
+    assert (control.backlogs("celery")["celery"].parked, control.backlogs("celery")["celery"].due) == (2, 0)
+    assert [limit.parked for limit in control.rate_limits("celery")["celery"]] == [2]
+    assert read_limits(queue).declared == {"shop.close": Limit(3_600_000_000, "1/h")}

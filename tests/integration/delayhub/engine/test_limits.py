@@ -1,0 +1,208 @@
+"""Limits of tasks: what they hold back is parked, and everything finds it there."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from delayhub.engine import Counts, DelayQueue, Entry, Place
+from delayhub.engine.claim import Limits
+from delayhub.engine.limits import DECLARED, SET, Limit, limit_key, parked_counts, read_limits, set_limits
+from delayhub.engine.task_name import task_of
+from delayhub.errors import OptionError
+from tests.fixture_types import Until
+
+#: A limit that lets one start, and no other while a test runs.
+ONCE = Limit(10**13)
+
+
+def message(name: str, task: str = "shop.mail", *, step: int = 0, due_ms: int = 0) -> Entry:
+    """An entry as the transport makes it."""
+    return Entry(name, due_ms, b'{"headers":{"task":"%s"},"body":"%s"}' % (task.encode(), name.encode()), step)
+
+
+def taken(queue: DelayQueue, limit: int = 100, *, free: int | None = None) -> list[str]:
+    """The ids of a claim."""
+    return [entry.id for entry in queue.claim(limit, free=free).entries]
+
+
+@pytest.fixture
+def held(queue: DelayQueue) -> DelayQueue:
+    """A queue with three parked messages, ``b`` to ``d``, and one that is leased, ``a``."""
+    set_limits(queue, DECLARED, {"shop.mail": ONCE})
+    queue.schedule([message(name) for name in "abcd"])
+    assert taken(queue) == ["a"]
+    assert queue.count() == Counts(0, 0, 1, 0, 3)
+    return queue
+
+
+def test_a_task_with_a_limit_is_parked_and_all_others_go_on(queue: DelayQueue, redis_client: redis.Redis) -> None:
+    set_limits(queue, DECLARED, {"shop.mail": ONCE})
+    queue.schedule([message("a"), message("b"), message("x", "shop.add"), message("c"), Entry("y", payload=b"plain")])
+
+    claim = queue.claim(3)
+
+    assert [(entry.id, entry.limited) for entry in claim.entries] == [("a", True), ("x", False), ("y", False)]
+    assert claim.limits is Limits.IN_FORCE
+    assert claim.come_back_ms is not None
+    assert queue.count() == Counts(0, 0, 3, 0, 2)
+    assert parked_counts(queue) == {"shop.mail": 2}
+    assert claim.more is False
+
+
+def test_what_reopens_goes_before_what_came_later(queue: DelayQueue, until: Until) -> None:
+    set_limits(queue, DECLARED, {"shop.mail": Limit(400_000)})
+    queue.schedule([message("a"), message("b"), message("late", step=3), message("urgent", step=0)])
+    first = queue.claim(1)
+    assert taken(queue) == []  # it parks the rest
+
+    queue.schedule([message("x", "shop.add"), message("y", "shop.add", step=1)])
+    reopens_ms = queue.claim(0).reopens_ms
+    assert reopens_ms is not None
+    assert reopens_ms > first.now_ms
+    until(reopens_ms)
+
+    claim = queue.claim(2)
+    assert [entry.id for entry in claim.entries] == ["b", "x"]
+    assert queue.count().parked == 2
+
+
+def test_messages_with_a_limit_go_to_free_processes_only_and_beyond_the_credit(queue: DelayQueue) -> None:
+    set_limits(queue, DECLARED, {"shop.mail": ONCE})
+    queue.schedule([message("a"), message("x", "shop.add"), message("y", "shop.add")])
+
+    busy = queue.claim(1, free=0)
+    assert [entry.id for entry in busy.entries] == ["x"]
+    assert busy.limits is Limits.HELD  # so that the consumer asks as soon as a process is free
+
+    free = queue.claim(0, free=1)
+    assert [entry.id for entry in free.entries] == ["a"]
+    assert free.limits is Limits.IN_FORCE
+    assert queue.count() == Counts(0, 1, 2, 0, 0)
+
+
+def test_two_consumers_share_one_limit(held: DelayQueue, redis_client: redis.Redis) -> None:
+    assert taken(DelayQueue(redis_client, "orders")) == []
+
+
+def test_messages_of_the_release_before_are_found_too(queue: DelayQueue) -> None:
+    body = r'"body":"[[\"\\\",\\\"headers\\\":{\\\"task\\\":\\\"shop.none\\\"\"]]"'
+    headers = '"headers":{"lang":"py","task":"shop.mail","id":"a"}'
+    earlier = f'{{{body},"content-type":"a/b",{headers},"properties":{{}}}}'
+    set_limits(queue, DECLARED, {"shop.mail": ONCE})
+
+    queue.schedule([Entry("a", payload=earlier.encode()), Entry("b", payload=earlier.encode())])
+
+    assert taken(queue) == ["a"]
+    assert queue.count().parked == 1
+    assert task_of(earlier.encode()) == "shop.mail"
+    assert task_of(b'{"body":"","headers":{}}') is None
+
+
+@pytest.mark.parametrize("name", ["shop.mail", "shop.é", "a:b {c}"])
+def test_names_of_all_kinds_can_have_limits(queue: DelayQueue, name: str) -> None:
+    set_limits(queue, DECLARED, {name: ONCE})
+    queue.schedule([Entry(one, payload=b'{"headers":{"task":"%s"}}' % limit_key(name).encode()) for one in "ab"])
+
+    assert taken(queue) == ["a"]
+    assert parked_counts(queue) == {name: 1}
+    assert read_limits(queue).declared == {name: ONCE}
+
+
+@pytest.mark.parametrize("name", ["", 'say "hi"'])
+def test_names_that_cannot_be_told_from_the_rest_of_a_payload_are_refused(name: str) -> None:
+    with pytest.raises(OptionError):
+        limit_key(name)
+
+
+def test_what_is_set_wins_over_what_is_declared_until_it_is_taken_back(held: DelayQueue) -> None:
+    set_limits(held, SET, {"shop.mail": Limit(0, "off")})
+    set_limits(held, DECLARED, {"shop.mail": ONCE})
+    assert taken(held, 1) == ["b"]
+
+    set_limits(held, SET, {"shop.mail": None})
+
+    assert taken(held) == ["c"]  # a limit that is new lets one start
+    assert read_limits(held) == ({"shop.mail": ONCE}, {})
+    assert parked_counts(held) == {"shop.mail": 1}
+
+
+def test_what_was_parked_is_in_its_place_again_without_the_limit(held: DelayQueue) -> None:
+    held.schedule([message("x", "shop.add")])
+
+    set_limits(held, DECLARED, {"shop.mail": None})
+
+    assert held.count() == Counts(0, 4, 1, 0, 0)
+    assert taken(held) == ["b", "c", "d", "x"]
+    assert not held.client.exists(held.keys.limits, held.keys.limited, held.keys.open, held.keys.shut, held.keys.parked)
+
+
+def test_more_than_a_call_moves_is_moved_by_several(queue: DelayQueue) -> None:
+    set_limits(queue, DECLARED, {"shop.mail": ONCE})
+    queue.schedule([message(str(number)) for number in range(2_500)])
+    assert [len(taken(queue)) for _ in range(3)] == [1, 0, 0]  # each parks 1 000
+    assert queue.count().parked == 2_499
+
+    set_limits(queue, DECLARED, {"shop.mail": None})
+
+    assert queue.count() == Counts(0, 2_499, 1, 0, 0)
+
+
+def test_parked_messages_can_be_looked_at(held: DelayQueue) -> None:
+    listed = held.list(Place.PARKED, offset=1, payloads=True)
+
+    assert [(one.id, one.step, one.payload) for one in listed] == [
+        (name, 0, message(name).payload) for name in ("c", "d")
+    ]
+    assert held.look("c") == {Place.PARKED: [listed[0]]}
+
+
+def test_parked_messages_can_be_cancelled_moved_and_transferred(held: DelayQueue, redis_client: redis.Redis) -> None:
+    other = DelayQueue(redis_client, "other")
+    payload = message("d").payload
+
+    assert held.cancel(["b"]) == [1]
+    assert held.reschedule(["c"], due_ms=4_000_000_000_000) == ["moved"]
+    assert held.transfer({"d": (payload, payload)}, to=other) == ["moved"]
+
+    assert held.count() == Counts(1, 0, 1, 0, 0)
+    assert other.count() == Counts(0, 1, 0, 0, 0)
+    assert held.parking_tasks() == []
+
+
+def test_who_lost_its_lease_ends_a_message_that_is_parked_by_now(queue: DelayQueue) -> None:
+    queue.schedule([message("a"), message("b")])
+    lost = queue.claim(1, lease_ms=0).entries[0]
+    set_limits(queue, DECLARED, {"shop.mail": ONCE})
+    assert taken(queue, free=0) == []
+    assert queue.count() == Counts(0, 0, 0, 0, 2)
+
+    assert queue.acknowledge([queue.lease("a", lost.token)]) == 1
+
+    assert [one.id for one in queue.list(Place.PARKED)] == ["b"]
+
+
+@pytest.mark.parametrize("chunk", [1, 500], ids=["bit by bit", "at once"])
+def test_parked_messages_are_purged(held: DelayQueue, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    held.schedule([message("x", "shop.add")])
+    monkeypatch.setattr("delayhub.engine.delay_queue.CHUNK", chunk)
+
+    assert held.purge() == 4
+
+    assert held.count() == Counts(0, 0, 1, 0, 0)
+    assert held.parking_tasks() == []
+
+
+def test_nothing_of_a_deleted_queue_is_left(held: DelayQueue) -> None:
+    held.delete()
+
+    assert [key for key in held.client.scan_iter("*") if not key.endswith(b":@token")] == []
+
+
+def test_a_limit_that_changes_holds_from_the_next_claim_on(held: DelayQueue) -> None:
+    set_limits(held, DECLARED, {"shop.mail": Limit(1)})
+
+    reopens = held.claim(1).reopens_ms
+
+    assert reopens is None or reopens < 4_000_000_000_000
+    assert held.count().parked in (2, 3)
