@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys chaos-cluster chaos-replies chaos-limits
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys chaos-cluster chaos-replies chaos-limits chaos-beat
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -151,6 +151,9 @@ chaos-site: $(VENV)/.dev ## the same for a whole site: REST, SQLite, retries (mi
 
 chaos-receivers: $(VENV)/.dev ## kill receivers and the worker: is each of 3 000 effects made exactly once (minutes)
 	@$(BIN)/python -m benchmarks.chaos_receivers
+
+chaos-beat: $(VENV)/.dev ## kill workers with a beat each: is each periodic task published once (an hour that jumps, ten minutes)
+	@$(BIN)/python -m benchmarks.chaos_beat
 
 clean: ## remove what the commands made: the virtual environment, caches, ./var
 	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import socket
 from collections.abc import Callable
@@ -193,8 +192,8 @@ def due_entry(app: Any, entry: Any, occurrence: Occurrence) -> Any:
     expires = options.get("expires", getattr(task, "expires", None))
     if isinstance(expires, int | float):
         options["expires"] = moment(occurrence.nominal_ms + round(expires * 1000))
-    due = copy.copy(entry)
-    due.options = options
+    due = object.__new__(type(entry))  # not copied: entries of tables are made from their row
+    vars(due).update(vars(entry), options=options)
     return due
 
 

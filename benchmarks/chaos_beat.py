@@ -1,0 +1,254 @@
+"""Is each occurrence published exactly once, although beats are killed with -9 at random?
+
+Question: four workers with ``-B`` share one schedule, and one after the other is killed with -9 and started again. How
+    many occurrences are published twice, how many are left out, and how late is each?
+Machine: whatever runs it: Redis, four workers, and this process, which takes the messages out.
+Command: make chaos-beat (an hour by a clock that jumps, then ten minutes by the real one)
+Result: one JSON line for each part; exit code 0 only if each occurrence was published once.
+Caveat: by the clock that jumps, lateness means nothing. There is always one worker that is not being killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from benchmarks.children import run_main
+from delayhub.clock import SystemClock, due_ms
+from delayhub.engine import DelayQueue, LaneKeys
+from delayhub.engine.occurrences import OccurrenceBook, PeriodicEntry
+from delayhub.local.redis_server import RedisServer
+from delayhub.testing.movable_clock import ENTRY_TIMES
+from delayhub.transport.envelope import from_payload
+from delayhub.transport.occurrence import OCCURRENCE_HEADER
+from tests.redis_time import redis_now_ms
+from tests.waiting import wait_until
+
+QUEUES = {"ticks": 3, "others": 2}
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Beats:
+    """Workers with a beat each; one at a time is killed, and started again."""
+
+    def __init__(self, count: int, *, folder: Path, environment: dict[str, str]) -> None:
+        self.folder = folder
+        self.environment = environment
+        self.kills = 0
+        self.processes = [self._start(number) for number in range(count)]
+
+    def kill_one(self) -> None:
+        """Kills a worker and its beat with -9, and starts it again."""
+        number = random.randrange(len(self.processes))
+        self._kill(number)
+        self.processes[number] = self._start(number)
+        self.kills += 1
+
+    def end(self) -> None:
+        """Kills them all."""
+        for number in range(len(self.processes)):
+            self._kill(number)
+
+    def are_up(self) -> bool:
+        """Whether each beat has begun."""
+        logs = [(self.folder / f"{number}.log").read_text() for number in range(len(self.processes))]
+        return all("beat: Starting" in log.rpartition("== started")[2] for log in logs)
+
+    def _start(self, number: int) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{number}.log").open("ab") as log:
+            log.write(b"== started\n")
+            log.flush()
+            command = [
+                sys.executable,
+                "-m",
+                "celery",
+                "-A",
+                "benchmarks.beat_shop",
+                "worker",
+                "-B",
+                "-P",
+                "threads",
+                "-c1",
+            ]
+            options = ["-Q", "idle", "-n", f"w{number}@%h", "-l", "INFO", "--without-gossip", "--without-mingle"]
+            return subprocess.Popen(
+                [*command, *options, "--without-heartbeat"],
+                env={**os.environ, **self.environment},
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _kill(self, number: int) -> None:
+        process = self.processes[number]
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+class Ledger:
+    """What was published: of each entry the nominal times, in ms, and how late the latest was."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self.client = client
+        self.times: dict[str, list[int]] = {}
+        self.latest_ms = 0
+
+    def take(self, *queues: str, ahead_ms: int = 0) -> None:
+        """Takes the messages out of these queues, or of all; ``ahead_ms`` is how far the clock has jumped until now."""
+        for name in queues or QUEUES:
+            queue = DelayQueue(self.client, name)
+            while entries := queue.claim(500, no_ack=True).entries:
+                for entry in entries:
+                    self._note(from_payload(entry.payload), ahead_ms)
+
+    def faults(self) -> dict[str, int]:
+        """How many occurrences were published twice, and how many were left out."""
+        entries = self.entries()
+        twice = left_out = 0
+        for name, times in self.times.items():
+            (period,) = {int(float(word) * 1000) for word in entries[name].words.split() if word[0].isdigit()}
+            twice += sum(count - 1 for count in Counter(times).values())
+            left_out += (max(times) - min(times)) // period + 1 - len(set(times))
+            if any((at - min(times)) % period for at in times):
+                raise AssertionError(f"{name} left its grid: {sorted(times)[:9]}")
+        return {"published": sum(map(len, self.times.values())), "twice": twice, "left_out": left_out}
+
+    def entries(self) -> dict[str, PeriodicEntry]:
+        """Where entries stand."""
+        return {name: entry for queue in QUEUES for name, entry in OccurrenceBook(self.client, queue).all().items()}
+
+    def _note(self, message: dict[str, Any], ahead_ms: int) -> None:
+        at = due_ms(datetime.fromisoformat(message["headers"][OCCURRENCE_HEADER]))
+        (name,) = json.loads(message["body"])[0]
+        self.times.setdefault(name, []).append(at + ahead_ms)
+        self.latest_ms = max(self.latest_ms, SystemClock().now_ms() - at)
+
+
+@contextmanager
+def beats(count: int, *, server: RedisServer, is_simulated: bool) -> Iterator[Beats]:
+    """Workers with beats, that have written their entries down."""
+    environment = {"CHAOS_BROKER": server.url.replace("redis://", "delayhub://")}
+    environment |= {"CHAOS_SIMULATED": "1"} if is_simulated else {}
+    with tempfile.TemporaryDirectory() as folder:
+        made = Beats(count, folder=Path(folder), environment=environment)
+        try:
+            wait_until(made.are_up, otherwise="beats that have begun", within_seconds=300)
+            yield made
+        finally:
+            made.end()
+
+
+def simulated(seconds: int, *, workers: int, step_seconds: int, kill_every: int) -> dict[str, Any]:
+    """So long a time by a clock that jumps, some seconds at once."""
+    with (
+        RedisServer() as server,
+        redis.Redis.from_url(server.url) as client,
+        beats(workers, server=server, is_simulated=True) as running,
+    ):
+        ledger, start, jumps = Ledger(client), time.monotonic(), 0
+        wait_until(lambda: len(ledger.entries()) == sum(QUEUES.values()), otherwise="entries", within_seconds=300)
+        while jumps * step_seconds < seconds:
+            turn = partial(jump, ledger, ahead_ms=jumps * step_seconds * 1000, by_ms=step_seconds * 1000)
+            for queue in QUEUES:
+                due = partial(turn, queue)
+                wait_until(due, otherwise="all that is due", within_seconds=120, look_seconds=0.01)
+            jumps += 1
+            if jumps % kill_every == 0 and running.are_up():
+                running.kill_one()
+        wait_until(lambda: is_quiet(ledger), otherwise="all that is due", within_seconds=120)
+        ledger.take(ahead_ms=jumps * step_seconds * 1000)
+        took = round(time.monotonic() - start)
+        return {"clock": "jumps", "seconds": seconds, "took": took, "kills": running.kills, **ledger.faults()}
+
+
+def jump(ledger: Ledger, queue: str, *, ahead_ms: int, by_ms: int) -> bool:
+    """Brings the entries of a queue nearer, unless one of them is due; whether it did.
+
+    The messages of before are taken out first. Where a beat publishes meanwhile, it is done again.
+    """
+    key = LaneKeys(queue).schedules
+    did: list[bool] = []
+
+    def pull(pipeline: Any) -> None:
+        stored = {name: json.loads(raw) for name, raw in pipeline.hgetall(key).items()}
+        now = redis_now_ms(ledger.client)
+        ledger.take(queue, ahead_ms=ahead_ms)
+        did[:] = [all(entry["next"] > now and "token" not in entry for entry in stored.values())]
+        pipeline.multi()
+        for name, entry in stored.items() if did[0] else ():
+            pulled = {part: entry[part] - by_ms for part in ENTRY_TIMES if part in entry}
+            pipeline.hset(key, name, json.dumps(entry | pulled))
+
+    ledger.client.transaction(pull, key)
+    return did[0]
+
+
+def is_quiet(ledger: Ledger) -> bool:
+    """Whether nothing is due, and no beat is about to publish."""
+    now = redis_now_ms(ledger.client)
+    return all(entry.next > now and not entry.holder for entry in ledger.entries().values())
+
+
+def real(seconds: int, *, workers: int, kill_seconds: float) -> dict[str, Any]:
+    """So long a time by the real clock."""
+    with (
+        RedisServer() as server,
+        redis.Redis.from_url(server.url) as client,
+        beats(workers, server=server, is_simulated=False) as running,
+    ):
+        ledger, end, kill_at = Ledger(client), time.monotonic() + seconds, time.monotonic()
+        while (now := time.monotonic()) < end:
+            if now >= kill_at and running.are_up():
+                running.kill_one()
+                kill_at = now + random.uniform(0.5, 1.5) * kill_seconds
+            ledger.take()
+            time.sleep(0.02)  # how exactly lateness is seen
+        late = ledger.latest_ms
+        wait_until(lambda: is_quiet(ledger), otherwise="all that is due")
+        ledger.take()
+        found = ledger.faults()
+        return {"clock": "real", "seconds": seconds, "kills": running.kills, "latest_ms": late, **found}
+
+
+def main() -> int:
+    """Runs both parts; 0 where each occurrence was published once."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--simulated", type=int, default=3600, metavar="SECONDS")
+    parser.add_argument("--real", type=int, default=600, metavar="SECONDS")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    options = parser.parse_args()
+    random.seed(options.seed)
+    parts: list[Callable[[], dict[str, Any]]] = []
+    if options.simulated:
+        parts.append(lambda: simulated(options.simulated, workers=options.workers, step_seconds=5, kill_every=5))
+    if options.real:
+        parts.append(lambda: real(options.real, workers=options.workers, kill_seconds=8.0))
+    is_right = True
+    for part in parts:
+        found = part()
+        print(json.dumps({"benchmark": "chaos-beat", "seed": options.seed, **found}), flush=True)
+        is_right = is_right and found["published"] > 0 and found["twice"] == found["left_out"] == 0
+    return 0 if is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))
