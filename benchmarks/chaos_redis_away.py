@@ -76,6 +76,7 @@ def _run(made: Rig, port: int, name: str, *, seconds: float, rate: float) -> dic
         wait_until(lambda: {seen.job_id for seen in made.seen()} >= ids, within_seconds=AROUND_SECONDS + 60)
     seen = made.seen()
     late = sorted(one.lateness_ms / 1000 for one in seen)
+    upkeep = _upkeep() if ABSENCES[name] is started else {}
     for worker in workers + made.workers:
         if worker.poll() is None:
             worker.terminate()
@@ -87,7 +88,35 @@ def _run(made: Rig, port: int, name: str, *, seconds: float, rate: float) -> dic
         "latest s": round(late[-1], 2),
         "p50 s": round(late[len(late) // 2], 2),
         "p99 s": round(late[int(len(late) * 0.99)], 2),
+        **upkeep,
     }
+
+
+def _upkeep() -> dict[str, Any]:
+    """After how many seconds an operation was done, and an old job deleted, by a worker started without Redis."""
+    from tasksapp import jobs, operations
+    from tasksapp.access.actors import Actor
+    from tasksapp.jobs.job_filter import JobFilter
+    from tasksapp.models import BizType, Job, Operation
+
+    code, began, by = "away.upkeep", time.monotonic(), operations.Starter(Actor("chaos"))
+    BizType.objects.update_or_create(
+        code=code, defaults={"url": "http://127.0.0.1:9/", "retention": timedelta(hours=1)}
+    )
+    old, *_ = [jobs.create(code, delay=3_600).job_id for _ in range(20)]
+    jobs.cancel(old)
+    Job.objects.filter(id=old).update(finished_at=timezone.now() - timedelta(hours=2))
+    operation = operations.plan("cancel", JobFilter(biz_type=code), by=by)
+
+    def state() -> str:
+        return str(Operation.objects.get(id=operation.id).state)
+
+    wait_until(lambda: state() == Operation.State.PLANNED, within_seconds=120, otherwise=state)
+    operations.start(operation.id, by=by)
+    wait_until(lambda: state() == Operation.State.DONE, within_seconds=120, otherwise=state)
+    done = round(time.monotonic() - began, 1)
+    wait_until(lambda: not Job.objects.filter(id=old).exists(), within_seconds=180)
+    return {"operation done s": done, "old job deleted s": round(time.monotonic() - began, 1)}
 
 
 def killed(made: Rig, seconds: float) -> None:
