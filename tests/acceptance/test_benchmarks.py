@@ -204,7 +204,7 @@ def test_every_effect_is_made_once_at_a_receiver_that_kills_itself() -> None:
 
 @pytest.mark.slow
 def test_limits_of_each_flow_key_hold_while_those_that_claim_are_killed() -> None:
-    found = figures("benchmarks/flow_keys.py", "--only=limits", "--seconds=5")
+    found = figures("benchmarks/flow_keys.py", "--only=limits", "--seconds=6")
 
     assert found["kills"] >= 2
     # A burst of one, and what comes late by a tenth of a second at most.
