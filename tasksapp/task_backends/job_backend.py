@@ -7,8 +7,10 @@ statement that writes the outcome, and goes when the job is purged.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from math import floor
 from traceback import format_exception
@@ -23,7 +25,9 @@ from delayhub.celery_support.job_arguments import decoded
 from delayhub.celery_support.job_store import job_store
 from tasksapp.models import Attempt, Job, Status
 from tasksapp.task_backends.framework_task import BIZ_TYPE_PREFIX, run_django_task
-from tasksapp.workers.kept_text import ATTRIBUTE, Kept
+from tasksapp.workers.kept_text import AFTER, ATTRIBUTE, Kept
+
+logger = logging.getLogger(__name__)
 
 #: The end of a traceback says most.
 TRACEBACK_LENGTH = 16_000
@@ -113,10 +117,26 @@ class JobBackend:
             failure = error if isinstance(error, Exception) else TaskExited(f"{type(error).__name__}: {error}")
             about = {"exception": _path_of(type(error)), "traceback": _traceback_of(error)}
             setattr(failure, ATTRIBUTE, json.dumps(about))
+            setattr(failure, AFTER, partial(self._send_finished, job_id))
             if failure is error:
                 raise
             raise failure from error
-        return Kept(text)
+        return Kept(text, after=partial(self._send_finished, job_id))
+
+    def _send_finished(self, job_id: str, error: BaseException | None) -> None:
+        """Tells the framework's receivers, such as its log; with the exception at hand, as its own backends do."""
+        try:
+            result = self.get_result(job_id)
+            if error is None:
+                self._module("signals").task_finished.send(type(self), task_result=result)
+                return
+            try:
+                raise error
+            except type(error):
+                self._module("signals").task_finished.send(type(self), task_result=result)
+        except Exception:
+            # The outcome is committed: what a receiver raises changes nothing about it.
+            logger.exception("a receiver of task_finished failed", extra={"job_id": job_id})
 
     def _result(self, job: Job, attempts: Sequence[Attempt]) -> Any:
         base = self._module("base")

@@ -23,7 +23,7 @@ from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.finished import Finished, Tried
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.kept_text import kept_text
+from tasksapp.workers.kept_text import after_end, kept_text
 from tasksapp.workers.lease_keeper import LeaseKeeper
 from tasksapp.workers.traced_attempts import traced_call
 
@@ -107,6 +107,8 @@ class TaskRunner:
             return NotRun("its lease was lost while it ran: its outcome does not count")
         if completed.runs_again:
             return Again(completed.finished.next_run_at or job.row.next_run_at, _cause(error))
+        if (after := after_end(result, error)) is not None:
+            after(error)
         return Done(result) if error is None else Failed(_cause(error) or error)
 
     def _now(self) -> datetime:

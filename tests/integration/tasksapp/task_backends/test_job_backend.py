@@ -6,6 +6,7 @@ ours in their places.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -150,21 +151,31 @@ def test_a_result_that_is_not_there_or_another_tasks_is_refused(biz_type: BizTyp
 
 def test_signals_are_sent() -> None:
     seen: list[Any] = []
-    signals = {name: of_framework("signals", name) for name in ("task_enqueued", "task_started")}
+    signals = {name: of_framework("signals", name) for name in ("task_enqueued", "task_started", "task_finished")}
 
     def note(sender: Any, task_result: Any, **kwargs: Any) -> None:
         seen.append(task_result.status)
+        if task_result.status == "FAILED":
+            seen.append(type(sys.exception()).__name__)
+            raise RuntimeError("the receiver itself fails")
 
     for signal in signals.values():
         signal.connect(note)
     try:
         total.enqueue(1)
         run_due_jobs()
+        fails.enqueue()
+        run_due_jobs()
+        advance_jobs(hours=2)
+        run_due_jobs()
     finally:
         for signal in signals.values():
             signal.disconnect(note)
 
-    assert seen == ["READY", "RUNNING"]
+    # a failed attempt of a job that is tried again has finished nothing
+    failed = ["READY", "RUNNING", "RUNNING", "FAILED", "OutOfStock"]
+    assert seen == ["READY", "RUNNING", "SUCCESSFUL", *failed]
+    assert set(Job.objects.values_list("status", flat=True)) == {"succeeded", "dead"}
 
 
 @pytest.mark.parametrize("change", [{"queue_name": "unheard-of"}, {"priority": 101}, {"priority": 1.5}])
