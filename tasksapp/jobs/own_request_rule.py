@@ -93,7 +93,7 @@ class RequestOfItsOwn(Rule):
         return float(given)
 
     def _url(self, given: Any) -> str:
-        if given is None or given == "":
+        if given is None:
             return ""
         if not isinstance(given, str) or len(given) > LONGEST_URL:
             raise self.refusal("invalid", f"url must be a text of up to {LONGEST_URL} characters")

@@ -20,7 +20,7 @@ def biz_type(**fields: Any) -> BizType:
     return BizType(**{"code": "close", "url": "https://shop.example/", "timeout_seconds": 10.0, **fields})
 
 
-@pytest.mark.parametrize("nothing", [None, {}, {"headers": {}, "url": "", "timeout_seconds": None}])
+@pytest.mark.parametrize("nothing", [None, {}, {"headers": {}, "url": None, "timeout_seconds": None}])
 def test_nothing_of_its_own_is_stored_as_nothing(nothing: Any) -> None:
     assert RULE(nothing) == ""
 
@@ -54,6 +54,7 @@ def test_headers_that_hold_secrets_are_encrypted() -> None:
         ({"url": "http://[::ffff:10.0.0.1]/"}, "url"),
         ({"url": "https://a.example/" + "a" * 2_000}, "invalid"),
         ({"url": 7}, "invalid"),
+        ({"url": ""}, "url"),
         ({"headers": [["X-A", "b"]]}, "headers"),
         ({"headers": {"X-A": 1}}, "headers"),
         ({"headers": {"X-A": "a\r\nX-B: b"}}, "headers"),
