@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import redis
@@ -19,6 +20,8 @@ from delayhub.engine.entry import text
 from delayhub.engine.fitness import examine
 from delayhub.engine.keys import directory
 from delayhub.errors import JobStoreMissing, OptionError, RedisUnfit
+from delayhub.redis_cluster.cluster_url import SCHEMES as CLUSTER_SCHEMES
+from delayhub.transport.broker_pool import broker_channel
 from delayhub.transport.channel import Channel
 from delayhub.transport.kombu_migration import KombuBroker
 from delayhub.transport.options import TransportOptions
@@ -42,6 +45,9 @@ class StartupChecks(bootsteps.StartStopStep):
         try:
             if str(connection.transport_cls).startswith("delayhub"):
                 TransportOptions.of(connection.transport_options)
+            if str(connection.transport_cls) in CLUSTER_SCHEMES:
+                with suppress(redis.RedisError, OSError):  # connecting comes later, and again
+                    broker_channel(connection, timeout_seconds=1.0).pool.map.learn()
         except OptionError as error:
             self._end(str(error))
 

@@ -22,6 +22,7 @@ from delayhub.transport.consuming.lease_book import LeaseBook, book_of
 from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.envelope import to_entry
 from delayhub.transport.hooks import Hooks, hooks_of
+from delayhub.transport.kombu_channel import KombuChannel
 from delayhub.transport.message import Message
 from delayhub.transport.occurrence import move_on, occurrence_of, put
 from delayhub.transport.options import ANSWER_SECONDS, CONNECT_SECONDS, OWN_OPTIONS, TransportOptions
@@ -39,15 +40,12 @@ logger = get_logger(__name__)
 #: Queues that a channel remembers; making one costs a tenth of a publish.
 KEPT_QUEUES = 100
 
-#: Property of a message whose publish failed: the delivery tag of that try, by which the next one finds what is stored.
-UNANSWERED = "x-delayhub-unanswered"
-
 #: How the queues for replies to remote control are named, and how long replies wait that are not fetched.
 REPLIES = ".pidbox"
 REPLY_MS = 60_000
 
 
-class Channel(kombu_versions.Channel):
+class Channel(KombuChannel):
     """Queues of our engine under kombu's channel."""
 
     Message = Message
@@ -164,29 +162,6 @@ class Channel(kombu_versions.Channel):
         super()._after_fork()
 
     # ------------------------------------------------------------ publishing
-
-    def basic_publish(self, message: dict[str, Any], exchange: str, routing_key: str, **kwargs: Any) -> Any:
-        """Publishes a message, once: kombu may try again, with the same properties, where the reply was lost."""
-        try:
-            return super().basic_publish(message, exchange, routing_key, **kwargs)
-        except Exception:
-            properties = message["properties"]
-            if "delivery_tag" in properties:
-                properties[UNANSWERED] = properties["delivery_tag"]
-            raise
-
-    def _inplace_augment_message(self, message: dict[str, Any], exchange: str, routing_key: str) -> None:
-        super()._inplace_augment_message(message, exchange, routing_key)
-        properties = message["properties"]
-        if UNANSWERED in properties:
-            properties["delivery_tag"] = properties.pop(UNANSWERED)
-
-    def encode_body(self, body: Any, encoding: str | None = None) -> tuple[Any, str | None]:
-        """Text stays as it is: base64 would make it a third longer for nothing."""
-        if isinstance(body, str):
-            return body, "utf-8"
-        encoded: tuple[Any, str | None] = super().encode_body(body, encoding)
-        return encoded
 
     def entry(self, message: dict[str, Any]) -> Entry:
         """The entry that keeps a message."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 TESTED_THROUGH = {
+    "delayhub/transport/kombu_channel.py": (
+        "tests/integration/delayhub/transport/test_transport_lost_replies.py",
+        "its publishes are tried again there",
+    ),
     **{
         f"delayhub/redis_cluster/{module}.py": (
             "tests/integration/delayhub/redis_cluster/test_cluster_client.py",

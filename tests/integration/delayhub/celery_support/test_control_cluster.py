@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from celery import Celery
-from celery.exceptions import ImproperlyConfigured
+from celery.exceptions import ImproperlyConfigured, WorkerShutdown
 
 import delayhub
 from delayhub.celery_support.queue_browser import QueueBrowser
 from delayhub.celery_support.queue_verbs import transfer
+from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.engine import Counts, Place
 from delayhub.errors import OptionError
+from delayhub.local.redis_server import RedisServer
 from delayhub.redis_cluster import QueuesApart
 from tests.cluster import LocalCluster
 
@@ -73,3 +77,18 @@ def test_what_does_not_run_on_a_cluster_says_what_to_write(app: Any) -> None:
         app._get_backend()
     with pytest.raises(OptionError, match="kombu's own transport does not run on delayhub-cluster://"):
         app.control.import_redis()
+
+
+@pytest.mark.parametrize("fault", ["only database 0", "without cluster mode: its scheme is delayhub://"])
+def test_a_worker_that_cannot_run_on_what_its_url_names_says_so_before_it_connects(
+    cluster: LocalCluster, redis_server: RedisServer, app: Any, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    is_lone = fault.startswith("without")
+    port = redis_server.port if is_lone else cluster.masters[0].port
+    app.conf.broker_url = f"delayhub-cluster://127.0.0.1:{port}/{0 if is_lone else 1}"
+    logging.getLogger("delayhub.celery_support.startup_checks").propagate = True
+
+    with pytest.raises(WorkerShutdown):
+        StartupChecks(SimpleNamespace(app=app))
+
+    assert fault in caplog.text

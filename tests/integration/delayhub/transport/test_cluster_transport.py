@@ -118,6 +118,13 @@ def test_only_database_0_is_there(cluster: LocalCluster) -> None:
         broker_pool(connection, timeout_seconds=1)
 
 
+def test_declaring_a_queue_on_a_node_by_itself_says_which_scheme_to_write(cluster: LocalCluster) -> None:
+    queues = queues_on_each_node(cluster)
+    url = f"delayhub://127.0.0.1:{cluster.masters[0].port}/0"
+    with Connection(url) as connection, pytest.raises(OptionError, match="its scheme is delayhub-cluster://"):
+        publish(connection, queues, 1)
+
+
 def test_every_master_is_looked_at_and_a_node_by_itself_is_no_broker(cluster: LocalCluster) -> None:
     with Connection(cluster.url) as connection:
         whole = examine(connection.channel().publisher)

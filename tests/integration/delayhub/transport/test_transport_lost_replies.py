@@ -1,4 +1,7 @@
-"""A publish whose reply is lost is sent again, by redis-py and by kombu, and is stored once all the same."""
+"""A publish whose reply is lost is sent again, by redis-py and by kombu, and is stored once all the same.
+
+What makes it so stands in ``kombu_channel``.
+"""
 
 from __future__ import annotations
 
