@@ -5,8 +5,10 @@ Through the transport: ``cluster_consumer``, and ``lane_consumer``, which it has
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +18,11 @@ from kombu import Connection, Consumer, Exchange, Producer, Queue
 from delayhub.engine import Counts
 from delayhub.engine.fitness import examine
 from delayhub.errors import NotReplicated, OptionError
+from delayhub.local.redis_server import free_port
 from delayhub.transport.broker_pool import broker_pool
 from tests.cluster import LocalCluster
 from tests.consuming import drain, keep_payloads
+from tests.integration.delayhub.transport.tls_proxy import TlsProxy
 from tests.waiting import wait_until
 
 
@@ -107,6 +111,21 @@ def test_a_publish_asks_the_replicas_of_its_own_node(
             assert "0 of 1 replicas" in caplog.text
 
         assert connection.channel().count(queues[0].name) == Counts(0, 1, 0, 0)
+
+
+def test_nodes_that_speak_tls_are_reached_by_their_own_scheme(tmp_path: Path) -> None:
+    cluster = LocalCluster(masters=1)
+    (node,) = cluster.masters
+    node.port = free_port()
+    with TlsProxy(node.port, tmp_path) as proxy:
+        node.config["cluster-announce-port"] = proxy.port
+        node.config["cluster-announce-bus-port"] = node.config["cluster-port"]
+        own = {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_ca_certs": str(proxy.certificate)}
+        with cluster, Connection(f"delayhub-clusters://127.0.0.1:{proxy.port}", ssl=own) as connection:
+            queue, got = Queue("q", Exchange("q"), routing_key="q"), list[Any]()
+            publish(connection, [queue], 3)
+            with Consumer(connection.channel(), [queue], on_message=keep_payloads(got)):
+                drain(connection, until=lambda: len(got) == 3)
 
 
 def test_only_database_0_is_there(cluster: LocalCluster) -> None:
