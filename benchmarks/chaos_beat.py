@@ -49,7 +49,9 @@ class Beats:
 
     def __init__(self, count: int, *, folder: Path, environment: dict[str, str]) -> None:
         self.folder = folder
-        self.environment = environment
+        # Not the settings of a Django project that starts this: the app of the run is none.
+        others = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+        self.environment = others | environment
         self.kills = 0
         self.processes = [self._start(number) for number in range(count)]
 
@@ -89,7 +91,7 @@ class Beats:
             options = ["-Q", "idle", "-n", f"w{number}@%h", "-l", "INFO", "--without-gossip", "--without-mingle"]
             return subprocess.Popen(
                 [*command, *options, "--without-heartbeat"],
-                env={**os.environ, **self.environment},
+                env=self.environment,
                 cwd=ROOT,
                 stdout=log,
                 stderr=log,

@@ -21,10 +21,10 @@ def test_tables_of_django_celery_beat(broker: str, tmp_path: Path) -> None:
     """One process for all that is to be seen: each costs two seconds to start."""
     database = f"sqlite:///{tmp_path}/tables.sqlite3"
     if os.environ.get("DELAYHUB_TEST_DATABASE") == "postgresql":
-        server, name = postgres_url(), f"tables_{os.getpid()}"
-        with psycopg.connect(server, autocommit=True) as connection:
+        server, name = urlsplit(postgres_url()), f"tables_{os.getpid()}"
+        with psycopg.connect(urlunsplit(server._replace(path="/postgres")), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
-        database = urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
+        database = urlunsplit(server._replace(path=f"/{name}"))
     own = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
 
     done = subprocess.run(
