@@ -219,6 +219,9 @@ def test_a_limit_holds_over_workers_of_which_one_is_killed() -> None:
     assert (backlog["never run"], backlog["kills"]) == (0, 1)
     assert backlog["starts"] >= 50
     assert found["cost"]["bytes, a parked message, 20 a task"] > 0
+
+
+@pytest.mark.slow
 def test_each_periodic_task_is_published_once_although_a_beat_is_killed() -> None:
     found = figures("-m", "benchmarks.chaos_beat", "--workers=2", "--simulated=50", "--real=0")
 
