@@ -126,7 +126,9 @@ class Ledger:
         entries = self.entries()
         twice = left_out = 0
         for name, times in self.times.items():
-            (period,) = {int(float(word) * 1000) for word in entries[name].words.split() if word[0].isdigit()}
+            (period,) = {
+                int(float(word) * 1000) for word in entries[f"beats/{name}"].words.split() if word[0].isdigit()
+            }
             twice += sum(count - 1 for count in Counter(times).values())
             left_out += (max(times) - min(times)) // period + 1 - len(set(times))
             if any((at - min(times)) % period for at in times):

@@ -37,6 +37,7 @@ class Definition:
 
     Args:
         entry: Celery's.
+        program: the app's name, since several apps may share a broker; '' for none.
         lane: the queue that it publishes to.
         zone: the app's time zone.
         policy: what becomes of missed occurrences.
@@ -47,14 +48,15 @@ class Definition:
     entry: Any
     lane: str
     zone: tzinfo
+    program: str = ""
     policy: Missed = Missed.ONCE
     deadline_ms: int | None = None
     bounds: Bounds = field(default_factory=Bounds)
 
     @property
     def name(self) -> str:
-        """The entry's name."""
-        return str(self.entry.name)
+        """The entry's name on the broker."""
+        return f"{self.program}/{self.entry.name}" if self.program else str(self.entry.name)
 
     @property
     def grid(self) -> str:

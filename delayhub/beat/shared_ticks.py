@@ -156,6 +156,7 @@ class SharedTicks:
                 entry=entry,
                 lane=lane_of(self.app, entry),
                 zone=self.app.timezone,
+                program=self.app.main or "",
                 policy=Missed.of(headers.get(MISSED_HEADER) or conf.get("beat_missed", Missed.ONCE)),
                 deadline_ms=None if deadline is None else round(deadline * 1000),
                 bounds=self.bounds_of(entry),

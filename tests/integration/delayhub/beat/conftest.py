@@ -23,8 +23,8 @@ def apps(broker: str) -> Iterator[Callable[..., Celery]]:
     """Makes apps with a schedule on one empty broker."""
     made: list[Celery] = []
 
-    def make(**settings: Any) -> Celery:
-        app = Celery("shop", broker=broker, set_as_current=False)
+    def make(main: str = "shop", **settings: Any) -> Celery:
+        app = Celery(main, broker=broker, set_as_current=False)
         app.conf.update(result_expires=None, **settings)
         delayhub.install(app)
         made.append(app)

@@ -118,7 +118,7 @@ def killed(beats: list[DatabaseScheduler]) -> dict[str, Any]:
     first, *others = beats
 
     def die(standing: Standing, _: Any) -> None:
-        if standing.definition.name == "once":
+        if standing.definition.entry.name == "once":
             raise SystemExit
 
     first.note_published = die  # type: ignore[method-assign]  # it is killed there

@@ -43,7 +43,7 @@ def turns(*beats: Scheduler, rounds: int = 6) -> None:
             beat.tick()
 
 
-def count(client: redis.Redis, name: str = "close") -> int:
+def count(client: redis.Redis, name: str = "shop/close") -> int:
     """How many occurrences of an entry were published."""
     return OccurrenceBook(client, "celery").all()[name].count
 
@@ -192,17 +192,17 @@ def test_an_entry_whose_queue_changes_goes_on_there_and_the_older_beat_stands_ba
     turns(old)
     clock.advance(hours=1)
     turns(old)
-    before = OccurrenceBook(redis_client, "celery").all()["close"]
+    before = OccurrenceBook(redis_client, "celery").all()["shop/close"]
     new = beats(apps(beat_schedule={"close": {**HOURLY["close"], "options": {"queue": "orders"}}}))
     turns(new, old)
-    after = OccurrenceBook(redis_client, "orders").all()["close"]
+    after = OccurrenceBook(redis_client, "orders").all()["shop/close"]
     clock.advance(hours=1)
     turns(old, new)
 
     assert (after.last, after.count, after.next) == (before.last, before.count, before.next)
     assert (len(published()), len(published("orders"))) == (1, 1)
     assert OccurrenceBook(redis_client, "celery").all() == {}
-    assert EntryLanes(redis_client).all() == {"close": "orders"}
+    assert EntryLanes(redis_client).all() == {"shop/close": "orders"}
 
 
 def test_a_deserted_entry_goes_back_to_the_beats_that_are_left(
@@ -217,7 +217,7 @@ def test_a_deserted_entry_goes_back_to_the_beats_that_are_left(
 
     book = OccurrenceBook(redis_client, "celery")
     [entry] = book.all().values()
-    redis_client.hset(book.keys.schedules, "close", json.dumps({**asdict(entry), "seen": entry.seen - 31_000}))
+    redis_client.hset(book.keys.schedules, "shop/close", json.dumps({**asdict(entry), "seen": entry.seen - 31_000}))
     turns(left)
     clock.advance(hours=1)
     turns(left)
@@ -243,7 +243,7 @@ def test_a_message_for_several_queues_moves_its_entry_first(
 
     if kind == "topic":
         assert [len(published(name)) for name in ("celery", "left", "right")] == [1, 1, 1]
-    assert OccurrenceBook(redis_client, "celery").all()["tell"].count == 1
+    assert OccurrenceBook(redis_client, "celery").all()["shop/tell"].count == 1
 
 
 def test_an_entry_that_cannot_be_published_does_not_stop_the_others(
@@ -256,7 +256,7 @@ def test_an_entry_that_cannot_be_published_does_not_stop_the_others(
     turns(beat)
 
     assert [message["headers"]["task"] for message in published()] == ["shop.close"]
-    found = OccurrenceBook(redis_client, "celery").all()["bad"]
+    found = OccurrenceBook(redis_client, "celery").all()["shop/bad"]
     assert (found.count, found.last) == (0, 0)
     assert found.next > clock.now_ms() - 1 - 3_600_000
 
@@ -297,6 +297,18 @@ def test_without_redis_a_beat_waits_and_then_goes_on(
     turns(beat)
 
     assert len(published()) == 1
+
+
+def test_two_apps_on_one_broker_each_have_their_own_entries(
+    apps: Apps, beats: Beats, clock: MovableClock, published: Published
+) -> None:
+    other = {"close": {"task": "bar.close", "schedule": 1800.0}}
+    both = [beats(apps(beat_schedule=HOURLY)), beats(apps("bar", beat_schedule=other))]
+    turns(*both)
+    clock.advance(hours=1)
+    turns(*both)
+
+    assert {message["headers"]["task"] for message in published()} == {"shop.close", "bar.close"}
 
 
 def test_a_beat_on_another_broker_is_refused_with_a_sentence() -> None:

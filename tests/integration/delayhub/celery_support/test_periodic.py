@@ -30,7 +30,7 @@ def test_entries_are_listed_by_name_and_one_that_is_in_no_schedule_can_be_forgot
 
     close, tidy = control.schedules()
 
-    assert (close.name, close.task, close.schedule, close.queue) == ("close", "shop.close", "every 60 s", "orders")
+    assert (close.name, close.task, close.schedule, close.queue) == ("shop/close", "shop.close", "every 60 s", "orders")
     assert (close.last, close.published) == (None, 0)
     assert close.next is not None
     assert close.seen is not None
@@ -43,7 +43,7 @@ def test_entries_are_listed_by_name_and_one_that_is_in_no_schedule_can_be_forgot
         assert result.exit_code == 0, result.output
         return json.loads(result.output)
 
-    assert [row["name"] for row in run("-Q", "orders")] == ["close"]  # type: ignore[attr-defined]  # a list of rows
-    assert run("--forget", "close") == {"name": "close", "forgotten": True}
-    assert run("--forget", "close") == {"name": "close", "forgotten": False}
+    assert [row["name"] for row in run("-Q", "orders")] == ["shop/close"]  # type: ignore[attr-defined]  # a list of rows
+    assert run("--forget", "shop/close") == {"name": "shop/close", "forgotten": True}
+    assert run("--forget", "shop/close") == {"name": "shop/close", "forgotten": False}
     assert control.schedules() == [tidy]
