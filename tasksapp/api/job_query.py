@@ -44,7 +44,7 @@ OLD_FILTERS = Deprecated(since=datetime(2026, 11, 22, tzinfo=UTC), link="docs/")
 _FILTERS = ("biz_type", "biz_id", "flow_key", "error_class", "operation", "series", *_TIMES)
 _SEVERAL = ("status", "ids")
 _KNOWN = {*_FILTERS, *_SEVERAL, *_CREATED, *OLD_NAMES, "order", "body", "cursor", "limit", "format"}
-_LONGEST = {"error_class": 40, "body": MOST_TEXT}
+_LONGEST = {"flow_key": 100, "error_class": 40, "body": MOST_TEXT}
 #: An id's own time and the column ``created_at`` are this close: one clock gives both.
 _SLACK = timedelta(minutes=1)
 

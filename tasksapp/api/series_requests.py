@@ -28,7 +28,7 @@ def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PL
         case Key(longest=longest):
             return serializers.CharField(min_length=1, max_length=longest, required=False, help_text=rule.help)
         case Line(longest=longest) | FlowKey(longest=longest):
-            return serializers.CharField(max_length=longest, required=False, allow_blank=True, help_text=rule.help)
+            return serializers.CharField(max_length=longest, allow_blank=True, **optional)
         case Whole(least=least, most=most):
             return serializers.IntegerField(min_value=least, max_value=most, **optional)
         case Moment():

@@ -127,6 +127,7 @@ def test_a_text_is_looked_for_in_the_bodies_of_one_biz_type(
         *(("biz_type=", "biz_type"), ("biz_type=A", "biz_type"), ("operation=x", "operation"), ("ids=7", "ids")),
         *(("due_from=soon", "due_from"), ("created_from=2027-01-01T00:00:00", "created_from")),
         *(("biz_id=a&biz_id=b", "biz_id"), ("order=biz_id", "order"), (f"error_class={'x' * 41}", "error_class")),
+        (f"flow_key={'x' * 101}", "flow_key"),
         # an order that no index has for these
         *(("order=next_run_at", "order"), ("order=-finished_at&status=pending", "order")),
         # bodies are looked for within bounds only

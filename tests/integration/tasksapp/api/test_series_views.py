@@ -88,6 +88,8 @@ def test_a_preview_stores_nothing(ask: Ask, biz_type: BizType) -> None:
     assert [each[10:] for each in answer["occurrences"]] == ["T01:00:00Z"] * 3
     assert ask("POST", "/series/preview", {"cron": "0 9 * * *", "most": 101}).status_code == 400
     assert ask("POST", "/series/preview", {}).status_code == 400
+    utc = body(ask("POST", "/series/preview", {"cron": "0 9 * * *", "time_zone": None}))  # as the document allows
+    assert utc["words"].endswith("(UTC time)")
     assert not Job.objects.exists()
 
 
