@@ -7,6 +7,10 @@ TESTED_THROUGH = {
         "tests/integration/delayhub/transport/test_transport_lost_replies.py",
         "its publishes are tried again there",
     ),
+    "tasksapp/operations/pages_of.py": (
+        "tests/integration/tasksapp/operations/test_backfill.py",
+        "a backfill walks over its own pages, all others over jobs",
+    ),
     **{
         f"delayhub/redis_cluster/{module}.py": (
             "tests/integration/delayhub/redis_cluster/test_cluster_client.py",

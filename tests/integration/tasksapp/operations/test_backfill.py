@@ -1,4 +1,7 @@
-"""Backfills: occurrences of the past that have no job get one, once, at a pace."""
+"""Backfills: occurrences of the past that have no job get one, once, at a pace.
+
+``pages_of`` gives them pages of occurrences in the place of those of jobs.
+"""
 
 from __future__ import annotations
 
