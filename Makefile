@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys chaos-cluster chaos-replies chaos-limits chaos-beat
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys chaos-cluster chaos-replies chaos-limits chaos-beat
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ race-resolve: $(VENV)/.dev ## race resolves with claims, retries and creates, 10
 	DELAYHUB_TEST_DATABASE=postgresql DELAYHUB_RACES=10000 $(BIN)/python -m pytest -q --timeout 3600 \
 		tests/integration/tasksapp/jobs/test_resolving_races.py
 
+matrix: $(VENV)/.dev ## run the transport's and Celery's tests on other versions of Celery, redis-py, Python, Redis, Django (an hour)
+	@$(BIN)/python -m tests.matrix
+
 celery-suite: $(VENV)/.dev ## run Celery's own integration tests on delayhub:// beside redis:// (half an hour)
 	@$(BIN)/python -m benchmarks.celery_suite
 
@@ -102,6 +105,9 @@ bench-engine: $(VENV)/.dev ## measure the engine beside a bare round trip and be
 
 bench-transport: $(VENV)/.dev ## measure the transport beside kombu's own Redis transport
 	@$(BIN)/python benchmarks/transport.py
+
+bench-publish: $(VENV)/.dev ## measure publish_many beside apply_async
+	@$(BIN)/python benchmarks/publish_many.py
 
 bench-jobs: $(VENV)/.dev ## measure jobs from row to callback
 	@$(BIN)/python benchmarks/jobs.py

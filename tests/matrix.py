@@ -172,7 +172,8 @@ def environment(row: Row) -> Path:
         subprocess.run([python_program(row.python), "-m", "venv", folder], check=True)
     own = {"celery": row.celery, "kombu": row.kombu, "redis": row.redis_py, "django": row.django}
     pins = [f"{name}=={version}" for name, version in own.items() if version]
-    pinned = re.compile(rf"^({'|'.join(name for name, version in own.items() if version)})==", re.IGNORECASE)
+    free = ("tzdata", *(name for name, version in own.items() if version))  # older versions of kombu pin tzdata
+    pinned = re.compile(rf"^({'|'.join(free)})==", re.IGNORECASE)
     others = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not pinned.match(line)]
     constraints = folder / "constraints.txt"
     constraints.write_text("\n".join([*others, *pins]) + "\n")

@@ -16,9 +16,8 @@ from delayhub.celery_support.safe_settings import SAFE_SETTINGS
 
 @pytest.fixture
 def app() -> Iterator[Celery]:
-    made = Celery("shop", broker="delayhub://127.0.0.1:1/0", set_as_current=False)
-    yield made
-    made.close()
+    with Celery("shop", broker="delayhub://127.0.0.1:1/0", set_as_current=False) as made:
+        yield made
 
 
 def as_object(app: Celery) -> None:
