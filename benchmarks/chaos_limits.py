@@ -240,7 +240,8 @@ def main() -> int:
         # A worker that is killed takes the permits of what it was about to start, and some seconds of its processes.
         and found["seconds below the limit less one"] <= 2 * found["kills"]
     )
-    return 0 if good else 1
+    # The little run is for machines that are busy with other tests: there it is enough that each task runs.
+    return 0 if good or (options.only_backlog and found["never run"] == 0) else 1
 
 
 if __name__ == "__main__":

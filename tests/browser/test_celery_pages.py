@@ -13,7 +13,8 @@ from django.db.models.functions import Now
 from playwright.sync_api import Browser, Page, expect
 
 import delayhub
-from delayhub.engine import DelayQueue, TimerLane
+from delayhub.celery_support.task_limits import declare, set_for_all
+from delayhub.engine import DelayQueue, Entry, TimerLane
 from tasksapp.models import BizType, LoaderReport
 from tasksapp.queues.heartbeats import Beat, write_beat
 from tests.browser.shots import Shots
@@ -25,6 +26,7 @@ PAGES = {
     "queues": "celeryqueue/",
     "waiting": "celeryqueue/queue/?queue=celery",
     "ready": "celeryqueue/queue/?queue=celery&tab=ready",
+    "parked": "celeryqueue/queue/?queue=celery&tab=parked",
     "leased": "celeryqueue/queue/?queue=celery&tab=leased",
     "dead": "celeryqueue/queue/?queue=celery&tab=dead",
     "search": "celeryqueue/queue/?queue=celery&q=order-90003",
@@ -88,6 +90,16 @@ def site(live_server: Any, django_user_model: Any, app: Celery) -> str:
     return f"{live_server.url}/admin/"
 
 
+def hold_back(queue: DelayQueue) -> None:
+    """Parks two messages by a limit; all others are where they were."""
+    declare(queue, {"shop.tasks.report": "10/m", "shop.tasks.mail": "5/s"})
+    set_for_all([queue], "shop.tasks.report", "2/h", by="ada@shop-1")
+    queue.schedule(
+        [Entry(f"r{n}", payload=b'{"headers":{"task":"shop.tasks.report","id":"r"},"properties":{}}') for n in range(2)]
+    )
+    queue.release([queue.lease(entry.id, entry.token) for entry in queue.claim(100, free=0).entries])
+
+
 def log_in(page: Page, site: str) -> None:
     page.goto(site)
     page.fill("#id_username", "ada")
@@ -135,6 +147,7 @@ def test_every_page_is_clean_fits_its_screen_and_is_for_everybody(
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    hold_back(DelayQueue(redis_client, "celery"))
     log_in(page, site)
     width = 1440 if scheme_of(page) == "light" else 390  # contrast depends on the one, room on the other
     page.set_viewport_size({"width": width, "height": 900})
