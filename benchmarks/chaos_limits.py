@@ -44,6 +44,7 @@ class Workers:
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
         self.environment = {**os.environ, **environment}
+        self.environment.pop("DJANGO_SETTINGS_MODULE", None)  # this is a Celery app without Django
         self.alive = [self._start(number) for number in range(len(POOLS))]
 
     def _start(self, number: int) -> subprocess.Popen[bytes]:
