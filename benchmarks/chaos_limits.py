@@ -233,6 +233,9 @@ def main() -> int:
                 )
     for name in runs["backlog"]:
         print(f"{name:36}" + "".join(f"{of_run.get(name, ''):>14}" for of_run in runs.values()))
+    runs["cost"] = cost(options.keys)
+    for name, value in runs["cost"].items():
+        print(f"{name:40}{value:>14}")
     print(json.dumps(runs))
     found = runs["backlog"]
     good = (

@@ -207,6 +207,17 @@ class DelayQueue:
         parked = [self.keys.parked_by(task) for task in self.parking_tasks()]
         return int(self.client.unlink(*parked, *self.keys.every, self.lane_keys.wake, self.lane_keys.alarm))
 
+    def expire(self, after_ms: int) -> None:
+        """Lets all keys of the queue expire after so many ms from now; one round trip where nothing is parked."""
+        lane = self.lane_keys
+        with self.client.pipeline(transaction=False) as pipeline:
+            for key in (*self.keys.every, lane.wake, lane.token, lane.alarm):
+                pipeline.pexpire(key, after_ms)
+            pipeline.exists(self.keys.parked)
+            is_parking = pipeline.execute()[-1]
+        for task in self.parking_tasks() if is_parking else ():
+            self.client.pexpire(self.keys.parked_by(task), after_ms)
+
     # ------------------------------------------------------------ looking
 
     def count(self) -> Counts:

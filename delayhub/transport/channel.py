@@ -10,7 +10,7 @@ from typing import Any
 import redis
 from kombu.log import get_logger
 
-from delayhub.engine import Counts, DelayQueue, Entry, LaneKeys, Lease
+from delayhub.engine import Counts, DelayQueue, Entry, Lease
 from delayhub.engine.keys import directory
 from delayhub.redis_cluster import client_of
 from delayhub.transport import kombu_versions
@@ -351,16 +351,8 @@ class Channel(KombuChannel):
         ttl = self._expires.get(queue) if self._expires else None
         if ttl is None and queue.endswith(REPLIES):
             ttl = REPLY_MS  # who asked has its queue on another transport and will not delete our keys
-        if ttl is None:
-            return
-        lane = LaneKeys(queue, self.options.key_prefix)
-        with self.publisher.pipeline(transaction=False) as pipeline:
-            for key in (*lane.queue(queue).every, lane.wake, lane.token, lane.alarm):
-                pipeline.pexpire(key, ttl)
-            pipeline.exists(lane.queue(queue).parked)
-            if pipeline.execute()[-1]:
-                for task in self.queue(queue).parking_tasks():
-                    self.publisher.pexpire(lane.queue(queue).parked_by(task), ttl)
+        if ttl is not None:
+            self.queue(queue).expire(ttl)
 
     # ------------------------------------------------------------ ending
 

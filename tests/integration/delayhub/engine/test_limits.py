@@ -199,6 +199,14 @@ def test_nothing_of_a_deleted_queue_is_left(held: DelayQueue) -> None:
     assert [key for key in held.client.scan_iter("*") if not key.endswith(b":@token")] == []
 
 
+def test_a_queue_that_expires_takes_what_is_parked_with_it(held: DelayQueue, until: Until) -> None:
+    held.expire(10)
+
+    until(held.claim(0).now_ms + 20)
+
+    assert [key for key in held.client.scan_iter("*") if b":@" not in key] == []
+
+
 def test_a_limit_that_changes_holds_from_the_next_claim_on(held: DelayQueue) -> None:
     set_limits(held, DECLARED, {"shop.mail": Limit(1)})
 
