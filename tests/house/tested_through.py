@@ -27,7 +27,7 @@ TESTED_THROUGH = {
     },
     **{
         f"delayhub/{module}.py": ("tests/integration/delayhub/beat/test_scheduler.py", "whole turns of beats show it")
-        for module in ("beat/__init__", "beat/shared_ticks", "beat/tended_entries", "transport/occurrence")
+        for module in ("beat/shared_ticks", "beat/tended_entries", "transport/occurrence")
     },
     "delayhub/beat/fingerprint.py": ("tests/unit/delayhub/beat/test_definition.py", "a definition is its fingerprint"),
     "delayhub/engine/task_name.py": (
