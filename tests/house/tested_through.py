@@ -41,6 +41,10 @@ TESTED_THROUGH = {
     "tasksapp/models/paused_key.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
+    "tasksapp/api/representation/key_pairs.py": (
+        "tests/integration/tasksapp/api/test_biz_type_secrets.py",
+        "key pairs are listed there",
+    ),
     "tasksapp/api/representation/claim.py": ("tests/integration/tasksapp/api/test_claim_views.py", "claims are shown"),
     **{
         f"tasksapp/pulling/{module}.py": (
