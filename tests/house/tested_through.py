@@ -57,7 +57,7 @@ TESTED_THROUGH = {
     **{
         f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
         for module in (
-            *("__main__", "biz_type_commands", "biz_type_names", "flow_key_commands", "job_commands", "job_input"),
+            *("__main__", "biz_type_commands", "biz_type_names", "job_commands", "job_input"),
             *("key_commands", "key_pair_commands", "operation_commands", "profile_commands", "series_commands"),
             *("series_input", "session", "site_options", "stats_commands", "stats_display", "watch_command"),
         )

@@ -73,7 +73,7 @@ def test_who_could_change_jobs_before_can_still_do_everything_to_them(migrate: A
     migrate(AFTER)
 
     for user in (ada, bob):
-        assert all(may(User.objects.get(pk=user.pk), verb) for verb in VERBS)
+        assert all(may(User.objects.get(pk=user.pk), verb) for verb in VERBS if verb != "backfill")  # that is of series
         assert User.objects.get(pk=user.pk).has_perm(permissions.VIEW_BODY)
     assert not any(may(User.objects.get(pk=eve.pk), verb) for verb in VERBS)
 

@@ -288,7 +288,7 @@ def test_an_operation_that_there_is_not_leads_to_the_history(person: Client, num
 # ---------------------------------------------------------------- rights
 
 
-@pytest.mark.parametrize("verb", Operation.VerbName.values)
+@pytest.mark.parametrize("verb", [name for name in Operation.VerbName.values if name != "backfill"])  # see its series
 def test_each_verb_takes_its_own_permission(
     client: Client, django_user_model: Any, biz_type: BizType, verb: str
 ) -> None:
