@@ -17,9 +17,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
+from delayhub.local.redis_server import RedisServer
 from tests.postgres import postgres_url
 from tests.repository import ROOT
 from tests.web_server import KEY, prepare_database, web_server
@@ -67,15 +69,20 @@ print(json.dumps({
 
 def fuzz(database: str, *, examples: int, seed: int, seconds: int | None) -> int:
     """Runs it on that database; gives back what the process ended with, after printing how many requests there were."""
-    with database_url(database) as url, tempfile.TemporaryDirectory(prefix="delayhub-fuzz-") as name:
+    with (
+        database_url(database) as url,
+        RedisServer() as server,
+        tempfile.TemporaryDirectory(prefix="delayhub-fuzz-") as name,
+    ):
         folder = Path(name)
-        variables = {} if url is None else {"DELAYHUB_DATABASE_URL": url}
+        variables: dict[str, Any] = {"DELAYHUB_BROKER_URL": server.url.replace("redis://", "delayhub://")}
+        if url is not None:
+            variables["DELAYHUB_DATABASE_URL"] = url
         prepare_database(folder, **variables)
         environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
             "DELAYHUB_DATA_DIR": str(folder),
-            "DELAYHUB_BROKER_URL": "delayhub://127.0.0.1:1/0",
             "DELAYHUB_LOG_LEVEL": "ERROR",
             **variables,
         }
