@@ -133,6 +133,21 @@ class Chaos:
 
         wait_until(ended, within_seconds=60, look_seconds=0.5)
 
+    def state_of_redis(self) -> dict[str, Any]:
+        """What Redis holds of the timers, small parts whole, of large ones how much: for when jobs do not end."""
+        state: dict[str, Any] = {}
+        with self.rig.redis.client() as client:
+            state["now"] = client.time()
+            for key in sorted(client.scan_iter("delayhub:*")):
+                match client.type(key):
+                    case b"zset":
+                        state[key.decode()] = client.zcard(key), client.zrange(key, 0, 9, withscores=True)
+                    case b"hash" if client.hlen(key) <= 20:
+                        state[key.decode()] = client.hgetall(key)
+                    case b"hash":
+                        state[key.decode()] = client.hlen(key)
+        return state
+
     def kill_worker(self) -> None:
         """A worker dies and another one takes its place."""
         worker = self.rig.workers.pop(self.random.randrange(len(self.rig.workers)))
@@ -183,7 +198,12 @@ class Chaos:
 
         live = Job.objects.filter(status__in=LIVE).order_by("id")
         shown = live.values_list("biz_type__code", "status", "attempts", "next_run_at", "lease_until", "last_error")
-        wait_until(ended, within_seconds=120, otherwise=lambda: (live.count(), list(shown[:20])), look_seconds=0.5)
+        wait_until(
+            ended,
+            within_seconds=120,
+            otherwise=lambda: (live.count(), list(shown[:20]), self.state_of_redis()),
+            look_seconds=0.5,
+        )
         statuses = {str(job_id): status for job_id, status in Job.objects.values_list("id", "status")}
         seen = self.rig.seen()
         first: dict[str, int] = {}
