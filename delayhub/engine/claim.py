@@ -16,6 +16,8 @@ from delayhub.engine.scripts import script
 MAX_CLAIM = 1000
 MAX_ACKNOWLEDGEMENTS = 1000
 
+NONE: tuple[bytes, ...] = ()
+
 
 @dataclass(slots=True)
 class ClaimedQueue:
@@ -112,7 +114,8 @@ def parse_claim(reply: Sequence[Any]) -> Claim:
     """The reply of :func:`claim_command` as a value."""
     now, come_back, more, alarm, acknowledged, claimed, limits, reopens = reply
     queues = []
-    for index, token, flat, struck, revoked, limited in claimed:
+    for index, token, flat, struck, revoked, found in claimed:
+        limited, counted = found or (NONE, NONE)
         strikes = dict(zip(struck[::2], struck[1::2], strict=True)) if struck else {}
         entries = [
             Claimed(
@@ -123,6 +126,7 @@ def parse_claim(reply: Sequence[Any]) -> Claim:
                 bool(revoked) and entry_id in revoked,
                 entry_id in strikes,
                 bool(limited) and entry_id in limited,
+                bool(counted) and entry_id in counted,
             )
             for entry_id, payload in zip(flat[::2], flat[1::2], strict=True)
         ]

@@ -14,7 +14,7 @@ from delayhub.engine.entry import Counts, Entry, Lease, Listed, Mode, Place, Rea
 from delayhub.engine.keys import MAX_STEPS, PARK_SINCE, PARK_STEP, LaneKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
-from delayhub.engine.task_name import task_of
+from delayhub.engine.task_name import parking_names
 from delayhub.redis_cluster import ClusterClient, QueuesApart, slot_of_key
 
 T = TypeVar("T")
@@ -45,6 +45,15 @@ class DelayQueue:
         self.lane_keys = LaneKeys(self.lane, self.options.key_prefix)
         self.keys = self.lane_keys.queue(name)
         self.consumer = uuid4().hex[:12]
+
+    @property
+    def parts(self) -> Sequence[DelayQueue]:
+        """The queue itself; where it has slots, the queue of each."""
+        return (self,)
+
+    def over(self, client: redis.Redis) -> DelayQueue:
+        """The same queue, reached through another client."""
+        return DelayQueue(client, self.name, lane=self.lane, options=self.options)
 
     # ------------------------------------------------------------ producing
 
@@ -150,7 +159,7 @@ class DelayQueue:
 
     def acknowledge(self, leases: Sequence[Lease]) -> int:
         """How many entries are gone for good: those whose leases still held, or ran out while the holder worked."""
-        return sum(self._run("acknowledge", flat) for flat in flat_leases(leases))
+        return sum(self._run("acknowledge", flat, lane=True) for flat in flat_leases(leases))
 
     def release(self, leases: Sequence[Lease], *, delay_ms: int = 0, delivered: bool = False) -> int:
         """How many of the leases still held; their entries are back in their place, or wait for the delay.
@@ -213,9 +222,11 @@ class DelayQueue:
         with self.client.pipeline(transaction=False) as pipeline:
             for key in (*self.keys.every, lane.wake, lane.token, lane.alarm):
                 pipeline.pexpire(key, after_ms)
-            pipeline.exists(self.keys.parked)
-            is_parking = pipeline.execute()[-1]
-        for task in self.parking_tasks() if is_parking else ():
+            # In the same round trip: a moment later these may have expired, and what they name would stay.
+            pipeline.zrange(self.keys.open, 0, -1)
+            pipeline.zrange(self.keys.shut, 0, -1)
+            *_, can_start, cannot = pipeline.execute()
+        for task in map(text, [*can_start, *cannot]):
             self.client.pexpire(self.keys.parked_by(task), after_ms)
 
     # ------------------------------------------------------------ looking
@@ -224,9 +235,10 @@ class DelayQueue:
         """How many entries are where."""
         return Counts(*self._run("count", []))
 
-    def parking_tasks(self) -> list[str]:
-        """The tasks whose limits hold messages back."""
-        found: Any = [*self.client.zrange(self.keys.open, 0, -1), *self.client.zrange(self.keys.shut, 0, -1)]
+    def parking_tasks(self, *, most: int = 0) -> list[str]:
+        """The tasks, and flow keys of tasks, whose limits hold messages back; about ``most``, where it is given."""
+        last = most - 1
+        found: Any = [*self.client.zrange(self.keys.open, 0, last), *self.client.zrange(self.keys.shut, 0, last)]
         return [text(task) for task in found]
 
     def payloads(self, ids: Sequence[str]) -> dict[str, list[bytes]]:
@@ -270,9 +282,10 @@ class DelayQueue:
     def _look_parked(self, ids: Sequence[str], payloads: Any, strikes: Any) -> dict[Place, list[Listed]]:
         found: dict[Place, list[Listed]] = {}
         for one, payload, struck in zip(ids, payloads, strikes, strict=True):
-            task = task_of(payload) if payload else None
-            place: Any = self.client.zscore(self.keys.parked_by(task), one) if task else None
-            if place is not None:
+            for name in parking_names(payload) if payload else ():
+                place: Any = self.client.zscore(self.keys.parked_by(name), one)
+                if place is None:
+                    continue
                 step, score = divmod(int(place), PARK_STEP)
                 listed = Listed(
                     one, (score + PARK_SINCE) // 1000, step, int(struck or 0), None, payload, struck is not None

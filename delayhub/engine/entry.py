@@ -48,7 +48,7 @@ class Entry:
         due_ms: Unix time in ms; now or earlier means at once.
         payload: the message's bytes.
         step: priority step, 0 (goes first) to 9.
-        publish_token: text in the payload that no other publish has. A publish whose reply is lost is sent again; with
+        publish_token: what no other publish has in its payload. A publish whose reply is lost is sent again; with
             a token its entry is stored once all the same.
 
     Raises:
@@ -59,7 +59,7 @@ class Entry:
     due_ms: int = 0
     payload: bytes = b""
     step: int = 0
-    publish_token: str = ""
+    publish_token: str | bytes = ""
 
     def __post_init__(self) -> None:
         check_timer(self.id, self.due_ms, self.step)
@@ -115,7 +115,8 @@ class Claimed(NamedTuple):
     """One claimed message.
 
     ``token`` is 0 where it needs no acknowledgement. ``redelivered``: a lease on it ran out before, or it was released
-    after its delivery. ``limited``: its task has a limit, so it should start at once.
+    after its delivery. ``limited``: its task has a limit, so it should start at once. ``counted``: until
+    its lease ends, it counts among those of its task, or flow key, that may run at once.
     """
 
     id: str
@@ -125,6 +126,7 @@ class Claimed(NamedTuple):
     revoked: bool
     redelivered: bool = False
     limited: bool = False
+    counted: bool = False
 
 
 class Counts(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from zlib import crc32
 
+from delayhub.engine.lane_tag import tag
 from delayhub.errors import OptionError
 
-#: Suffixes of a queue's keys. The scripts get them as Lua constants (``WAITING`` …) from :func:`lua_constants`.
+#: Suffixes of a queue's keys. The scripts name them (``WAITING`` …); :func:`with_literals` puts them in.
 QUEUE_PARTS = {
     "WAITING": ":waiting",
     "STEP_WAITING": ":waiting:",
@@ -38,6 +38,12 @@ QUEUE_PARTS = {
     "PARKED_BY": ":parked:",
     "OPEN": ":open",
     "SHUT": ":shut",
+    "FLYING": ":flying",
+    "AT_ONCE": ":at_once",
+    "UNIQUE": ":unique",
+    "FOLLOWERS": ":followers",
+    "TIMED": ":timed",
+    "TIMED_IDS": ":timed_ids",
 }
 
 #: Suffixes of what there is for each flow key, beside the sets of its timers: see :meth:`QueueKeys.flow_key`.
@@ -54,6 +60,7 @@ LANE_PARTS = {
     "DATABASE": ":@database",
     "CLAIMED": ":@claimed",
     "SCHEDULES": ":@schedules",
+    "QUEUE_SLOTS": ":@slots",
 }
 
 #: Priority steps of a queue: its ready sets are ``:ready:0`` (goes first) to ``:ready:9``.
@@ -69,26 +76,17 @@ PARK_SINCE = 1_735_689_600_000_000  # 2025
 PARK_STEP = 900_000_000_000_000
 
 
-def lua_constants(source: str) -> str:
-    """The key suffixes and numbers that a script's source names, as Lua constants to put before it."""
+def with_literals(source: str) -> str:
+    """A script's source with the key suffixes and numbers that it names put in as literals, and without its comments.
+
+    As local variables, each function that names one would keep it in a cell of its own, which Redis makes at each call.
+    """
     values = {name: f"'{suffix}'" for name, suffix in {**QUEUE_PARTS, **KEY_PARTS, **LANE_PARTS}.items()}
     values |= {"MAX_STEPS": str(MAX_STEPS), "MIDDLE_STEP": str(MIDDLE_STEP), "BONUS_MS": str(BONUS_MS)}
     values |= {"PARK_SINCE": str(PARK_SINCE), "PARK_STEP": str(PARK_STEP)}
-    return "".join(f"local {name} = {value}\n" for name, value in values.items() if re.search(rf"\b{name}\b", source))
-
-
-def slot_of(basis: str, slots: int) -> int:
-    """The slot an id belongs to: CRC32 of its slot basis, modulo a power of two."""
-    return crc32(basis.encode()) % slots
-
-
-def tag(lane: str, slot: int = 0, slots: int = 1) -> str:
-    """The hash tag that puts a lane's keys (or one slot of them) on one Cluster slot.
-
-    Braces in a lane's name would end the tag early, so they are percent-encoded.
-    """
-    name = lane.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
-    return f"{{{name}/{slot}}}" if slots > 1 else f"{{{name}}}"
+    # A name in a text is left as it is; a comment is no code; lines stay, since errors have their numbers.
+    tokens = rf"""'[^'\n]*'|"[^"\n]*"|(--[^\n]*)|\b({"|".join(values)})\b"""
+    return re.sub(tokens, lambda found: "" if found[1] else values[found[2]] if found[2] else found[0], source)
 
 
 def directory(prefix: str = "") -> str:
@@ -101,9 +99,9 @@ def schedule_lanes(prefix: str = "") -> str:
     return f"{prefix}delayhub:schedules"
 
 
-def limits(prefix: str = "") -> str:
-    """HASH: task → JSON, the limit that a person set; workers bring it to each queue that they consume."""
-    return f"{prefix}delayhub:limits"
+def limits(prefix: str = "", part: str = "") -> str:
+    """HASH: task → JSON, the limit that a person set, for all queues; part ``:at_once``: how many may run at once."""
+    return f"{prefix}delayhub:limits{part}"
 
 
 def moving(prefix: str, key: str) -> str:
@@ -142,8 +140,6 @@ class LaneKeys:
 
     lane: str
     prefix: str = ""
-    slot: int = 0
-    slots: int = 1
 
     def __post_init__(self) -> None:
         if not self.lane:
@@ -152,7 +148,7 @@ class LaneKeys:
     @cached_property
     def base(self) -> str:
         """What every key of the lane begins with; scripts take it as a key and add the suffixes."""
-        return f"{self.prefix}delayhub:{tag(self.lane, self.slot, self.slots)}"
+        return f"{self.prefix}delayhub:{tag(self.lane)}"
 
     @cached_property
     def wake(self) -> str:
@@ -198,6 +194,11 @@ class LaneKeys:
     def schedules(self) -> str:
         """HASH: name of a periodic entry → JSON: its fingerprint, last and next occurrence, who publishes it now."""
         return self.base + LANE_PARTS["SCHEDULES"]
+
+    @cached_property
+    def queue_slots(self) -> str:
+        """STRING ``"<slots> <places>"``, in the lane of slot 0: how many slots are published to, and were ever."""
+        return self.base + LANE_PARTS["QUEUE_SLOTS"]
 
     def queue(self, name: str) -> QueueKeys:
         """The keys of one queue in this lane."""
@@ -294,7 +295,7 @@ class QueueKeys:
 
     @cached_property
     def turns(self) -> str:
-        """ZSET, timer queues: flow key → when it next wants a turn, in ms. Claims go by this line."""
+        """ZSET: flow key → when it next wants a turn, in ms (timers), or its turn (messages, see ``open``)."""
         return self.base + QUEUE_PARTS["TURNS"]
 
     @cached_property
@@ -314,12 +315,12 @@ class QueueKeys:
 
     @cached_property
     def limits(self) -> str:
-        """HASH: ``declared:<task>`` and ``set:<task>`` → ``"<µs between starts, 0 for no limit> <text>"``."""
+        """HASH: ``<layer>:<task>`` → ``"<µs between starts, or how many at once; 0 for no limit> <text>"``."""
         return self.base + QUEUE_PARTS["LIMITS"]
 
     @cached_property
     def limited(self) -> str:
-        """HASH: task → ``"<µs between starts>:<when the next may start, in µs>"``, of tasks with a limit in force."""
+        """HASH: task → ``"<µs between starts>:<next start, in µs>:<how many at once>"``, of limits in force."""
         return self.base + QUEUE_PARTS["LIMITED"]
 
     @cached_property
@@ -328,18 +329,48 @@ class QueueKeys:
         return self.base + QUEUE_PARTS["PARKED"]
 
     def parked_by(self, task: str) -> str:
-        """ZSET: id → place in line (see ``PARK_STEP``). Due messages of the task that its limit holds back."""
+        """ZSET: id → place in line (see ``PARK_STEP``). Due messages that the limit of a task, or key, holds back."""
         return self.base + QUEUE_PARTS["PARKED_BY"] + task
 
     @cached_property
     def open(self) -> str:
-        """ZSET: task with parked messages, whose limit lets one start → the place of its first message."""
+        """ZSET: task or flow key with parked messages, whose limit lets one start → the place of its first message."""
         return self.base + QUEUE_PARTS["OPEN"]
 
     @cached_property
     def shut(self) -> str:
-        """ZSET: task with parked messages, whose limit lets none start → when it next does, in ms."""
+        """ZSET: task or flow key with parked messages, of which none may start → when one may, in ms, or inf."""
         return self.base + QUEUE_PARTS["SHUT"]
+
+    @cached_property
+    def flying(self) -> str:
+        """HASH: id → task, or flow key, among whose messages that may run at once a leased one counts."""
+        return self.base + QUEUE_PARTS["FLYING"]
+
+    @cached_property
+    def at_once(self) -> str:
+        """HASH: task, or flow key → how many of these there are."""
+        return self.base + QUEUE_PARTS["AT_ONCE"]
+
+    @cached_property
+    def unique(self) -> str:
+        """HASH: ``key:<unique key>`` → the id that has it; more of each such message is in ``parts/pass_key.lua``."""
+        return self.base + QUEUE_PARTS["UNIQUE"]
+
+    @cached_property
+    def followers(self) -> str:
+        """ZSET by name: unique key, NUL, number, NUL, id. Messages that wait until the one with their key is done."""
+        return self.base + QUEUE_PARTS["FOLLOWERS"]
+
+    @cached_property
+    def timed(self) -> str:
+        """ZSET: unique key that is taken for a time → until when, in ms. It expires with the last."""
+        return self.base + QUEUE_PARTS["TIMED"]
+
+    @cached_property
+    def timed_ids(self) -> str:
+        """HASH: unique key that is taken for a time → the id that took it. It expires with the last."""
+        return self.base + QUEUE_PARTS["TIMED_IDS"]
 
     @property
     def every(self) -> tuple[str, ...]:

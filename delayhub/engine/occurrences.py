@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from delayhub.engine.entry import Entry, Scheduled, parse_scheduled, text
 from delayhub.engine.keys import LaneKeys, schedule_lanes
 from delayhub.engine.scripts import Executor, script
+from delayhub.engine.unique import Offered, UniqueKey, parse_offered
 
 #: How long a beat has for publishing what it has claimed.
 CLAIM_MS = 1_000
@@ -111,12 +112,20 @@ class OccurrenceBook:
         token, now, entry = self._run("claim_occurrence", [name, fingerprint, due_ms, beat, CLAIM_MS])
         return ClaimedOccurrence(text(token), int(now), parse_entry(entry) if entry else None)
 
-    def put(self, occurrence: Occurrence, entry: Entry) -> Scheduled | None:
-        """Stores an occurrence's message in the lane's queue and moves its entry on; None where the token is void."""
+    def put(
+        self, occurrence: Occurrence, entry: Entry, *, unique: UniqueKey | None = None
+    ) -> Scheduled | Offered | None:
+        """Stores an occurrence's message in the lane's queue and moves its entry on; None where the token is void.
+
+        A message whose unique key is taken is not stored; its entry moves on.
+        """
         args = [occurrence.name, occurrence.token, occurrence.due_ms, occurrence.nominal_ms, occurrence.next_ms]
         message = [entry.id, entry.due_ms, entry.step, entry.payload]
         keys = [self.keys.queue(self.lane).base, self.keys.base]
-        answer = script("put_occurrence").run(self.client, keys, [*args, *message])
+        of_key = unique.arguments() if unique is not None else []
+        answer = script("put_occurrence").run(self.client, keys, [*args, *message, *of_key])
+        if isinstance(answer, list):
+            return parse_offered(answer)
         return None if answer == 0 else parse_scheduled(entry.id, answer)
 
     def settle(self, occurrence: Occurrence, *, is_skipped: bool = False) -> bool:

@@ -1,8 +1,10 @@
 """The Lua scripts: one verb a file, its contract in the header, called by name.
 
 A header reads, line by line: what the verb does, then ``KEYS:``, ``ARGV:``, ``Returns:``, ``Complexity:`` and
-``Uses:``, which names the shared parts that are put before the verb. Before those come the key suffixes of
-:mod:`delayhub.engine.keys`.
+``Uses:``, which names the shared parts that are put before the verb. The names of key suffixes become the suffixes of
+:mod:`delayhub.engine.keys`. Redis makes every function of a script at each call of it. Functions that most calls do not
+use are therefore in the parts that ``Seldom:`` names, a field that a header may lack: ``seldom()`` makes them, at its
+first call, and gives them by name.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from typing import Any, Protocol
 
 from redis.exceptions import NoScriptError
 
-from delayhub.engine.keys import lua_constants
+from delayhub.engine.keys import with_literals
 
 FIELDS = ("KEYS", "ARGV", "Returns", "Complexity", "Uses")
+SELDOM = "Seldom"
 
 _FOLDER = files(__package__) / "lua"
 
@@ -67,11 +70,25 @@ def script(name: str) -> Script:
     """The verb of that name, with the parts that it uses put before it."""
     body = (_FOLDER / f"{name}.lua").read_text()
     purpose, contract = parse_header(body)
-    uses = [part for part in contract["Uses"].split(", ") if part != "none"]
-    parts = [(_FOLDER / "parts" / f"{part}.lua").read_text() for part in uses]
-    code = "\n".join([*parts, body])
-    source = lua_constants(code) + code
+    seldom = _parts(contract.get(SELDOM, "none"))
+    parts = _parts(contract["Uses"])
+    code = "\n".join(["local seldom", *parts, _made_when_wanted(seldom), body] if seldom else [*parts, body])
+    source = with_literals(code)
     return Script(name, purpose, contract, source, hashlib.sha1(source.encode()).hexdigest())  # noqa: S324  Redis' own name for it
+
+
+def _parts(names: str) -> list[str]:
+    """The sources of the parts that a field of a header names."""
+    return [(_FOLDER / "parts" / f"{part}.lua").read_text() for part in names.split(", ") if part != "none"]
+
+
+def _made_when_wanted(parts: Sequence[str]) -> str:
+    """The function ``seldom``, which makes the functions of these parts at its first call, and gives them by name."""
+    source = "\n".join(parts)
+    made = ", ".join(f"{name} = {name}" for name in re.findall(r"^local function (\w+)", source, re.MULTILINE))
+    return (
+        f"local made\nseldom = function()\nif made then return made end\n{source}\nmade = {{{made}}}\nreturn made\nend"
+    )
 
 
 def parse_header(body: str) -> tuple[str, dict[str, str]]:
@@ -88,7 +105,7 @@ def parse_header(body: str) -> tuple[str, dict[str, str]]:
             break
         content = line.removeprefix("--").strip()
         field = re.match(r"([A-Za-z]+): ?(.*)", content)
-        if field and field[1] in FIELDS:
+        if field and field[1] in {*FIELDS, SELDOM}:
             here = contract.setdefault(field[1], [])
             content = field[2]
         here.append(content)

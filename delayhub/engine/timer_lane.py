@@ -11,12 +11,12 @@ from uuid import uuid4
 import redis
 
 from delayhub.engine.delay_queue import chunks, flat_leases
+from delayhub.engine.ensure_keys import check_queue, ensure_keys
 from delayhub.engine.entry import Counts, Lease, check_flow_key, check_timer, text
 from delayhub.engine.gate import Gate
 from delayhub.engine.keys import MAX_STEPS, MIDDLE_STEP, LaneKeys, QueueKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
-from delayhub.errors import EntryError
 
 #: Timers that one claim takes at most, and acknowledgements that travel with it.
 MAX_CLAIM = 1000
@@ -29,14 +29,15 @@ COUNTED_KEYS = 1000
 class TimerBatch(NamedTuple):
     """Due timers of one queue.
 
-    ``strikes`` names those whose leases ran out before, and how often. ``is_keyed``: flow keys share the queue.
+    ``strikes`` names those whose leases ran out before, and how often. ``keys``: how many
+    flow keys they have; 0 where flow keys do not share the queue.
     """
 
     queue: str
     token: int
     ids: list[str]
     strikes: dict[str, int]
-    is_keyed: bool = False
+    keys: int = 0
 
 
 class TimerClaim(NamedTuple):
@@ -141,7 +142,13 @@ class TimerLane:
         Raises:
             EntryError: a name, an id, a due time, the step or the key cannot be stored; :meth:`put` raises it too.
         """
-        return self._arm("ensure", queue, timers, step, [key])
+        return self.ensure_keys(queue, {key: timers}, step=step)
+
+    def ensure_keys(
+        self, queue: str, timers: Mapping[str, Sequence[tuple[str, int]]], *, step: int = MIDDLE_STEP
+    ) -> list[str]:
+        """As :meth:`ensure`, by one call for the timers of many flow keys; the answers are in the order given."""
+        return ensure_keys(self.client, self.keys, queue, timers, step=step)
 
     def put(
         self,
@@ -161,7 +168,18 @@ class TimerLane:
             key: their flow key.
             former_key: the flow key that they had; None: the same.
         """
-        return self._arm("put", queue, timers, step, [key, key if former_key is None else former_key])
+        keys = [key, key if former_key is None else former_key]
+        for each in keys:
+            check_flow_key(each)
+        check_queue(queue)
+        answers: list[str] = []
+        for chunk in chunks(timers):
+            args: list[Any] = [queue, *keys, step]
+            for timer_id, due_ms in chunk:
+                check_timer(timer_id, due_ms, step)
+                args += [timer_id, due_ms]
+            answers += [text(answer) for answer in self._run("put", queue, args)]
+        return answers
 
     def cancel(self, queue: str, ids: Sequence[str], *, key: str = "") -> list[bool]:
         """For each id: whether there was a timer, which had that flow key. Leased ones are removed too."""
@@ -186,7 +204,7 @@ class TimerLane:
     def acknowledge(self, leases: Sequence[Lease]) -> int:
         """How many of the leases still held; their timers are gone."""
         return sum(
-            script("acknowledge").run(self.client, [self.keys.queue(queue).base], flat)
+            script("acknowledge").run(self.client, [self.keys.queue(queue).base, self.keys.base], flat)
             for queue, held in by_queue(leases).items()
             for flat in flat_leases(held)
         )
@@ -232,16 +250,20 @@ class TimerLane:
         held_until: Any = "" if claimed_until_ms is None else claimed_until_ms + slot_ms
         return sum(self._run("settle", queue, [queue, held_until, *chunk]) for chunk in chunks(ids))
 
+    def old_slots(self, queue: str, *, taken_until_ms: int, skip: int, limit: int) -> list[str]:
+        """The jobs whose slots of ``max_in_flight`` were taken until then, Redis' time in Unix ms; the oldest first.
+
+        Slots that are held longer than the options say count as taken later.
+        """
+        until = taken_until_ms + int(self.options.slot_seconds * 1000)
+        key = self.keys.queue(queue).in_flight
+        found = cast("list[bytes]", self.client.zrangebyscore(key, "-inf", until, start=skip, num=limit))
+        return [text(name) for name in found]
+
     def keep_slots(self, queue: str, ids: Sequence[str], *, until_ms: int) -> int:
         """How many slots of ``max_in_flight`` are held longer than before: until that Unix time in ms, at least."""
-        return int(
-            cast(
-                "int",
-                self.client.zadd(
-                    self.keys.queue(queue).in_flight, dict.fromkeys(ids, until_ms), xx=True, gt=True, ch=True
-                ),
-            )
-        )
+        held = self.keys.queue(queue).in_flight
+        return int(cast("int", self.client.zadd(held, dict.fromkeys(ids, until_ms), xx=True, gt=True, ch=True)))
 
     def admit(self, queue: str, *, count: int, rate_per_second: float, burst: int) -> Admitted:
         """How many of ``count`` new jobs are admitted at that rate, which uses up their permits; and how long to wait.
@@ -326,22 +348,6 @@ class TimerLane:
             if page:
                 yield [text(member) for member, _ in page]
 
-    def _arm(
-        self, verb: str, queue: str, timers: Sequence[tuple[str, int]], step: int, keys: Sequence[str]
-    ) -> list[str]:
-        for key in keys:
-            check_flow_key(key)
-        if not queue or queue.startswith("@"):
-            raise EntryError(f"a timer queue needs a name that does not begin with '@', got {queue!r}")
-        answers: list[str] = []
-        for chunk in chunks(timers):
-            args: list[Any] = [queue, *keys, step]
-            for timer_id, due_ms in chunk:
-                check_timer(timer_id, due_ms, step)
-                args += [timer_id, due_ms]
-            answers += [text(answer) for answer in self._run(verb, queue, args)]
-        return answers
-
     def _run(self, verb: str, queue: str, args: Sequence[Any]) -> Any:
         return script(verb).run(self.client, [self.keys.queue(queue).base, self.keys.base], args)
 
@@ -359,15 +365,17 @@ def timer_claim_command(
     *,
     limit: int,
     keyed_limit: int = MAX_CLAIM,
+    key_limit: int = MAX_CLAIM,
     consumer: str,
     options: EngineOptions,
     acknowledged: Iterable[Lease] = (),
 ) -> tuple[Any, ...]:
     """The command that claims due timers of a lane; for callers with a connection of their own.
 
-    ``keyed_limit``: how many of them may be of queues with flow keys.
+    ``keyed_limit``: how many of them may be of queues with flow keys. ``key_limit``: how many of one flow key.
     """
     args: list[Any] = [consumer, options.lease_ms, int(options.slot_seconds * 1000), min(limit, MAX_CLAIM), keyed_limit]
+    args.append(key_limit)
     for queue, held in by_queue(acknowledged).items():
         args += [queue, len(held)]
         for lease in held:
@@ -384,8 +392,8 @@ def parse_timer_claim(reply: Sequence[Any]) -> TimerClaim:
             token,
             [text(found) for found in ids],
             {text(found): int(count) for found, count in zip(struck[::2], struck[1::2], strict=True)},
-            bool(is_keyed),
+            keys,
         )
-        for queue, token, ids, struck, is_keyed in claimed
+        for queue, token, ids, struck, keys in claimed
     ]
     return TimerClaim(now, None if come_back < 0 else come_back, bool(more), bool(alarm), acknowledged, batches)

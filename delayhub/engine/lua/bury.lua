@@ -3,7 +3,7 @@
 -- ARGV: reason, then for each lease: id, token
 -- Returns: how many leases still held
 -- Complexity: O(log n) a lease
--- Uses: now, owned
+-- Uses: now, leave_flight, pass_key, forget, owned
 local q = KEYS[1]
 local ids = owned(q, 2, (#ARGV - 1) / 2)
 for _, id in ipairs(ids) do
@@ -12,4 +12,6 @@ for _, id in ipairs(ids) do
   redis.call('ZADD', q .. DEAD, now, id)
   redis.call('HSET', q .. REASON, id, ARGV[1])
 end
+leave_flight(q, ids)
+free_keys(q, ids, false)
 return #ids

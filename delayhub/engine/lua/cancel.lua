@@ -3,7 +3,7 @@
 -- ARGV: tombstone ms (0: none), first and last of the copies looked at (0: the id itself), then ids
 -- Returns: for each id: how many entries were removed
 -- Complexity: O(log n) an id and copy
--- Uses: now, forget, task_of, places, parked, lift, names
+-- Uses: now, leave_flight, pass_key, forget, task_of, places, parked, lift, names
 local q, tombstone, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local out = {}
 redis.call('ZREMRANGEBYSCORE', q .. REVOKED, '-inf', now)

@@ -1,14 +1,16 @@
 -- Claims due timers of the queues of a lane whose time on the agenda has come, as their gates and weights allow.
 -- KEYS: lane
--- ARGV: consumer, lease ms, slot ms, limit, the limit of queues with flow keys, then acknowledgements, grouped: queue name,
---   count, and for each: id, token
--- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm, acknowledged,
---   then a list for each queue that gave something: its name, token, ids, {id, strikes, …}, 1 if it has flow keys
+-- ARGV: consumer, lease ms, slot ms, limit, the limit of queues with flow keys, that of each flow key in a queue, then
+--   acknowledgements, grouped: queue name, count, and for each: id, token
+-- Returns: now µs, when to come back (ms; -1: nothing waits), 1 if more is due, 1 if this consumer holds the alarm,
+--   acknowledged, then a list for each queue that gave something: its name, token, ids, {id, strikes, …}, how many flow keys they have
+--   (0: the queue has none)
 -- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(steps in use) a queue of the agenda (64 at most)
--- Uses: now, ring, allow_writes_when_full, note_claim, forget, task_of, places, parked, lift, owned, acknowledge, waiting, line,
---   first_due, permits, take_due, take_first, slots, timers, key_limits, key_gate, key_turn, take_turns, claim_queue, gate, alarm
+-- Uses: now, ring, allow_writes_when_full, note_claim, drop, owned, acknowledge, waiting, line, first_due, permits, take_due,
+--   take_first, slots, timers, key_limits, key_gate, key_turn, take_turns, claim_queue, gate, alarm
+-- Seldom: leave_flight, pass_key, forget, task_of, places, parked, lift
 local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local keyed_limit, claimed, acknowledged, at, more = tonumber(ARGV[5]), {}, 0, 6, 0
+local keyed_limit, key_limit, claimed, acknowledged, at, more = tonumber(ARGV[5]), tonumber(ARGV[6]), {}, 0, 7, 0
 allow_writes_when_full(lane)
 note_claim(lane, limit)
 while at < #ARGV do
@@ -33,22 +35,20 @@ for i, name in ipairs(names) do
   local share = math.ceil(limit * weights[i] / whole)
   whole = whole - weights[i]
   local allowed, reopens, since = open_gate(q, keyed[i] and math.min(share, keyed_limit) or share)
+  local count, spare = 0, 0
   if allowed > 0 then
     local token = redis.call('INCR', lane .. TOKEN)
-    local ids, struck = claim_queue(q, keyed[i], allowed, bonuses[i], now + lease, token, now + slot)
-    if #ids > 0 then
-      pass_gate(q, ids, now + slot, since)
-      limit = limit - #ids
-      keyed_limit = keyed_limit - (keyed[i] and #ids or 0)
-      claimed[#claimed + 1] = {name, token, ids, struck, keyed[i] and 1 or 0}
+    local ids, struck, held, turns = claim_queue(
+      q, keyed[i] and key_limit, allowed, bonuses[i], now + lease, token, now + slot)
+    count = #ids
+    if count > 0 then
+      spare = pass_gate(q, ids, now + slot, since, held)
+      limit, keyed_limit = limit - count, keyed_limit - (keyed[i] and count or 0)
+      claimed[#claimed + 1] = {name, token, ids, struck, turns}
     end
   end
-  local wake_at = wanted_at(q, reopens, since)
-  if not wake_at then
-    redis.call('ZREM', lane .. AGENDA, name)
-  else
-    redis.call('ZADD', lane .. AGENDA, wake_at, name)
-  end
+  -- Where the gate would have let more pass than were due, it held nothing back: the next timer passes at its due time.
+  plan_claim(lane, name, keyed[i], count == allowed and spare == 0 and reopens or nil, since)
 end
 
 local come_back = tonumber(redis.call('ZRANGE', lane .. AGENDA, 0, 0, 'WITHSCORES')[2])

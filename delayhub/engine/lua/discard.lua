@@ -3,7 +3,7 @@
 -- ARGV: ids
 -- Returns: how many were removed
 -- Complexity: O(log n) an id
--- Uses: forget, task_of, places, parked, lift
+-- Uses: leave_flight, pass_key, forget, task_of, places, parked, lift
 local q, removed = KEYS[1], {}
 for _, id in ipairs(ARGV) do
   local from = lift(q, id, false)

@@ -31,6 +31,9 @@ elseif place == 'waiting' then
   add(q .. WAITING, function(score) return math.floor(score / 16), score % 16 end)
 elseif place == 'parked' then
   for _, task in ipairs(parking_tasks(q)) do
+    if limit <= 0 then
+      break -- there may be a hundred thousand flow keys
+    end
     add(q .. PARKED_BY .. task, function(place_in_line)
       local step, score = step_and_score(place_in_line)
       return math.floor(score / 1000), step

@@ -6,15 +6,17 @@
 -- Uses: now, ring, note_agenda, waiting, line
 local q = KEYS[1]
 for i = 2, #ARGV, 2 do
-  local key = ARGV[i]
+  local key, changed = ARGV[i], 1
   if ARGV[i + 1] ~= '' then
     redis.call('HSET', q .. PAUSED, key, ARGV[i + 1])
-  elseif redis.call('HDEL', q .. PAUSED, key) == 1 then
-    -- Its place in the line may be as far away as the end of its pause.
-    if redis.call('ZSCORE', q .. TURNS, key) then
-      note_turn(q, key, now)
-      note_agenda(KEYS[2], ARGV[1], now)
-    end
+  else
+    changed = redis.call('HDEL', q .. PAUSED, key)
+  end
+  -- Its place in the line may be as far away as the end of the pause until now.
+  if changed == 1 and redis.call('ZSCORE', q .. TURNS, key) then
+    local at = math.max(tonumber(ARGV[i + 1]) or now, now)
+    note_turn(q, key, at)
+    note_agenda(KEYS[2], ARGV[1], at)
   end
 end
 return 1

@@ -3,7 +3,7 @@
 -- ARGV: how many
 -- Returns: how many were removed
 -- Complexity: O(log n) a message
--- Uses: forget, task_of, places, parked
+-- Uses: leave_flight, pass_key, forget, task_of, places, parked
 local q, left, removed = KEYS[1], tonumber(ARGV[1]), 0
 local function remove_first(key)
   local popped, ids = redis.call('ZPOPMIN', key, left), {}

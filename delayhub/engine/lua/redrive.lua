@@ -1,9 +1,9 @@
--- Makes dead messages ready again, without their strikes: those named, or the oldest.
+-- Makes dead messages ready again, without their strikes: those named, or the oldest. One whose unique key is taken stays.
 -- KEYS: queue, lane
 -- ARGV: limit, then ids (none: the oldest dead)
 -- Returns: how many
 -- Complexity: O(log n) an id
--- Uses: now, ring, ready
+-- Uses: now, ring, ready, leave_flight, pass_key, forget, key_holder, unique
 local q, lane = KEYS[1], KEYS[2]
 local ids = {unpack(ARGV, 2)}
 if #ids == 0 then
@@ -11,7 +11,8 @@ if #ids == 0 then
 end
 local revived = 0
 for _, id in ipairs(ids) do
-  if redis.call('ZREM', q .. DEAD, id) == 1 then
+  if redis.call('ZSCORE', q .. DEAD, id) and take_again(q, id) then
+    redis.call('ZREM', q .. DEAD, id)
     redis.call('HDEL', q .. REASON, id)
     redis.call('HDEL', q .. STRIKES, id)
     redis.call('HDEL', q .. LOST, id)

@@ -4,7 +4,7 @@
 -- ARGV: delay ms, 1 where they had been delivered, then for each lease: id, token
 -- Returns: how many leases still held
 -- Complexity: O(log n) a lease
--- Uses: now, ring, owned
+-- Uses: now, ring, leave_flight, owned, pass_key, forget, key_holder
 local q, lane, delay = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local ids, holders = owned(q, 3, (#ARGV - 2) / 2)
 for i, id in ipairs(ids) do
@@ -14,12 +14,14 @@ for i, id in ipairs(ids) do
   if ARGV[2] == '1' then
     redis.call('HSETNX', q .. STRIKES, id, 0)
   end
-  if delay > 0 then
+  local waits = takes_turn(q, id, step)
+  if delay > 0 and not waits then
     redis.call('ZADD', q .. WAITING, (now + delay) * 16 + step, id)
-  else
+  elseif not waits then
     redis.call('ZADD', q .. READY .. step, score, id)
   end
 end
+leave_flight(q, ids)
 if #ids > 0 then
   ring(lane)
 end

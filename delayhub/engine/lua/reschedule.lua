@@ -1,9 +1,9 @@
 -- Moves messages that no consumer holds to another time; copies of an id move with it.
 -- KEYS: queue, lane
 -- ARGV: due ms, first and last of the copies looked at (0: the id itself), then ids
--- Returns: for each id: moved, leased (a consumer holds it, so it was not moved) or absent
+-- Returns: for each id: moved, leased (a consumer holds it, so it was not moved) or absent (or dead, and its unique key is taken)
 -- Complexity: O(log n) an id and copy
--- Uses: now, ring, ready, task_of, places, parked, lift, place, names
+-- Uses: now, ring, ready, leave_flight, task_of, places, parked, lift, place, pass_key, forget, names, key_holder, unique
 local q, lane, due, first, last = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local out = {}
 for i = 4, #ARGV do
@@ -16,7 +16,13 @@ for i = 4, #ARGV do
         step = ready_step
       end
     end
-    local from, parked_step = lift(q, id, false)
+    local may_move = not redis.call('ZSCORE', q .. DEAD, id) or take_again(q, id)
+    local from, parked_step = nil, nil
+    if may_move and wait_until(q, id, due, step) then
+      outcome = 'moved'
+    elseif may_move then
+      from, parked_step = lift(q, id, false)
+    end
     if from == 'leased' then
       outcome = outcome == 'moved' and outcome or 'leased'
     elseif from then

@@ -3,13 +3,16 @@
 -- ARGV: queue name, rate a second ('' for none), burst, max in flight ('' for none), shut until ms, weight, bonus ms, and
 --   of each flow key: rate, burst, max in flight
 -- Returns: 1
--- Complexity: O(log n)
+-- Complexity: O(log n); O(log n) a flow key in the line as well, where what keys may do changes
 -- Uses: now, ring, note_agenda, waiting, line
-local gate = KEYS[1] .. GATE
+local gate, of_keys_changed = KEYS[1] .. GATE, false
 local fields = {
   'rate', 'burst', 'max_in_flight', 'shut_until', 'weight', 'bonus', 'key_rate', 'key_burst', 'key_in_flight'}
 for i, field in ipairs(fields) do
   local value = ARGV[i + 1]
+  if string.sub(field, 1, 4) == 'key_' then
+    of_keys_changed = of_keys_changed or (redis.call('HGET', gate, field) or '') ~= value
+  end
   if value == '' then
     redis.call('HDEL', gate, field)
   else
@@ -18,6 +21,13 @@ for i, field in ipairs(fields) do
 end
 if ARGV[10] == '' then
   redis.call('DEL', KEYS[1] .. SLOT_KEYS, KEYS[1] .. HELD)
+end
+if of_keys_changed then
+  -- The turns of keys that were held back are as far away as the limits until now had them.
+  local later = redis.call('ZRANGEBYSCORE', KEYS[1] .. TURNS, '(' .. now, '+inf')
+  for _, key in ipairs(later) do
+    note_turn(KEYS[1], key, now)
+  end
 end
 if has_timers(KEYS[1]) then
   note_agenda(KEYS[2], ARGV[1], now)

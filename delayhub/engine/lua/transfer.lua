@@ -1,9 +1,10 @@
 -- Moves messages that no consumer holds to another queue; due time and priority stay, the dead are ready there.
 -- KEYS: queue, other queue, lane of the other queue
 -- ARGV: for each entry: id, SHA-1 of its payload as the caller read it, its payload in the other queue
--- Returns: for each entry: moved, leased (a consumer holds it) or absent (gone, or changed meanwhile)
+-- Returns: for each entry: moved, leased (a consumer holds it), taken (its unique key is, in the other queue) or absent (gone, or
+--   changed meanwhile)
 -- Complexity: O(log n + size of the payload) an entry
--- Uses: now, ring, ready, forget, task_of, places, parked, lift, place, copies
+-- Uses: now, ring, ready, leave_flight, pass_key, forget, task_of, places, parked, lift, place, copies, key_holder, unique
 local from, to, lane = KEYS[1], KEYS[2], KEYS[3]
 
 local function move(id, payload)
@@ -16,6 +17,12 @@ local function move(id, payload)
       step = ready_step
     end
   end
+  local key, about = key_of(from, id)
+  if key and holder_of(to, key) then
+    return 'taken'
+  end
+  score = string.match(redis.call('HGET', from .. UNIQUE, 'due:' .. id) or '', '^%d+')
+  due = score and math.floor(tonumber(score) / 16) or due -- it waited for its key, and its due time is another
   local was, parked_step = lift(from, id, false)
   if was == 'leased' then
     return 'leased'
@@ -26,6 +33,9 @@ local function move(id, payload)
   forget(from, {id})
   if redis.call('HSETNX', to .. PAYLOAD, name, payload) == 0 then
     name = copy_of(to, name, payload)
+  end
+  if key then
+    give_key(to, key, name, about)
   end
   place(to, lane, name, due, parked_step or step)
   return 'moved'

@@ -3,19 +3,22 @@
 -- A holder whose lease ran out ends its entry too, wherever that is by now: its work is done. Tokens only grow, and what
 -- is kept of a lost lease goes with the entry, so a token that is not older belongs to this entry and to none before it.
 local function acknowledge(q, first, count)
+  if count == 0 then
+    return 0
+  end
   local ids = owned(q, first, count)
   if #ids > 0 then
     redis.call('ZREM', q .. LEASED, unpack(ids))
     redis.call('HDEL', q .. HOLDER, unpack(ids))
-    forget(q, ids)
+    drop(q, ids)
   end
   local ended = #ids
   if ended < count and redis.call('EXISTS', q .. LOST) == 1 then
     for i = first, first + 2 * count - 2, 2 do
       local lost = redis.call('HGET', q .. LOST, ARGV[i])
       if lost and tonumber(ARGV[i + 1]) >= tonumber(lost) then
-        lift(q, ARGV[i], true)
-        forget(q, {ARGV[i]})
+        seldom().lift(q, ARGV[i], true)
+        drop(q, {ARGV[i]})
         ended = ended + 1
       end
     end

@@ -1,7 +1,18 @@
--- extras(q, entries): of claimed {id, payload, …}: {id, strikes, …} of those that were claimed before, and the
--- revoked ids.
-local function extras(q, entries)
-  local strikes, revoked = {}, {}
+-- free_until_start(q, entries): messages that have their unique key until they start have none from now on.
+local function free_until_start(q, entries)
+  local ids = {}
+  for i = 1, #entries, 2 do
+    if string.sub(redis.call('HGET', q .. UNIQUE, 'id:' .. entries[i]) or '', 1, 1) == 's' then
+      ids[#ids + 1] = entries[i]
+    end
+  end
+  free_keys(q, ids, true)
+end
+
+-- with_extras(q, claimed): what a queue gave, as a claim returns it, with {id, strikes, …} of those that were claimed before,
+-- and the revoked ids.
+local function with_extras(q, claimed)
+  local entries, strikes, revoked = claimed[3], {}, {}
   local some_strikes, some_revoked = redis.call('EXISTS', q .. STRIKES) == 1, redis.call('EXISTS', q .. REVOKED) == 1
   if some_strikes or some_revoked then
     for i = 1, #entries, 2 do
@@ -16,5 +27,9 @@ local function extras(q, entries)
       end
     end
   end
-  return strikes, revoked
+  if redis.call('EXISTS', q .. UNIQUE) == 1 then
+    free_until_start(q, entries)
+  end
+  claimed[4], claimed[5] = strikes, revoked
+  return claimed
 end

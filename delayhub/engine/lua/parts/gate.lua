@@ -28,8 +28,9 @@ local function open_gate(q, want)
   return allowed, reopens, since
 end
 
--- pass_gate(q, ids, slot_until, since): uses up permits and slots for the timers that were let through.
-local function pass_gate(q, ids, slot_until, since)
+-- pass_gate(q, ids, slot_until, since, held): uses up permits and slots for the timers that were let through; so many of the
+-- slots are held already. Returns how many slots they did not need, since they had them from a claim before.
+local function pass_gate(q, ids, slot_until, since, held)
   local rate, max_in_flight = unpack(redis.call('HMGET', q .. GATE, 'rate', 'max_in_flight'))
   if rate then
     redis.call('HSET', q .. GATE, 'tat', string.format('%.0f', since + #ids * 1000000 / rate))
@@ -39,6 +40,7 @@ local function pass_gate(q, ids, slot_until, since)
     for i, id in ipairs(ids) do
       ends[i * 2 - 1], ends[i * 2] = ending, id
     end
-    redis.call('ZADD', q .. IN_FLIGHT, unpack(ends))
+    return #ids - held - redis.call('ZADD', q .. IN_FLIGHT, unpack(ends))
   end
+  return 0
 end

@@ -14,16 +14,18 @@ local function key_turn(q, key, place, share, bonus, limits)
     allowed, reopens, arrival = open_key(limits, place, share, head or now)
   end
   if not head or head > now or allowed == 0 then
-    return found, 0, head, reopens
+    return found, 0, head, allowed == 0 and reopens or nil
   end
+  local count
   if only_set then
-    allowed, head = take_first(only_set, found, share, allowed)
+    count, head = take_first(only_set, found, share, allowed)
   else
     found = take_due(q, base, allowed, bonus)
-    allowed, head = #found / 2, first_due(q, base)
+    count, head = #found / 2, first_due(q, base)
   end
   if key ~= '' then
-    pass_key(base, limits, arrival, allowed)
+    pass_key(base, limits, arrival, count)
   end
-  return found, allowed, head, reopens
+  -- Fewer than its limits allow: they hold back none of those that come next.
+  return found, count, head, count == allowed and reopens or nil
 end

@@ -9,6 +9,7 @@ local function lift(q, id, leased_too)
     if leased_too then
       redis.call('ZREM', q .. LEASED, id)
       redis.call('HDEL', q .. HOLDER, id)
+      leave_flight(q, {id})
     end
     return 'leased'
   end

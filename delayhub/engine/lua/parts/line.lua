@@ -9,6 +9,13 @@ local function note_turn(q, key, at)
   end
 end
 
+-- come_again(q, key): lets a flow key that is in the line have a turn now, since it has a slot more.
+local function come_again(q, key)
+  if redis.call('ZSCORE', q .. TURNS, key) then
+    note_turn(q, key, now)
+  end
+end
+
 -- note_keyed(q, by): counts the timers that wait in sets of flow keys, so that they are known without asking each.
 local function note_keyed(q, by)
   if by ~= 0 and redis.call('HINCRBY', q .. GATE, 'keyed', by) <= 0 then

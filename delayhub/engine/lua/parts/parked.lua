@@ -1,19 +1,28 @@
--- Due messages whose task has a limit are parked by task, in their order. Such a task is in exactly one of two sets: in OPEN
--- at the place of its first message while the limit lets one start, else in SHUT at the time when it next does.
--- represent(q, task, reopens): puts a task into OPEN, or into SHUT until `reopens` (ms), or into neither where none of its
--- messages is parked.
-local function represent(q, task, reopens)
-  local first = redis.call('ZRANGE', q .. PARKED_BY .. task, 0, 0, 'WITHSCORES')
+-- Due messages whose task, or flow key, has a limit are parked by the name of the one that holds them back, in their order.
+-- Such a name is in exactly one of two sets: in OPEN at the place of its first message while the limit lets one start, else in
+-- SHUT at the time when it next does. Keys in OPEN are in TURNS too: where the first in line is a key, the next turn counts.
+-- represent(q, name, reopens, turn): puts a name into OPEN, or into SHUT until `reopens` (ms), or into neither where none of its
+-- messages is parked. `turn`: that of a key from now on; nil for the one that it has.
+local function represent(q, name, reopens, turn)
+  local first = redis.call('ZRANGE', q .. PARKED_BY .. name, 0, 0, 'WITHSCORES')
   if first[1] and reopens then
-    redis.call('ZREM', q .. OPEN, task)
-    redis.call('ZADD', q .. SHUT, reopens, task)
+    redis.call('ZREM', q .. OPEN, name)
+    redis.call('ZADD', q .. SHUT, reopens, name)
   else
-    redis.call('ZREM', q .. SHUT, task)
+    redis.call('ZREM', q .. SHUT, name)
     if first[1] then
-      redis.call('ZADD', q .. OPEN, first[2], task)
+      redis.call('ZADD', q .. OPEN, first[2], name)
     else
-      redis.call('ZREM', q .. OPEN, task)
+      redis.call('ZREM', q .. OPEN, name)
     end
+  end
+  if not task_of_key(name) then
+    return
+  elseif first[1] and not reopens then
+    turn = turn or tonumber(redis.call('ZSCORE', q .. TURNS, name) or 0) % PARK_STEP
+    redis.call('ZADD', q .. TURNS, turn_place(first[2], turn), name)
+  else
+    redis.call('ZREM', q .. TURNS, name)
   end
 end
 
@@ -29,18 +38,19 @@ local function unpark(q, id)
   if redis.call('EXISTS', q .. PARKED) == 0 then
     return nil
   end
-  local task = task_of(redis.call('HGET', q .. PAYLOAD, id) or '')
-  local place = task and redis.call('ZSCORE', q .. PARKED_BY .. task, id)
+  local task, key = task_of(redis.call('HGET', q .. PAYLOAD, id) or '')
+  local name = key and redis.call('ZSCORE', q .. PARKED_BY .. key, id) and key or task
+  local place = name and redis.call('ZSCORE', q .. PARKED_BY .. name, id)
   if not place then
     return nil
   end
-  redis.call('ZREM', q .. PARKED_BY .. task, id)
+  redis.call('ZREM', q .. PARKED_BY .. name, id)
   count_parked(q, -1)
-  represent(q, task, redis.call('ZSCORE', q .. SHUT, task))
+  represent(q, name, redis.call('ZSCORE', q .. SHUT, name))
   return (step_and_score(tonumber(place)))
 end
 
--- parking_tasks(q): the tasks with parked messages.
+-- parking_tasks(q): the names of tasks and flow keys with parked messages.
 local function parking_tasks(q)
   local tasks = redis.call('ZRANGE', q .. OPEN, 0, -1)
   for _, task in ipairs(redis.call('ZRANGE', q .. SHUT, 0, -1)) do

@@ -8,3 +8,8 @@ local function step_and_score(place)
   local step = math.floor(place / PARK_STEP)
   return step, string.format('%.0f', place - step * PARK_STEP + PARK_SINCE)
 end
+
+-- turn_place(place, turn): the turn of a flow key in the step of its first message's place.
+local function turn_place(place, turn)
+  return string.format('%.0f', math.floor(tonumber(place) / PARK_STEP) * PARK_STEP + turn)
+end

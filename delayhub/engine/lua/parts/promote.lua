@@ -1,6 +1,9 @@
 -- promote(q, limit): moves up to `limit` due ids from waiting to ready, by due time and priority step.
 local function promote(q, limit)
   local due = redis.call('ZRANGEBYSCORE', q .. WAITING, '-inf', now * 16 + 15, 'WITHSCORES', 'LIMIT', 0, limit)
+  if #due > 0 and redis.call('EXISTS', q .. FOLLOWERS) == 1 then
+    due = seldom().hold_back(q, due)
+  end
   if #due == 0 then
     return
   end

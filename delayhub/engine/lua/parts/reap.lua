@@ -1,9 +1,29 @@
+-- without_started(q, ids): these leased ids without those that were acknowledged when they started, and had their lease only
+-- for their unique key, or their place among those of a task that run at once. Those are gone.
+local function without_started(q, ids)
+  if #ids == 0 or redis.call('EXISTS', q .. UNIQUE, q .. FLYING) == 0 then
+    return ids
+  end
+  local left = {}
+  for _, id in ipairs(ids) do
+    local has_started = string.byte(redis.call('HGET', q .. FLYING, id) or '', -1) == 13 -- '\r'
+    if has_started or redis.call('HEXISTS', q .. UNIQUE, 'run:' .. id) == 1 then
+      redis.call('ZREM', q .. LEASED, id)
+      redis.call('HDEL', q .. HOLDER, id)
+      forget(q, {id})
+    else
+      left[#left + 1] = id
+    end
+  end
+  return left
+end
+
 -- reap(q, limit, max_strikes, why): ends leases that ran out. Each costs a strike: the entry goes back to its place in
 -- line, or at max_strikes to the dead, for the reason `why`. Returns how many went back and how many died. The token of
 -- the first lease that was lost is kept, by which its holder may end the message after all.
 local function reap(q, limit, max_strikes, why)
   local returned, died = 0, 0
-  local ids = redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit)
+  local ids = without_started(q, redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit))
   for _, id in ipairs(ids) do
     local token, step, score = string.match(redis.call('HGET', q .. HOLDER, id) or '', '^(%d+):(%d+):(%d+)$')
     local strikes = redis.call('HINCRBY', q .. STRIKES, id, 1)
@@ -15,11 +35,15 @@ local function reap(q, limit, max_strikes, why)
     if strikes >= max_strikes then
       redis.call('ZADD', q .. DEAD, now, id)
       redis.call('HSET', q .. REASON, id, (why or 'lease ran out') .. ' ' .. strikes .. ' times')
+      free_keys(q, {id}, false)
       died = died + 1
     else
-      redis.call('ZADD', q .. READY .. (step or 0), score or now_us, id)
+      if not takes_turn(q, id, step or 0) then
+        redis.call('ZADD', q .. READY .. (step or 0), score or now_us, id)
+      end
       returned = returned + 1
     end
   end
+  leave_flight(q, ids)
   return returned, died
 end

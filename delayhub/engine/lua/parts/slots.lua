@@ -25,15 +25,14 @@ local function free_slots(q, ids)
     end
     count_held(q, counts)
     for key in pairs(counts) do
-      if redis.call('ZSCORE', q .. TURNS, key) then
-        note_turn(q, key, now)
-      end
+      come_again(q, key)
     end
   end
   return freed
 end
 
--- hold_slots(q, due, keys, slot_until): notes which flow keys the timers in flight belong to.
+-- hold_slots(q, due, keys, slot_until): notes which flow keys the timers in flight belong to. Returns how many slots are new:
+-- a timer may still have that of a claim before, whose worker died. Its key then has room for another timer.
 local function hold_slots(q, due, keys, slot_until)
   local ids, ends, of_id, counts, ending = {}, {}, {}, {}, string.format('%d', slot_until)
   for i = 1, #due, 2 do
@@ -42,18 +41,20 @@ local function hold_slots(q, due, keys, slot_until)
     of_id[i], of_id[i + 1] = due[i], keys[i] or ''
   end
   if #ids == 0 then
-    return
+    return 0
   end
+  local added = redis.call('ZADD', q .. IN_FLIGHT, unpack(ends))
   for i, was in ipairs(redis.call('HMGET', q .. SLOT_KEYS, unpack(ids))) do
     local key = of_id[i * 2]
     if was ~= key then
       counts[key] = (counts[key] or 0) + 1
-      if was then
-        counts[was] = (counts[was] or 0) - 1
-      end
+    end
+    if was then
+      counts[was] = (counts[was] or 0) - (was ~= key and 1 or 0)
+      come_again(q, was)
     end
   end
-  redis.call('ZADD', q .. IN_FLIGHT, unpack(ends))
   redis.call('HSET', q .. SLOT_KEYS, unpack(of_id))
   count_held(q, counts)
+  return added
 end

@@ -1,12 +1,17 @@
+local PARK_MOST = 150
 -- take_limited(q, t): as take, in a queue where tasks have limits. Of tasks with a limit it takes up to t.free, also beyond
--- t.want; of all others, up to t.want together with those. What it comes by and a limit holds back is parked: up to 1 000
--- messages (333 of as many tasks), so the claim may end before t.want. `t` has, as take's arguments, want, max_bytes, lease_end, token, out and
--- has_others; and free. It gets count, bytes, stop and limited.
+-- t.want; of all others, up to t.want together with those. What it comes by and a limit holds back is parked: about 150
+-- messages (90 of as many tasks: 1 to 2 ms), so the claim may end before t.want. `t` has, as take's arguments, want,
+-- max_bytes, lease_end, token, out and has_others; and free. Returns count, bytes, whether the claim must stop here, how many are of tasks
+-- with a limit, and {their ids, the ids of those that count among those that run at once}.
 local function take_limited(q, t)
   t.count, t.bytes, t.stop, t.limited, t.parked, t.visits = 0, 0, false, {}, 0, 0
+  t.counted = {}
+  t.batch = 20
+  land(q)
   t.has_strikes = redis.call('EXISTS', q .. STRIKES) == 1
   for _, task in ipairs(redis.call('ZRANGEBYSCORE', q .. SHUT, '-inf', now, 'LIMIT', 0, 200)) do
-    represent(q, task, reopens_at(q, task))
+    represent(q, task, reopens_at(q, task), next_turn())
   end
   for step = 0, MAX_STEPS - 1 do
     while not t.stop do
@@ -14,12 +19,12 @@ local function take_limited(q, t)
       if #t.limited < t.free and t.visits < 200 then
         first = redis.call('ZRANGE', q .. OPEN, 0, 0, 'WITHSCORES')
       end
-      if t.count < t.want and t.parked < 1000 then
-        heads = redis.call('ZRANGE', q .. READY .. step, 0, math.min(t.want - t.count, 20) - 1, 'WITHSCORES')
+      if t.count < t.want and t.parked < PARK_MOST then
+        heads = redis.call('ZRANGE', q .. READY .. step, 0, math.min(t.batch, PARK_MOST - t.parked) - 1, 'WITHSCORES')
       end
       local place = first[1] and tonumber(first[2]) or math.huge
       if place < (step + 1) * PARK_STEP and not (heads[1] and place_of(step, tonumber(heads[2])) < place) then
-        take_parked(q, t, first[1])
+        take_parked(q, t, whose_turn(q, first[1]))
       elseif heads[1] then
         take_ready(q, t, step, heads, place)
       else
@@ -27,17 +32,7 @@ local function take_limited(q, t)
       end
     end
   end
-end
-
--- take_any(q, is_limiting, t): take, or take_limited where tasks have limits. Returns count, bytes, whether the claim must
--- stop here, and the ids of tasks with a limit.
-local function take_any(q, is_limiting, t)
-  if is_limiting then
-    take_limited(q, t)
-    return t.count, t.bytes, t.stop, t.limited
-  end
-  local count, bytes, stop = take(q, t.want, t.max_bytes, t.lease_end, t.token, t.out, t.has_others)
-  return count, bytes, stop, {}
+  return t.count, t.bytes, t.stop, #t.limited, {t.limited, t.counted}
 end
 
 -- with_limits(q, left, wake_at, limits, reopens): what was known of a queue, and of those before it, with its limits: whether

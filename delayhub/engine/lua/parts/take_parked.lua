@@ -1,36 +1,40 @@
--- is_suspect(q, t, id): whether it must be the only message of its claim.
-local function is_suspect(q, t, id)
-  return t.has_strikes and tonumber(redis.call('HGET', q .. STRIKES, id) or 0) >= 2
-end
+-- How long a flow key waits, in ms, one of whose messages waits for its task; it is looked at when that one starts.
+local KEY_WAITS = 10000
 
--- give(q, t, id, payload, task): adds a message to those that are taken; `task` where it has a limit.
-local function give(q, t, id, payload, task)
-  t.out[#t.out + 1], t.out[#t.out + 2] = id, payload
-  t.bytes, t.count = t.bytes + #payload, t.count + 1
-  if task then
-    t.limited[#t.limited + 1] = id
-    use_permit(q, task)
-  end
-  t.stop = t.stop or t.bytes >= t.max_bytes or is_suspect(q, t, id)
-end
-
--- take_parked(q, t, task): takes the first parked message of a task, where its limit lets one start.
-local function take_parked(q, t, task)
+-- take_parked(q, t, name): takes the first parked message of a task or flow key, where its limit lets one start. A message that
+-- has both is parked by the other one where that one's limit holds it back: no permit is used before all may be.
+local function take_parked(q, t, name)
   t.visits = t.visits + 1
-  local first = reopens_at(q, task) and {} or redis.call('ZRANGE', q .. PARKED_BY .. task, 0, 0, 'WITHSCORES')
-  local id = first[1]
+  local first = reopens_at(q, name) and {} or redis.call('ZRANGE', q .. PARKED_BY .. name, 0, 0, 'WITHSCORES')
+  local id, turn, waits = first[1], nil, nil
   if id and is_suspect(q, t, id) and (t.has_others or #t.out > 0) then
     t.stop = true
     return
   elseif id then
     local payload = redis.call('HGET', q .. PAYLOAD, id)
-    redis.call('ZREM', q .. PARKED_BY .. task, id)
-    count_parked(q, -1)
-    if payload then -- else the queue expired, but not this set
-      local step, score = step_and_score(tonumber(first[2]))
-      give(q, t, id, payload, task)
-      hand_out(q, {id}, {score}, step, t.lease_end, t.token)
+    local task, key = task_of_key(name), name
+    if not task then
+      task, key = name, select(2, task_of(payload or ''))
+    end
+    local other = key == name and task or key
+    local limit = payload and other and limit_of(q, other)
+    redis.call('ZREM', q .. PARKED_BY .. name, id)
+    if limit and (is_shut(limit) or other == task and has_parked(q, other)) then
+      redis.call('ZADD', q .. PARKED_BY .. other, first[2], id)
+      represent(q, other, reopens_at(q, other))
+      waits = other == task and now + KEY_WAITS or nil
+    else
+      count_parked(q, -1)
+      if payload then -- else the queue expired, but not this set
+        local step, score = step_and_score(tonumber(first[2]))
+        give(q, t, id, payload, task, key)
+        hand_out(q, {id}, {score}, step, t.lease_end, t.token)
+        turn = next_turn()
+        if key and key ~= name then
+          represent(q, key, reopens_at(q, key), turn)
+        end
+      end
     end
   end
-  represent(q, task, reopens_at(q, task))
+  represent(q, name, waits or reopens_at(q, name), turn)
 end

@@ -1,52 +1,54 @@
--- park(q, by_task): parks messages: for each task {place, id, …}. Returns what that cost beside one for each message.
-local function park(q, by_task)
-  local cost = 0
-  for task, places in pairs(by_task) do
-    redis.call('ZADD', q .. PARKED_BY .. task, unpack(places))
-    count_parked(q, #places / 2)
-    represent(q, task, reopens_at(q, task))
-    cost = cost + 2
-  end
-  return cost
-end
-
 -- take_ready(q, t, step, heads, until_place): takes those of the ready messages {id, score, …} of a step that come before a
 -- place in line, and parks those whose limits hold them back.
 local function take_ready(q, t, step, heads, until_place)
-  local ids, gone, taken, scores, by_task = {}, {}, {}, {}, {}
+  local ids, gone, taken, scores, by_name, read, known = {}, 0, {}, {}, {}, 0, limits_of(q)
   for i = 1, #heads, 2 do
-    if place_of(step, tonumber(heads[i + 1])) < until_place then
-      ids[#ids + 1] = heads[i]
+    if until_place < math.huge and place_of(step, tonumber(heads[i + 1])) >= until_place then
+      break
     end
+    ids[(i + 1) / 2] = heads[i]
   end
-  for i, payload in ipairs(redis.call('HMGET', q .. PAYLOAD, unpack(ids))) do
-    local id, score, task = ids[i], heads[2 * i], payload and task_of(payload)
-    task = task and limit_of(q, task) and task or nil
-    local waits = task and (by_task[task] or redis.call('EXISTS', q .. PARKED_BY .. task) == 1)
-    if task and (waits or #t.limited >= t.free or reopens_at(q, task)) then
-      local places = by_task[task] or {}
-      by_task[task] = places
-      places[#places + 1], places[#places + 2] = string.format('%.0f', place_of(step, tonumber(score))), id
-      gone[#gone + 1] = id
-      if waits and #t.limited < t.free and not reopens_at(q, task) then
+  local payloads = redis.call('HMGET', q .. PAYLOAD, unpack(ids))
+  local tasks, keys = tasks_of(q, payloads)
+  for i, task in ipairs(tasks) do
+    local id, score, payload, key = ids[i], heads[2 * i], payloads[i] or '', keys[i]
+    if t.count >= t.want then
+      break
+    end
+    local limit, name, waits = known[task], nil, false
+    if key then
+      limit = limit or known[key]
+      name, waits = held_by(q, t, task, key, by_name)
+    elseif limit then
+      local is_held = #t.limited >= t.free or is_shut(limit)
+      waits = not is_held and (by_name[task] or has_parked(q, task))
+      name = (is_held or waits) and task
+    end
+    read = read + #payload
+    if name then
+      by_name[name], gone = by_name[name] or {}, gone + 1
+      park_at(by_name[name], place_of(step, tonumber(score)), id)
+      if waits and name == task then
         break -- it may be before the others of its task, and be next
       end
     elseif is_suspect(q, t, id) and (t.has_others or #t.out > 0) then
       t.stop = true
       break
     else
-      gone[#gone + 1], taken[#taken + 1], scores[#scores + 1] = id, id, score
-      give(q, t, id, payload or '', task)
+      gone, taken[#taken + 1], scores[#scores + 1] = gone + 1, id, score
+      give(q, t, id, payload, limit and task, key)
       if t.stop then
         break
       end
     end
   end
-  if #gone > 0 then
-    redis.call('ZREM', q .. READY .. step, unpack(gone))
+  if gone > 0 then
+    redis.call('ZREMRANGEBYRANK', q .. READY .. step, 0, gone - 1) -- they are the first ones
   end
   if #taken > 0 then
     hand_out(q, taken, scores, step, t.lease_end, t.token)
   end
-  t.parked = t.parked + #gone - #taken + park(q, by_task)
+  -- More at a time where few are taken of those that are read, unless they are large.
+  t.batch = gone > 2 * #taken and read < 100000 and math.min(2 * t.batch, 100) or 20
+  park(q, t, by_name)
 end

@@ -1,6 +1,7 @@
--- reap_timers(q, limit): ends leases that ran out; whether any was of a timer with a flow key. Each costs a strike, and the timer waits for its own time again. A
--- timer never dies: its row decides. Its slot is free too, or the gate would hold it back until the slot expires; where
--- the job runs and only the acknowledgement was lost, the next claim of the timer would free the slot anyway.
+-- reap_timers(q, limit): ends leases that ran out; whether any was of a timer with a flow key. Each costs a strike, and
+-- the timer waits for its own time again. A timer never dies: its row decides. Its slot is free too, or the gate would
+-- hold it back until the slot expires; where the job runs and only the acknowledgement was lost, the next claim of the
+-- timer would free the slot anyway.
 local function reap_timers(q, limit)
   local ids, some_keyed = redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit), false
   for _, id in ipairs(ids) do

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Mode, Place
-from delayhub.engine.limits import SET, Limit, parked_counts, set_limits
+from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, flying_counts, parked_counts, set_limits
+from delayhub.engine.unique import start
 
 FAR = 4_000_000_000_000
 IDS = st.sampled_from([f"id{number}" for number in range(3)])
@@ -49,6 +50,10 @@ class Held:
     task: str = ""
     lost: int = 0
     expired: bool = False
+    #: It counts among those of its task that may run at once, while it is leased.
+    flies: bool = False
+    #: It was acknowledged when its task started, and is leased only to count.
+    started: bool = False
 
 
 @dataclass
@@ -58,6 +63,23 @@ class Model:
     line: int = 0
     #: Tasks with a limit, and whether it lets one more start.
     open: dict[str, bool] = field(default_factory=dict)
+    #: Tasks of which so many may run at once.
+    at_once: dict[str, int] = field(default_factory=dict)
+
+    def flying(self) -> Counter[str]:
+        """How many messages of each task count among those that run at once."""
+        return Counter(held.task for held in self.entries.values() if held.place is Place.LEASED and held.flies)
+
+    def may_start(self, task: str) -> bool:
+        """Whether the limits of a task let one more start."""
+        return self.open.get(task, True) and self.flying()[task] < self.at_once.get(task, 100)
+
+    def unpark(self, task: str) -> None:
+        """Makes messages of a task ready that has no limit any more."""
+        if task not in self.open and task not in self.at_once:
+            for held in self.entries.values():
+                if held.place is Place.PARKED and held.task == task:
+                    held.place = Place.READY
 
     def next_in_line(self) -> int:
         self.line += 1
@@ -73,17 +95,18 @@ class Model:
         line = sorted((held.step, held.order, name) for name, held in self.entries.items() if held.place in LINE)
         for _, _, name in line:
             held = self.entries[name]
-            task = held.task if held.task in self.open else None
+            task = held.task if held.task in self.open or held.task in self.at_once else None
             if held.place is Place.READY and len(taken) >= limit:
                 continue
-            if task and not (self.open[task] and limited < free):
+            if task and not (self.may_start(task) and limited < free):
                 held.place = Place.PARKED
                 continue
             if held.strikes >= 2 and taken:
                 break
             taken.append(name)
+            held.place, held.flies, held.started = Place.LEASED, held.task in self.at_once, False
             if task:
-                self.open[task] = False
+                self.open.update({task: False} if task in self.open else {})
                 limited += 1
             if held.strikes >= 2:
                 break
@@ -97,8 +120,10 @@ class Model:
 
     def reap(self, max_strikes: int) -> list[Lease]:
         lost = []
-        for name, held in self.entries.items():
-            if held.place is Place.LEASED and held.expired:
+        for name, held in list(self.entries.items()):
+            if held.place is Place.LEASED and held.expired and held.started:
+                self.forget(name)
+            elif held.place is Place.LEASED and held.expired:
                 held.strikes += 1
                 held.redelivered = True
                 held.lost = held.lost or held.token
@@ -161,14 +186,22 @@ class Conservation(RuleBasedStateMachine):
             self.model.open.setdefault(task, True)
             return
         self.model.open.pop(task, None)
-        for held in self.model.entries.values():
-            if held.place is Place.PARKED and held.task == task:
-                held.place = Place.READY
+        self.model.unpark(task)
+
+    @rule(task=TASKS, most=st.integers(0, 2))
+    def limit_at_once(self, task: str, most: int) -> None:
+        set_limits(self.queue, SET_AT_ONCE, {task: AtOnce(most) if most else None})
+
+        if most:
+            self.model.at_once[task] = most
+            return
+        self.model.at_once.pop(task, None)
+        self.model.unpark(task)
 
     @rule(limit=st.integers(0, 4), free=st.integers(0, 3), lost=st.booleans())
     def claim(self, limit: int, free: int, lost: bool) -> None:
         self.void += self.model.reap(self.queue.options.max_strikes)
-        expected = self.model.claim(limit, free) if limit or (free and self.model.open) else []
+        expected = self.model.claim(limit, free) if limit or (free and (self.model.open or self.model.at_once)) else []
 
         claim = self.queue.claim(limit, free=free, lease_ms=0 if lost else None)
 
@@ -180,7 +213,7 @@ class Conservation(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        verb=st.sampled_from(["acknowledge", "release", "delay", "extend", "bury", "strike"]),
+        verb=st.sampled_from(["acknowledge", "release", "delay", "extend", "bury", "strike", "start"]),
         delivered=st.booleans(),
     )
     def finish(self, data: Any, verb: str, delivered: bool) -> None:
@@ -219,9 +252,18 @@ class Conservation(RuleBasedStateMachine):
                 if valid and entry:
                     self.void.append(lease)
                     entry.place = Place.DEAD
+            case "start":
+                started = valid and entry is not None and entry.flies
+                assert start(self.queue, [lease]) == started
+                if started and entry:
+                    entry.started = True
             case "strike":
-                assert sum(self.queue.strike([lease], why="because")) == valid
-                if valid and entry:
+                is_kept = valid and entry is not None and entry.started
+                assert sum(self.queue.strike([lease], why="because")) == (valid and not is_kept)
+                if is_kept:
+                    self._void(lease.id)
+                    self.model.forget(lease.id)
+                elif valid and entry:
                     self.void.append(lease)
                     entry.strikes += 1
                     entry.redelivered = True
@@ -299,6 +341,7 @@ class Conservation(RuleBasedStateMachine):
         parked = Counter(held.task for held in self.model.entries.values() if held.place is Place.PARKED)
         assert parked_counts(self.queue) == dict(parked)
         assert self.queue.count().parked == parked.total()
+        assert flying_counts(self.queue) == dict(self.model.flying())
         lost = {name.decode(): int(token) for name, token in self.queue.client.hgetall(self.queue.keys.lost).items()}
         assert lost == {name: held.lost for name, held in self.model.entries.items() if held.lost}
 

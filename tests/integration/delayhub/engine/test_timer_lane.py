@@ -212,14 +212,14 @@ def test_a_queue_name_that_would_meet_a_lanes_key_is_refused(lane: TimerLane, na
 
 
 def test_a_bare_timer_costs_at_most_160_bytes(lane: TimerLane, redis_client: redis.Redis, now_ms: Now) -> None:
-    before = int(redis_client.info("memory")["used_memory"])
     base = now_ms() + 60_000
 
     for page in range(20):
         lane.ensure("close", [(f"0197f3a2b4c5{page * 1000 + number:08d}", base + number) for number in range(1000)])
 
-    used = int(redis_client.info("memory")["used_memory"]) - before
-    assert used / 20_000 <= 160
+    # Not used_memory: buffers of clients, of other tests' too, count there. 76 on Valkey 9.1, 107 on 6.2, 122 on 7.0.
+    used = sum(int(redis_client.memory_usage(key, samples=0) or 0) for key in redis_client.keys("*"))
+    assert 50 <= used / 20_000 <= 160
 
 
 def test_a_claim_leaves_its_time_once_a_second(lane: TimerLane, now_ms: Now) -> None:

@@ -7,7 +7,9 @@ from collections import Counter
 import pytest
 import redis
 
-from delayhub.engine import EngineOptions, Gate, TimerClaim, TimerLane
+from delayhub.engine import EngineOptions, Gate, TimerClaim, TimerLane, timer_claim_command
+from delayhub.engine.scripts import script
+from delayhub.engine.timer_lane import parse_timer_claim
 from delayhub.errors import EntryError
 from tests.fixture_types import Now, Until
 from tests.timer_leases import leases_of
@@ -201,3 +203,14 @@ def test_nothing_is_left_when_the_last_timer_of_a_key_is_gone(
 def test_a_key_that_cannot_be_part_of_a_redis_key_is_refused(lane: TimerLane, key: str) -> None:
     with pytest.raises(EntryError, match="a flow key may have 100 bytes"):
         lane.ensure("close", [("1", 0)], key=key)
+
+
+def test_a_claim_says_how_many_keys_it_brought_and_takes_so_many_of_each_at_most(lane: TimerLane, now_ms: Now) -> None:
+    fill(lane, "busy", 100, due=now_ms() - 1_000)
+    fill(lane, "small", 3, due=now_ms() - 1_000)
+    command = timer_claim_command("timers", limit=90, key_limit=20, consumer="c", options=lane.options)
+
+    (batch,) = parse_timer_claim(script("claim_timers").run(lane.client, command[3:4], command[4:])).batches
+
+    assert Counter(name.partition("-")[0] for name in batch.ids) == {"busy": 20, "small": 3}
+    assert batch.keys == 2

@@ -44,8 +44,8 @@ def test_a_reply_with_nothing_in_it_says_when_to_come_back_if_anything_waits() -
 
 
 def test_a_reply_gives_the_entries_queue_by_queue_with_strikes_and_revocations() -> None:
-    second = [2, 41, [b"x", b"one", b"y", b"two"], [b"y", b"3"], [b"x"], [b"y"]]
-    third = [3, 0, [b"z", b""], [], None, []]
+    second = [2, 41, [b"x", b"one", b"y", b"two"], [b"y", b"3"], [b"x"], [[b"x", b"y"], [b"y"]]]
+    third = [3, 0, [b"z", b""], [], None, 0]
 
     claim = parse_claim([*EMPTY[:2], 1, 1, 4, [second, third], 2, 1_767_225_600_900])
 
@@ -55,7 +55,10 @@ def test_a_reply_gives_the_entries_queue_by_queue_with_strikes_and_revocations()
         QueueClaim(
             1,
             41,
-            [Claimed("x", b"one", 0, 41, True), Claimed("y", b"two", 3, 41, False, redelivered=True, limited=True)],
+            [
+                Claimed("x", b"one", 0, 41, True, limited=True),
+                Claimed("y", b"two", 3, 41, False, redelivered=True, limited=True, counted=True),
+            ],
         ),
         QueueClaim(2, 0, [Claimed("z", b"", 0, 0, False)]),
     ]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from delayhub.engine.keys import LANE_PARTS, QUEUE_PARTS, LaneKeys, QueueKeys, lua_constants, slot_of, tag
+from delayhub.engine.keys import LANE_PARTS, QUEUE_PARTS, LaneKeys, QueueKeys, with_literals
 from delayhub.errors import OptionError
 from tests.repository import ROOT
 
@@ -28,30 +28,6 @@ def test_no_two_keys_of_a_queue_are_the_same() -> None:
     assert len(set(keys)) == len(keys)
 
 
-@pytest.mark.parametrize(
-    ("lane", "expected"),
-    [
-        ("celery", "{celery}"),
-        # braces would end the tag early
-        ("a}b{c", "{a%7Db%7Bc}"),
-        # the escape itself is escaped, so that no two lanes share a tag
-        ("a%7Db", "{a%257Db}"),
-        # Redis takes the text as bytes; nothing else needs care
-        ("заказы ☃", "{заказы ☃}"),
-    ],
-)
-def test_a_lane_with_odd_characters_has_a_tag_of_its_own(lane: str, expected: str) -> None:
-    assert tag(lane) == expected
-
-
-def test_a_slot_is_part_of_the_tag() -> None:
-    assert tag("orders", slot=3, slots=8) == "{orders/3}"
-
-
-def test_slots_are_crc32_of_the_basis_modulo_their_number() -> None:
-    assert slot_of("123456789", 8) == 0xCBF43926 % 8  # the check value of CRC-32
-
-
 def test_a_lane_without_a_name_is_refused() -> None:
     with pytest.raises(OptionError, match="a lane needs a name"):
         LaneKeys("")
@@ -65,8 +41,10 @@ def test_no_script_spells_a_key_suffix_by_itself() -> None:
         assert not spelled, f"{path.name} spells {spelled}"
 
 
-def test_a_script_gets_the_constants_it_names_and_no_others() -> None:
-    assert lua_constants("q .. LEASED, MAX_STEPS") == "local LEASED = ':leased'\nlocal MAX_STEPS = 10\n"
+def test_a_script_gets_what_the_names_in_its_code_stand_for() -> None:
+    source = "f(q .. LEASED, 'no LEASED -- here', MAX_STEPS) -- LEASED: don't\nf(MY_LEASED)"
+
+    assert with_literals(source) == "f(q .. ':leased', 'no LEASED -- here', 10) \nf(MY_LEASED)"
 
 
 def test_the_data_model_page_has_every_key_with_its_own_words() -> None:

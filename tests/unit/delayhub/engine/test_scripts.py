@@ -7,10 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from delayhub.engine.scripts import FIELDS, names, parse_header, script
+from delayhub.engine.scripts import FIELDS, SELDOM, names, parse_header, script
 from tests.repository import ROOT
 
 LUA = ROOT / "delayhub/engine/lua"
+
+
+def parts_of(name: str) -> list[str]:
+    """The parts that a verb's header names."""
+    contract = script(name).contract
+    named = [*contract["Uses"].split(", "), *contract.get(SELDOM, "none").split(", ")]
+    return [part for part in named if part != "none"]
+
+
+def functions_of(source: str) -> set[str]:
+    """The names of the functions that a source makes."""
+    return set(re.findall(r"^local function (\w+)", source, re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", names())
@@ -20,7 +32,7 @@ def test_a_header_says_what_its_body_does(name: str) -> None:
     code = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("--"))
 
     assert verb.purpose
-    assert set(verb.contract) == set(FIELDS)
+    assert set(verb.contract) - {SELDOM} == set(FIELDS)
     # keys: as many as the body reads (a claim over many queues counts them)
     numbers = [int(number) for number in re.findall(r"KEYS\[(\d)\]", code)]
     said = 0 if verb.contract["KEYS"] == "none" else len(verb.contract["KEYS"].split(", "))
@@ -29,8 +41,8 @@ def test_a_header_says_what_its_body_does(name: str) -> None:
     # arguments: none said, none read
     assert (verb.contract["ARGV"] == "none") == ("ARGV" not in code)
     # parts: those said are those there are
-    for part in verb.contract["Uses"].split(", "):
-        assert part == "none" or (LUA / "parts" / f"{part}.lua").exists()
+    for part in parts_of(name):
+        assert (LUA / "parts" / f"{part}.lua").exists()
 
 
 @pytest.mark.parametrize("path", sorted(LUA.rglob("*.lua")), ids=lambda path: path.stem)
@@ -39,9 +51,25 @@ def test_a_script_is_short_enough_to_read_at_once(path: Path) -> None:
 
 
 def test_every_part_is_used() -> None:
-    used = {part for name in names() for part in script(name).contract["Uses"].split(", ")}
+    used = {part for name in names() for part in parts_of(name)}
 
-    assert {path.stem for path in (LUA / "parts").glob("*.lua")} == used - {"none"}
+    assert {path.stem for path in (LUA / "parts").glob("*.lua")} == used
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_script_calls_functions_that_it_has_made_before(name: str) -> None:
+    code = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"", "''", script(name).source)
+    begin = code.find("\nseldom = function()")
+    end = code.find("\nreturn made\nend", begin)
+    of_parts = {found for path in (LUA / "parts").glob("*.lua") for found in functions_of(path.read_text())}
+
+    for call in re.finditer(r"(?<![\w.])(\w+)\(", code):
+        before = code[: call.end()]
+        # What the rarely needed parts make is seen by themselves only; others ask seldom() for it.
+        seen = before if call.start() < end or begin < 0 else before[:begin] + before[end:]
+        assert call[1] not in of_parts or call[1] in functions_of(seen), call[1]
+    asked = set(re.findall(r"seldom\(\)\.(\w+)", code))
+    assert asked <= functions_of(code[begin:end] if begin >= 0 else "")
 
 
 def test_a_header_without_a_field_is_refused_by_name() -> None:

@@ -1,0 +1,51 @@
+-- holder_of(q, key): the id of the message that has a unique key, or nil where the key is free: also where its message is gone
+-- or dead by a script of an earlier release, or has expired where it waits, since it would never run.
+local function holder_of(q, key)
+  local id = redis.call('HGET', q .. UNIQUE, 'key:' .. key)
+  while id do
+    local expires = tonumber(string.match(redis.call('HGET', q .. UNIQUE, 'id:' .. id) or '', '^..:(%d+):') or 0)
+    local is_over = expires > 0 and expires <= now and not redis.call('ZSCORE', q .. LEASED, id)
+    if not is_over and redis.call('HEXISTS', q .. PAYLOAD, id) == 1 and not redis.call('ZSCORE', q .. DEAD, id) then
+      return id
+    end
+    id = pass_key(q, key)
+  end
+  return nil
+end
+
+-- key_of(q, id): the unique key that a message has, waits for, or had when it died, and what is known beside it; or nil.
+local function key_of(q, id)
+  local about, key = string.match(redis.call('HGET', q .. UNIQUE, 'id:' .. id) or '', '^(..:%d+):(.*)$')
+  return key, about
+end
+
+-- put_off(q, id, score): one that waits for its key is looked at again in a while: a script of an earlier release passes no key.
+local function put_off(q, id, score)
+  redis.call('ZADD', q .. WAITING, string.format('%d', math.max(tonumber(score), (now + 300000) * 16 + score % 16)), id)
+end
+
+-- follow(q, key, id, about, due, step): a message waits for its key, behind those that do so already.
+local function follow(q, key, id, about, due, step)
+  local score, number = string.format('%d', due * 16 + step), string.format('%016d', now_us)
+  redis.call('ZADD', q .. FOLLOWERS, 0, key .. '\0' .. number .. '\0' .. id)
+  redis.call('HSET', q .. UNIQUE, 'due:' .. id, score .. ' ' .. number, 'id:' .. id, about .. ':' .. key)
+  put_off(q, id, score)
+end
+
+-- takes_turn(q, id, step): whether a message that comes back from a consumer waits for its unique key, which another has by now:
+-- a retry, which its task published before its process was lost.
+local function takes_turn(q, id, step)
+  local key, about = nil, nil
+  if redis.call('EXISTS', q .. UNIQUE) == 1 then
+    key, about = key_of(q, id)
+    redis.call('HDEL', q .. UNIQUE, 'run:' .. id)
+  end
+  local holder = key and holder_of(q, key)
+  if key and not holder then
+    redis.call('HSET', q .. UNIQUE, 'key:' .. key, id)
+  elseif holder and holder ~= id then
+    follow(q, key, id, about, now, tonumber(step))
+    return true
+  end
+  return false
+end
