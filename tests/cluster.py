@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -11,10 +12,13 @@ import redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from delayhub.local.redis_server import RedisServer, free_port
+from delayhub.local.server_program import find_redis_server, redis_version
 from tests.waiting import wait_until
 
 #: Milliseconds after which the others call a node failed.
 NODE_TIMEOUT_MS = 1500
+#: Before version 7 a node's bus is so far from its port, and no setting changes that.
+BUS_DISTANCE = 10_000
 
 
 class LocalCluster:
@@ -35,12 +39,15 @@ class LocalCluster:
         """A node that knows no other; not started."""
         own: dict[str, Any] = {
             "cluster-enabled": "yes",
-            "cluster-port": free_port(),
             "cluster-node-timeout": NODE_TIMEOUT_MS,
             "cluster-require-full-coverage": "no",
             "repl-diskless-sync-delay": 0,
         }
-        return RedisServer(config={**own, **self.config})
+        program = find_redis_server()
+        if redis_version(program) >= (7, 0):
+            own["cluster-port"] = free_port()
+            return RedisServer(program=program, config={**own, **self.config})
+        return RedisServer(program=program, port=_port_with_a_bus(), config={**own, **self.config})
 
     def __enter__(self) -> Self:
         try:
@@ -95,7 +102,7 @@ class LocalCluster:
         """Makes a started node one of the cluster; it has no slots yet."""
         with node.client() as client:
             first = self.masters[0]
-            client.execute_command("CLUSTER MEET", "127.0.0.1", first.port, first.config["cluster-port"])
+            client.execute_command("CLUSTER MEET", "127.0.0.1", first.port, bus_port(first))
         wait_until(lambda: _knows(node, len(self.nodes) + 1))
         for other in self.nodes:
             wait_until(lambda other=other: not other.running or _knows(other, len(self.nodes) + 1))
@@ -129,10 +136,10 @@ class LocalCluster:
         share = -(-REDIS_CLUSTER_HASH_SLOTS // len(self.masters))
         for number, client in enumerate(clients[: len(self.masters)]):
             last = min((number + 1) * share, REDIS_CLUSTER_HASH_SLOTS) - 1
-            client.execute_command("CLUSTER ADDSLOTSRANGE", number * share, last)
+            client.execute_command("CLUSTER ADDSLOTS", *range(number * share, last + 1))
             client.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
         for node in self.nodes[1:]:
-            clients[0].execute_command("CLUSTER MEET", "127.0.0.1", node.port, node.config["cluster-port"])
+            clients[0].execute_command("CLUSTER MEET", "127.0.0.1", node.port, bus_port(node))
         for node in self.nodes:
             wait_until(lambda node=node: _knows(node, len(self.nodes)))
         for number, client in enumerate(clients[len(self.masters) :]):
@@ -141,6 +148,11 @@ class LocalCluster:
             wait_until(lambda node=node: _is_ready(node))
         for client in clients:
             client.close()
+
+
+def bus_port(node: RedisServer) -> int:
+    """The port at which a node's fellows talk to it."""
+    return int(node.config.get("cluster-port", node.port + BUS_DISTANCE))
 
 
 def node_id(client: redis.Redis) -> str:
@@ -152,6 +164,15 @@ def node_id(client: redis.Redis) -> str:
 def keys_on(cluster: LocalCluster, node: RedisServer, names: Sequence[str]) -> list[str]:
     """Those of the queues whose keys are on a node."""
     return [name for name in names if cluster.owner(f"{{{name}}}") is node]
+
+
+def _port_with_a_bus() -> int:
+    """A free port whose bus would be on a free one, too."""
+    while True:
+        port = free_port()
+        with suppress(OSError, OverflowError), socket.socket() as bus:
+            bus.bind(("127.0.0.1", port + BUS_DISTANCE))
+            return port
 
 
 def _takes_slot(client: redis.Redis, slot: int, owner_id: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import redis
@@ -23,12 +23,17 @@ class ClusterClient(redis.Redis):
 
     A command that a node refused, or that found no node, was not executed: it is sent again for as long as the pool is
     patient. ASKING is never sent. A command without a key goes to the node of the pool's home.
+
+    Args:
+        pool: the cluster's.
+        patience: another number of seconds than the pool's.
     """
 
     connection_pool: ClusterPool
 
-    def __init__(self, pool: ClusterPool) -> None:
+    def __init__(self, pool: ClusterPool, *, patience: float | None = None) -> None:
         super().__init__(connection_pool=pool)
+        self.patience = pool.patience if patience is None else patience
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         """The command's reply.
@@ -42,7 +47,7 @@ class ClusterClient(redis.Redis):
         return reply
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Any:
-        """Commands that travel together, a slot at a time; each is one by itself, never a transaction."""
+        """Commands that travel together, one write to each node; each is one by itself, never a transaction."""
         del transaction, shard_hint
         return ClusterPipeline(self)
 
@@ -63,7 +68,7 @@ class ClusterClient(redis.Redis):
         pool = self.connection_pool
         replies: list[Any] = [None] * len(commands)
         left = list(range(len(commands)))
-        effort = Effort(pool.patience)
+        effort = Effort(self.patience)
         while True:
             was_sent = False
             try:
@@ -89,6 +94,50 @@ class ClusterClient(redis.Redis):
                     continue
             if not effort.pause():
                 raise trouble
+
+    def apart(self, of_slots: Mapping[int, Sequence[Command]]) -> dict[int, list[Any]]:
+        """The replies to commands of several slots: one write to each node; else as :meth:`together`.
+
+        What a node did not answer, or refused, is sent again a slot at a time.
+        """
+        if len(of_slots) == 1:
+            return {slot: self.together(slot, commands) for slot, commands in of_slots.items()}
+        found: dict[int, list[Any]] = {}
+        of_nodes: dict[Address, list[int]] = {}
+        for slot, commands in of_slots.items():
+            try:
+                of_nodes.setdefault(self.connection_pool.map.node_of(slot), []).append(slot)
+            except NotExecuted:
+                found[slot] = self.together(slot, commands)
+        for asked, slots in of_nodes.items():
+            found |= self._of_node(asked, {slot: of_slots[slot] for slot in slots})
+        return found
+
+    def _of_node(self, asked: Address, of_slots: Mapping[int, Sequence[Command]]) -> dict[int, list[Any]]:
+        pool, was_sent = self.connection_pool, False
+        try:
+            node = pool.node(asked)
+            connection: Any = node.get_connection()
+            was_sent = True
+            got = iter(self._exchange(node, connection, [each for of_slot in of_slots.values() for each in of_slot]))
+        except (redis.ConnectionError, redis.TimeoutError):
+            pool.map.doubt()
+            if was_sent and not pool.resends:
+                raise
+            return {slot: self.together(slot, commands) for slot, commands in of_slots.items()}
+        found = {slot: [next(got) for _ in commands] for slot, commands in of_slots.items()}
+        for slot, commands in of_slots.items():
+            refused = [reply for reply in found[slot] if isinstance(reply, REFUSALS)]
+            if refused:
+                self._note(refused[0], asked)
+                left = [
+                    number
+                    for number, (reply, (args, _)) in enumerate(zip(found[slot], commands, strict=True))
+                    if isinstance(reply, REFUSALS) or key_of(args) is None
+                ]
+                for place, reply in zip(left, self.together(slot, [commands[n] for n in left]), strict=True):
+                    found[slot][place] = reply
+        return found
 
     def _note(self, refusal: Exception, asked: Address) -> NotExecuted:
         note(refusal, self.connection_pool.map, asked=asked)

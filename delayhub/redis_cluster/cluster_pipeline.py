@@ -1,8 +1,8 @@
-"""Commands that travel together to a cluster, a slot at a time."""
+"""Commands that travel together to a cluster, in one write to each node."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from redis.client import Redis
@@ -18,8 +18,8 @@ class Sender(Protocol):
     def slot_of(self, command: Sequence[Any]) -> int:
         """The slot that a command is for."""
 
-    def together(self, slot: int, commands: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]) -> list[Any]:
-        """The replies to commands of one slot."""
+    def apart(self, of_slots: Mapping[int, Sequence[tuple[tuple[Any, ...], dict[str, Any]]]]) -> dict[int, list[Any]]:
+        """The replies to commands, by slot."""
 
 
 class ClusterPipeline(Redis):
@@ -66,8 +66,9 @@ class ClusterPipeline(Redis):
                 slot = self.sender.slot_of(args)
             places.setdefault(slot, []).append(place)
         replies: list[Any] = [None] * len(kept)
+        found = self.sender.apart({slot: [kept[n] for n in of_slot] for slot, of_slot in places.items()})
         for slot, of_slot in places.items():
-            for place, reply in zip(of_slot, self.sender.together(slot, [kept[n] for n in of_slot]), strict=True):
+            for place, reply in zip(of_slot, found[slot], strict=True):
                 replies[place] = reply
         if raise_on_error:
             for reply in replies:

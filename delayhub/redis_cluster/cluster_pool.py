@@ -77,6 +77,12 @@ class ClusterPool(redis.ConnectionPool):
         options["socket_connect_timeout"] = min(seconds, BRIEF_SECONDS)
         return redis.ConnectionPool(connection_class=self.connection_class, **options)
 
+    def of_node(self, address: Address) -> redis.ConnectionPool:
+        """A pool whose connections go to one node, whatever it serves; they try once, as those of :meth:`of_key` do."""
+        seconds = min(self.plain_options.get("socket_connect_timeout") or BRIEF_SECONDS, BRIEF_SECONDS)
+        own = {"host": address.host, "port": address.port, "retry": _once(), "socket_connect_timeout": seconds}
+        return redis.ConnectionPool(connection_class=self.plain_class, **{**self.plain_options, **own})
+
     def masters(self) -> list[tuple[Address, redis.Redis]]:
         """A client of each master. Raises NotExecuted where no node answers, OptionError where it is no cluster."""
         return [(found, redis.Redis(connection_pool=self.node(found))) for found in self.map.masters()]

@@ -8,17 +8,25 @@ from typing import Any
 import redis
 from kombu.utils.url import url_to_parts
 
+from delayhub.engine import DelayQueue
+from delayhub.engine.queue_slots import QueueSlots
+from delayhub.engine.spread_queue import queue_with
 from delayhub.errors import OptionError
-from delayhub.redis_cluster import Address, ClusterPool, client_of
+from delayhub.redis_cluster import Address, ClusterClient, ClusterPool, client_of
 from delayhub.redis_cluster.cluster_url import HOME, ONLY_DATABASE, require_hosts
-from delayhub.transport.channel import Channel
+from delayhub.transport.channel import REPLIES, Channel
 from delayhub.transport.consuming.buffer import Buffer
 from delayhub.transport.consuming.cluster_consumer import ClusterConsumer
 from delayhub.transport.options import ANSWER_SECONDS
+from delayhub.transport.slot_table import SlotTable
 from delayhub.transport.transport import Transport
 
 #: Seconds for which acknowledgements and renewals of leases are tried again in one go; they come again by themselves.
 BOOK_SECONDS = 1.0
+
+
+#: Property of a message whose publish failed: the slots of its queues at that try.
+UNANSWERED_SLOTS = "x-delayhub-unanswered-slots"
 
 
 class ClusterChannel(Channel):
@@ -27,6 +35,67 @@ class ClusterChannel(Channel):
     keyprefix_queue = f"{HOME}_kombu.binding.%s"
     keyprefix_binding_deadlines = f"{HOME}_kombu.binding_deadlines"
     keyprefix_binding_permanent = f"{HOME}_kombu.binding_permanent.%s"
+
+    def __init__(self, connection: Any, **options: Any) -> None:
+        self._slotted: dict[str, tuple[QueueSlots, DelayQueue]] = {}
+        #: The slots that the publish under way goes by; those of the try before, where its reply was lost.
+        self._going_by: dict[str, QueueSlots] = {}
+        super().__init__(connection, **options)
+        self.slot_table = SlotTable(self._brief_client, prefix=self.options.key_prefix)
+
+    # ------------------------------------------------------------ slots
+
+    def queue(self, name: str) -> DelayQueue:
+        """The engine's queue of that name, with all its slots."""
+        return self._with(name, self.slots(name))
+
+    def slots(self, queue: str) -> QueueSlots:
+        """The slots of a queue, as far as this channel knows."""
+        return QueueSlots() if queue.endswith(REPLIES) else self.slot_table.slots(queue)
+
+    def propose_slots(self, queue: str, count: int) -> None:
+        """Cuts a queue that has no slots yet into so many."""
+        self.slot_table.propose(queue, count)
+
+    def _delete(self, queue: str, *given: Any, **options: Any) -> None:
+        super()._delete(queue, *given, **options)
+        self.slot_table.forget(queue)
+
+    def _with(self, name: str, slots: QueueSlots) -> DelayQueue:
+        if slots.places == 1:
+            return super().queue(name)
+        kept = self._slotted.get(name)
+        if kept is None or kept[0] != slots:
+            found = queue_with(self.publisher, name, slots=slots, options=self.options.engine())
+            kept = self._slotted[name] = (slots, found)
+        return kept[1]
+
+    def _brief_client(self) -> redis.Redis:
+        return ClusterClient(self.pool, patience=0)
+
+    def _after_fork(self) -> None:
+        self._slotted.clear()
+        super()._after_fork()
+
+    def basic_publish(self, message: dict[str, Any], exchange: str, routing_key: str, **kwargs: Any) -> Any:
+        """Publishes a message, once: a second try goes to the slots of the first, also where their number changed."""
+        properties = message["properties"]
+        self._going_by = properties.pop(UNANSWERED_SLOTS, {})
+        try:
+            return super().basic_publish(message, exchange, routing_key, **kwargs)
+        except Exception:
+            properties[UNANSWERED_SLOTS] = self._going_by
+            raise
+        finally:
+            self._going_by = {}
+
+    def _publishing_queue(self, name: str) -> DelayQueue:
+        slots = self._going_by.get(name)
+        if slots is None:
+            slots = self._going_by[name] = self.slots(name)
+        return self._with(name, slots)
+
+    # ------------------------------------------------------------ connections
 
     def unwatch_kind(self, kind: str) -> None:
         """Watches connections of that kind no more."""

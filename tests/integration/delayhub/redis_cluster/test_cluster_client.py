@@ -6,7 +6,6 @@ Through the client: ``cluster_pool``, ``cluster_pipeline``, ``key_connection``, 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,14 +19,6 @@ from delayhub.redis_cluster import ClusterClient, NotExecuted, client_of, cluste
 from tests.cluster import LocalCluster, node_id
 from tests.repository import python_files
 from tests.waiting import wait_until
-
-
-@pytest.fixture
-def client(cluster: LocalCluster) -> Iterator[redis.Redis]:
-    """A client that is patient for a quarter of a minute."""
-    pool = cluster_pool(cluster.url, timeout_seconds=15)
-    yield client_of(pool)
-    pool.disconnect()
 
 
 class MovingSlot:
@@ -51,10 +42,46 @@ class MovingSlot:
         return int(found.get("errorstat_ASK", {}).get("count", 0))
 
 
-def test_each_command_goes_to_its_keys_node_and_replies_keep_their_order(
-    client: redis.Redis, cluster: LocalCluster
+def test_a_pipeline_goes_to_each_node_in_one_write_and_what_a_node_refused_or_lost_goes_again(
+    cluster_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with client.pipeline(transaction=False) as pipeline:
+    exchange, written = ClusterClient._exchange, list[int]()
+
+    def noting(client: ClusterClient, node: Any, connection: Any, commands: Any) -> list[Any]:
+        written.append(len(commands))
+        if len(written) == 5:
+            raise redis.ConnectionError("the reply is lost")
+        return exchange(client, node, connection, commands)
+
+    monkeypatch.setattr(ClusterClient, "_exchange", noting)
+    monkeypatch.setattr(cluster_client.connection_pool, "resends", True)
+    numbers = range(60)
+
+    def set_all() -> list[Any]:
+        with cluster_client.pipeline(transaction=False) as pipeline:
+            for number in numbers:
+                pipeline.set(f"key-{number}", number)
+                pipeline.get(f"key-{number}")
+            found: list[Any] = pipeline.execute()[1::2]
+            return found
+
+    expected = [str(number).encode() for number in numbers]
+
+    assert set_all() == expected
+    assert (len(written), sum(written)) == (3, 120)
+
+    mapped = cluster_client.connection_pool.map
+    other = next(node for node in mapped.masters() if node != mapped.node_of(key_slot(b"key-7")))
+    mapped._masters[key_slot(b"key-7")] = other
+
+    assert set_all() == expected
+    assert len(written) > 6
+
+
+def test_each_command_goes_to_its_keys_node_and_replies_keep_their_order(
+    cluster_client: redis.Redis, cluster: LocalCluster
+) -> None:
+    with cluster_client.pipeline(transaction=False) as pipeline:
         pipeline.time()
         for number in range(30):
             pipeline.set(f"key-{number}", number)
@@ -62,13 +89,13 @@ def test_each_command_goes_to_its_keys_node_and_replies_keep_their_order(
         _, *replies = pipeline.execute()
 
     assert replies[1::2] == [str(number).encode() for number in range(30)]
-    sizes = [server.dbsize() for _, server in servers_of(client)]
+    sizes = [server.dbsize() for _, server in servers_of(cluster_client)]
     assert sum(sizes) == 30
     assert all(sizes)
 
 
-def test_a_slot_that_has_moved_is_found(client: redis.Redis, cluster: LocalCluster) -> None:
-    queue = DelayQueue(client, "moved")
+def test_a_slot_that_has_moved_is_found(cluster_client: redis.Redis, cluster: LocalCluster) -> None:
+    queue = DelayQueue(cluster_client, "moved")
     queue.schedule([Entry("before")])
 
     MovingSlot(cluster, "{moved}").finish()
@@ -78,10 +105,10 @@ def test_a_slot_that_has_moved_is_found(client: redis.Redis, cluster: LocalClust
 
 
 def test_a_slot_that_is_being_moved_is_waited_for_and_its_target_is_never_asked(
-    client: redis.Redis, cluster: LocalCluster
+    cluster_client: redis.Redis, cluster: LocalCluster
 ) -> None:
     # At the target a script of one key would find nothing, and say that there was nothing to acknowledge.
-    queue = DelayQueue(client, "slow")
+    queue = DelayQueue(cluster_client, "slow")
     queue.schedule([Entry(f"e{number}") for number in range(5)])
     claim = queue.claim(10)
     leases = [Lease("slow", "slow", entry.id, entry.token) for entry in claim.entries]

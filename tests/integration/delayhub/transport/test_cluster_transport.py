@@ -20,10 +20,9 @@ from delayhub.engine.fitness import examine
 from delayhub.errors import NotReplicated, OptionError
 from delayhub.local.redis_server import free_port
 from delayhub.transport.broker_pool import broker_pool
-from tests.cluster import LocalCluster
+from tests.cluster import LocalCluster, bus_port
 from tests.consuming import drain, keep_payloads
 from tests.integration.delayhub.transport.tls_proxy import TlsProxy
-from tests.waiting import wait_until
 
 
 def queues_on_each_node(cluster: LocalCluster) -> list[Queue]:
@@ -53,11 +52,13 @@ def test_queues_on_several_nodes_are_consumed_each_in_its_order(cluster: LocalCl
         channel.basic_qos(0, prefetch)
 
         with Consumer(channel, queues, on_message=keep_payloads(got)):
-            drain(connection, until=lambda: len(got) == 60)
+            drain(
+                connection,
+                until=lambda: len(got) == 60 and not any(any(channel.count(queue.name)) for queue in queues),
+            )
 
         for queue in queues:
             assert [number for name, number in got if name == queue.name] == list(range(20))
-        wait_until(lambda: not any(any(channel.count(queue.name)) for queue in queues))
 
 
 def test_one_prefetch_count_bounds_all_queues_together(cluster: LocalCluster) -> None:
@@ -116,10 +117,10 @@ def test_a_publish_asks_the_replicas_of_its_own_node(
 def test_nodes_that_speak_tls_are_reached_by_their_own_scheme(tmp_path: Path) -> None:
     cluster = LocalCluster(masters=1)
     (node,) = cluster.masters
-    node.port = free_port()
+    node.port = node.port or free_port()
     with TlsProxy(node.port, tmp_path) as proxy:
         node.config["cluster-announce-port"] = proxy.port
-        node.config["cluster-announce-bus-port"] = node.config["cluster-port"]
+        node.config["cluster-announce-bus-port"] = bus_port(node)
         own = {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_ca_certs": str(proxy.certificate)}
         with cluster, Connection(f"delayhub-clusters://127.0.0.1:{proxy.port}", ssl=own) as connection:
             queue, got = Queue("q", Exchange("q"), routing_key="q"), list[Any]()

@@ -1,0 +1,137 @@
+"""Is something lost where a shop moves from kombu's own Redis transport to DelayHub, and back, with all of it in use?
+
+Question: workers and publishers move from ``redis://`` to ``delayhub://`` one by one, by the steps of docs/celery.md,
+    while workers of DelayHub are killed with -9; a task's rate limit holds messages back (parked), beats of both
+    kinds publish, and there are countdowns, etas, priorities, retries, chains, publish_many. Then all stop, one worker
+    by kill -9; everything moves back, and workers of kombu's transport run it. How much never runs, is dead, is left
+    behind, or runs twice without a worker having been killed that had begun it?
+Machine: whatever runs it.
+Command: make chaos-moving
+Result: a line and one JSON line; exit code 0 only if nothing was lost, dead or left, nothing ran twice that no kill
+    explains, and messages were parked when it moved back.
+Caveat: tasks acknowledge late, as in chaos_upgrade. Workers of kombu's transport are not killed: what Redis had sent to
+    such a worker, and it had not read yet, is lost (BRPOP takes the message out). One of 2 861 was in a run.
+    A worker of kombu's that stops warm may give back a task that it has just finished ("Restoring … unacknowledged
+    messages"): that one shows as twice without a kill (1 of 4 206 in a run on a busy machine).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.chaos_upgrade import NEW, QUEUE, Fleet, Run, judged, settle, under_kills
+from benchmarks.children import run_main
+from delayhub.engine import DelayQueue
+from delayhub.local.redis_server import RedisServer
+from tests.repository import ROOT
+
+KOMBU = "kombu"
+#: Workers of each kind.
+PLACES = range(3)
+
+
+def act(fleet: Fleet, option: str) -> None:
+    """Runs a command of ``upgrade_shop.py``."""
+    done = fleet.run.start(option.strip("-"), NEW, "upgrade_shop.py", option).wait(120)
+    if done:
+        raise SystemExit((fleet.run.folder / f"{option.strip('-')}.log").read_text())
+
+
+def move_over(fleet: Fleet, *, step: float) -> None:
+    """One by one, as docs/celery.md says."""
+    fleet.begin(*(KOMBU for _ in PLACES))
+    fleet.publisher(KOMBU)
+    fleet.beat("beat", KOMBU)
+    under_kills(fleet, step)
+    fleet.end("beat")
+    for place in PLACES:
+        fleet.replace(place, NEW)
+        fleet.beat(f"beat{place}", NEW)
+        if not place:
+            fleet.publisher(NEW)
+        under_kills(fleet, step)
+        act(fleet, "--import-ready")
+    fleet.end(f"from-{KOMBU}")
+    act(fleet, "--import-ready")
+    act(fleet, "--import")
+    under_kills(fleet, 2 * step)
+
+
+def move_back(fleet: Fleet, queue: DelayQueue, *, step: float) -> int:
+    """How many messages were parked when it began."""
+    for place in PLACES:
+        fleet.end(f"beat{place}")
+    fleet.end(f"from-{NEW}")
+    _, name, killed = fleet.workers.pop()
+    os.killpg(killed.pid, 9)
+    fleet.kills.append((name, time.time()))  # noqa: TID251  compared with what the tasks wrote
+    killed.wait()
+    for _, _, process in fleet.workers:
+        process.terminate()
+    for _, _, process in fleet.workers:
+        process.wait(60)
+    parked = queue.count().parked
+    deadline = time.monotonic() + 60
+    while any(queue.count()) and time.monotonic() < deadline:
+        act(fleet, "--export")
+    fleet.begin(*(KOMBU for _ in PLACES))
+    fleet.publisher(KOMBU)
+    time.sleep(step)
+    fleet.end(f"from-{KOMBU}")
+    return parked
+
+
+def left_with_kombu(client: Any) -> int:
+    """Messages in kombu's lists, and those that its consumers hold."""
+    lists = sum(client.llen(key) for key in client.keys(f"{QUEUE}*") if client.type(key) == b"list")
+    return int(lists + client.hlen("unacked"))
+
+
+def main() -> int:
+    """Moves over and back, and shows what became of it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=48, help="how long it publishes (default: %(default)s)")
+    parser.add_argument("--kill-every", type=float, default=4, help="seconds between kills (default: %(default)s)")
+    parser.add_argument("--pause", type=float, default=0.04, help="seconds between publishes (default: %(default)s)")
+    parser.add_argument("--keep", type=Path, help="a folder for the logs, which stays")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary, RedisServer(append_only=False) as server:
+        folder = given.keep or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        shutil.copy(ROOT / "benchmarks" / "upgrade_shop.py", folder)
+        run = Run(folder, {NEW: ROOT, KOMBU: ROOT}, server.port, given.pause, random.Random(1))
+        fleet, client = Fleet(run, kill_every=given.kill_every), server.client()
+        queue = DelayQueue(client, QUEUE)
+        try:
+            move_over(fleet, step=given.seconds / 7)
+            parked = move_back(fleet, queue, step=given.seconds / 7)
+            settle(fleet, quiet_seconds=20)
+            for _, _, process in fleet.workers:
+                process.terminate()
+            for _, _, process in fleet.workers:
+                process.wait(60)
+            found = judged(fleet, queue)
+        finally:
+            fleet.stop()
+        del found["by earlier workers"]
+        found["left with kombu"] = left_with_kombu(client)
+        found["moved over"] = sum(int(words[1]) for words in run.lines("moved") if words[0] == "over")
+        found["moved back"] = sum(int(words[1]) for words in run.lines("moved") if words[0] == "back")
+        found["parked before moving back"] = parked
+    print(", ".join(f"{figure} {what}" for what, figure in found.items()))
+    print(json.dumps({"benchmark": "chaos_moving", **found}))
+    wrong = ("never begun", "dead", "left in Redis", "twice without a kill", "left with kombu")
+    return 1 if any(found[what] for what in wrong) or not parked else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))

@@ -1,0 +1,186 @@
+"""Queues in several slots, through the transport: spread, consumed, grown, published once.
+
+Through it: ``slot_table``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from kombu import Connection, Consumer, Producer, Queue
+
+from delayhub.engine import Counts, DelayQueue
+from delayhub.engine.lane_tag import slot_lane, slot_of
+from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
+from delayhub.engine.queue_slots import QueueSlots, ask_slots
+from delayhub.errors import OptionError
+from delayhub.transport.consuming import cluster_consumer, lookout
+from tests.cluster import LocalCluster
+from tests.consuming import drain, keep_payloads, take_all
+from tests.integration.delayhub.transport.publishing import eta
+
+
+def slotted(number: int) -> Queue:
+    return Queue("q", routing_key="q", queue_arguments={"x-delayhub-slots": number})
+
+
+def all_have_claimed(channel: Any) -> bool:
+    """Whether each lane's first claim has been answered."""
+    lanes = list(channel.consumer.lanes.values()) if channel.consumer else []
+    return len(lanes) == 64 and all(lane.claims.sent_at and not lane.claims.sent for lane in lanes)
+
+
+def publish(channel: Any, numbers: range, *, queue: Queue | None = None) -> None:
+    producer = Producer(channel)
+    for number in numbers:
+        producer.publish(
+            [number], routing_key="q", declare=[queue] if queue else [], headers={"id": f"task-{number}", "task": "t"}
+        )
+
+
+@pytest.mark.parametrize("prefetch", [0, 3])
+def test_a_queue_of_eight_slots_is_consumed_whole(cluster: LocalCluster, prefetch: int) -> None:
+    got: list[Any] = []
+    with Connection(cluster.url) as connection:
+        channel = connection.channel()
+        publish(channel, range(80), queue=slotted(8))
+        spread = [part.count().ready for part in channel.queue("q").parts]
+        consuming = connection.channel()
+        consuming.basic_qos(0, prefetch)
+
+        with Consumer(consuming, [slotted(8)], on_message=keep_payloads(got)):
+            drain(connection, until=lambda: len(got) >= 80 and not any(channel.count("q")))
+
+    assert len(spread) == 8
+    assert all(spread)
+    assert Counter(number for (number,) in got) == dict.fromkeys(range(80), 1)
+
+
+def test_one_prefetch_count_bounds_all_slots_together(cluster: LocalCluster) -> None:
+    held: list[Any] = []
+    with Connection(cluster.url) as connection:
+        channel = connection.channel()
+        publish(channel, range(40), queue=slotted(8))
+        channel.basic_qos(0, 2)
+
+        with Consumer(channel, [slotted(8)], on_message=held.append):
+            drain(connection, until=lambda: len(held) == 2)
+            for _ in range(5):
+                with pytest.raises(TimeoutError):
+                    connection.drain_events(timeout=0.05)
+            leased = channel.count("q").leased
+
+    assert leased == 2
+
+
+def test_a_message_by_message_reader_finds_every_slot(cluster: LocalCluster) -> None:
+    with Connection(cluster.url) as connection:
+        publish(connection.channel(), range(20), queue=slotted(4))
+
+        assert len(take_all(connection, "q")) == 20
+        assert connection.channel().count("q") == Counts(0, 0, 0, 0)
+
+
+def test_a_consumer_takes_up_slots_that_are_made_while_it_runs(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_consumer, "FRESH_SECONDS", 0.0)
+    queue, got = Queue("q", routing_key="q"), list[Any]()
+    with Connection(cluster.url) as connection, Connection(cluster.url) as other:
+        with Consumer(connection.channel(), [queue], on_message=keep_payloads(got)):
+            publish(other.channel(), range(5), queue=queue)
+            drain(connection, until=lambda: len(got) == 5)
+            ask_slots(other.channel().publisher, "q", QueueSlots(), prefix="", number=4)
+            late, fresh = other.channel(), Connection(cluster.url).channel()
+            publish(fresh, range(5, 25))
+            publish(late, range(25, 35))
+            spread = [part.count().ready for part in fresh.queue("q").parts]
+            drain(connection, until=lambda: len(got) >= 35)
+        fresh.connection.client.release()
+
+    assert sum(map(bool, spread)) == 4
+    assert Counter(number for (number,) in got) == dict.fromkeys(range(35), 1)
+
+
+def test_an_argument_only_proposes_and_a_timer_lane_has_no_slots(cluster: LocalCluster) -> None:
+    with Connection(cluster.url) as connection:
+        slotted(8)(connection.channel()).declare()
+        slotted(2)(connection.channel()).declare()
+        lane = Queue("lane", queue_arguments={"x-delayhub-task": "t", "x-delayhub-slots": 2})
+
+        assert connection.channel().slots("q") == QueueSlots(8, 8)
+        with pytest.raises(OptionError, match="lane is a timer lane, which has no slots"):
+            lane(connection.channel()).declare()
+
+
+def test_a_second_try_goes_to_the_slots_of_the_first(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule, properties = DelayQueue.schedule, dict[str, Any]()
+    with Connection(cluster.url) as connection:
+        channel = connection.channel()
+        slotted(2)(channel).declare()
+        ids = [f"task-{number}" for number in range(9)]
+
+        def loses_its_reply(queue: DelayQueue, entries: Any, **options: Any) -> Any:
+            schedule(queue, entries, **options)
+            raise ConnectionError
+
+        for each in ids:
+            message = channel.prepare_message("x", headers={"id": each, "task": "t"}, properties={})
+            properties = message["properties"]
+            with monkeypatch.context() as patched, pytest.raises(ConnectionError):
+                patched.setattr(DelayQueue, "schedule", loses_its_reply)
+                channel.basic_publish(message, "", "q")
+            channel.slot_table.set("q", 64)
+            channel.basic_publish(
+                channel.prepare_message("x", headers=message["headers"], properties=properties), "", "q"
+            )
+            channel.slot_table.set("q", 2)
+
+        assert channel.count("q").ready == 9
+        assert not any(b"unanswered" in found.payload for found in channel.queue("q").list("ready", payloads=True))
+
+
+@pytest.mark.parametrize(("layer", "limit"), [(SET, Limit(1_000)), (SET_AT_ONCE, AtOnce(2))])
+def test_a_task_with_a_limit_is_in_one_slot(cluster: LocalCluster, layer: str, limit: Limit | AtOnce) -> None:
+    with Connection(cluster.url) as connection:
+        channel = connection.channel()
+        slotted(8)(channel).declare()
+        set_limits(channel.queue("q"), layer, {"t": limit})
+
+        publish(connection.channel(), range(20))
+
+        assert sorted(part.count().ready for part in channel.queue("q").parts) == [0] * 7 + [20]
+
+
+def test_a_slot_is_claimed_from_when_its_next_message_is_due_however_seldom_slots_are_asked(
+    cluster: LocalCluster,
+) -> None:
+    with Connection(cluster.url) as connection:
+        channel = connection.channel()
+        slotted(64)(channel).declare()
+        with Consumer(channel, [slotted(64)], on_message=lambda _: None):
+            drain(connection, until=lambda: all_have_claimed(channel))
+            Producer(connection.channel()).publish(
+                [1], routing_key="q", headers={"id": "late", "task": "t", "eta": eta(30)}
+            )
+            lanes = channel.consumer.lanes
+            lane = lanes[slot_lane("q", slot_of("late", 64))]
+            asked = lane.claims.sent_at
+            drain(connection, until=lambda: lane.claims.sent_at > asked and not lane.claims.sent)
+
+            assert lane.period > 40
+            assert lane.next_claim_at - lane.claims.sent_at <= 30
+
+
+def test_an_idle_consumer_of_64_slots_asks_less_than_twice_a_second(cluster: LocalCluster) -> None:
+    with Connection(cluster.url) as connection:
+        channel = connection.channel()
+        with Consumer(channel, [slotted(64)], on_message=lambda _: None):
+            with pytest.raises(TimeoutError):
+                connection.drain_events(timeout=0.1)
+            lanes = channel.consumer.lanes.values()
+
+            assert len(lanes) == 64
+            assert sum(1 / lane.period + 1 / lane.bell.seconds for lane in lanes) + 1 / lookout.LOOK_SECONDS < 2
