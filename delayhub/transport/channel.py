@@ -12,6 +12,9 @@ from kombu.log import get_logger
 
 from delayhub.engine import Counts, DelayQueue, Entry, Lease
 from delayhub.engine.keys import directory
+from delayhub.engine.queue_slots import SLOTS_ARGUMENT, declared_number
+from delayhub.engine.unique import UniqueKey, offer
+from delayhub.errors import OptionError
 from delayhub.redis_cluster import client_of
 from delayhub.transport import kombu_versions
 from delayhub.transport.consuming.buffer import Buffer
@@ -32,6 +35,7 @@ from delayhub.transport.redis_wire import RedisWire
 from delayhub.transport.replication import ReplicatedClient
 from delayhub.transport.timer_queue import TimerQueue
 from delayhub.transport.tls import TlsConnection
+from delayhub.transport.unique_publish import note_offered, unique_of
 from delayhub.transport.waking.event_loop import EventLoop
 from delayhub.transport.waking.nudge import Nudge
 
@@ -51,10 +55,7 @@ class Channel(KombuChannel):
     Message = Message
     QoS = LeaseQoS
     connection_class_ssl = TlsConnection
-    from_transport_options = (
-        *kombu_versions.Channel.from_transport_options,
-        *OWN_OPTIONS,
-    )
+    from_transport_options = (*kombu_versions.Channel.from_transport_options, *OWN_OPTIONS)
     # kombu waits without end. On a line that was lost without a word (a firewall that forgets idle connections, a
     # machine that is gone) a caller then hangs for as long as TCP sends again: 15 minutes.
     socket_timeout = ANSWER_SECONDS
@@ -163,20 +164,30 @@ class Channel(KombuChannel):
 
     # ------------------------------------------------------------ publishing
 
-    def entry(self, message: dict[str, Any]) -> Entry:
-        """The entry that keeps a message."""
-        return to_entry(message, priority_steps=self.priority_steps, naive_zone=self.hooks.naive_zone())
+    def entry(self, message: dict[str, Any], *, is_compact: bool | None = None) -> Entry:
+        """The entry that keeps a message; in the form that the options say, or in the one asked for."""
+        return to_entry(
+            message,
+            priority_steps=self.priority_steps,
+            naive_zone=self.hooks.naive_zone(),
+            is_compact=self.options.compact if is_compact is None else is_compact,
+        )
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         if is_collected(queue, message):
             return
-        entry = self.entry(message)
+        entry, unique = self.entry(message), unique_of(message)
         occurrence = occurrence_of(message)
         if occurrence is not None:
             client, prefix = self._storing_client(), self.options.key_prefix
-            if put(occurrence, entry, queue=queue, client=client, key_prefix=prefix):
+            # A unique key may be in another of a queue's slots than the entry's state.
+            there = queue if unique is None or len(self._storing_queue(queue).parts) == 1 else None
+            if put(occurrence, entry, queue=there, client=client, key_prefix=prefix, unique=unique):
                 self._update_expiry(queue)
                 return
+        if unique is not None:
+            self._offer(queue, entry, unique)
+            return
         batch: EntryBatch | None = kwargs.pop("_publish_batch", None)
         if batch is not None:
             batch.add_entry(queue, entry)
@@ -189,11 +200,19 @@ class Channel(KombuChannel):
         Raises:
             NotReplicated: the messages are stored, but too few replicas have them.
         """
-        found = self.queue(queue)
-        if self.options.wait_replicas:
-            found = DelayQueue(self._storing_client(), queue, options=found.options)
-        found.schedule(entries)
+        self._storing_queue(queue).schedule(entries)
         self._update_expiry(queue)
+
+    def _offer(self, queue: str, entry: Entry, unique: UniqueKey) -> None:
+        note_offered(offer(self._storing_queue(queue), entry, unique))
+        self._update_expiry(queue)
+
+    def _storing_queue(self, name: str) -> DelayQueue:
+        found = self._publishing_queue(name)
+        return found.over(self._storing_client()) if self.options.wait_replicas else found
+
+    def _publishing_queue(self, name: str) -> DelayQueue:
+        return self.queue(name)
 
     def _update_expiry(self, queue: str) -> None:
         try:
@@ -234,7 +253,8 @@ class Channel(KombuChannel):
         if queue not in self._fanout_queues:
             if no_ack:
                 self.no_ack_queues.add(queue)
-            self.hooks.on_consume(self.queue(queue))
+            for part in self.queue(queue).parts:
+                self.hooks.on_consume(part)
             self.connection._callbacks[queue] = self._receiver(queue, callback, no_ack=no_ack)
             self._start_consumer().wanted = True
         return answer
@@ -277,13 +297,14 @@ class Channel(KombuChannel):
 
     def _get(self, queue: str, timeout: float | None = None, *, no_ack: bool = False) -> dict[str, Any]:
         del timeout
-        while entries := self.queue(queue).claim(1, no_ack=no_ack).entries:
-            (entry,) = entries
-            leases = [Lease(queue, queue, entry.id, entry.token)] if entry.token else []
-            message = self.reader.read(queue, entry, leases)
-            if message is not None:
-                message["properties"]["delivery_tag"] = self.book.take(leases)
-                return message
+        for part in self.queue(queue).parts:
+            while entries := part.claim(1, no_ack=no_ack).entries:
+                (entry,) = entries
+                leases = [Lease(part.lane, queue, entry.id, entry.token)] if entry.token else []
+                message = self.reader.read(queue, entry, leases)
+                if message is not None:
+                    message["properties"]["delivery_tag"] = self.book.take(leases, counted=entry.counted)
+                    return message
         raise Empty
 
     def acknowledge_early(self, delivery_tag: str, *, is_quick: bool) -> None:
@@ -314,9 +335,17 @@ class Channel(KombuChannel):
         super()._new_queue(queue, auto_delete=auto_delete, **kwargs)
         if kwargs.get("durable") and not auto_delete:  # not those of replies and events
             self.add_to_directory(queue)
-        declared = TimerQueue.declared(kwargs.get("arguments") or {})
+        arguments = kwargs.get("arguments") or {}
+        declared, slots = TimerQueue.declared(arguments), declared_number(arguments)
         if declared is not None:
             self.timer_queues[queue] = declared
+        if slots is not None:
+            if declared is not None:
+                raise OptionError(f"{queue} is a timer lane, which has no slots: leave {SLOTS_ARGUMENT} out")
+            self.propose_slots(queue, slots)
+
+    def propose_slots(self, queue: str, count: int) -> None:
+        """Cuts a queue that has no slots yet into so many; one server has no use for them."""
 
     def add_to_directory(self, queue: str) -> None:
         """Adds a queue to those that are known on this broker, so that verbs over all queues find it."""
@@ -332,7 +361,7 @@ class Channel(KombuChannel):
 
     def _has_queue(self, queue: str, **kwargs: Any) -> bool:
         del kwargs
-        return bool(self.publisher.exists(*self.queue(queue).keys.every))
+        return any(bool(self.publisher.exists(*part.keys.every)) for part in self.queue(queue).parts)
 
     def _purge(self, queue: str) -> int:
         return self.queue(queue).purge()

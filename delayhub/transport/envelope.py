@@ -8,9 +8,14 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import Any
 
+from kombu.log import get_logger
 from kombu.utils.json import dumps
 
 from delayhub.engine import Entry, due_ms
+from delayhub.engine.task_name import FLOW_KEY_HEADER, fault_of
+from delayhub.transport.compact import LaterFormat, packed, token_of, unpacked
+
+logger = get_logger(__name__)
 
 #: The header that carries a message's due time in ms; Celery's own ``eta`` would make the worker wait by itself.
 DUE_HEADER = "x-delayhub-due"
@@ -31,7 +36,11 @@ class Unreadable(ValueError):
     """A payload is not a message that kombu wrote."""
 
 
-def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzinfo) -> Entry:
+class Later(Unreadable):
+    """A payload was written by a later release, which other workers may have already."""
+
+
+def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzinfo, is_compact: bool = False) -> Entry:
     """The entry that keeps a message.
 
     The eta is taken out on a copy and set to None: the same dict goes to every queue of an exchange, a failed put is
@@ -41,6 +50,7 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
         message: as kombu makes it.
         priority_steps: the lowest priority of each step, as the transport option of that name.
         naive_zone: the time zone of an eta that has none.
+        is_compact: store it in the compact form, where it has one.
 
     Raises:
         ValueError: the eta is no date and time.
@@ -68,12 +78,34 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
     step = bisect(priority_steps, _priority(properties)) - 1
     # The task comes first, so that the engine finds whose limit counts. Readers of JSON do not mind.
     if headers.get("task"):
-        headers = {"task": headers["task"], **headers}
+        headers = first_headers(headers)
     rest = {name: value for name, value in message.items() if name != "headers"}
     payload = dumps({"headers": headers, **rest}, separators=(",", ":")).encode()
+    if is_compact:
+        compact = packed(payload, ids=ids_of(message), delivery_tag=delivery_tag)
+        if compact is not None:
+            return Entry(entry_id, due, compact, step, publish_token=token_of(delivery_tag))
     # It is looked for in whole payloads, so a short one, of another transport, might be found by chance.
     token = delivery_tag if len(delivery_tag) >= TOKEN_LENGTH else ""
     return Entry(entry_id, due, payload, step, publish_token=token)
+
+
+def first_headers(headers: Message) -> Message:
+    """The headers of a call, of which the scripts read the first ones: its task, then its flow key where it has one."""
+    if headers.get(FLOW_KEY_HEADER) is None:
+        return {"task": headers["task"], **headers}
+    rest = {name: value for name, value in headers.items() if name != FLOW_KEY_HEADER}
+    if (why_not := fault_of(headers[FLOW_KEY_HEADER])) is None:
+        return {"task": headers["task"], FLOW_KEY_HEADER: headers[FLOW_KEY_HEADER], **rest}
+    logger.warning("a message is stored without its flow key: %s", why_not)
+    return {"task": headers["task"], **rest}
+
+
+def ids_of(message: Message) -> list[object]:
+    """The ids in a message, most of which stand there several times."""
+    headers, properties = message.get("headers") or {}, message["properties"]
+    named = [headers.get(name) for name in ("id", "root_id", "parent_id", "group")]
+    return [*named, properties.get("correlation_id"), properties.get("reply_to")]
 
 
 def is_unicode(name: str) -> bool:
@@ -100,13 +132,16 @@ def from_payload(payload: bytes, *, redelivered: bool = False) -> Message:
 
     Raises:
         Unreadable: it is no message that kombu wrote.
+        Later: it is one, of a later release.
     """
     try:
-        message = json.loads(payload.decode())
+        message = json.loads(unpacked(payload).decode())
         properties = message["properties"]
         if redelivered:
             message["headers"][REDELIVERED] = True
             properties.setdefault("delivery_info", {})[REDELIVERED] = True
+    except LaterFormat as error:
+        raise Later(f"it was written by a later release of DelayHub: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from error
     return dict(message)

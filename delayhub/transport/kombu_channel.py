@@ -41,6 +41,20 @@ class KombuChannel(kombu_versions.Channel):
         encoded: tuple[Any, str | None] = super().encode_body(body, encoding)
         return encoded
 
+    def basic_consume(self, queue: str, *given: Any, **options: Any) -> Any:
+        """Consumes from a queue; where it is of a fanout exchange, it has what is published from now on.
+
+        kombu subscribes at the event loop's next turn. What was published until then did not come: a worker did not
+        answer an ``inspect ping`` a few ms after it had said that it is ready.
+        """
+        answer = super().basic_consume(queue, *given, **options)
+        if queue in self.active_fanout_queues:
+            client = self.subclient
+            if client.connection is None:
+                client.connection = client.connection_pool.get_connection()
+            self._subscribe()
+        return answer
+
     def queue_declare(self, *given: Any, **options: Any) -> Any:
         """Declares a queue. Raises OptionError where the broker is a node of a cluster and its URL does not say so."""
         with _naming_the_cluster():

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
 import redis
@@ -29,6 +29,24 @@ LOCK_SECONDS = 60
 
 #: Keys that one SCAN looks at: about half a ms of Redis' time.
 SCANNED = 1000
+
+
+class Imported(NamedTuple):
+    """What was found of kombu's own transport, and how many messages of it were moved."""
+
+    ready: int
+    unacked: int
+    moved: int
+
+
+class Exported(NamedTuple):
+    """What was found of ours, how many messages were moved to kombu's own transport, and what stays here."""
+
+    waiting: int
+    ready: int
+    moved: int
+    in_hands: int
+    dead: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from delayhub.clock import moment
 from delayhub.engine import Entry
 from delayhub.engine.occurrences import Occurrence, OccurrenceBook
 from delayhub.engine.scripts import Executor
+from delayhub.engine.unique import Offered, UniqueKey
 from delayhub.errors import NotReplicated, OccurrenceTaken
+from delayhub.transport.unique_publish import note_offered
 
 #: The header with the nominal time of an occurrence, ISO 8601 in UTC.
 OCCURRENCE_HEADER = "x-delayhub-occurrence"
@@ -46,8 +48,18 @@ def occurrence_of(message: Mapping[str, Any]) -> Occurrence | None:
     return found if headers.get(OCCURRENCE_HEADER) == nominal_time(found) else None
 
 
-def put(occurrence: Occurrence, entry: Entry, *, queue: str, client: Executor, key_prefix: str) -> bool:
+def put(
+    occurrence: Occurrence,
+    entry: Entry,
+    *,
+    queue: str | None,
+    client: Executor,
+    key_prefix: str,
+    unique: UniqueKey | None = None,
+) -> bool:
     """Moves the entry on; whether that stored the message too, which it does in the queue that keeps its state.
+
+    A message whose unique key is taken is not stored there either: the occurrence is left out.
 
     A message for several queues, or for one that is not known before, is stored after that: a beat that is killed in
     between leaves it out, and no beat publishes it twice.
@@ -61,12 +73,14 @@ def put(occurrence: Occurrence, entry: Entry, *, queue: str, client: Executor, k
         return False
     book = OccurrenceBook(client, occurrence.lane, key_prefix=key_prefix)
     try:
-        stored = book.put(occurrence, entry)
+        stored = book.put(occurrence, entry, unique=unique)
     except NotReplicated:
         occurrence.is_over = True
         raise
     if stored is None:
         raise OccurrenceTaken(occurrence.name)
+    if isinstance(stored, Offered):
+        note_offered(stored)
     occurrence.is_over = True
     return True
 

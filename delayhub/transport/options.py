@@ -33,6 +33,7 @@ CONNECT_SECONDS = 5.0
 OWN_OPTIONS = (
     *("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis"),
     *("wait_replicas", "wait_seconds", "wait_replicas_missing", "failover_seconds"),
+    "compact",
 )
 
 
@@ -57,6 +58,7 @@ KINDS: dict[str, tuple[set[type], str]] = {
     "wait_seconds": ({int, float}, "a number of seconds"),
     "wait_replicas_missing": ({str}, "a word, 'raise' or 'warn'"),
     "failover_seconds": ({int, float}, "a number of seconds"),
+    "compact": ({bool}, "True or False"),
     "key_prefix": ({str}, "a text"),
 }
 
@@ -77,6 +79,7 @@ class TransportOptions:
         wait_seconds: how long a publish waits for them.
         wait_replicas_missing: ``raise`` (NotReplicated) or ``warn`` (a line in the log) where too few have it in time.
         failover_seconds: on a cluster, how long a command is tried again while its slot has no master or moves.
+        compact: whether messages are stored in a short form, which earlier releases of DelayHub cannot read.
         key_prefix: put before every Redis key (kombu's ``global_keyprefix``).
 
     Raises:
@@ -91,6 +94,7 @@ class TransportOptions:
     wait_seconds: float = 1.0
     wait_replicas_missing: str = "raise"
     failover_seconds: float = 10.0
+    compact: bool = False
     key_prefix: str = ""
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ from delayhub.transport.kombu_versions import PublishBatch
 class Collected(NamedTuple):
     """A message on its way to a queue."""
 
-    #: None where it is on its way to whoever listens (a fanout exchange).
+    #: None where it goes to all workers that listen at that moment (a fanout exchange).
     queue: str | None
     message: Message
 

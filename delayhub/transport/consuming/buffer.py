@@ -11,6 +11,7 @@ from typing import NamedTuple
 from kombu.log import get_logger
 
 from delayhub.engine import Claimed, Entry, Lease, TimerClaim
+from delayhub.engine.lane_tag import queue_of_lane
 from delayhub.transport.consuming.entry_reader import EntryReader
 from delayhub.transport.consuming.lease_book import LeaseBook
 from delayhub.transport.envelope import Message
@@ -23,11 +24,16 @@ logger = get_logger(__name__)
 #: From so many lost leases on, the scripts give a message out as the only one of a claim, and it runs as the only one.
 SUSPECT_STRIKES = 2
 
-#: Timers of queues with flow keys that a process has claimed and not handed to its dispatcher yet, at most. What comes
-#: later of another key waits for these: a hundred are 0.05 to 0.2 s of work, a thousand were more than a second.
-KEYED_ROOM = 100
-#: So many of them make a message: half of the room, so that the next claim need not wait for all of it.
-KEYED_BATCH = 50
+#: Timers of one flow key in a claim, and of queues with flow keys that a process has claimed and not handed to its
+#: dispatcher yet, at most: one message. What comes later of another key waits for these: ten jobs of a small key took
+#: 59 ms at the median, 148 with two messages (decision 58). Messages of 25 cost a third more of the worker's CPU time
+#: for each callback.
+KEYED_ROOM = 50
+#: So many of those queues, where the last claim brought many flow keys: two messages of 100. There no key makes others
+#: wait (decision 64).
+MANY_KEYS_ROOM = 200
+#: Timers that each flow key of a claim may have on average, so that it counts as one of many keys.
+FEW_OF_A_KEY = 2
 
 
 class Delivery(NamedTuple):
@@ -37,13 +43,15 @@ class Delivery(NamedTuple):
     entry: Claimed | None
     timers: Message | None = None
     timer_leases: tuple[Lease, ...] = ()
+    #: The lane of an entry: the queue's, or that of one of its slots.
+    lane: str = ""
 
     @property
     def leases(self) -> tuple[Lease, ...]:
         """What is acknowledged with the message; empty where its claim has deleted it."""
         if self.entry is None:
             return self.timer_leases
-        return (Lease(self.queue, self.queue, self.entry.id, self.entry.token),) if self.entry.token else ()
+        return (Lease(self.lane, self.queue, self.entry.id, self.entry.token),) if self.entry.token else ()
 
 
 def _is_limited(delivery: Delivery) -> bool:
@@ -78,8 +86,8 @@ class Buffer:
         self.deliveries: deque[Delivery] = deque()
         #: The consumers that found limits of tasks in their queues. Then messages wait here until a process is free.
         self.limiting: set[str] = set()
-        #: Timer queues that flow keys share, as the last claims say, with their lanes.
-        self.keyed_queues: set[tuple[str, str]] = set()
+        #: Timer queues that flow keys share, as the last claims say, with their lanes; and the room that each gives.
+        self.keyed_queues: dict[tuple[str, str], int] = {}
         book.buffers.add(self)
 
     def __len__(self) -> int:
@@ -96,13 +104,24 @@ class Buffer:
             return KEYED_ROOM
         held = self.leases() + list(self.book.held)
         under_way = sum((lease.lane, lease.queue) in self.keyed_queues for lease in held)
-        return max(0, KEYED_ROOM - under_way)
+        return max(0, self._whole_keyed_room - under_way)
+
+    @property
+    def has_keyed_room(self) -> bool:
+        """Whether half of the room for timers of queues with flow keys is free."""
+        return self.keyed_room >= self._whole_keyed_room // 2
+
+    @property
+    def _whole_keyed_room(self) -> int:
+        # Where one of the queues has a busy key, it is that key which the others would wait for.
+        return min(self.keyed_queues.values(), default=KEYED_ROOM)
 
     # ------------------------------------------------------------ in
 
-    def add_entries(self, queue: str, entries: Sequence[Claimed]) -> None:
+    def add_entries(self, lane: str, entries: Sequence[Claimed]) -> None:
         """Takes in what a claim returned of a queue. A suspect comes as the only one and gets the process to itself."""
-        taken = [Delivery(queue, entry) for entry in entries]
+        queue = queue_of_lane(lane)
+        taken = [Delivery(queue, entry, None, (), lane) for entry in entries]
         urgent = [delivery for delivery, entry in zip(taken, entries, strict=True) if entry.limited]
         if urgent:
             # Their tasks have limits: they start before anything else that is here, or the limits would say nothing.
@@ -118,13 +137,16 @@ class Buffer:
         declared = self.timer_queues[lane]
         sound: list[Lease] = []
         keyed: list[Lease] = []
+        keyed_most = declared.batch
         for batch in claim.batches:
             place = (lane, batch.queue)
-            if batch.is_keyed:
-                self.keyed_queues.add(place)
-            elif self.keyed_queues:
-                self.keyed_queues.discard(place)
-            group = keyed if batch.is_keyed else sound
+            if batch.keys:
+                is_of_many = len(batch.ids) <= FEW_OF_A_KEY * batch.keys and batch.keys >= KEYED_ROOM // 2
+                self.keyed_queues[place] = MANY_KEYS_ROOM if is_of_many else KEYED_ROOM
+                keyed_most = min(keyed_most, declared.batch if is_of_many else KEYED_ROOM)
+            else:
+                self.keyed_queues.pop(place, None)
+            group = keyed if batch.keys else sound
             for found in batch.ids:
                 lease = Lease(lane, batch.queue, found, batch.token)
                 if found in batch.strikes:
@@ -132,7 +154,7 @@ class Buffer:
                     self._add_batch(declared.task, lane, [lease], claim.now_ms, struck=True)
                 else:
                     group.append(lease)
-        for group, most in ((sound, declared.batch), (keyed, min(declared.batch, KEYED_BATCH))):
+        for group, most in ((sound, declared.batch), (keyed, keyed_most)):
             for start in range(0, len(group), most):
                 self._add_batch(declared.task, lane, group[start : start + most], claim.now_ms, struck=False)
 
@@ -210,7 +232,10 @@ class Buffer:
             if entry.revoked:
                 self.hooks.on_revoked(message.get("headers", {}).get("id") or "")
         assert message is not None
-        tag = self.book.take(leases, timers=entry is None) if leases else f"no-ack-{id(delivery)}"
+        if leases:
+            tag = self.book.take(leases, timers=entry is None, counted=entry is not None and entry.counted)
+        else:
+            tag = f"no-ack-{id(delivery)}"
         message["properties"]["delivery_tag"] = tag
         return message
 
@@ -223,7 +248,7 @@ class Buffer:
                 if delivery.entry is not None and not delivery.leases:
                     # What was claimed without a lease is not in Redis any more: it goes to the end of its line.
                     entry = Entry(delivery.entry.id, payload=delivery.entry.payload)
-                    self.book.queue(delivery.queue, delivery.queue).schedule([entry])
+                    self.book.queue(delivery.lane, delivery.queue).schedule([entry])
             self.book.give_back(messages + timers, delivered=False)
         except Exception as error:
             logger.warning("could not give back %d claimed messages: %s", len(deliveries), error)

@@ -25,13 +25,13 @@ from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.options import ANSWER_SECONDS, UNLIMITED_CLAIM
 from delayhub.transport.redis_wire import RedisWire
 from delayhub.transport.waking.alarm import Alarm
-from delayhub.transport.waking.bell import TIMEOUT_SECONDS, Bell
+from delayhub.transport.waking.bell import Bell
 from delayhub.transport.waking.event_loop import EventLoop
 from delayhub.transport.waking.nudge import Nudge
 
 logger = get_logger(__name__)
 
-#: Seconds between claims when nothing else asks for one.
+#: Seconds between claims of a consumer when nothing else asks for one.
 PERIOD = 1.0
 #: Seconds that messages are handed over before the event loop gets its turn.
 SLICE = 0.005
@@ -102,6 +102,8 @@ class Consumer:
         self.sending: list[Lease] = []
         self.wanted = True
         self.more = False
+        #: Seconds between claims when nothing else asks for one.
+        self.period = PERIOD
         #: What the last claim found of limits, and how many free processes it had asked for.
         self.limits = Limits.NONE
         self.asked_free = 0
@@ -185,7 +187,7 @@ class Consumer:
         if not self.more or credit < len(self.buffer):
             return False
         busy = self.channel.qos.unacknowledged + len(self.buffer)
-        return credit >= max(1, (credit + busy) // 2) and self.buffer.keyed_room >= KEYED_ROOM // 2
+        return credit >= max(1, (credit + busy) // 2) and self.buffer.has_keyed_room
 
     def _acks_are_due(self, now: float) -> bool:
         acks = self._waiting_acks()
@@ -220,7 +222,7 @@ class Consumer:
         self.channel.watch_nudges(self.nudge)
         self.wanted = False
         self.acks_since = None
-        self.next_claim_at = now + PERIOD
+        self.next_claim_at = now + self.period
         self.sending = self._next_acks()
         self.request = self._next_request(credit)
         try:
@@ -248,6 +250,7 @@ class Consumer:
             no_ack=self.channel.no_ack_queues,
             timer_queues=self.buffer.timer_queues,
             keyed_limit=self.buffer.keyed_room,
+            key_limit=KEYED_ROOM,
             consumer=self.identity,
             options=self.options,
             free=self.asked_free,
@@ -279,7 +282,7 @@ class Consumer:
     def _take(self, replies: list[Any]) -> float:
         """Takes in what the replies bring; gives back the seconds until the next claim makes sense."""
         messages, timers = self.request.replies(replies)
-        pauses = [PERIOD]
+        pauses = [self.period]
         if messages is not None and not isinstance(messages, ResponseError):
             pauses.append(self._take_messages(parse_claim(messages)))
         pauses += [
@@ -309,7 +312,7 @@ class Consumer:
 
     def _pause(self, claim: Claim | TimerClaim) -> float:
         if claim.come_back_ms is None or claim.more:
-            return PERIOD
+            return self.period
         pause = max(0.0, claim.come_back_ms / 1000 - claim.now_us / 1e6)
         # One consumer holds the alarm; the others come a little later, in case it is gone.
         return pause if claim.holds_alarm else pause + random.uniform(0.010, 0.030)  # noqa: S311  spreads load
@@ -342,7 +345,7 @@ class Consumer:
         except ConnectionError:
             self.book.distrust_connections()
             raise
-        self.bell.wire.require_reply(within=2 * TIMEOUT_SECONDS)
+        self.bell.wire.require_reply(within=2 * self.bell.seconds)
 
     def close(self) -> None:
         """Gives back everything that was not handed over, also what a claim under way still brings."""

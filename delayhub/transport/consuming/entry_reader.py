@@ -9,10 +9,13 @@ from kombu.log import get_logger
 
 from delayhub.engine import Claimed, Lease
 from delayhub.transport.consuming.lease_book import LeaseBook
-from delayhub.transport.envelope import Message, Unreadable, from_payload
+from delayhub.transport.envelope import Later, Message, Unreadable, from_payload
 from delayhub.transport.hooks import Hooks
 
 logger = get_logger(__name__)
+
+#: How long a message of a later release waits for a worker of that release.
+LATER_SECONDS = 60
 
 
 class EntryReader:
@@ -34,9 +37,16 @@ class EntryReader:
         self.make_message = make_message
 
     def read(self, queue: str, entry: Claimed, leases: Sequence[Lease]) -> Message | None:
-        """The message that was claimed; None where it is dead now: it is unreadable, or no process survives it."""
+        """The message that was claimed.
+
+        None where it is dead now (it is unreadable, or no process survives it), or waits for a worker of a later
+        release.
+        """
         try:
             message = from_payload(entry.payload, redelivered=entry.redelivered)
+        except Later as error:
+            self._leave_to_others(queue, leases, why=str(error))
+            return None
         except Unreadable as error:
             self.bury(queue, leases, reason=f"unreadable: {error}")
             return None
@@ -53,6 +63,16 @@ class EntryReader:
         """Puts what was claimed with the dead; the consumer lives on."""
         logger.error("a message on %s is dead: %s", queue, reason, extra={"action": "bury", "queue": queue})
         self.book.bury(list(leases), reason=reason[:500])
+
+    def _leave_to_others(self, queue: str, leases: Sequence[Lease], *, why: str) -> None:
+        logger.error(
+            "this worker cannot read a message on %s: %s. It comes again in %d s; update this worker",
+            queue,
+            why,
+            LATER_SECONDS,
+            extra={"action": "leave", "queue": queue},
+        )
+        self.book.give_back(list(leases), delivered=False, delay_ms=LATER_SECONDS * 1000)
 
     def _report_dead(self, message: Message, reason: str) -> None:
         message["properties"]["delivery_tag"] = "dead"

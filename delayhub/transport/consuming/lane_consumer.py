@@ -1,9 +1,10 @@
-"""Consuming one queue of a cluster, over connections that belong to it; its node's failure stops no other queue."""
+"""Consuming one queue of a cluster, or a slot of it, over its own connections; its node's failure stops no other."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import redis
@@ -11,10 +12,13 @@ from kombu.log import get_logger
 
 from delayhub.engine import EngineOptions, LaneKeys, Lease
 from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS
+from delayhub.engine.lane_tag import queue_of_lane
 from delayhub.redis_cluster import ClusterPool, NotExecuted
 from delayhub.redis_cluster.refusals import FIRST_PAUSE, LONGEST_PAUSE
 from delayhub.transport.consuming.buffer import Buffer
+from delayhub.transport.consuming.claim_request import ClaimRequest
 from delayhub.transport.consuming.consumer import ConsumedChannel, Consumer
+from delayhub.transport.redis_wire import Command
 from delayhub.transport.waking.nudge import Nudge
 
 logger = get_logger(__name__)
@@ -30,6 +34,18 @@ class LaneChannel(ConsumedChannel, Protocol):
     def asked_free(self) -> int:
         """How many free processes claims of other queues ask for."""
 
+    def waiting_acks(self) -> int:
+        """How many acknowledgements of the lane wait to be sent."""
+
+    def note_asked(self, more: int) -> None:
+        """A claim asks for so much more of the channel's credit; less, where negative."""
+
+    def slots_command(self) -> Command | None:
+        """A command that asks how many slots the queue has, where it is time to know and this is slot 0."""
+
+    def note_slots(self, reply: Any) -> None:
+        """Takes in the reply to it."""
+
     def unwatch(self) -> None:
         """Watches none of the queue's connections."""
 
@@ -39,7 +55,7 @@ class LaneConsumer(Consumer):
 
     Args:
         channel: the channel, as far as this queue goes.
-        queue: the queue.
+        lane: the queue's lane, or that of one of its slots.
         buffer: where claimed messages wait, with those of other queues.
         options: the engine's.
         pool: the cluster.
@@ -52,20 +68,39 @@ class LaneConsumer(Consumer):
         self,
         channel: LaneChannel,
         *,
-        queue: str,
+        lane: str,
         buffer: Buffer,
         options: EngineOptions,
         pool: ClusterPool,
         nudge: Nudge,
     ) -> None:
-        own = pool.of_key(LaneKeys(queue, options.key_prefix).wake)
+        own = pool.of_key(LaneKeys(lane, options.key_prefix).wake)
         super().__init__(channel, buffer=buffer, options=options, pool=own, nudge=nudge)
-        self.queue = queue
-        #: The credit that a claim under way has taken.
-        self.asked = 0
-        #: Seconds between claims when nothing else asks for one; longer where there are many queues.
-        self.period = 1.0
+        self.lane = lane
+        self._asked = 0
+        self._asks_slots = False
+        #: Whether a lookout looks at it meanwhile.
+        self.looked_at = False
         self._pause_after_error = 0.0
+
+    @property
+    def asked(self) -> int:
+        """The credit that a claim under way has taken."""
+        return self._asked
+
+    @asked.setter
+    def asked(self, asked: int) -> None:
+        if asked != self._asked:
+            self.channel.note_asked(asked - self._asked)
+            self._asked = asked
+
+    def is_idle(self, now: float) -> bool:
+        """Whether :meth:`turn` has nothing to do, unless acknowledgements wait."""
+        if self.claims.sent:
+            return self.bell.is_listening or self.more or bool(self.buffer)
+        if self.wanted or self.more or self.limits or now >= self.next_claim_at:
+            return False
+        return self.bell.is_listening or now < self.resting_until or bool(self.buffer)
 
     @property
     def has_news(self) -> bool:
@@ -114,7 +149,7 @@ class LaneConsumer(Consumer):
 
     def _rest(self, error: Exception) -> None:
         level = logger.info if isinstance(error, NotExecuted) or self._pause_after_error else logger.warning
-        level("cannot claim from %s now, trying again: %s", self.queue, error, extra={"action": "claim"})
+        level("cannot claim from %s now, trying again: %s", queue_of_lane(self.lane), error, extra={"action": "claim"})
         self.channel.unwatch()
         self._unsend()
         self.claims.close()
@@ -132,20 +167,26 @@ class LaneConsumer(Consumer):
     def _claim(self, credit: int, now: float, *, free: int) -> None:
         super()._claim(credit, now, free=free)
         self.asked = credit
-        self.next_claim_at = now + self.period
+
+    def _next_request(self, credit: int) -> ClaimRequest:
+        request = super()._next_request(credit)
+        command = self.channel.slots_command()
+        self._asks_slots = command is not None
+        return request if command is None else replace(request, commands=[command, *request.commands])
 
     def _take(self, replies: list[Any]) -> float:
         self.asked = 0
+        if self._asks_slots and not isinstance(replies[0], Exception):
+            self.channel.note_slots(replies[0])
         self._pause_after_error = 0.0
-        pause = super()._take(replies)
-        return pause if pause < 1.0 else self.period
+        return super()._take(replies)
 
     def _unsend(self) -> None:
         self.asked = 0
         super()._unsend()
 
     def _waiting_acks(self) -> int:
-        return sum(lease.lane == self.queue for lease in self.book.done.copy())
+        return self.channel.waiting_acks()
 
     def _next_acks(self) -> list[Lease]:
-        return self.book.next_done_of(self.queue, MAX_ACKNOWLEDGEMENTS)
+        return self.book.next_done_of(self.lane, MAX_ACKNOWLEDGEMENTS)

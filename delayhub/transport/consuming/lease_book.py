@@ -18,6 +18,7 @@ import redis
 from kombu.log import get_logger
 
 from delayhub.engine import DelayQueue, Lease, TimerLane
+from delayhub.engine.unique import start
 from delayhub.redis_cluster import ClusterClient
 from delayhub.transport.consuming.lease_keeper import LeaseKeeper
 from delayhub.transport.options import TransportOptions
@@ -73,6 +74,11 @@ class LeaseBook:
         #: Leases of messages that may take the process down, and until when nothing else is claimed beside each.
         self.suspects: dict[Lease, float] = {}
         self.tags: dict[str, tuple[Lease, ...]] = {}
+        #: Leases of delivered messages that count among those of a task, or flow key, that may run at once.
+        self.counted: set[Lease] = set()
+        #: Tags of messages that are acknowledged, and held for their unique key, or since they count, until their
+        #: tasks have ended.
+        self.started: set[str] = set()
         #: Tags of messages whose process was lost: to give one back costs a strike.
         self.lost_process: set[str] = set()
         #: Acknowledgements that Redis has not had yet.
@@ -90,7 +96,7 @@ class LeaseBook:
         """Whether this process holds a message that should have it to itself."""
         return bool(self.suspects) and max(tuple(self.suspects.values()), default=0.0) > time.monotonic()
 
-    def take(self, leases: Iterable[Lease], *, timers: bool = False) -> str:
+    def take(self, leases: Iterable[Lease], *, timers: bool = False, counted: bool = False) -> str:
         """The delivery tag under which the leases are held from now on."""
         tag = str(next(_numbers))
         taken = tuple(leases)
@@ -99,6 +105,8 @@ class LeaseBook:
             self.held[lease] = now
         if timers:
             self.timers.update(taken)
+        if counted:
+            self.counted.update(taken)
         self.tags[tag] = taken
         self.keeper.start()
         return tag
@@ -115,6 +123,31 @@ class LeaseBook:
         elif was_empty and self.done:
             for bell in tuple(self.bells):
                 bell()
+
+    def counts(self, tag: str) -> bool:
+        """Whether the message counts among those of its task, or flow key, that may run at once."""
+        return bool(self.counted) and not self.counted.isdisjoint(self.tags.get(tag, ()))
+
+    def keep_started(self, tag: str) -> bool:
+        """Whether a message is kept while its task runs, for its key or place; Redis never gives it out again then.
+
+        Else it has lost its lease, or its key was freed. Where Redis does not answer now, the task runs all the same,
+        and the message is kept; should this worker be killed, it runs once more.
+        """
+        for lane, queue, group, _ in self._groups(self.tags.get(tag, ())):
+            try:
+                if not start(self.queue(lane, queue), group):
+                    return False
+            except (redis.RedisError, OSError) as error:
+                logger.warning("a running task could not be noted in Redis: %s", error, extra={"queue": queue})
+        self.started.add(tag)
+        return True
+
+    def end_started(self, tag: str) -> None:
+        """Ends a message that was kept while its task ran; others are passed over."""
+        if tag in self.started:
+            self.started.discard(tag)
+            self.acknowledge(tag)
 
     def hurry(self, *, may_share: bool) -> None:
         """Sends acknowledgements before a task may block the process.
@@ -156,12 +189,13 @@ class LeaseBook:
         leases = [lease for tag in tags for lease in self.tags.pop(tag, ())]
         return self.give_back(leases, delivered=True)
 
-    def give_back(self, leases: list[Lease], *, delivered: bool) -> int:
+    def give_back(self, leases: list[Lease], *, delivered: bool, delay_ms: int = 0) -> int:
         """How many of these leases still held; their entries are back in their places.
 
         Args:
             leases: what is given back.
             delivered: their messages had been handed over: their next delivery says that it is not the first.
+            delay_ms: how long messages wait; 0 for their place in line.
         """
         self._let_go(leases)
         returned = 0
@@ -169,7 +203,7 @@ class LeaseBook:
             if timers:
                 returned += TimerLane(self.client, lane, options=self.options.engine()).release(group)
             else:
-                returned += self.queue(lane, queue).release(group, delivered=delivered)
+                returned += self.queue(lane, queue).release(group, delivered=delivered, delay_ms=delay_ms)
         self.timers.difference_update(leases)
         return returned
 
@@ -292,6 +326,8 @@ class LeaseBook:
         for lease in leases:
             self.held.pop(lease, None)
             self.suspects.pop(lease, None)
+            if self.counted:
+                self.counted.discard(lease)
 
     def _groups(self, leases: Iterable[Lease]) -> list[tuple[str, str, list[Lease], bool]]:
         groups: dict[tuple[str, str, bool], list[Lease]] = {}

@@ -54,7 +54,9 @@ class LeaseQoS(virtual.QoS):
 
     def ack(self, delivery_tag: str) -> None:
         """The message is done."""
-        self.channel.book.acknowledge(delivery_tag)
+        book = self.channel.book
+        if delivery_tag not in book.started:
+            book.acknowledge(delivery_tag)
         super().ack(delivery_tag)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:

@@ -75,12 +75,16 @@ class TimerDescriptor:
 class Alarm:
     """Calls back at a moment of the monotonic clock, in the thread of an event loop.
 
+    :meth:`set` says when; :meth:`pull` asks for one more call before that, after which the moment that was set counts.
+
     Args:
         wake: what is called.
     """
 
     def __init__(self, wake: Callable[[], object]) -> None:
         self._wake = wake
+        #: The moment that was set, and that at which it rings next.
+        self._set_to: float | None = None
         self._at: float | None = None
         self._timer = TimerDescriptor() if TimerDescriptor.available else None
         self._hub: EventLoop | None = None
@@ -95,22 +99,14 @@ class Alarm:
             hub.add_reader(self._timer.fileno(), self._ring)
 
     def set(self, at: float) -> None:
-        """Calls back then, and not at the moment that was set before."""
-        if self._hub is None or at == self._at:
-            return
-        self._at = at
-        seconds = max(0.0, at - time.monotonic())
-        if self._timer is not None:
-            self._timer.set(seconds)
-            return
-        if self._loop_timer is not None:
-            self._loop_timer.cancel()
-        self._loop_timer = self._hub.call_later(seconds, self._ring)
+        """Calls back then, and not at a moment that was set or pulled before."""
+        self._set_to = at
+        self._ring_at(at)
 
     def pull(self, at: float) -> None:
-        """Calls back then, where it would call back later or never."""
+        """Calls back then too, where it would call back later or never."""
         if self._at is None or at < self._at:
-            self.set(at)
+            self._ring_at(at)
 
     def close(self) -> None:
         """Never calls back again."""
@@ -123,10 +119,26 @@ class Alarm:
             self._timer = None
         self._hub = None
 
+    def _ring_at(self, at: float) -> None:
+        if self._hub is None or at == self._at:
+            return
+        self._at = at
+        seconds = max(0.0, at - time.monotonic())
+        if self._timer is not None:
+            self._timer.set(seconds)
+            return
+        if self._loop_timer is not None:
+            self._loop_timer.cancel()
+        self._loop_timer = self._hub.call_later(seconds, self._ring)
+
     def _ring(self) -> None:
         # The loop may have seen a moment that is the alarm's no more. If the moment that is set now were forgotten, the
         # next pull() would put a later one in its place: tasks were up to 10 ms late.
         if self._timer is not None and not self._timer.take():
             return
-        self._at = None
+        rung, self._at = self._at, None
+        # A pull for acknowledgements that somebody else sent meanwhile is followed by no claim, which would set the
+        # alarm. If the moment that was set were forgotten, the next task would wait up to a second for a claim.
+        if rung is not None and self._set_to is not None and self._set_to > rung:
+            self._ring_at(self._set_to)
         self._wake()

@@ -20,6 +20,13 @@ class Bell:
         self.wire = RedisWire(pool)
         self.key_prefix = key_prefix
         self.lanes: list[str] = []
+        #: Seconds after which Redis answers where it did not ring.
+        self.seconds = TIMEOUT_SECONDS
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether it waits for bells."""
+        return bool(self.wire.sent) and self.wire.socket is not None
 
     def listen(self, lanes: Sequence[str], *, at: float) -> None:
         """Waits for any of the lanes' bells, unless it does already.
@@ -35,7 +42,7 @@ class Bell:
         self.wire.connect()
         self.lanes = list(lanes)
         keys = [LaneKeys(lane, self.key_prefix).wake for lane in lanes]
-        self.wire.send([(None, ("BLPOP", *keys, TIMEOUT_SECONDS))], at=at)
+        self.wire.send([(None, ("BLPOP", *keys, self.seconds))], at=at)
 
     def rang(self) -> bool:
         """Whether the reply that came was a ring, and not the end of the wait. Raises what Redis answered instead."""

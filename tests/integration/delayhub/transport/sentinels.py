@@ -19,6 +19,8 @@ from delayhub.local.server_program import find_redis_server
 from tests.waiting import wait_until
 
 NAME = "clock"
+#: After so many milliseconds without an answer a master is down. A machine that stands still for a second loses none.
+PATIENT_MS = 60_000
 
 
 class Sentinels:
@@ -63,9 +65,9 @@ class Sentinels:
     def master(self) -> int:
         """The port of the master that the first sentinel knows."""
         with redis.Redis(port=self.ports[0], decode_responses=True) as sentinel:
-            host, port = sentinel.sentinel_get_master_addr_by_name(NAME)
-            assert host == "127.0.0.1"
-            return int(port)
+            known = sentinel.sentinel_masters()[NAME]  # GET-MASTER-ADDR-BY-NAME fails in redis-py 6.4
+            assert known["ip"] == "127.0.0.1"
+            return int(known["port"])
 
     def client(self) -> redis.Redis:
         """A client of the master."""
@@ -83,7 +85,14 @@ class Sentinels:
         next(server for server in self.servers if server.port == fallen).kill()
         for pid in frozen:
             os.kill(pid, signal.SIGCONT)
+        self._give_up_a_master_after(500)
         wait_until(lambda: self._takes_writes() not in (None, fallen))
+        self._give_up_a_master_after(PATIENT_MS)
+
+    def _give_up_a_master_after(self, milliseconds: int) -> None:
+        for port in self.ports:
+            with redis.Redis(port=port) as sentinel:
+                sentinel.sentinel_set(NAME, "down-after-milliseconds", milliseconds)
 
     def _freeze_the_replicas(self, master: int) -> list[int]:
         """Stops the replicas and closes their connections, so that nothing is on its way; their process ids."""
@@ -121,7 +130,7 @@ class Sentinels:
         file.write_text(
             f"port {port}\nbind 127.0.0.1\ndir {self.folder}\n"
             f"sentinel monitor {NAME} 127.0.0.1 {master} 2\n"
-            f"sentinel down-after-milliseconds {NAME} 500\n"
+            f"sentinel down-after-milliseconds {NAME} {PATIENT_MS}\n"
             f"sentinel failover-timeout {NAME} 3000\n"
         )
         with (self.folder / f"sentinel-{number}.log").open("wb") as log:

@@ -30,6 +30,7 @@ def test_every_option_of_ours_can_be_given() -> None:
         "wait_seconds": 5,
         "wait_replicas_missing": "warn",
         "failover_seconds": 6,
+        "compact": True,
     }
 
     found = TransportOptions.of(given)

@@ -20,7 +20,7 @@ from tests.repository import ROOT
 CHANNEL = [
     "_after_fork", "_basic_cancel", "_connparams", "_delete", "_expires", "_fanout_queues", "_get", "_get_pool",
     "_has_queue", "_maybe_update_queues_expire", "_new_queue", "_pool", "_purge", "_put", "_put_fanout",
-    "_receive", "_size",
+    "_receive", "_size", "_subscribe",
     "_active_queues", "_tag_to_queue", "active_fanout_queues", "active_queues", "async_pool", "pool", "priority_steps",
     "create_publish_batch", "encode_body", "from_transport_options", "maybe_refresh_binding_expiry",
     "_lookup", "_q_for_pri", "_qos", "global_keyprefix", "unacked_key", "unacked_index_key", "socket_timeout",
@@ -48,7 +48,7 @@ NEW = {
 QOS = ["_delivered", "_dirty", "_flush", "can_consume", "can_consume_max_estimate", "prefetch_count", "restore_unacked"]
 TRANSPORT = ["_callbacks", "cycle"]
 #: Of Celery's app: see the contract of the Celery support.
-CELERY = ["_conf", "_connection", "_pending_defaults", "_tasks", "_get_app"]
+CELERY = ["_conf", "_connection", "_pending_defaults", "_tasks", "_get_app", "_TO_OLD_KEY"]
 REGISTRY = ["_decoders", "_encoders"]
 BATCH = ["add", "publish", "flush", "discard", "close", "pipeline"]
 

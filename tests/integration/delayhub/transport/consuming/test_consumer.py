@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import statistics
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -35,21 +36,23 @@ def test_two_queues_take_turns(connection: Any) -> None:
 
 
 @pytest.mark.timing
-def test_a_delayed_message_wakes_its_consumer_on_time(connection: Any) -> None:
+def test_delayed_messages_wake_their_consumer_on_time(connection: Any) -> None:
     late: list[float] = []
-    due = time.time() + 0.4  # noqa: TID251  compared with the machine's clock, which Redis shares here
+    first = time.time() + 0.4  # noqa: TID251  compared with the machine's clock, which Redis shares here
+    due = [first, first + 0.2, first + 0.4, first + 0.6, first + 0.8]
 
     def on_message(message: Any) -> None:
-        late.append(time.time() - due)  # noqa: TID251  the clock that the publisher has
+        late.append(time.time() - due[len(late)])  # noqa: TID251  the clock that the publisher has
         message.ack()
 
-    with connection.channel() as channel:
-        when = datetime.fromtimestamp(due, UTC).isoformat()
-        with Consumer(channel, [Queue("q")], on_message=on_message):
-            Producer(channel).publish([], routing_key="q", headers={"id": "t", "task": "t", "eta": when})
-            drain(connection, until=lambda: bool(late))
+    with connection.channel() as channel, Consumer(channel, [Queue("q")], on_message=on_message):
+        for number, moment in enumerate(due):
+            headers = {"id": f"t{number}", "task": "t", "eta": datetime.fromtimestamp(moment, UTC).isoformat()}
+            Producer(channel).publish([], routing_key="q", headers=headers)
+        drain(connection, until=lambda: len(late) == len(due))
 
-    assert 0 <= late[0] < 0.25
+    assert min(late) >= 0
+    assert statistics.median(late) < 0.1  # where the machine stands still for a moment, some are late
 
 
 def test_one_of_many_consumers_wakes_at_the_due_time_and_the_others_are_its_backstop(

@@ -10,6 +10,7 @@ from delayhub.engine import Claimed, DelayQueue, Entry, Lease
 from delayhub.transport.consuming.entry_reader import EntryReader
 from delayhub.transport.hooks import Hooks
 from tests.fixture_types import Stored
+from tests.redis_time import redis_now_ms
 
 GOOD = b'{"body": "[]", "headers": {"id": "t"}, "properties": {"delivery_tag": "1"}}'
 
@@ -61,6 +62,18 @@ def test_what_is_unreadable_is_dead_with_the_reason(payload: bytes, reader: Read
     (reason,) = reader.dead()
     assert (reason or "").startswith("unreadable: ")
     assert reader.reported == []
+
+
+def test_what_only_a_later_release_reads_waits_for_its_workers(
+    reader: Reader, caplog: pytest.LogCaptureFixture
+) -> None:
+    # compact, of format 2
+    assert reader.read(b'{"headers":{"task":"a"' + bytes([0, 22, 0, 1, 0x1F, 2])) is None
+
+    (waiting,) = reader.queue.list("waiting")
+    assert waiting.at_ms > redis_now_ms(reader.queue.client) + 50_000
+    assert (waiting.strikes, waiting.redelivered, reader.dead()) == (0, False, [])
+    assert "later release of DelayHub: format 2" in caplog.text
 
 
 def test_what_no_process_survives_is_reported_and_then_dead(reader: Reader) -> None:

@@ -10,6 +10,7 @@ import redis
 from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts
+from delayhub.engine.limits import DECLARED_AT_ONCE, AtOnce, flying_counts, set_limits
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport.hooks import hooks
 from tests.consuming import drain
@@ -124,6 +125,34 @@ def test_an_early_acknowledgement_is_sent_before_its_task_starts(connection: Any
 
         assert stored("q").count() == Counts(0, 0, 0, 0)
         message.ack()  # which Celery's event loop does later
+
+
+def test_a_message_that_counts_is_kept_from_its_early_acknowledgement_until_its_end(
+    connection: Any, stored: Stored
+) -> None:
+    queue = stored("q")
+    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": AtOnce(2)})
+    for name, task in (("a", "shop.mail"), ("lost", "shop.mail"), ("x", "shop.add")):
+        publish(connection, id=name, task=task)
+    with connection.channel() as channel:
+        book = channel.book
+        messages = {message.headers["id"]: message for message in (channel.basic_get("q") for _ in range(3))}
+        tags = {name: message.delivery_tag for name, message in messages.items()}
+        assert [book.counts(tags[name]) for name in ("a", "lost", "x")] == [True, True, False]
+        queue.extend(book.tags[tags["lost"]], lease_ms=0)
+        queue.reap()
+
+        assert [book.keep_started(tags[name]) for name in ("a", "lost", "x")] == [True, False, False]
+        for message in messages.values():
+            message.ack()
+        book.flush()
+        assert (queue.count(), flying_counts(queue)) == (Counts(0, 0, 1, 0), {"shop.mail": 1})
+        for tag in tags.values():
+            book.end_started(tag)
+        book.flush()
+
+        assert (queue.count(), flying_counts(queue)) == (Counts(0, 0, 0, 0), {})
+        assert [*book.started, *book.counted, *book.held] == []
 
 
 def test_of_quick_tasks_early_acknowledgements_share_a_call_and_wait_for_no_event_loop(

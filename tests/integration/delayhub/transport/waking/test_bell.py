@@ -10,7 +10,6 @@ import redis
 
 from delayhub.engine import LaneKeys
 from delayhub.local.redis_server import RedisServer
-from delayhub.transport.waking import bell as module
 from delayhub.transport.waking.bell import Bell
 
 
@@ -48,8 +47,8 @@ def test_it_hears_a_ring_that_came_before_it_listened(bell: Bell, redis_client: 
     assert answer(bell)
 
 
-def test_the_end_of_the_wait_is_no_ring(bell: Bell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TIMEOUT_SECONDS", 0.01)
+def test_the_end_of_the_wait_is_no_ring(bell: Bell) -> None:
+    bell.seconds = 0.01
     bell.listen(["a"], at=0)
 
     assert not answer(bell)

@@ -20,6 +20,7 @@ def request(*queues: str, credit: int = 5, acknowledged: tuple[Lease, ...] = ())
         no_ack={"replies"},
         timer_queues=TIMERS,
         keyed_limit=7,
+        key_limit=5,
         consumer="me",
         options=EngineOptions(key_prefix="p:"),
     )
@@ -36,8 +37,8 @@ def test_acknowledgements_of_claimed_queues_travel_with_the_claim_and_others_go_
 
     assert scripts(made) == ["acknowledge", "acknowledge", "claim", "claim_timers"]
     gone, close, claim, _ = [command for _, command in made.commands]
-    assert gone[3:] == (LaneKeys("gone", "p:").queue("gone").base, "b", 2)
-    assert close[3:] == (LaneKeys("timers", "p:").queue("close").base, "c", 3)
+    assert gone[3:] == (LaneKeys("gone", "p:").queue("gone").base, LaneKeys("gone", "p:").base, "b", 2)
+    assert close[3:] == (LaneKeys("timers", "p:").queue("close").base, LaneKeys("timers", "p:").base, "c", 3)
     assert claim[-6:] == (0, 1, "a", 1, 0, 0)  # of q one, of timers none
 
 
@@ -51,7 +52,7 @@ def test_timer_lanes_are_asked_for_as_many_batches_as_there_is_credit() -> None:
     (_, command) = request("timers", credit=3).commands[-1]
 
     assert command[0:2] == ("EVALSHA", script("claim_timers").sha)
-    assert command[-2:] == (30, 7)
+    assert command[-3:] == (30, 7, 5)
 
 
 def test_without_credit_no_timers_are_asked_for() -> None:

@@ -72,6 +72,20 @@ def test_a_pull_only_makes_it_earlier(hub: Hub) -> None:
     rings.alarm.close()
 
 
+def test_after_a_pull_it_rings_at_the_moment_that_was_set_too(hub: Hub) -> None:
+    rings = Rings(hub)
+    pulled = time.monotonic() + 0.01
+    moment = pulled + 0.02
+
+    rings.alarm.set(moment)
+    rings.alarm.pull(pulled)
+    rings.wait(2)
+
+    assert pulled <= rings.at[0]
+    assert moment <= rings.at[1]
+    rings.alarm.close()
+
+
 def test_a_moment_that_is_over_rings_at_once(hub: Hub) -> None:
     rings = Rings(hub)
     rings.alarm.set(time.monotonic() - 5)
