@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from delayhub.celery_support.delayed_task import delayed_task
     from delayhub.celery_support.install import install
     from delayhub.celery_support.publish_many import publish_many
+    from delayhub.celery_support.unique import Unique
     from delayhub.engine import DelayQueue, EngineOptions, Entry, TimerLane
     from delayhub.errors import DelayHubError
 
@@ -26,6 +27,7 @@ __all__ = [
     "EngineOptions",
     "Entry",
     "TimerLane",
+    "Unique",
     "delayed_task",
     "install",
     "publish_many",
@@ -37,6 +39,7 @@ _HOMES = {
     "EngineOptions": "delayhub.engine",
     "Entry": "delayhub.engine",
     "TimerLane": "delayhub.engine",
+    "Unique": "delayhub.celery_support.unique",
     "delayed_task": "delayhub.celery_support.delayed_task",
     "install": "delayhub.celery_support.install",
     "publish_many": "delayhub.celery_support.publish_many",

@@ -11,6 +11,8 @@
     ├── RedisUnfit           the Redis server cannot be trusted with timers
     ├── NotReplicated        too few replicas have what was published
     ├── OccurrenceTaken      another beat may have published this occurrence
+    ├── UniqueTaken          the unique key of a call is taken
+    ├── UniqueInCanvas       a unique task is in a group, chord or chain, and says that it may not be
     ├── PublishedInPart      some of many messages are published, others are not
     ├── RedisServerMissing   this machine has no program of a Redis or Valkey server
     ├── RedisServerDied      a Redis server that was started here ended by itself
@@ -89,6 +91,27 @@ class OccurrenceTaken(DelayHubError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"another beat may have published this occurrence of {name}: this one publishes nothing")
+
+
+class UniqueTaken(DelayHubError):
+    """The unique key of a call is taken: the task was not published. ``kept_id`` is the task that has the key."""
+
+    def __init__(self, task: str, key: str, kept_id: str) -> None:
+        self.task = task
+        self.key = key
+        self.kept_id = kept_id
+        super().__init__(f"{task} was not published: its unique key {key} is that of {kept_id}")
+
+
+class UniqueInCanvas(DelayHubError):
+    """A unique task is in a group, chord or chain, and says that it may not be: set ``in_canvas="wait"``."""
+
+    def __init__(self, task: str) -> None:
+        self.task = task
+        super().__init__(
+            f"{task} is unique and part of a group, chord or chain, whose result would wait for it: let it wait for its"
+            ' key by Unique(in_canvas="wait"), or call it with unique=False'
+        )
 
 
 class PublishedInPart(DelayHubError):

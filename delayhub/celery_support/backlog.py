@@ -38,8 +38,7 @@ def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Bac
     now_us = _now_us(client)
     last_due = _last_due(now_us)
     with client.pipeline(transaction=False) as pipeline:
-        for queue in queues:
-            keys = queue.keys
+        for keys in (part.keys for queue in queues for part in queue.parts):
             pipeline.zcount(keys.waiting, f"({last_due}", "+inf")
             pipeline.zcount(keys.waiting, "-inf", last_due)
             pipeline.zrange(keys.waiting, 0, 0, withscores=True)
@@ -50,9 +49,17 @@ def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Bac
             pipeline.zcard(keys.dead)
             pipeline.get(keys.parked)
         replies = iter(pipeline.execute())
-    found = {queue.name: _backlog(replies, now_us=now_us) for queue in queues}
+    found = {queue.name: _whole([_backlog(replies, now_us=now_us) for _ in queue.parts]) for queue in queues}
     # Only a timer lane has timers, and it has no messages.
     return {queue.name: found[queue.name] if any(found[queue.name]) else _of_lane(client, queue) for queue in queues}
+
+
+def _whole(parts: Sequence[Backlog]) -> Backlog:
+    """The backlog of a queue, of those of its slots."""
+    if len(parts) == 1:
+        return parts[0]
+    waiting, due, leased, dead, late, parked = zip(*parts, strict=True)
+    return Backlog(sum(waiting), sum(due), sum(leased), sum(dead), max(late), sum(parked))
 
 
 def _of_lane(client: redis.Redis, queue: DelayQueue) -> Backlog:

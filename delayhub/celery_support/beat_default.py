@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from delayhub.celery_support.default_settings import are_settings_made, put_defaults
+
 if TYPE_CHECKING:
     from celery import Celery
 
@@ -14,7 +16,7 @@ SCHEDULER = "delayhub.beat:Scheduler"
 def register(app: Celery) -> None:
     """Makes :class:`delayhub.beat.Scheduler` the default of ``beat_scheduler``, once the app has its settings."""
     celery = cast("Any", app)
-    if celery.configured and "loader" in vars(app):
+    if are_settings_made(celery):
         prefer_ours(app)
         return
     # Celery calls it when it has read the settings. Not by add_defaults: it reads them at once, also while Celery makes
@@ -28,9 +30,6 @@ def prefer_ours(app: Any) -> dict[str, Any]:
     What it gives back would count more than the app's own words, so that is empty.
     """
     conf = app.conf
-    is_ours = str(conf.broker_write_url or "").startswith("delayhub")
-    if is_ours and not any(default.get("beat_scheduler") == SCHEDULER for default in conf.defaults):
-        ours = {"beat_scheduler": SCHEDULER}
-        conf.defaults.insert(len(conf.defaults) - 1, ours)
-        conf.maps.insert(len(conf.maps) - 1, ours)
+    if str(conf.broker_write_url or "").startswith("delayhub"):
+        put_defaults(conf, {"beat_scheduler": SCHEDULER})
     return {}

@@ -16,7 +16,10 @@ from kombu.exceptions import KombuError
 
 from delayhub.celery_support.control import Control
 from delayhub.celery_support.exporter import Exporter
+from delayhub.celery_support.idle_options import idle_slots, scheme_of
 from delayhub.celery_support.kombu_workers import kombu_workers
+from delayhub.celery_support.startup_checks import parked_sentence
+from delayhub.clock import moment
 from delayhub.errors import DelayHubError
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 queue_option = click.option("-Q", "--queue", help="One queue; all that are known by default.")
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only count; it asks nothing.")
+each_key_option = click.option("--each-key", is_flag=True, help="Of each flow key of the task.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
@@ -92,6 +96,81 @@ def backlog(control: Control, queue: str | None) -> list[Row]:
 def limits(control: Control, queue: str | None) -> list[Row]:
     """The limits of tasks on each queue, who set them, and how many due tasks they hold back."""
     return [{"queue": name, **limit._asdict()} for name, found in control.rate_limits(queue).items() for limit in found]
+
+
+@verb()
+@click.argument("queue")
+@click.argument("number", required=False, type=int)
+def slots(control: Control, queue: str, number: int | None) -> Row:
+    """On a Redis Cluster, into how many slots a queue is cut; sets NUMBER (1, 2, 4 … 64) where it is given."""
+    found = control.slots(queue, number)
+    return {"queue": queue, "slots": found.number, "asked": found.places}
+
+
+@verb(name="rate-limit")
+@click.argument("task")
+@click.argument("rate", metavar="RATE|declared")
+@each_key_option
+def rate_limit(control: Control, task: str, rate: str, *, each_key: bool) -> Row:
+    """Set how often a task starts ("10/s"), over all workers of a queue; 0: no limit, "declared": what code says."""
+    try:
+        queues = control.set_rate_limit(task, None if rate == "declared" else rate, each_key=each_key)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    return {"task": task, "each_key": each_key, "rate_limit": rate, "queues": queues}
+
+
+@verb(name="max-in-flight")
+@click.argument("task")
+@click.argument("most", metavar="NUMBER|declared")
+@each_key_option
+def max_in_flight(control: Control, task: str, most: str, *, each_key: bool) -> Row:
+    """Set how many of a task run at once, over all workers of a queue; 0: any number, "declared": what code says."""
+    if most != "declared" and not most.isdecimal():
+        raise click.UsageError("give a number, or the word declared")
+    queues = control.set_max_in_flight(task, None if most == "declared" else int(most), each_key=each_key)
+    return {"task": task, "each_key": each_key, "max_in_flight": most, "queues": queues}
+
+
+@verb(name="flow-keys")
+@queue_option
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+def flow_keys(control: Control, queue: str | None, limit: int) -> list[Row]:
+    """The flow keys whose limits hold most tasks back, on each queue; it looks at about 2,000 of them."""
+    found = control.held_flow_keys(queue, limit=limit)
+    return [{"queue": name, **key._asdict()} for name, keys in found.items() for key in keys]
+
+
+@verb(name="lift-limits")
+@click.option("--undo", is_flag=True, help="Let what code declares count again, where a person has lifted it.")
+@yes_option
+def lift_limits(control: Control, *, undo: bool, yes: bool) -> Row:
+    """Lift the limits of all tasks, so that nothing is parked: before workers go back to a release without limits."""
+    if not (undo or yes):
+        click.confirm("All tasks will start without limits. Go on?", abort=True)
+    changed = control.lift_limits(undo=undo)
+    return {"tasks": changed, "parked": sum(counts.parked for counts in control.counts().values())}
+
+
+@verb()
+@queue_option
+@click.option("--free", metavar="KEY", help="Free a key; the task that has it stays, and may run beside the next one.")
+def unique(control: Control, queue: str | None, free: str | None) -> Row | list[Row]:
+    """Unique keys that are taken: by which task, until when, how many calls wait for each, and when its time ends."""
+    if free is not None:
+        return {"key": free, "freed": bool(control.free_unique_key(free, queue))}
+    return [
+        {
+            "queue": name,
+            "key": taken.key,
+            "id": taken.id,
+            "until": taken.until.value,
+            "waiting": taken.following,
+            "till": moment(taken.till_ms) if taken.till_ms else None,
+        }
+        for name, found in control.unique_keys(queue).items()
+        for taken in found
+    ]
 
 
 @delayhub.command()
@@ -180,16 +259,24 @@ def check(control: Control) -> Sequence[Row]:
         return [{"level": "fault", "about": f"no task runs: Redis does not answer: {error}"}]
     rows = [{"level": "fault", "about": fault} for fault in fitness.faults]
     rows += [{"level": "warning", "about": warning} for warning in fitness.warnings]
-    job_faults, delivery_faults = control.examine_jobs()
-    rows += [{"level": "fault", "about": f"no job can run: {fault}"} for fault in job_faults]
-    rows += [{"level": "fault", "about": fault} for fault in delivery_faults]
+    of_jobs = control.examine_jobs()
+    rows += [{"level": "fault", "about": f"no job can run: {fault}"} for fault in of_jobs.faults]
+    rows += [{"level": "fault", "about": fault} for fault in of_jobs.delivery_faults]
+    rows += [{"level": "warning", "about": warning} for warning in of_jobs.warnings]
     if left is None:
         about = "its user may not read kombu's keys, so messages of kombu's own transport were not looked for: see ~*"
         rows.append({"level": "warning", "about": about})
     elif left.total:
         rows.append({"level": "warning", "about": f"{left.total} messages of kombu's own transport: see import-redis"})
     rows += [{"level": "warning", "about": about} for about in unattended_queues(control)]
-    return rows or [{"level": "ok", "about": fitness.server}]
+    rows += [{"level": "warning", "about": about} for about in idle_slots(control.app, scheme=scheme_of(control.app))]
+    return [*(rows or [{"level": "ok", "about": fitness.server}]), *parked_notes(control)]
+
+
+def parked_notes(control: Control) -> list[Row]:
+    """A line where limits hold tasks back, for those who are about to go back to a release without limits."""
+    found = {name: counts.parked for name, counts in control.counts().items() if counts.parked}
+    return [{"level": "note", "about": parked_sentence(sum(found.values()), ", ".join(found))}] if found else []
 
 
 def unattended_queues(control: Control) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import redis
 from celery import current_app
@@ -14,40 +14,27 @@ from kombu.log import get_logger
 from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.backlog import Backlog, backlogs
-from delayhub.celery_support.job_store import find_job_store
+from delayhub.celery_support.held_keys import HeldKey, held_keys
+from delayhub.celery_support.job_store import JobFindings, find_job_store
 from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connection, kombu_workers
 from delayhub.celery_support.periodic import Periodic, forget_entry, periodic_entries
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
-from delayhub.celery_support.task_limits import TaskLimit, set_for_all, task_limits
+from delayhub.celery_support.task_limits import TaskLimit, lifted_limits, set_at_once_for_all, set_for_all, task_limits
 from delayhub.celery_support.task_message import TaskMessage, stretch, task_message
-from delayhub.engine import Counts, Place, due_ms
+from delayhub.engine import Counts, DelayQueue, Place, due_ms
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
-from delayhub.engine.keys import directory
-from delayhub.errors import NotOurBroker, OldWorkersAlive
+from delayhub.engine.keys import LaneKeys, directory
+from delayhub.engine.queue_slots import QueueSlots, checked_number
+from delayhub.engine.task_name import KEY_MARK
+from delayhub.engine.unique import TakenKey, free_key, taken_keys
+from delayhub.errors import NotOurBroker, OldWorkersAlive, OptionError
 from delayhub.transport.channel import Channel
-from delayhub.transport.kombu_migration import KombuBroker, KombuCounts, take_lost_leases_back
+from delayhub.transport.cluster_transport import ClusterChannel
+from delayhub.transport.kombu_migration import Exported, Imported, KombuBroker, KombuCounts, take_lost_leases_back
 from delayhub.transport.queue_counts import count_queue
 
 logger = get_logger(__name__)
-
-
-class Imported(NamedTuple):
-    """What was found of kombu's own transport, and how many messages of it were moved."""
-
-    ready: int
-    unacked: int
-    moved: int
-
-
-class Exported(NamedTuple):
-    """What was found of ours, how many messages were moved to kombu's own transport, and what stays here."""
-
-    waiting: int
-    ready: int
-    moved: int
-    in_hands: int
-    dead: int
 
 
 class Control(CeleryControl):
@@ -108,7 +95,7 @@ class Control(CeleryControl):
             }
             return sum(revoke_waiting(self.app, channel, [name], ids) for name, ids in found.items() if ids)
 
-    def set_rate_limit(self, task: str, rate_limit: Any, *, by: str = "") -> int | None:
+    def set_rate_limit(self, task: str, rate_limit: Any, *, by: str = "", each_key: bool = False) -> int | None:
         """How many queues a task's limit was set on, over all their workers; None where the broker is not DelayHub's.
 
         It wins over what code declares, also after restarts. ``celery control rate_limit`` and ``control.rate_limit``
@@ -118,23 +105,64 @@ class Control(CeleryControl):
             task: the task's name.
             rate_limit: such as "10/s"; 0 for no limit, None to let the declared one count again.
             by: who says so; the user of this process by default.
+            each_key: the limit is that of each flow key of the task.
 
         Raises:
             ValueError: it is no rate.
             OptionError: the task's name has a quote in it.
         """
+        task += KEY_MARK if each_key else ""
         with self.app.connection_for_write() as connection:
             channel = connection.default_channel
             if not isinstance(channel, Channel):
                 return None
-            queues = [channel.queue(name) for name in self._queues(channel) if name not in channel.timer_queues]
-            return set_for_all(queues, task, rate_limit, by=by)
+            return set_for_all(self._message_queues(channel), task, rate_limit, by=by)
+
+    def set_max_in_flight(self, task: str, most: int | None, *, by: str = "", each_key: bool = False) -> int:
+        """How many queues it was set on how many of a task may run at once, over all their workers.
+
+        It wins over what code declares, also after restarts.
+
+        Args:
+            task: the task's name.
+            most: 0 for any number, None to let the declared one count again.
+            by: who says so; the user of this process by default.
+            each_key: so many of each flow key of the task.
+
+        Raises:
+            ValueError: it is negative.
+            OptionError: the task's name has a quote in it.
+        """
+        task += KEY_MARK if each_key else ""
+        with self._channel() as channel:
+            return set_at_once_for_all(self._message_queues(channel), task, most, by=by)
 
     def rate_limits(self, queue: str | None = None) -> dict[str, list[TaskLimit]]:
         """The limits of each queue's tasks, and how many due tasks they hold back; queues without any left out."""
         with self._channel() as channel:
             found = {name: task_limits(channel.queue(name)) for name in self._queues(channel, queue)}
         return {name: limits for name, limits in found.items() if limits}
+
+    def lift_limits(self, *, undo: bool = False) -> int:
+        """How many tasks have no limit any more, nor their flow keys, whatever code says; what was parked is ready.
+
+        Args:
+            undo: in its place, what code declares counts again for the tasks whose limits persons have lifted.
+        """
+        wanted = lifted_limits(self.rate_limits().values(), undo=undo)
+        for (task, each_key), kinds in wanted.items():
+            if "rate" in kinds:
+                self.set_rate_limit(task, None if undo else 0, each_key=each_key)
+            if "at_once" in kinds:
+                self.set_max_in_flight(task, None if undo else 0, each_key=each_key)
+        return len({task for task, _ in wanted})
+
+    def held_flow_keys(self, queue: str | None = None, *, limit: int = 20) -> dict[str, list[HeldKey]]:
+        """The flow keys whose limits hold most tasks back, of each queue that has any; it looks at about 2 000."""
+        with self._channel() as channel:
+            names = [name for name in self._queues(channel, queue) if name not in channel.timer_queues]
+            found = {name: held_keys(channel.queue(name), limit=limit) for name in names}
+        return {name: keys for name, keys in found.items() if keys}
 
     def reschedule(
         self, task_id: str, *, eta: datetime | None = None, countdown: float | None = None, queue: str | None = None
@@ -195,6 +223,43 @@ class Control(CeleryControl):
         with self._channel() as channel:
             return forget_entry(channel.publisher, name, key_prefix=channel.options.key_prefix)
 
+    def slots(self, queue: str, number: int | None = None) -> QueueSlots:
+        """The slots of a queue on a Redis Cluster, which are so many from now on where a number is given.
+
+        Args:
+            queue: the queue's name.
+            number: 1, 2, 4, 8, 16, 32 or 64. Nothing is moved: what waits stays in its slot, and workers ask all slots
+                that there ever were.
+
+        Raises:
+            OptionError: the broker is one server, the number is another, or the queue is a timer lane.
+        """
+        with self._channel() as channel:
+            if not isinstance(channel, ClusterChannel):
+                raise OptionError("a queue has slots on a Redis Cluster only: its scheme is delayhub-cluster://")
+            if number is None:
+                return channel.slots(queue)
+            lane = LaneKeys(queue, channel.options.key_prefix)
+            if channel.publisher.exists(lane.agenda, lane.claimed):
+                raise OptionError(f"{queue} is a timer lane, which has no slots")
+            return channel.slot_table.set(queue, checked_number(number))
+
+    def unique_keys(self, queue: str | None = None) -> dict[str, list[TakenKey]]:
+        """The unique keys that are taken on each queue, by name (1 000 of a queue); queues without any left out."""
+        with self._channel() as channel:
+            found = {
+                name: [key for part in channel.queue(name).parts for key in taken_keys(part)]
+                for name in self._queues(channel, queue)
+            }
+        return {name: keys for name, keys in found.items() if keys}
+
+    def free_unique_key(self, key: str, queue: str | None = None) -> int:
+        """How many queues had this unique key taken; it is free there. The task that had it stays, and may run."""
+        with self._channel() as channel:
+            return sum(
+                free_key(part, key) for name in self._queues(channel, queue) for part in channel.queue(name).parts
+            )
+
     def unattended(self) -> dict[str, Backlog]:
         """The queues with due tasks that are taken by no worker which answers within a second."""
         due = {name: found for name, found in self.backlogs().items() if found.due}
@@ -217,19 +282,19 @@ class Control(CeleryControl):
                 left = None
             return examine(channel.publisher), left
 
-    def examine_jobs(self) -> tuple[list[str], list[str]]:
-        """What keeps the jobs of this app from running: at all, and at this moment. Empty where nothing does."""
+    def examine_jobs(self) -> JobFindings:
+        """What keeps the jobs of this app from running. Empty where nothing does, or where it has no jobs."""
         # As a worker does: with Django's apps comes the store, and a command has not loaded them.
         self.app.loader.import_default_modules()
         store = find_job_store()
         if store is None or current_app != self.app:  # jobs go by the current app
-            return [], []
+            return JobFindings()
         try:
             with self._channel() as channel:
                 faults = store.faults(channel.publisher, prefix=channel.options.key_prefix)
-            return faults, [] if faults else store.delivery_faults()
+            return JobFindings(faults) if faults else JobFindings((), store.delivery_faults(), store.warnings())
         except (redis.RedisError, OSError) as error:
-            return [], [f"the server that holds the timers does not answer: {error}"]
+            return JobFindings((), [f"the server that holds the timers does not answer: {error}"])
 
     def import_redis(
         self, source: str | None = None, *, queues: Sequence[str] = (), dry_run: bool = False, ready_only: bool = False
@@ -290,6 +355,9 @@ class Control(CeleryControl):
             if not isinstance(channel, Channel):
                 raise NotOurBroker(str(connection.transport_cls))
             yield channel
+
+    def _message_queues(self, channel: Channel) -> list[DelayQueue]:
+        return [channel.queue(name) for name in self._queues(channel) if name not in channel.timer_queues]
 
     def _queues(self, channel: Channel, queue: str | None = None) -> list[str]:
         if queue is not None:

@@ -17,6 +17,7 @@ from delayhub.celery_support.safe_settings import keep_safe
 from delayhub.celery_support.share_limits import ShareLimits
 from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.celery_support.task_results import announce_dead
+from delayhub.celery_support.unique_send import UniqueSend
 from delayhub.errors import OptionError
 from delayhub.transport import register
 from delayhub.transport.hooks import HOOKS_OPTION, Hooks, name_hooks
@@ -54,6 +55,8 @@ def install(app: Celery, *, safe: bool = False) -> Celery:
     app.steps["consumer"].update({StartupChecks, MakeOurRequests, ShareLimits})
     if not isinstance(vars(app).get("_connection"), Connect):
         vars(app)["_connection"] = Connect(app)
+    if not isinstance(vars(app).get("send_task"), UniqueSend):
+        vars(app)["send_task"] = UniqueSend(app)
     if safe:
         keep_safe(app)
     return app

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
 
 import redis
 
@@ -118,6 +118,14 @@ class NotRun:
 TaskOutcome = Done | Again | Failed | NotRun
 
 
+class JobFindings(NamedTuple):
+    """What keeps jobs from running, a sentence for each: at all, at this moment; and what an operator should know."""
+
+    faults: Sequence[str] = ()
+    delivery_faults: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+
+
 class JobStore(Protocol):
     """Where jobs are kept."""
 
@@ -170,6 +178,9 @@ class JobStore(Protocol):
 
     def delivery_faults(self) -> list[str]:
         """What keeps them from running at this moment, a sentence for each: no worker, a server that is away."""
+
+    def warnings(self) -> list[str]:
+        """Where what tasks declare is not what is stored, a sentence for each."""
 
 
 class _Registry:

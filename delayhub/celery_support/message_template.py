@@ -14,7 +14,8 @@ from kombu.utils import json as kombu_json
 
 from delayhub.engine import Entry
 from delayhub.transport.channel import Channel
-from delayhub.transport.envelope import Message
+from delayhub.transport.compact import packed, token_of
+from delayhub.transport.envelope import Message, ids_of
 
 #: Stand in the first message, in place of its id and of what is filled in; nothing else in a message is like them.
 ID, BODY, ARGS, KWARGS = (f"delayhub-gap-{os.urandom(16).hex()}" for _ in range(4))
@@ -59,7 +60,8 @@ class MessageTemplate:
         headers, properties = message["headers"], {**message["properties"], "delivery_tag": ID}
         gaps = {"argsrepr": ARGS, "kwargsrepr": KWARGS}
         gapped = {**message, "body": BODY, "headers": {**headers, **gaps}, "properties": properties}
-        first = channel.entry(gapped)
+        first = channel.entry(gapped, is_compact=False)
+        self.ids, self.is_compact = ids_of(gapped), channel.options.compact
         self.due_ms, self.step = first.due_ms, first.step
         text = first.payload.decode().replace("%", "%%").replace(ID, "%(id)s")
         for gap, name in ((BODY, "body"), (ARGS, "args"), (KWARGS, "kwargs")):
@@ -87,6 +89,11 @@ class MessageTemplate:
             "args": _quote(args),
             "kwargs": _quote(kwargs),
         }
+        if self.is_compact:
+            ids = [task_id if one == ID else one for one in self.ids]
+            compact = packed(payload.encode(), ids=ids, delivery_tag=task_id)
+            if compact is not None:
+                return Entry(task_id, self.due_ms, compact, self.step, publish_token=token_of(task_id))
         return Entry(task_id, self.due_ms, payload.encode(), self.step, publish_token=task_id)
 
 

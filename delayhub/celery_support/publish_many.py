@@ -18,6 +18,7 @@ from celery.result import AsyncResult
 from kombu.utils.functional import retry_over_time
 
 from delayhub.celery_support.message_template import ID, Call, MessageTemplate, Unfit, new_ids
+from delayhub.celery_support.unique_send import UniqueSend
 from delayhub.engine import Entry
 from delayhub.errors import PublishedInPart
 from delayhub.transport.publish_batch import collect
@@ -211,12 +212,12 @@ def one_by_one(task: Any, calls: Iterable[Call], *, done: list[str], options: Ma
     for call in calls:
         (task_id,) = new_ids(1)
         try:
-            task.apply_async(call.args, dict(call.kwargs), task_id=task_id, add_to_parent=False, **options)
+            result = task.apply_async(call.args, dict(call.kwargs), task_id=task_id, add_to_parent=False, **options)
         except Exception as error:
             if done:
                 raise PublishedInPart(done, [task_id]) from error
             raise
-        done.append(task_id)
+        done.append(result.id)  # of a unique task, that of an earlier call, maybe
 
 
 # ---------------------------------------------------------------- conditions
@@ -234,6 +235,8 @@ def acts_on_each(task: Any, producer: Any, options: Mapping[str, Any]) -> bool:
     conf = app.conf
     if not str(producer.connection.transport_cls).startswith("delayhub") or conf.task_protocol != 2:
         return True
+    if makes_keys(task, options):
+        return True
     if conf.task_always_eager or conf.task_send_sent_event or any(options.get(name) for name in ONE_BY_ONE):
         return True
     published = (signals.before_task_publish, signals.after_task_publish, cast("Any", signals).task_sent)
@@ -244,9 +247,21 @@ def acts_on_each(task: Any, producer: Any, options: Mapping[str, Any]) -> bool:
     own = (
         is_celerys(task, "apply_async", celery.app.task)
         and is_celerys(task, "shadow_name", celery.app.task)
-        and is_celerys(app, "send_task", celery.app.base)
+        and (is_celerys(app, "send_task", celery.app.base) or is_ours(app))
     )
     return not own or any(type(route) is not MapRoute for route in app.amqp.router.routes)
+
+
+def makes_keys(task: Any, options: Mapping[str, Any]) -> bool:
+    """Whether each call has a key that is made of its arguments: a unique key, or a flow key."""
+    by = getattr(task, "flow_key_by", None) if options.get("flow_key") is None else None
+    return by is not None or bool(getattr(task, "unique", None) or options.get("unique"))
+
+
+def is_ours(app: Any) -> bool:
+    """Whether an app's ``send_task`` is ours, before Celery's."""
+    found = vars(app).get("send_task")
+    return isinstance(found, UniqueSend) and found.own is None and is_celerys(type(app), "send_task", celery.app.base)
 
 
 def is_celerys(owner: object, name: str, module: ModuleType) -> bool:

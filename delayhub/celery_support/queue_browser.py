@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kombu import Connection
 from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.backlog import Backlog, backlogs
+from delayhub.celery_support.held_keys import HeldKey, held_keys
 from delayhub.celery_support.queued_task import QueuedTask
 from delayhub.celery_support.task_limits import TaskLimit, task_limits
 from delayhub.clock import Clock, SystemClock, moment
 from delayhub.engine import DelayQueue, Place, TimerLane
 from delayhub.engine.entry import text
 from delayhub.engine.keys import LaneKeys, directory
+from delayhub.engine.spread_queue import find_queue, find_queues
 from delayhub.redis_cluster import client_of
 from delayhub.transport.broker_pool import broker_channel
 from delayhub.transport.channel import REPLIES
@@ -84,7 +86,11 @@ class QueueBrowser:
 
     def queue(self, name: str) -> DelayQueue:
         """The engine's queue of that name."""
-        return DelayQueue(self.client, name, options=self._options)
+        return find_queue(self.client, name, options=self._options)
+
+    def queues(self, names: Sequence[str]) -> list[DelayQueue]:
+        """The engine's queues of these names; on a cluster one round trip to each of their nodes."""
+        return find_queues(self.client, names, options=self._options)
 
     def names(self, declared: Iterable[str] = ()) -> list[str]:
         """The queues that settings declare, that were ever used here, or that a binding names; replies left out."""
@@ -120,8 +126,9 @@ class QueueBrowser:
             (seconds, micros), *have_timers = pipeline.execute()
         are_lanes = [bool(some) or name in self._lanes for name, some in zip(names, have_timers, strict=True)]
         now_ms = seconds * 1000 + micros // 1000
-        found = backlogs(self.client, [self.queue(name) for name in names])
-        firsts = self._firsts([self.queue(name).keys.waiting for name in names], after_ms=now_ms)
+        queues = self.queues(names)
+        found = backlogs(self.client, queues)
+        firsts = self._firsts(queues, after_ms=now_ms)
         return [
             QueueSummary(
                 name=name,
@@ -148,8 +155,12 @@ class QueueBrowser:
         return [QueuedTask.of(one, place) for one in listed]
 
     def limits(self, queue: str) -> list[TaskLimit]:
-        """The limits of a queue's tasks, by name; three round trips."""
+        """The limits of a queue's tasks, by name, and of their flow keys; five round trips."""
         return task_limits(self.queue(queue))
+
+    def held_keys(self, queue: str, *, limit: int) -> list[HeldKey]:
+        """The flow keys of a queue whose limits hold most tasks back; five round trips."""
+        return held_keys(self.queue(queue), limit=limit)
 
     def find(self, queue: str, task_id: str) -> list[QueuedTask]:
         """The messages of a task id in that queue, wherever they are, copies too."""
@@ -202,11 +213,13 @@ class QueueBrowser:
         times = [each.next_ms for each in timers.outlook(timers.queues()) if each.next_ms is not None]
         return moment(min(times)) if times else None
 
-    def _firsts(self, keys: Sequence[str], *, after_ms: int) -> Iterator[datetime | None]:
-        """For each set of what waits, the first due time after a moment."""
+    def _firsts(self, queues: Sequence[DelayQueue], *, after_ms: int) -> Iterator[datetime | None]:
+        """For each queue, the first due time after a moment of what waits there."""
         with self.client.pipeline(transaction=False) as pipeline:
-            for key in keys:
+            for key in (part.keys.waiting for queue in queues for part in queue.parts):
                 # Scores are the due time in ms, times 16, plus the priority step.
                 pipeline.zrange(key, after_ms * 16 + 16, "+inf", byscore=True, withscores=True, offset=0, num=1)
-            replies: list[Any] = pipeline.execute() if keys else []
-        return (datetime.fromtimestamp(int(reply[0][1]) // 16 / 1000, UTC) if reply else None for reply in replies)
+            replies = iter(pipeline.execute() if queues else [])
+        for queue in queues:
+            scores = [int(reply[0][1]) for reply in (next(replies) for _ in queue.parts) if reply]
+            yield datetime.fromtimestamp(min(scores) // 16 / 1000, UTC) if scores else None

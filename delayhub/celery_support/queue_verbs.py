@@ -80,7 +80,8 @@ def over_place(
     end = clock.monotonic() + MOST_SECONDS
     total = int(getattr(queue.count(), place.value))
     if but_at_ms is not None and place is Place.WAITING:
-        total -= int(queue.client.zcount(queue.keys.waiting, but_at_ms * 16, but_at_ms * 16 + 15))
+        for part in queue.parts:
+            total -= int(part.client.zcount(part.keys.waiting, but_at_ms * 16, but_at_ms * 16 + 15))
     # Read before anything is changed, since what is done changes who comes next.
     ids = list(islice(_ids(queue, place, but_at_ms=but_at_ms), min(MOST_MESSAGES, total)))
     done = seen = 0

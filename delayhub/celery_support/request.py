@@ -17,6 +17,7 @@ from delayhub.celery_support.delayed_task import JOB_HEADER
 from delayhub.celery_support.job_store import job_store
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import DUE_HEADER
+from delayhub.transport.unique_publish import keeps_key_until_end
 
 logger = get_logger(__name__)
 
@@ -52,6 +53,7 @@ class OurRequest(Request):
     #: Of each task that has run in this process: how many runs in a row were quick.
     quick_runs: ClassVar[dict[str, int]] = {}
     _loses_child = False
+    _is_kept = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -63,10 +65,17 @@ class OurRequest(Request):
 
     def on_accepted(self, pid: Any, time_accepted: float) -> None:
         """Called when the task is about to start. An early acknowledgement is sent before the task can block that."""
-        if self.runs_here and not self.task.acks_late and isinstance(self.message.channel, Channel):
-            is_quick = self.quick_runs.get(self.task.name, 0) >= QUICK_RUNS
-            self.message.channel.acknowledge_early(self.message.delivery_tag, is_quick=is_quick)
+        if not self.task.acks_late and isinstance(self.message.channel, Channel):
+            self._acknowledge_early(self.message.channel)
         super().on_accepted(pid, time_accepted)
+
+    def _acknowledge_early(self, channel: Channel) -> None:
+        book, tag = channel.book, self.message.delivery_tag
+        if (keeps_key_until_end(self.request_dict) or book.counts(tag)) and book.keep_started(tag):
+            self._is_kept = True
+        elif self.runs_here:
+            is_quick = self.quick_runs.get(self.task.name, 0) >= QUICK_RUNS
+            channel.acknowledge_early(tag, is_quick=is_quick)
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Celery makes a class of each task's requests, whose ``on_success`` calls no other; this adds to it."""
@@ -80,7 +89,7 @@ class OurRequest(Request):
             if self.runs_here and seconds is not None:  # there is no time of a run that Celery cut short
                 self.quick_runs[name] = self.quick_runs.get(name, 0) + 1 if seconds < QUICK_SECONDS else 0
             answer = inner(self, failed__retval__runtime, **options)
-            self._note_free_process()
+            self._note_end()
             return answer
 
         cls.on_success = on_success  # type: ignore[assignment]  # that is its purpose
@@ -91,19 +100,26 @@ class OurRequest(Request):
         # A task that raises Reject asks to be requeued; every other requeue after a failure is that of a lost process.
         self._loses_child = not isinstance(raised, Reject)
         answer = super().on_failure(exc_info, *args, **options)
-        self._note_free_process()
+        self._note_end()
         return answer
 
-    def _note_free_process(self) -> None:
-        """The next message may start; where tasks have limits, the transport waits for that."""
+    def _note_end(self) -> None:
+        """The next message may start; the transport waits for that where tasks have limits. A key or place is free."""
         channel = self.message.channel
         if isinstance(channel, Channel):
+            self._end_kept(channel)
             channel.note_free_process()
+
+    def _end_kept(self, channel: Channel) -> None:
+        if self._is_kept:
+            channel.book.end_started(self.message.delivery_tag)
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
         """Called when a time limit is over; a hard one kills the process, which then cannot complete its job."""
         self._loses_child = not soft
         super().on_timeout(soft, timeout)
+        if not soft and isinstance(self.message.channel, Channel):
+            self._end_kept(self.message.channel)
         if not soft and self.task.acks_late and not self.acknowledged and isinstance(self.message.channel, Channel):
             self.reject(requeue=True)  # Celery before 5.7 leaves it with the worker for as long as that lives
         job_id = self.request_dict.get(JOB_HEADER)

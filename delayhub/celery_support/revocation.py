@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from delayhub.celery_support.task_results import announce_revoked
@@ -35,7 +36,8 @@ def revoke_waiting(app: Celery, channel: Channel, queues: Sequence[str], ids: Se
 
 def stamped_ids(queue: DelayQueue, wanted: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     """The ids of a queue's tasks that have one of the stamps; it reads every message of the queue."""
-    for _, payload in queue.client.hscan_iter(queue.keys.payload, count=PAGE):
+    scans = (part.client.hscan_iter(part.keys.payload, count=PAGE) for part in queue.parts)
+    for _, payload in chain.from_iterable(scans):
         try:
             headers = from_payload(payload)["headers"]
             if has_stamp(headers.get("stamps") or {}, wanted):

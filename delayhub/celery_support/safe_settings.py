@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kombu.log import get_logger
 
+from delayhub.celery_support.default_settings import are_settings_made, put_defaults
+
 if TYPE_CHECKING:
     from celery import Celery
 
@@ -28,16 +30,12 @@ def keep_safe(app: Celery) -> None:
     """Puts the safe settings between Celery's defaults and all that the project sets, before this call or after it."""
 
     def insert(*, source: Any, **_: Any) -> None:
-        if any(known is SAFE_SETTINGS for known in source.defaults):
-            return
-        # Celery looks through the maps in their order: the project's, those of add_defaults, and last its own defaults.
-        for maps in (source.defaults, source.maps):
-            maps.insert(len(maps) - 1, SAFE_SETTINGS)
-        warn_of_bound_tasks(app, source)
+        if put_defaults(source, SAFE_SETTINGS):
+            warn_of_bound_tasks(app, source)
 
     # Celery makes its settings when one is first read, and again after a late config_from_object.
     app.on_after_configure.connect(insert, weak=False, dispatch_uid="delayhub.safe_settings")
-    if cast("Any", app).configured:
+    if are_settings_made(app):
         insert(source=app.conf)
 
 

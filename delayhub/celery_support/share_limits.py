@@ -5,16 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from celery import bootsteps
+from celery.exceptions import WorkerShutdown
+from celery.platforms import EX_FAILURE
 from celery.worker import state
+from kombu.log import get_logger
 
-from delayhub.celery_support.task_limits import declare
+from delayhub.celery_support.flow_key import declared_by
+from delayhub.celery_support.task_limits import at_once_of, declare, limit_of
 from delayhub.engine import DelayQueue
+from delayhub.engine.task_name import KEY_MARK
+from delayhub.errors import OptionError
 from delayhub.transport.timer_queue import TASK_ARGUMENT
 
 if TYPE_CHECKING:
     from celery import Celery
 
     from delayhub.transport.hooks import Hooks
+
+logger = get_logger(__name__)
 
 
 class ShareLimits(bootsteps.Step):
@@ -32,6 +40,17 @@ class ShareLimits(bootsteps.Step):
         wants_limits, parent.disable_rate_limits = not parent.disable_rate_limits, True
         # Read now: Celery's own command changes the attribute, and what it says is no declaration.
         declared = {task.name: task.rate_limit if wants_limits else None for task in app.tasks.values()}
+        try:
+            at_once = {task.name: at_once_of(task) for task in app.tasks.values()}
+            for task in app.tasks.values():
+                declared_by(task)
+                of_each_key = getattr(task, "key_rate_limit", None)
+                limit_of(of_each_key)
+                declared[task.name + KEY_MARK] = of_each_key if wants_limits else None
+                at_once[task.name + KEY_MARK] = at_once_of(task, "key_max_in_flight")
+        except (OptionError, ValueError) as error:
+            logger.critical("This worker does not start: %s", error, extra={"action": "startup"})
+            raise WorkerShutdown(EX_FAILURE) from error
         pool, hooks = parent.pool, hooks_of_app(app)
 
         def free_processes() -> int:
@@ -42,7 +61,7 @@ class ShareLimits(bootsteps.Step):
         def on_consume(queue: DelayQueue) -> None:
             known = app.amqp.queues.get(queue.name)
             if known is not None and TASK_ARGUMENT not in (known.queue_arguments or {}):
-                declare(queue, declared)
+                declare(queue, declared, at_once)
 
         hooks.free_processes, hooks.on_consume = free_processes, on_consume
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import redis
 from celery import bootsteps
+from celery.bootsteps import RUN  # type: ignore[attr-defined]  # the stubs leave it out
 from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 from kombu.log import get_logger
@@ -14,6 +15,7 @@ from kombu.transport.redis import Channel as KombuChannel
 from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.delayed_task import DelayedTask
+from delayhub.celery_support.idle_options import idle_slots, idle_task_options, scheme_of
 from delayhub.celery_support.job_store import find_job_store
 from delayhub.engine import DelayQueue, EngineOptions
 from delayhub.engine.entry import text
@@ -53,7 +55,9 @@ class StartupChecks(bootsteps.StartStopStep):
 
     def start(self, parent: Any) -> None:
         """Called at the start and at every reconnect, when the server may be another one."""
-        channel = parent.connection.default_channel
+        channel, scheme = parent.connection.default_channel, scheme_of(parent.app)
+        for idle in [*idle_task_options(parent.app, scheme=scheme), *idle_slots(parent.app, scheme=scheme)]:
+            logger.warning("%s", idle, extra={"action": "startup"})
         if not isinstance(channel, Channel):
             self._look_for_our_messages(channel)
             return
@@ -74,7 +78,15 @@ class StartupChecks(bootsteps.StartStopStep):
         self._look_for_kombus_messages(channel, list(parent.app.amqp.queues))
 
     def stop(self, parent: Any) -> None:
-        """There is nothing to stop."""
+        """Logs what stays parked when the worker ends; one that reconnects comes here too, and says nothing."""
+        if parent.blueprint.state == RUN:
+            return
+        try:
+            channel = parent.connection.default_channel
+            if isinstance(channel, Channel) and (parked := parked_on(channel, parent.app)):
+                logger.warning("%s", parked, extra={"action": "shutdown"})
+        except (redis.RedisError, OSError, AttributeError) as error:  # AttributeError: it never connected
+            logger.info("What is parked was not looked at: %s", error)
 
     def _look_at_jobs(self, app: Any, channel: Channel) -> None:
         store = find_job_store()
@@ -132,6 +144,21 @@ def messages_beside(channel: KombuChannel) -> int:
     queues = [text(name) for name in client.smembers(directory(prefix))]
     counts = [DelayQueue(client, name, options=EngineOptions(key_prefix=prefix)).count() for name in queues]
     return sum(found.waiting + found.ready + found.parked + found.leased for found in counts)
+
+
+def parked_on(channel: Channel, app: Any) -> str:
+    """A sentence where tasks of the worker's queues are parked by limits; '' where none is."""
+    queues = [q.name for q in app.amqp.queues.consume_from.values() if TASK_ARGUMENT not in (q.queue_arguments or {})]
+    count = sum(channel.queue(name).count().parked for name in queues)
+    return parked_sentence(count, ", ".join(queues)) if count else ""
+
+
+def parked_sentence(count: int, queues: str) -> str:
+    """What persons must know who go back to an earlier release, which says nothing of it by itself."""
+    return (
+        f"{count} tasks are parked by limits on {queues}, and start as the limits allow. Workers of a release without"
+        " limits never see them: before you go back to one, run: celery -A ... delayhub lift-limits"
+    )
 
 
 def job_store_faults(app: Any) -> list[str]:

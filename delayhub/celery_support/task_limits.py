@@ -1,11 +1,12 @@
-"""Limits of tasks (``rate_limit``) over all workers of a queue: what code declares, and what persons set."""
+"""Limits of tasks, and of their flow keys, over all workers of a queue: declared by code, set by persons."""
 
 from __future__ import annotations
 
 import getpass
 import json
 import socket
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -15,19 +16,44 @@ from delayhub.clock import SystemClock, moment
 from delayhub.engine import DelayQueue
 from delayhub.engine.entry import text
 from delayhub.engine.keys import limits as limits_of_broker
-from delayhub.engine.limits import DECLARED, SET, Limit, QueueLimits, limit_key, parked_counts, read_limits, set_limits
+from delayhub.engine.limits import (
+    DECLARED,
+    DECLARED_AT_ONCE,
+    SET,
+    SET_AT_ONCE,
+    AtOnce,
+    Limit,
+    QueueLimits,
+    flying_counts,
+    limit_key,
+    parked_counts,
+    read_limits,
+    set_limits,
+)
+from delayhub.engine.task_name import KEY_MARK
+from delayhub.errors import OptionError
+
+#: Flow keys with parked messages that a list of limits counts, of those that may start and of those that may not.
+LOOKED_AT = 1000
 
 
 class TaskLimit(NamedTuple):
-    """The limit of a task on one queue, as it is in force.
+    """The limit of a task, or of each of its flow keys, on one queue, as it is in force.
 
     Args:
         task: the task's name.
         rate: as Celery writes it ("10/s"); None where the task has no limit.
         declared: what code says, None where it says nothing.
-        set_at: since when what a person said counts, None where nobody did.
-        set_by: who that was.
+        set_at: when a person last set the limit; None where only code did.
+        set_by: that person.
         parked: how many due tasks it holds back.
+        at_once: how many may run at once; None where any number may.
+        running: of those, how many are with workers.
+        at_once_declared: what code says of that, None where it says nothing.
+        at_once_set_at: when a person last set that; None where only code did.
+        at_once_set_by: that person.
+        each_key: it is the limit of each flow key of the task.
+        keys: of how many flow keys tasks are held back; about 2 000 are looked at.
     """
 
     task: str
@@ -36,6 +62,13 @@ class TaskLimit(NamedTuple):
     set_at: datetime | None
     set_by: str
     parked: int
+    at_once: int | None = None
+    running: int = 0
+    at_once_declared: int | None = None
+    at_once_set_at: datetime | None = None
+    at_once_set_by: str = ""
+    each_key: bool = False
+    keys: int = 0
 
 
 def limit_of(rate_limit: Any) -> Limit | None:
@@ -53,23 +86,52 @@ def limit_of(rate_limit: Any) -> Limit | None:
     return Limit(max(1, round(1_000_000 / a_second)), str(rate_limit)) if a_second else None
 
 
-def declare(queue: DelayQueue, declared: Mapping[str, Any]) -> None:
+def at_once_of(task: Any, option: str = "max_in_flight") -> AtOnce | None:
+    """How many of a task, or of each flow key, may run at once, as that option says; None where it does not.
+
+    Raises:
+        OptionError: it is no number from 1 on.
+    """
+    most = getattr(task, option, None)
+    if most is None:
+        return None
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        raise OptionError(f"{option} of {task.name} must be a number from 1 on, got {most!r}")
+    return AtOnce(most)
+
+
+def declare(
+    queue: DelayQueue, declared: Mapping[str, Any], declared_at_once: Mapping[str, AtOnce | None] | None = None
+) -> None:
     """Brings what code says to a queue, and what persons said to all queues.
 
     Args:
         queue: the queue.
         declared: of each task of the program its ``rate_limit``, or None.
+        declared_at_once: of each task how many may run at once, or None.
     """
     known = read_limits(queue)
     wanted = {task: limit_of(rate_limit) for task, rate_limit in declared.items()}
     changed = {task: limit for task, limit in wanted.items() if known.declared.get(task) != limit and is_name(task)}
     if changed:
         set_limits(queue, DECLARED, changed)
-    found: Any = queue.client.hgetall(limits_of_broker(queue.options.key_prefix))
-    said = {text(task): _set_limit(text(about)) for task, about in found.items()}
-    changed = {task: said.get(task) for task in said | known.set if known.set.get(task) != said.get(task)}
-    if changed:
-        set_limits(queue, SET, changed)
+    at_once = {
+        task: limit
+        for task, limit in (declared_at_once or {}).items()
+        if known.declared_at_once.get(task) != limit and is_name(task)
+    }
+    if at_once:
+        set_limits(queue, DECLARED_AT_ONCE, at_once)
+    _bring_said(queue, known)
+
+
+def _bring_said(queue: DelayQueue, known: QueueLimits) -> None:
+    for kind, before in ((RATE, known.set), (AT_ONCE, known.set_at_once)):
+        found: Any = queue.client.hgetall(limits_of_broker(queue.options.key_prefix, kind.suffix))
+        said = {text(task): kind.read(text(about)) for task, about in found.items()}
+        changed = {task: said.get(task) for task in said | before if before.get(task) != said.get(task)}
+        if changed:
+            set_limits(queue, kind.layer, changed)
 
 
 def is_name(task: str) -> bool:
@@ -91,38 +153,85 @@ def set_for_all(queues: Iterable[DelayQueue], task: str, rate_limit: Any, *, by:
         OptionError: the task's name has a quote in it.
     """
     limit_key(task)
-    about = None
+    said = None
     if rate_limit is not None:
         found = limit_of(rate_limit)
         said = {"interval_us": found.interval_us if found else 0, "rate": str(rate_limit)}
+    return _say_to_all(queues, task, RATE, said, by=by)
+
+
+def set_at_once_for_all(queues: Iterable[DelayQueue], task: str, most: int | None, *, by: str = "") -> int:
+    """How many queues it was set on how many of a task may run at once; it wins over what code declares.
+
+    Args:
+        queues: all queues of the broker.
+        task: the task's name.
+        most: 0 for any number, None to let the declared one count again.
+        by: who says so; the user of this process by default.
+
+    Raises:
+        ValueError: it is negative.
+        OptionError: the task's name has a quote in it.
+    """
+    limit_key(task)
+    if most is not None and most < 0:
+        raise ValueError(f"how many may run at once must not be negative, got {most}")
+    return _say_to_all(queues, task, AT_ONCE, None if most is None else {"most": most}, by=by)
+
+
+def _say_to_all(
+    queues: Iterable[DelayQueue], task: str, kind: LimitKind, said: Mapping[str, Any] | None, *, by: str
+) -> int:
+    about = None
+    if said is not None:
         now = moment(SystemClock().now_ms())
         about = json.dumps({**said, "at": now.isoformat(timespec="seconds"), "by": by or this_user()})
     count = 0
     for queue in queues:
-        key = limits_of_broker(queue.options.key_prefix)
+        key = limits_of_broker(queue.options.key_prefix, kind.suffix)
         if about is None:
             queue.client.hdel(key, task)
         else:
             queue.client.hset(key, task, about)
-        set_limits(queue, SET, {task: _set_limit(about) if about else None})
+        set_limits(queue, kind.layer, {task: None if about is None else kind.read(about)})
         count += 1
     return count
 
 
 def task_limits(queue: DelayQueue) -> list[TaskLimit]:
-    """The limits of a queue's tasks, by name; three round trips."""
-    return _merged(read_limits(queue), parked_counts(queue))
+    """The limits of a queue's tasks, by name, and of their flow keys; five round trips."""
+    known = read_limits(queue)
+    parked = parked_counts(queue, most=LOOKED_AT, tasks=known.tasks)
+    keys = Counter(_row_of(name) for name in parked)
+    return _merged(known, _summed(parked), _summed(flying_counts(queue)), keys)
 
 
-def _merged(known: QueueLimits, parked: Mapping[str, int]) -> list[TaskLimit]:
+def _row_of(name: str) -> str:
+    """Whose limit holds back, or counts, what goes by that name: a task's, or that of each flow key of a task."""
+    task, mark, _ = name.partition(KEY_MARK)
+    return task + mark
+
+
+def _summed(counts: Mapping[str, int]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for name, count in counts.items():
+        found[_row_of(name)] += count
+    return found
+
+
+def _merged(
+    known: QueueLimits, parked: Mapping[str, int], flying: Mapping[str, int], keys: Mapping[str, int]
+) -> list[TaskLimit]:
     found = []
-    for task in sorted({*known.declared, *known.set, *parked}):
+    for task in sorted(known.tasks | parked.keys()):
+        code, person = known.declared_at_once.get(task), known.set_at_once.get(task)
+        at_once, of_person = person or code, json.loads(person.about) if person else {}
         declared, said = known.declared.get(task), known.set.get(task)
         about = json.loads(said.about) if said else {}
         counts = said or declared
         found.append(
             TaskLimit(
-                task=task,
+                task=task.removesuffix(KEY_MARK),
                 rate=(about.get("rate") if said else declared and declared.about)
                 if counts and counts.interval_us
                 else None,
@@ -130,9 +239,28 @@ def _merged(known: QueueLimits, parked: Mapping[str, int]) -> list[TaskLimit]:
                 set_at=datetime.fromisoformat(about["at"]) if about else None,
                 set_by=about.get("by", ""),
                 parked=parked.get(task, 0),
+                at_once=at_once.most or None if at_once else None,
+                running=flying.get(task, 0),
+                at_once_declared=code.most if code else None,
+                at_once_set_at=datetime.fromisoformat(of_person["at"]) if of_person else None,
+                at_once_set_by=of_person.get("by", ""),
+                each_key=task.endswith(KEY_MARK),
+                keys=keys[task] if task.endswith(KEY_MARK) else 0,
             )
         )
     return found
+
+
+def lifted_limits(found: Iterable[Iterable[TaskLimit]], *, undo: bool) -> dict[tuple[str, bool], set[str]]:
+    """Which of "rate" and "at_once" limit each task now, and (True) each of its flow keys; to undo: what is lifted."""
+    wanted: dict[tuple[str, bool], set[str]] = {}
+    for limit in (limit for limits in found for limit in limits):
+        rate = limit.set_at is not None and limit.rate is None if undo else limit.rate is not None
+        at_once = limit.at_once_set_at is not None and limit.at_once is None if undo else limit.at_once is not None
+        kinds = {kind for kind, is_wanted in (("rate", rate), ("at_once", at_once)) if is_wanted}
+        if kinds:
+            wanted.setdefault((limit.task, limit.each_key), set()).update(kinds)
+    return wanted
 
 
 def this_user() -> str:
@@ -144,5 +272,27 @@ def this_user() -> str:
     return f"{user}@{socket.gethostname()}"
 
 
+def _set_at_once(about: str) -> AtOnce:
+    return AtOnce(int(json.loads(about)["most"]), about)
+
+
 def _set_limit(about: str) -> Limit:
     return Limit(int(json.loads(about)["interval_us"]), about)
+
+
+class LimitKind(NamedTuple):
+    """One kind of limit that persons set.
+
+    Args:
+        layer: where a queue keeps it.
+        suffix: that of the key which keeps it for all queues of the broker.
+        read: the limit of the text that is kept.
+    """
+
+    layer: str
+    suffix: str
+    read: Callable[[str], Limit | AtOnce]
+
+
+RATE = LimitKind(SET, "", _set_limit)
+AT_ONCE = LimitKind(SET_AT_ONCE, ":at_once", _set_at_once)

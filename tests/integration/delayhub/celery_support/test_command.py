@@ -15,6 +15,8 @@ from click.testing import CliRunner, Result
 from kombu import Connection, Producer
 
 from delayhub.celery_support.command import delayhub as command
+from delayhub.celery_support.job_store import job_store
+from delayhub.celery_support.task_limits import declare
 from delayhub.engine import Counts, DelayQueue, Entry, SystemClock, TimerLane
 from delayhub.local.redis_server import RedisServer
 
@@ -25,8 +27,8 @@ Run = Callable[..., Result]
 def run(app: Celery) -> Run:
     """Runs the command as ``celery -A`` does."""
 
-    def run(*arguments: str) -> Result:
-        return CliRunner().invoke(command, arguments, obj=CLIContext(app=app, no_color=True, workdir=None))
+    def run(*arguments: str, **options: Any) -> Result:
+        return CliRunner().invoke(command, arguments, **options, obj=CLIContext(app=app, no_color=True, workdir=None))
 
     return run
 
@@ -61,6 +63,55 @@ def test_counts_and_scheduled_show_what_waits(app: Celery, run: Run) -> None:
     table = run("scheduled").output.splitlines()
     assert table[0].split()[:3] == ["id", "task", "at"]
     assert task.id in table[1]
+
+
+def test_max_in_flight_sets_how_many_of_a_task_run_at_once(app: Celery, run: Run, queue: DelayQueue) -> None:
+    assert document(run("max-in-flight", "shop.report", "3", "--json"))["queues"] == 1
+    (row,) = document(run("limits", "--json"))
+    assert (row["task"], row["rate"], row["at_once"]) == ("shop.report", None, 3)
+
+    assert run("max-in-flight", "shop.report", "declared").exit_code == 0
+    assert document(run("limits", "--json")) == []
+    assert run("max-in-flight", "shop.report", "many").exit_code == 2
+
+
+def test_limits_of_each_flow_key_are_set_and_shown(app: Celery, run: Run, queue: DelayQueue) -> None:
+    assert document(run("rate-limit", "--each-key", "shop.close", "1/h", "--json"))["queues"] == 1
+    for tenant in ("acme", "acme", "acme", "zeta"):
+        app.tasks["shop.close"].apply_async(["1"], flow_key=tenant)
+    assert len(queue.claim(10).entries) == 2
+
+    (row,) = document(run("limits", "--json"))
+    assert (row["task"], row["each_key"], row["rate"], row["parked"], row["keys"]) == ("shop.close", True, "1/h", 2, 1)
+    (key,) = document(run("flow-keys", "--json"))
+    assert (key["queue"], key["task"], key["flow_key"], key["parked"]) == ("celery", "shop.close", "acme", 2)
+    assert document(run("lift-limits", "--yes", "--json")) == {"tasks": 1, "parked": 0}
+
+    assert run("rate-limit", "--each-key", "shop.close", "declared").exit_code == 0
+    assert document(run("lift-limits", "--undo", "--json"))["tasks"] == 0
+    assert document(run("flow-keys", "--json")) == []
+    assert queue.count().ready == 2
+    assert run("rate-limit", "shop.close", "fast").exit_code == 2
+
+
+def test_unique_shows_the_keys_that_are_taken_and_frees_one(app: Celery, run: Run) -> None:
+    first = app.tasks["shop.close"].apply_async(["order-1"], unique="order:1")
+    app.tasks["shop.close"].apply_async(["order-2"], unique={"key": "order:2", "until": 60})
+
+    one, two = document(run("unique", "--json"))
+    assert one == {
+        "queue": "celery",
+        "key": "order:1",
+        "id": first.id,
+        "until": "end",
+        "waiting": 0,
+        "till": None,
+    }
+    assert (two["key"], two["until"], two["till"] is None) == ("order:2", "time", False)
+
+    assert document(run("unique", "--free", "order:1", "--json"))["freed"] is True
+    assert document(run("unique", "--free", "order:1", "--json"))["freed"] is False
+    assert [row["key"] for row in document(run("unique", "--json"))] == ["order:2"]
 
 
 def test_counts_shows_the_timers_of_a_timer_lane(app: Celery, run: Run, redis_client: redis.Redis) -> None:
@@ -183,10 +234,11 @@ def test_import_redis_moves_lists_and_what_workers_held(
 def test_queues_that_no_setting_declares_are_found_and_moved(
     run: Run, redis_server: RedisServer, redis_client: redis.Redis
 ) -> None:
+    # Names that no other test of this process has: kombu's pools remember what they have declared on this server.
     stock = Celery("old", broker=redis_server.url, set_as_current=False)
-    stock.conf.task_routes = {"shop.bill": "bills"}
+    stock.conf.task_routes = {"shop.bill": "old.bills"}
     for number in range(3):
-        stock.send_task("shop.report", [number], queue="reports")
+        stock.send_task("shop.report", [number], queue="old.reports")
     for number in range(4):
         stock.send_task("shop.bill", [number], countdown=1000)
     redis_client.sadd("_kombu.binding.notes", "\x06\x16\x06\x16notes")
@@ -196,9 +248,9 @@ def test_queues_that_no_setting_declares_are_found_and_moved(
     assert [about for about in warnings if about.startswith("7 messages of kombu's own transport")]
     assert document(run("import-redis", "--yes", "--json")) == {"ready": 7, "unacked": 0, "moved": 7}
 
-    assert DelayQueue(redis_client, "reports").count() == Counts(0, 3, 0, 0)
-    assert DelayQueue(redis_client, "bills").count() == Counts(4, 0, 0, 0)
-    assert [row["queue"] for row in document(run("counts", "--json"))] == ["bills", "celery", "reports"]
+    assert DelayQueue(redis_client, "old.reports").count() == Counts(0, 3, 0, 0)
+    assert DelayQueue(redis_client, "old.bills").count() == Counts(4, 0, 0, 0)
+    assert [row["queue"] for row in document(run("counts", "--json"))] == ["celery", "old.bills", "old.reports"]
     stock.close()
 
 
@@ -306,5 +358,36 @@ def test_check_says_that_no_worker_takes_the_timers(
 
     rows = failed_check(run)
 
-    assert rows[-1]["level"] == "fault"
-    assert rows[-1]["about"].startswith("no job is delivered: no worker takes the timers of delayhub.timers")
+    faults = [row["about"] for row in rows if row["level"] == "fault"]
+    assert faults[-1].startswith("no job is delivered: no worker takes the timers of delayhub.timers")
+
+
+@pytest.mark.django_db
+def test_check_warns_of_what_the_store_of_jobs_warns_of(
+    run: Run, app: Celery, current_celery: Celery, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.set_current()
+    settings.DELAYHUB = {}
+    monkeypatch.setattr(type(job_store()), "warnings", lambda _: ["tasks declare series that are not stored"])
+
+    rows = failed_check(run)
+
+    assert {"level": "warning", "about": "tasks declare series that are not stored"} in rows
+
+
+def test_what_is_parked_is_a_note_until_the_limits_are_lifted(app: Celery, run: Run, queue: DelayQueue) -> None:
+    declare(queue, {"shop.close": "1/h"})
+    for order in range(3):
+        app.tasks["shop.close"].delay(str(order))
+    queue.claim(10)
+
+    notes = [row["about"] for row in document(run("check", "--json")) if row["level"] == "note"]
+    assert notes[0].startswith("2 tasks are parked by limits on celery")
+    assert run("lift-limits", input="n").exit_code == 1
+    assert document(run("lift-limits", "--yes", "--json")) == {"tasks": 1, "parked": 0}
+    assert not [row for row in document(run("check", "--json")) if row["level"] == "note"]
+    assert queue.count().ready == 2
+
+    assert document(run("lift-limits", "--undo", "--json"))["tasks"] == 1
+    (row,) = document(run("limits", "--json"))
+    assert (row["rate"], row["set_at"]) == ("1/h", None)

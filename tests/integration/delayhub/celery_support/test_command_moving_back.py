@@ -10,10 +10,12 @@ import redis
 from celery import Celery
 from kombu import Connection
 
-from delayhub.celery_support.control import Exported
+import delayhub
 from delayhub.engine import Counts, DelayQueue, Entry
+from delayhub.engine.limits import DECLARED, Limit, set_limits
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import kombu_migration as stock_queue
+from delayhub.transport.kombu_migration import Exported
 from tests.consuming import take_all
 from tests.waiting import wait_until
 
@@ -56,6 +58,29 @@ def test_tasks_go_back_in_their_order_with_their_etas_and_come_again_as_they_wer
     due = [round(datetime.fromisoformat(message.headers["eta"]).timestamp() * 1000) for message in got[1:4]]
     assert due == [at for _, at, _ in before["waiting"]]
     assert all(not name.startswith("x-delayhub") for message in got for name in message.headers)
+
+
+def test_what_limits_hold_back_goes_back_in_its_order_and_is_held_back_again(
+    app: Celery, redis_server: RedisServer, queue: DelayQueue
+) -> None:
+    close = app.tasks["shop.close"]
+    set_limits(queue, DECLARED, {"shop.close": Limit(10**13)})
+    delayhub.publish_many(close, [[f"order-{number}"] for number in range(4)])
+    close.apply_async(["more"], priority=0)
+    close.apply_async(["last"], priority=9)
+    queue.claim(4, no_ack=True)  # takes one, and parks what it comes by
+    close.apply_async(["new"], priority=9)
+    assert queue.count() == Counts(0, 1, 0, 0, 5)
+
+    assert app.control.export_redis() == Exported(0, 6, 6, 0, 0)
+    assert queue.count() == Counts(0, 0, 0, 0)
+    assert app.control.import_redis().moved == 6
+
+    assert queue.claim(10).entries == []
+    assert queue.count() == Counts(0, 0, 0, 0, 6)
+    app.control.export_redis()
+    names = [message.payload[0][0] for message in taken_by_stock(redis_server.url)]
+    assert names == ["order-1", "order-2", "order-3", "more", "last", "new"]
 
 
 def test_an_export_that_was_cut_short_stores_nothing_twice(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +13,10 @@ from celery.exceptions import ImproperlyConfigured, WorkerShutdown
 
 import delayhub
 from delayhub.celery_support.queue_browser import QueueBrowser
-from delayhub.celery_support.queue_verbs import transfer
+from delayhub.celery_support.queue_verbs import over_place, reschedule, transfer
 from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.engine import Counts, Place
+from delayhub.engine.queue_slots import QueueSlots
 from delayhub.errors import OptionError
 from delayhub.local.redis_server import RedisServer
 from delayhub.redis_cluster import QueuesApart
@@ -59,6 +61,36 @@ def test_the_browser_of_queue_pages_sees_them_and_moves_none_between_nodes(app: 
     assert browser.left_by_kombu(QUEUES) == 0
     assert [listed.id for listed in browser.queue("red").list(Place.WAITING)] == ["red-later"]
     browser.close()
+
+
+def test_a_queue_in_eight_slots_is_one_queue_to_people(app: Any) -> None:
+    before, after = app.control.slots("grey"), app.control.slots("grey", 8)
+    for number in range(30):
+        app.send_task("shop.close", task_id=f"grey-{number}", queue="grey", countdown=600)
+    browser = QueueBrowser(app.connection_for_write())
+    grey = browser.queue("grey")
+    [summary] = browser.summaries(["grey"])
+    search = browser.search("grey", Place.WAITING, "grey-1", with_arguments=False)
+    moved = over_place(grey, Place.WAITING, partial(reschedule, grey, due_ms=0))
+    browser.close()
+
+    assert (before, after) == (QueueSlots(1, 1), QueueSlots(8, 8))
+    assert len(grey.parts) == 8
+    assert summary.backlog.waiting == 30
+    assert summary.next_at is not None
+    assert len(search.found) == 11
+    assert moved == (30, 0)
+    assert app.control.backlogs("grey")["grey"].due == 30
+    app.control.revoke([f"grey-{number}" for number in range(29)])
+    assert app.control.counts("grey")["grey"] == Counts(0, 1, 0, 0)
+
+
+def test_slots_that_cannot_be_are_refused(app: Any, broker: str) -> None:
+    with pytest.raises(OptionError, match="1, 2, 4, 8, 16, 32 or 64 slots, got 3"):
+        app.control.slots("red", 3)
+    app.conf.broker_url = broker
+    with pytest.raises(OptionError, match="on a Redis Cluster only: its scheme is delayhub-cluster://"):
+        app.control.slots("red", 2)
 
 
 def test_check_looks_at_every_master(app: Any) -> None:

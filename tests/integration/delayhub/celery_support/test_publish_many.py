@@ -217,6 +217,7 @@ def test_eager_tasks_run(app: Celery, close: Any, queue: DelayQueue) -> None:
 
 def test_another_broker_gets_the_messages_one_by_one() -> None:
     app = Celery("shop", broker="memory://", set_as_current=False, fixups=())
+    app.conf.task_default_queue = "one by one"  # all apps of a process share what is in memory
 
     @app.task(name="shop.close", shared=False)
     def close(order: int) -> None:
@@ -225,7 +226,7 @@ def test_another_broker_gets_the_messages_one_by_one() -> None:
     published = delayhub.publish_many(close, [(1,), (2,)])
 
     with app.connection_for_read() as connection:
-        taken = [connection.default_channel.basic_get("celery").headers["id"] for _ in published]
+        taken = [connection.default_channel.basic_get("one by one").headers["id"] for _ in published]
     assert taken == list(published)
     app.close()
 

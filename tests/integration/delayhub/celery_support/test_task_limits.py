@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from celery import Celery
+from celery.exceptions import WorkerShutdown
 from celery.worker import state
 
 from delayhub.celery_support.control import Control
@@ -14,6 +15,7 @@ from delayhub.celery_support.share_limits import ShareLimits, hooks_of_app
 from delayhub.celery_support.task_limits import declare
 from delayhub.engine import DelayQueue
 from delayhub.engine.limits import Limit, read_limits
+from delayhub.errors import OptionError
 
 
 def in_force(app: Celery, queue: str = "celery") -> dict[str, str | None]:
@@ -56,7 +58,7 @@ def test_a_limit_that_is_set_holds_on_queues_that_come_later(app: Celery, queue:
 
     app.control.rate_limit("shop.close", None)  # it does not know of the queue
     declare(later, {"shop.close": None})
-    assert read_limits(later) == ({}, {})
+    assert read_limits(later) == ({}, {}, {}, {})
 
 
 def test_what_is_no_rate_is_refused_and_changes_nothing(app: Celery, queue: DelayQueue) -> None:
@@ -85,7 +87,7 @@ def test_a_worker_declares_its_limits_where_it_consumes_and_switches_celerys_off
 
     assert consumer.disable_rate_limits
     assert in_force(app) == {"shop.close": "10/s"}
-    assert read_limits(DelayQueue(queue.client, "replies.pidbox")) == ({}, {})
+    assert read_limits(DelayQueue(queue.client, "replies.pidbox")) == ({}, {}, {}, {})
 
 
 def test_a_worker_without_rate_limits_declares_none(app: Celery, queue: DelayQueue, consumer: Any) -> None:
@@ -96,6 +98,51 @@ def test_a_worker_without_rate_limits_declares_none(app: Celery, queue: DelayQue
     hooks_of_app(app).on_consume(queue)
 
     assert in_force(app) == {}
+
+
+def test_a_worker_declares_how_many_of_a_task_run_at_once_and_a_person_may_say_otherwise(
+    app: Celery, queue: DelayQueue, consumer: Any
+) -> None:
+    control: Any = app.control
+    app.tasks["shop.close"].max_in_flight = 1
+    ShareLimits(consumer)
+    hooks_of_app(app).on_consume(queue)
+    for number in range(3):
+        app.send_task("shop.close", [str(number)])
+    assert len(queue.claim(10).entries) == 1
+
+    [limit] = control.rate_limits("celery")["celery"]
+    assert (limit.at_once, limit.running, limit.parked, limit.at_once_declared) == (1, 1, 2, 1)
+    control.set_max_in_flight("shop.close", 2, by="ann")
+    hooks_of_app(app).on_consume(queue)  # a worker that starts later changes nothing of that
+
+    assert len(queue.claim(10).entries) == 1
+    [limit] = control.rate_limits("celery")["celery"]
+    assert (limit.at_once, limit.running, limit.at_once_set_by) == (2, 2, "ann")
+    later = DelayQueue(queue.client, "later")
+    declare(later, {})
+    assert read_limits(later).set_at_once["shop.close"].most == 2
+    control.set_max_in_flight("shop.close", None)
+    assert [found.at_once for found in control.rate_limits("celery")["celery"]] == [1]
+
+
+@pytest.mark.parametrize("most", [0, True, "2"])
+def test_a_worker_does_not_start_with_a_number_at_once_that_cannot_hold(app: Celery, consumer: Any, most: Any) -> None:
+    app.tasks["shop.close"].max_in_flight = most
+
+    with pytest.raises(WorkerShutdown):
+        ShareLimits(consumer)
+
+
+def test_a_number_at_once_that_cannot_hold_is_refused(app: Celery, queue: DelayQueue) -> None:
+    control: Any = app.control
+
+    with pytest.raises(OptionError, match="can have no limit"):
+        control.set_max_in_flight('shop."close"', 2)
+    with pytest.raises(ValueError, match="negative"):
+        control.set_max_in_flight("shop.other", -1)
+
+    assert read_limits(queue) == ({}, {}, {}, {})
 
 
 def test_a_worker_knows_how_many_tasks_it_could_start(

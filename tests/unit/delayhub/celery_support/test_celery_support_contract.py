@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from celery import Celery, bootsteps
+from celery.app import defaults
 from celery.app.base import Celery as App
 from celery.app.control import Control
 from celery.app.task import Task
@@ -34,6 +35,7 @@ from tests.celery_versions import CELERY
         (App, "_connection"),
         (App, "amqp"),
         (Control, "revoke"),
+        (defaults, "_TO_OLD_KEY"),
         (Backend, "mark_as_revoked"),
         (bootsteps, "StartStopStep"),
         (Connection, "name"),

@@ -21,6 +21,7 @@ from delayhub.celery_support.delayed_task import JOB_HEADER
 from delayhub.celery_support.request import MakeOurRequests, OurRequest, ours
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import DUE_HEADER
+from delayhub.transport.unique_publish import UNIQUE_HEADER
 
 
 class OwnRequest(Request):
@@ -72,6 +73,17 @@ class Marked(Channel):
         self.lost: list[str] = []
         self.rejected: list[tuple[str, bool]] = []
         self.freed = 0
+        self.kept: list[str] = []
+        self.early: list[str] = []
+        self.counts, self.holds = False, True
+        self.book: Any = SimpleNamespace(
+            counts=lambda tag: self.counts,
+            keep_started=lambda tag: self.kept.append(f"keep {tag}") or self.holds,
+            end_started=lambda tag: self.kept.append(f"end {tag}"),
+        )
+
+    def acknowledge_early(self, delivery_tag: str, *, is_quick: bool) -> None:
+        self.early.append(delivery_tag)
 
     def note_free_process(self) -> None:
         self.freed += 1
@@ -163,6 +175,39 @@ def test_a_hard_time_limit_is_reported_to_the_store_of_the_job(
         if thread.name == "delayhub-time-limit":
             thread.join(60)
     assert found == told
+
+
+@pytest.mark.parametrize(
+    ("until", "counts", "holds", "acks_late", "kept", "early"),
+    [
+        ("end", False, True, False, ["keep 7", "end 7"], []),
+        ("end", True, True, True, [], []),
+        ("start", False, True, False, [], ["7"]),
+        ("start", True, True, False, ["keep 7", "end 7"], []),
+        ("start", True, False, False, ["keep 7"], ["7"]),  # its lease is lost
+    ],
+)
+def test_a_task_that_acks_early_keeps_a_key_and_a_place_that_it_has_until_its_end(
+    until: str,
+    counts: bool,
+    holds: bool,
+    acks_late: bool,
+    kept: list[str],
+    early: list[str],
+    request_of: OurRequest,
+    channel: Marked,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(OurRequest, "runs_here", True)
+    request_of.task.acks_late = acks_late
+    channel.counts, channel.holds = counts, holds
+    request_of.request_dict[UNIQUE_HEADER] = {"key": "a", "until": until, "ms": 0}
+
+    request_of.on_accepted(1, 0.0)
+    assert (channel.kept, channel.early) == (kept[:1], early)
+
+    request_of.on_failure(failure(ValueError("no")), send_failed_event=False)
+    assert (channel.kept, channel.early) == (kept, early)
 
 
 def test_at_a_cold_shutdown_the_worker_kills_its_children_itself(
