@@ -12,7 +12,7 @@ from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.job_display import ATTEMPT_COLUMNS, JOB_COLUMNS, attempt_row, job_details, job_row
 from delayhub.cli.job_import import import_jobs
-from delayhub.cli.job_input import BODY
+from delayhub.cli.job_input import BODY, CONTENT_TYPE, RAW, TEXT, with_exact_bytes
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import DURATION, JOB, MOMENT, YES, SiteGroup
 from delayhub.cli.times import relative
@@ -40,6 +40,9 @@ jobs.add_command(import_jobs)
 @click.option("--delay", type=DURATION, help="How long from now: 30m, 1h30m, 2d, 90 (seconds).")
 @click.option("--due-at", type=MOMENT, help="When: 2027-01-31T09:00, in this machine's zone if it names none.")
 @click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
+@RAW
+@TEXT
+@CONTENT_TYPE
 @click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last.")
 @click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
 @click.option("--expires-at", type=MOMENT, help="No attempt begins from then on.")
@@ -53,7 +56,7 @@ def create(session: Session, /, biz_type: str, **fields: Any) -> None:
     if fields["delay"] is not None and fields["due_at"] is not None:
         raise click.UsageError("--delay and --due-at cannot be given together")
     with session.client() as api:
-        made = api.jobs.create(biz_type, **fields)
+        made = api.jobs.create(biz_type, **with_exact_bytes(fields))
     if not session.as_json:
         was = "Created" if made.created else "There already, by the same idempotency key:"
         session.out.note(f"{was} {made.id}, due {relative(made.due_at)}.")
@@ -125,6 +128,9 @@ def wait(session: Session, job: JobKey, timeout: timedelta | None) -> ExitCode:
 @click.option("--delay", type=DURATION, help="Its new time: how long from now.")
 @click.option("--due-at", type=MOMENT, help="Its new time.")
 @click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
+@RAW
+@TEXT
+@CONTENT_TYPE
 @click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last.")
 @click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
 @click.option("--biz-id", help="The business key, such as an order number.")
@@ -139,6 +145,7 @@ def change(ctx: click.Context, /, *, job: JobKey, version: int | None, **fields:
     given = {name: value for name, value in fields.items() if ctx.get_parameter_source(name) is COMMANDLINE}
     if not given or {"delay", "due_at"} <= set(given):
         raise click.UsageError("Give what is to change, and not both of --delay and --due-at.")
+    given = with_exact_bytes(given)
     with session.client() as api:
         _changed(session, api.jobs.change(job, version=version, **cast("JobChange", given)), "Changed")
 

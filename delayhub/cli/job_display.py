@@ -8,7 +8,7 @@ from typing import Any
 
 from delayhub.cli.output import coloured
 from delayhub.cli.times import NO_TIME, relative, shown
-from delayhub.client import Attempt, Job
+from delayhub.client import Attempt, Job, JobSeries
 
 JOB_COLUMNS = ("id", "biz type", "biz id", "status", "runs next", "#attempts", "last error")
 ATTEMPT_COLUMNS = ("#number", "started", "#took ms", "#late ms", "answer", "error", "worker")
@@ -46,11 +46,20 @@ def job_details(job: Job) -> list[tuple[str, Any]]:
         ("created", shown(job.created_at)),
         ("changed", shown(job.updated_at)),
         ("own request", job.request and json.dumps(job.request, ensure_ascii=False)),
-        ("body", json.dumps(job.body, ensure_ascii=False)),
+        ("content type", job.content_type),
+        ("body", shown_body(job)),
     ]
     # What most jobs do not have is not shown where it is empty.
-    rare = {"own request", "debounce key", "flow key", "redrives", "system errors", "last error", "ended", "runs next"}
+    rare = {"own request", "content type", "debounce key", "flow key", "redrives", "system errors", "last error"}
+    rare |= {"ended", "runs next"}
     return [(name, value) for name, value in details if name not in rare or value not in (None, "", NO_TIME)]
+
+
+def shown_body(job: Job | JobSeries) -> str:
+    """The body as JSON, as a text, or of other bytes how many they are."""
+    if job.raw is None:
+        return json.dumps(job.body, ensure_ascii=False)
+    return f"{len(job.raw):,} bytes" if job.body_text is None else job.body_text
 
 
 def attempt_row(attempt: Attempt) -> Sequence[Any]:

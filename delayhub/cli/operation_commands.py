@@ -209,7 +209,7 @@ def carried_out(
         planned: the operation.
         at_most: nothing is done if more jobs match.
         no_wait: whether its end is not waited for.
-        yes: whether nobody is asked.
+        yes: whether it starts without asking the person.
         pace: what the options of ``speed`` gave.
     """
     count = planned.planned or 0

@@ -41,10 +41,11 @@ def pull(
 ) -> None:
     """Run COMMAND for each due job of BIZ_TYPE, whose target is pull.
 
-    The command gets the job's body on its standard input, as JSON, and DELAYHUB_JOB_ID, DELAYHUB_BIZ_TYPE,
-    DELAYHUB_BIZ_ID, DELAYHUB_ATTEMPT and DELAYHUB_MAX_ATTEMPTS in its environment. Exit code 0: the job is done. Any
-    other: it has failed, the last line that the command wrote to the standard error is the reason, and the job is
-    tried again as its biz type says. While a command runs, its job's lease is extended.
+    The command gets the job's body on its standard input, as JSON or byte for byte, and DELAYHUB_JOB_ID,
+    DELAYHUB_BIZ_TYPE, DELAYHUB_BIZ_ID, DELAYHUB_ATTEMPT and DELAYHUB_MAX_ATTEMPTS in its environment; for a body of
+    exact bytes also DELAYHUB_CONTENT_TYPE. Exit code 0: the job is done. Any other: it has failed, the last line that
+    the command wrote to the standard error is the reason, and the job is tried again as its biz type says. While a
+    command runs, its job's lease is extended.
 
     Ctrl-C, or SIGTERM: no more jobs are claimed, and commands that run are waited for.
 
@@ -73,7 +74,11 @@ def _run(command: tuple[str, ...], claim: Claim, *, dead_code: int | None) -> No
         "DELAYHUB_ATTEMPT": str(claim.attempt),
         "DELAYHUB_MAX_ATTEMPTS": str(claim.max_attempts),
     }
-    body = json.dumps(claim.body, ensure_ascii=False, separators=(",", ":")).encode()
+    body = claim.raw
+    if body is None:
+        body = json.dumps(claim.body, ensure_ascii=False, separators=(",", ":")).encode()
+    else:
+        about["DELAYHUB_CONTENT_TYPE"] = claim.content_type or ""
     try:
         # A session of its own: Ctrl-C is for the puller, which waits for the command.
         ended = subprocess.run(

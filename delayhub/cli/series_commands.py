@@ -10,6 +10,7 @@ import click
 
 from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.exit_codes import ExitCode
+from delayhub.cli.job_display import shown_body
 from delayhub.cli.operation_commands import carried_out, counted, speed
 from delayhub.cli.output import coloured
 from delayhub.cli.series_input import SERIES, Name, content, fields_of, number_of, schedule
@@ -204,7 +205,8 @@ def _show(session: Session, found: JobSeries) -> None:
             ("catch-up", found.catch_up),
             ("biz id", found.biz_id),
             ("flow key", found.flow_key),
-            ("body", found.body),
+            *([("content type", found.content_type)] if found.content_type else []),
+            ("body", found.body if found.raw is None else shown_body(found)),
             ("declared by", found.declared_by),
             ("version", found.version),
         ],

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from delayhub.cli.job_input import BODY
+from delayhub.cli.job_input import BODY, CONTENT_TYPE, RAW, TEXT, with_exact_bytes
 from delayhub.cli.site_options import DURATION, MOMENT, Parsed
 from delayhub.client import Client
 from delayhub.client.models.series import CatchUp, Overlap
@@ -73,8 +73,12 @@ def content(command: Command) -> Command:
             click.option("--catch-up", type=click.Choice(get_args(CatchUp)), help="Which run after an outage."),
             click.option("--biz-id", help="The business key of its jobs."),
             click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input."),
+            RAW,
+            TEXT,
+            CONTENT_TYPE,
             click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last."),
             click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's."),
+            click.option("--request", type=BODY, help="Their own timeout, headers and URL, as JSON, or @FILE."),
             click.option("--flow-key", help="Whose jobs they are, such as a customer."),
         ]
     ):
@@ -83,5 +87,8 @@ def content(command: Command) -> Command:
 
 
 def fields_of(given: dict[str, Any]) -> dict[str, Any]:
-    """The fields that the options give."""
-    return {name: list(value) if name == "times" else value for name, value in given.items() if value not in (None, ())}
+    """The fields that the options give. Raises UsageError where there are two bodies."""
+    found = {
+        name: list(value) if name == "times" else value for name, value in given.items() if value not in (None, ())
+    }
+    return with_exact_bytes(found)

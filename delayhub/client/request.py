@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
@@ -89,8 +90,17 @@ def parameters(**fields: Any) -> Query:
 
 
 def job_fields(job: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a job as JSON has them. The body is the caller's own, and JSON already."""
-    return {name: value if name == "body" else plain(value) for name, value in job.items()}
+    """The fields of a job as JSON has them. The body is the caller's own, and JSON already, unless it is bytes.
+
+    Raises OptionError where exact bytes are none.
+    """
+    fields = {name: value if name == "body" else plain(value) for name, value in job.items() if name != "raw"}
+    raw = job.get("raw")
+    if raw is not None:
+        if not isinstance(raw, bytes | bytearray | memoryview):
+            raise OptionError(f"raw must be bytes, got {type(raw).__name__}: encode a text first")
+        fields["body_base64"] = b64encode(raw).decode()
+    return fields
 
 
 def new_job_fields(job: JobRequest) -> dict[str, Any]:

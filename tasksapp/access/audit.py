@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -17,7 +18,8 @@ from uuid import UUID
 from django.utils import timezone
 
 from tasksapp.access.actors import NAME_LENGTH, Actor
-from tasksapp.delivery.own_request import shown_own_request
+from tasksapp.delivery.own_request import read_own_request, shown_own_request
+from tasksapp.delivery.readable_bytes import text_of
 from tasksapp.models import AuditEntry
 
 #: A reason of a person keeps so many characters.
@@ -26,6 +28,8 @@ REASON_LENGTH = 500
 WHAT_LENGTH = 200
 #: A body up to so many bytes stands in its entry; of a larger one only the length and the hash.
 SMALL_BODY_BYTES = 2_048
+#: Columns with what a job carries, of which an entry keeps that mark.
+BODIES = frozenset({"body", "raw"})
 #: What stands in place of a secret.
 CHANGED = "changed"
 
@@ -164,11 +168,20 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[s
     return old, new
 
 
-def body_mark(body: str) -> dict[str, Any]:
-    """What an entry keeps of a body: its length and its hash, and the text of a small one."""
-    raw = body.encode()
+def body_mark(body: str | bytes | memoryview) -> dict[str, Any]:
+    """What an entry keeps of a body: its length and its hash, and the text of a small one; of bytes that are none, so
+    that no JSON of PostgreSQL could hold them, the same in base64."""
+    raw = body.encode() if isinstance(body, str) else bytes(body)
     mark: dict[str, Any] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
-    return {**mark, "text": body} if len(raw) <= SMALL_BODY_BYTES else mark
+    if len(raw) > SMALL_BODY_BYTES:
+        return mark
+    text = text_of(raw)
+    return {**mark, "base64": b64encode(raw).decode()} if text is None else {**mark, "text": text}
+
+
+def _own_request(text: str) -> dict[str, Any]:
+    shown, content_type = shown_own_request(text) or {}, read_own_request(text).content_type
+    return {**shown, "content_type": content_type} if content_type else shown
 
 
 def _in_order(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[str]:
@@ -176,10 +189,10 @@ def _in_order(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[s
 
 
 def _as_json(name: str, value: Any) -> Any:
-    if name == "body" and isinstance(value, str):
+    if name in BODIES and isinstance(value, str | bytes | memoryview):
         return body_mark(value)
     if name == "request" and isinstance(value, str):
-        return json.dumps(shown_own_request(value), ensure_ascii=False) if value else ""
+        return json.dumps(_own_request(value), ensure_ascii=False) if value else ""
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, timedelta):

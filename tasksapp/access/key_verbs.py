@@ -99,6 +99,8 @@ def end_previous(row: ApiKey, *, by: Actor | None = None) -> bool:
 def delete(row: ApiKey, *, by: Actor | None = None) -> None:
     """Deletes the key, with one that is still valid beside it. Jobs and the audit go on naming it."""
     with transaction.atomic(using=_using(row)):
+        # A caller may be creating an operation with it, which this then waits for, and finds (operations/verbs.py).
+        ApiKey.objects.using(_using(row)).select_for_update().filter(pk=row.pk).first()
         record_key(Deed.DELETE_KEY, row, by=by)
         row.delete()
 

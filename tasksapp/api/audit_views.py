@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasksapp.access.audit import CHANGED
+from tasksapp.access.audit import BODIES, CHANGED
 from tasksapp.api.http.openapi import described
 from tasksapp.api.http.paging import NewestNumberFirst
 from tasksapp.api.http.parameters import Parameters, parameter, refused_parameter
@@ -129,7 +129,7 @@ def entry_json(
 def _shown(name: str, value: Any, hidden: frozenset[str], *, shows_bodies: bool) -> Any:
     if name in hidden:
         return CHANGED
-    if name == "body" and not shows_bodies:
+    if name in BODIES and not shows_bodies:
         # The hash goes too: short bodies can be found by it.
         return {"bytes": value["bytes"]} if isinstance(value, dict) and "bytes" in value else {}
     return value

@@ -175,7 +175,7 @@ def _named(request: Request, rows: QuerySet[Job], code: str, biz_id: str) -> Que
 
 def _one(rows: QuerySet[Job], code: str, biz_id: str, statuses: tuple[Status, ...]) -> Job:
     """The one job that stands so. Raises JobNotFound where there is none, SeveralJobs where there are more."""
-    found = list(rows.filter(status__in=statuses).defer("body")[:NAMED_IDS])
+    found = list(rows.filter(status__in=statuses).defer("body", "raw")[:NAMED_IDS])
     if not found:
         stand = " or ".join(statuses)
         raise JobNotFound(f"no job of {code} with the biz id {biz_id!r} is {stand}")

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
+from tasksapp.api.exact_body import with_bytes
 from tasksapp.api.http.conditions import check_match, condition_required, has_condition
 from tasksapp.api.http.view import fields_of
 from tasksapp.api.job_state import job_etag
@@ -97,7 +98,7 @@ def changing(request: Request, rows: QuerySet[Job], *, job_id: UUID, version: An
 def change(job_id: UUID, fields: dict[str, Any], *, by: Actor) -> Job:
     """The pending job with the fields of a request. Raises InvalidJob, WrongState and VersionConflict."""
     due_at, delay, version = fields.get("due_at"), fields.get("delay"), fields.get("version")
-    edited = {name: fields[name] for name in EDITED_FIELDS if name in fields}
+    edited = with_bytes({name: fields[name] for name in EDITED_FIELDS if name in fields})
     if not edited:
         return jobs.reschedule(job_id, due_at=due_at, delay=delay, version=version, by=by)
     due, wait = DUE_AT(due_at), DELAY(delay)

@@ -7,12 +7,13 @@ from typing import Any
 from rest_framework import serializers
 
 from tasksapp import jobs
+from tasksapp.api.exact_body import BASE64, TEXT, with_bytes
 from tasksapp.api.requests import JobRequestSerializer, VerbRequestSerializer, only_known, refused
 from tasksapp.jobs.plans import MOST_STEPS
 from tasksapp.jobs.resolving import MOST_BIZ_TYPES
 
 #: What a job of a plan may say; the business key is the plan's.
-STEP_FIELDS = tuple(field for field in jobs.Step.__dataclass_fields__ if field != "_")
+STEP_FIELDS = (*(name for name in jobs.Step.__dataclass_fields__ if name not in ("_", "raw")), TEXT, BASE64)
 
 
 class PlannedJobSerializer(serializers.Serializer[Any]):
@@ -91,4 +92,4 @@ def _step(given: Any) -> jobs.Step:
     only_known(given, STEP_FIELDS)
     if "biz_type" not in given:
         raise refused("biz_type", "required", "biz_type is required")
-    return jobs.Step(**given)
+    return jobs.Step(**with_bytes(given))

@@ -7,8 +7,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from tasksapp.api.exact_body import TWO_BODIES, body_fields, names_bytes, with_bytes
 from tasksapp.api.http.json_decoder import MAX_BULK
 from tasksapp.api.http.problems import FieldError, Problem, Refused
+from tasksapp.jobs.exact_bytes import ContentType, ExactBytes
 from tasksapp.jobs.own_request_rule import LONGEST_URL, SHORTEST_TIMEOUT, RequestOfItsOwn
 from tasksapp.jobs.requests import RULES, JobRequest
 from tasksapp.jobs.validation import (
@@ -30,7 +32,10 @@ from tasksapp.jobs.validation import (
 )
 
 #: Fields of a waiting job that a PATCH changes, beside its time.
-EDITED_FIELDS = ("body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key", "request")
+EDITED_FIELDS = (
+    "body", "body_text", "body_base64", "content_type",
+    "priority", "max_attempts", "biz_id", "expires_at", "flow_key", "request",
+)  # fmt: skip
 CHANGE_FIELDS = frozenset({"due_at", "delay", "version", *EDITED_FIELDS})
 VERB_FIELDS = frozenset({"version"})
 
@@ -46,6 +51,8 @@ def job_request(fields: Any, *, key: str | None = None, traceparent: str = "") -
         if fields.get("idempotency_key") not in (None, key):
             raise refused("idempotency_key", "conflict", "idempotency_key differs from the header Idempotency-Key")
         fields["idempotency_key"] = key
+    if names_bytes(fields):
+        fields = with_bytes(fields)
     return JobRequest(**fields, traceparent=traceparent)
 
 
@@ -117,12 +124,15 @@ _BY_DELAY = {"required": ["delay"], "properties": {"delay": {"type": "number"}}}
 class JobRequestSerializer(serializers.Serializer[Any]):
     """A job to create, at a time that `due_at` or `delay` says; with neither, it is due at once."""
 
-    rules = {"not": {"allOf": [_BY_DUE_AT, _BY_DELAY]}}
+    rules = {"not": {"anyOf": [{"allOf": [_BY_DUE_AT, _BY_DELAY]}, *TWO_BODIES]}}
     example = {"biz_type": "order.close", "biz_id": "order-42", "delay": 1800, "body": {"order": 42}}
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """One for each rule of a job's fields, but not for the trace context, which comes in a header."""
-        return {name: _described(rule) for name, rule in RULES.items() if not isinstance(rule, TraceContext)}
+        """One for each rule of a job's fields, but not for the trace context, which comes in a header, and two for its
+        exact bytes."""
+        hidden = (TraceContext, ExactBytes, ContentType)
+        described = {name: _described(rule) for name, rule in RULES.items() if not isinstance(rule, hidden)}
+        return {**described, **body_fields()}
 
 
 #: What a request for a job may hold.
@@ -156,7 +166,7 @@ class ChangeRequestSerializer(VerbRequestSerializer):
     """What is to be different in a pending job; all that is not given stays as it is."""
 
     rules = {
-        "not": {"allOf": [_BY_DUE_AT, _BY_DELAY]},
+        "not": {"anyOf": [{"allOf": [_BY_DUE_AT, _BY_DELAY]}, *TWO_BODIES]},
         "anyOf": [_BY_DUE_AT, _BY_DELAY, *({"required": [name]} for name in EDITED_FIELDS)],
     }
     example = {"delay": 3600, "version": 1}
@@ -164,6 +174,7 @@ class ChangeRequestSerializer(VerbRequestSerializer):
     due_at = _described(DUE_AT)
     delay = _described(DELAY)
     body = _described(RULES["body"])
+    body_text, body_base64, content_type = body_fields().values()
     priority = _described(RULES["priority"])
     max_attempts = _described(RULES["max_attempts"])
     biz_id = _described(RULES["biz_id"])

@@ -7,6 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from tasksapp.access.audit import REASON_LENGTH
+from tasksapp.api.exact_body import TWO_BODIES, body_fields
+from tasksapp.api.requests import OwnRequestSerializer
+from tasksapp.jobs.own_request_rule import RequestOfItsOwn
 from tasksapp.jobs.validation import CODE, MAX_DELAY, VERSION, Body, FlowKey, Key, Line, Moment, Rule, Seconds, Whole
 from tasksapp.models import Series
 from tasksapp.series.fields import RULES, SCHEDULE, Choice, TimeList
@@ -37,12 +40,15 @@ def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PL
             return serializers.FloatField(min_value=0, max_value=MAX_DELAY.total_seconds(), **optional)
         case Body():
             return serializers.JSONField(**optional)
+        case RequestOfItsOwn():
+            return OwnRequestSerializer(**optional)
     raise TypeError(f"no field describes {rule!r}")
 
 
 class SeriesRequestSerializer(serializers.Serializer[Any]):
     """A series to create: a biz type, a name, and one of `cron`, `every` and `times`."""
 
+    rules = {"not": {"anyOf": TWO_BODIES}}
     example: dict[str, Any] = {
         "biz_type": "report.daily",
         "name": "morning",
@@ -54,8 +60,9 @@ class SeriesRequestSerializer(serializers.Serializer[Any]):
     biz_type = serializers.RegexField(CODE, max_length=100, help_text="The code of a biz type.")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """One for each rule."""
-        fields = {**super().get_fields(), **{name: _described(rule) for name, rule in RULES.items()}}
+        """One for each rule, and those of exact bytes."""
+        described = {name: _described(rule) for name, rule in RULES.items()}
+        fields = {**super().get_fields(), **described, **body_fields()}
         fields["name"].required = True
         return fields
 
@@ -63,6 +70,7 @@ class SeriesRequestSerializer(serializers.Serializer[Any]):
 class SeriesChangeSerializer(serializers.Serializer[Any]):
     """What is to change; everything else stays. Another kind of schedule takes the place of the one before."""
 
+    rules = {"not": {"anyOf": TWO_BODIES}}
     example: dict[str, Any] = {"cron": "30 9 * * 1-5", "version": 1}
 
     version = serializers.IntegerField(
@@ -70,8 +78,9 @@ class SeriesChangeSerializer(serializers.Serializer[Any]):
     )
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """One for each rule."""
-        return {**{name: _described(rule) for name, rule in RULES.items()}, **super().get_fields()}
+        """One for each rule, and those of exact bytes."""
+        described = {name: _described(rule) for name, rule in RULES.items()}
+        return {**described, **body_fields(), **super().get_fields()}
 
 
 class PreviewRequestSerializer(serializers.Serializer[Any]):

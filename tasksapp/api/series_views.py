@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from tasksapp import operations
 from tasksapp.api.biz_type_changes import IF_MATCH, reason_of
+from tasksapp.api.exact_body import with_bytes
 from tasksapp.api.filters import RefusingFilters, TrueOrFalse
 from tasksapp.api.http.actors import actor_of, starter_of
 from tasksapp.api.http.conditions import check_match, condition_required, has_condition
@@ -113,7 +114,8 @@ class SeriesViews(ApiViewSet):
         for name in ("biz_type", "name"):
             if name not in fields:
                 raise refused(name, "required", f"{name} is required")
-        row = verbs.create(fields.pop("biz_type"), seen_by=request.user, by=actor_of(request), **fields)
+        code = fields.pop("biz_type")
+        row = verbs.create(code, seen_by=request.user, by=actor_of(request), **with_bytes(fields))
         return _shown(row, status=201, headers={"Location": f"{request.path}/{row.pk}"})
 
     @described(
@@ -124,7 +126,7 @@ class SeriesViews(ApiViewSet):
         fields = fields_of(request)
         only_known(fields, SeriesChangeSerializer().fields)
         version = _version(request, pk, VERSION(fields.pop("version", None)))
-        row = verbs.change(int(pk), version=version, seen_by=request.user, by=actor_of(request), **fields)
+        row = verbs.change(int(pk), version=version, seen_by=request.user, by=actor_of(request), **with_bytes(fields))
         return _shown(row)
 
     @described(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+#: The content type of a body that is JSON.
+JSON = "application/json"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
@@ -16,6 +19,7 @@ class Target:
         host: the URL's host and port, which share a cap.
         method: POST, PUT or PATCH.
         headers: extra headers.
+        content_type: of the bodies.
         authorization: value of the Authorization header; '' for none.
         secrets: signing secrets, all of which sign while one replaces another; none: callbacks are not signed.
         private_keys: keys that sign beside the secrets, by ``v1a``; none costs nothing.
@@ -31,6 +35,7 @@ class Target:
     host: str
     method: str = "POST"
     headers: tuple[tuple[str, str], ...] = ()
+    content_type: str = JSON
     authorization: str = field(default="", repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     private_keys: tuple[str, ...] = field(default=(), repr=False)

@@ -1,6 +1,9 @@
 """OwnRequest: what the request of one job has of its own, as the job's row keeps it.
 
 Nearly all jobs have nothing of the kind, so that all of it stands in one column, which is empty then.
+
+The content type of a job with exact bytes stands there too, in a form that makes workers of a release without exact
+bytes give the job back (decision 57): to them it is a secret header that was given for another host.
 """
 
 from __future__ import annotations
@@ -12,6 +15,9 @@ from yarl import URL
 
 from tasksapp.delivery.sent_request import MASK, shown_address, shown_value
 
+#: Where the content type stands in the column, and before the origin there: it ends up in what an old worker reports.
+_KIND, _READER = "Content-Type", "a worker that sends exact bytes"
+
 
 class OwnRequest(NamedTuple):
     """What a job brings in place of what its biz type says, or beside it.
@@ -22,6 +28,7 @@ class OwnRequest(NamedTuple):
         headers: beside the biz type's, and in place of those of the same names.
         sealed: the same, of headers whose names say that they hold secrets: their values, encrypted.
         origin: scheme, host and port that the sealed ones were given for; they go nowhere else.
+        content_type: of the job's exact bytes; '' where its body is JSON.
     """
 
     timeout_seconds: float | None = None
@@ -29,10 +36,14 @@ class OwnRequest(NamedTuple):
     headers: dict[str, str] = {}
     sealed: dict[str, str] = {}
     origin: str = ""
+    content_type: str = ""
 
     def text(self) -> str:
         """What the column holds; '' where there is nothing."""
         kept = {name: value for name, value in self._asdict().items() if value not in (None, "", {})}
+        if content_type := kept.pop("content_type", ""):
+            kept["sealed"] = {**self.sealed, _KIND: content_type}
+            kept["origin"] = f"{_READER} {self.origin}".strip()
         return json.dumps(kept, ensure_ascii=False, separators=(",", ":")) if kept else ""
 
     def shown(self) -> dict[str, Any]:
@@ -51,9 +62,15 @@ class OwnRequest(NamedTuple):
 
 def read_own_request(text: str) -> OwnRequest:
     """What the column holds, as it was written."""
-    return OwnRequest(**json.loads(text)) if text else OwnRequest()
+    if not text:
+        return OwnRequest()
+    own = OwnRequest(**json.loads(text))
+    if _KIND not in own.sealed:
+        return own
+    sealed = dict(own.sealed)
+    return own._replace(content_type=sealed.pop(_KIND), sealed=sealed, origin=own.origin.removeprefix(_READER).lstrip())
 
 
 def shown_own_request(text: str) -> dict[str, Any] | None:
     """What the column holds, with secrets masked; None where it holds nothing."""
-    return read_own_request(text).shown() if text else None
+    return read_own_request(text).shown() or None if text else None

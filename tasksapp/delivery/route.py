@@ -39,7 +39,7 @@ class Route(aiohttp.ClientRequest):
         # Header names have no case, so ours replace those that a biz type adds.
         headers = CIMultiDict(target.headers)
         headers.update(
-            {"Content-Type": "application/json", "User-Agent": user_agent, "Accept-Encoding": "identity"},
+            {"Content-Type": target.content_type, "User-Agent": user_agent, "Accept-Encoding": "identity"},
         )
         headers["delayhub-biz-type"] = target.biz_type
         if target.authorization:

@@ -83,7 +83,7 @@ def apply_many(
             else:
                 jobs.filter(id__in=ids_changed).update(**values)
             rows = jobs.filter(id__in=ids_changed)
-            updated = list(rows.select_related("biz_type__tenant").defer("body"))
+            updated = list(rows.select_related("biz_type__tenant").defer("body", "raw"))
             if by is not None and kept:
                 entries = [_entry(verb, job, before[job.id], now=now, by=by, reason=reason) for job in updated]
                 audit.record(entries, using=using)

@@ -14,7 +14,7 @@ from tasksapp.conf import options
 from tasksapp.jobs.follow_ups import EndedJob, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
+from tasksapp.sql.claim_answer import OF_OUTCOMES, ClaimAnswer, ClaimedJob
 from tasksapp.sql.claim_jobs import Pulling, claim_jobs
 from tasksapp.sql.count_dead import count_dead
 from tasksapp.sql.expire_jobs import expire_jobs
@@ -116,10 +116,10 @@ class Claimer:
     def still_running(self, job_id: UUID) -> RunningJob | None:
         """A job that this worker claimed and has not completed, also by another of its processes; else None."""
         mine = Job.objects.using(self._using).filter(id=job_id, status=Status.RUNNING, worker=self._worker)
-        job = mine.select_related("biz_type").defer("body").first()
+        job = mine.select_related("biz_type").defer("body", "raw").first()
         if job is None or job.lease_token is None or job.lease_until is None:
             return None
-        columns = {name: getattr(job, name) for name in ClaimedJob._fields if name not in {"body", "biz_type_revision"}}
+        columns = {name: getattr(job, name) for name in OF_OUTCOMES}
         columns["max_attempts"] = job.max_attempts or job.biz_type.max_attempts
         return RunningJob(ClaimedJob(**columns, body="", biz_type_revision=0), job.biz_type, job.lease_token)
 
@@ -177,7 +177,7 @@ class Claimer:
 
     def _arm_again(self, later: Mapping[UUID, datetime]) -> None:
         """Sets new timers; those that led to this claim are used up."""
-        jobs = Job.objects.using(self._using).select_related("biz_type").defer("body").filter(id__in=later)
+        jobs = Job.objects.using(self._using).select_related("biz_type").defer("body", "raw").filter(id__in=later)
         move([Timer.of(job, job.biz_type, at=later[job.id]) for job in jobs])
 
     def _free_slots(self, ids: Sequence[UUID]) -> None:

@@ -75,7 +75,7 @@ class Completion(NamedTuple):
         attempts = row.attempts + finished.counted
         return EndedJob(
             row.id, self.job.biz_type, finished.status, row.biz_id, row.body, row.due_at, attempts,
-            finished.last_error, finished.error_class, row.traceparent,
+            finished.last_error, finished.error_class, row.traceparent, row.raw, row.request,
         )  # fmt: skip
 
     @property

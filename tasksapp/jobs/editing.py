@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import Enum
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from django.db import router, transaction
@@ -13,7 +12,8 @@ from django.utils import timezone
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.access.audit import Deed
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs.own_request_rule import RequestOfItsOwn, fitted
+from tasksapp.jobs.edited_bytes import UNSET, Unset, edited_bytes
+from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.resolved import refuse_resolved_key
 from tasksapp.jobs.validation import DUE_AT, VERSION, due_time
@@ -21,16 +21,7 @@ from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, 
 from tasksapp.models import BizType, Job, Status
 
 #: Fields that are changed without a change of its time.
-FREE = frozenset({"body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key", "request"})
-
-
-class Unset(Enum):
-    """What stands for a field that is left as it is; None means something for some of them."""
-
-    UNSET = "as it is"
-
-
-UNSET: Final = Unset.UNSET
+FREE = frozenset({"body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key", "request", "raw"})
 
 
 def edit(
@@ -43,6 +34,8 @@ def edit(
     expires_at: datetime | str | Unset | None = UNSET,
     flow_key: str | Unset = UNSET,
     request: dict[str, Any] | Unset | None = UNSET,
+    raw: bytes | Unset = UNSET,
+    content_type: str | Unset = UNSET,
     due_at: datetime | str | Unset = UNSET,
     version: int | None = None,
     by: Actor | None = None,
@@ -60,6 +53,8 @@ def edit(
         expires_at: no attempt begins from then on; None for no such end.
         flow_key: whose job it is; '' for a job without one.
         request: its own timeout, headers and URL, whole; None for none. A header that comes back masked stays as it is.
+        raw: the exact bytes of its body, in the place of JSON; a ``body`` takes their place again.
+        content_type: of the exact bytes.
         due_at: the new time, as :func:`tasksapp.jobs.reschedule` has it.
         version: the version that the caller saw; None for any.
         by: who does it, for the audit; None for the project's own code, which leaves no entry there.
@@ -86,7 +81,8 @@ def edit(
     with transaction.atomic(using=using):
         job = locked(job_id, verb=Deed.EDIT, source=Status.PENDING, version=seen, using=using)
         if request is not UNSET:
-            values["request"] = _own_request(job, request)
+            values["request"] = edited_request(RULES["request"], request, stored=job.request, biz_type=job.biz_type)
+        values |= edited_bytes(job, values, raw=raw, content_type=content_type)
         former_key, values = job.flow_key, _changes(job, values)
         if values:
             values |= {"changed_by": (by or OWN_CODE).name, "version": job.version + 1, "updated_at": now}
@@ -106,13 +102,6 @@ def _check_key(job: Job, values: Values, *, using: str) -> None:
     refuse_resolved_key(job, key, using=using)
     if job.biz_type.one_live != BizType.OneLive.ANY:
         values["live_key"] = key or None
-
-
-def _own_request(job: Job, given: Any) -> str:
-    rule = RULES["request"]
-    assert isinstance(rule, RequestOfItsOwn)
-    text = rule.edited(given, stored=job.request)
-    return fitted(rule, text, job.biz_type) if text else ""
 
 
 def _moved(due_at: Any, *, now: datetime) -> Values:
@@ -137,4 +126,9 @@ def _changes(job: Job, values: Values) -> Values:
     if values.get("due_at") == job.due_at:
         # The same due time: a retry that waits keeps its own.
         values = {name: value for name, value in values.items() if name in FREE}
-    return values if any(getattr(job, name) != value for name, value in values.items()) else {}
+    return values if any(_stored(job, name) != value for name, value in values.items()) else {}
+
+
+def _stored(job: Job, name: str) -> Any:
+    value = getattr(job, name)
+    return bytes(value) if isinstance(value, memoryview) else value  # as psycopg2 gives bytes

@@ -13,6 +13,7 @@ from tasksapp.biz_types.visible import Reach
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs import signals
 from tasksapp.jobs.creation import create_many
+from tasksapp.jobs.exact_bytes import shown_bytes
 from tasksapp.jobs.requests import RULES, JobRequest, Rejected
 from tasksapp.models import BizType, Job, Status
 
@@ -38,6 +39,8 @@ class EndedJob(NamedTuple):
     last_error: str
     error_class: str
     traceparent: str
+    raw: bytes | memoryview | None = None
+    request: str = ""
 
     @property
     def follow_up(self) -> str:
@@ -47,9 +50,11 @@ class EndedJob(NamedTuple):
     @classmethod
     def of(cls, job: Job) -> EndedJob:
         """The ended job of a row, with its biz type."""
+        if job.get_deferred_fields():
+            job.refresh_from_db(fields=["body", "raw"])  # both at once
         return cls(
             job.id, job.biz_type, job.status, job.biz_id, job.body, job.due_at, job.attempts, job.last_error,
-            job.error_class, job.traceparent,
+            job.error_class, job.traceparent, job.raw, job.request,
         )  # fmt: skip
 
 
@@ -96,7 +101,8 @@ def has_receivers(status: str) -> bool:
 
 
 def _request(job: EndedJob) -> JobRequest | None:
-    body = _read(job)
+    job = _with_body(job)
+    body = json.loads(job.body)
     depth = _depth(body) + 1
     if depth > MOST_DEPTH:
         _complain(job, job.follow_up, f"it would be number {depth} of a chain")
@@ -110,20 +116,23 @@ def _request(job: EndedJob) -> JobRequest | None:
         "last_error": job.last_error,
         "error_class": job.error_class,
     }
-    carried: dict[str, Any] = {FOLLOWS: {**about, "depth": depth}, "body": body}
+    shown = shown_bytes(job.raw, job.request)
+    exact = {name: value for name, value in shown._asdict().items() if value is not None}
+    carried: dict[str, Any] = {FOLLOWS: {**about, "depth": depth}, "body": body, **exact}
     try:
         RULES["body"](carried)
     except InvalidJob:
         # With what it follows beside it, the body is too large or too deep for a job.
-        carried["body"] = None
-        carried[FOLLOWS]["body_left_out"] = True
+        carried = {FOLLOWS: {**carried[FOLLOWS], "body_left_out": True}, "body": None}
     return JobRequest(job.follow_up, biz_id=job.biz_id, body=carried, traceparent=job.traceparent)
 
 
-def _read(job: EndedJob) -> Any:
-    # A task that ran into its hard time limit was completed without its body.
-    text = job.body or Job.objects.filter(id=job.id).values_list("body", flat=True).first() or "null"
-    return json.loads(text)
+def _with_body(job: EndedJob) -> EndedJob:
+    # A task that ran into its hard time limit was completed without its body, and so is a claim of a puller.
+    if job.body:
+        return job
+    body, raw = Job.objects.filter(id=job.id).values_list("body", "raw").first() or ("null", None)
+    return job._replace(body=body, raw=raw)
 
 
 def _depth(body: Any) -> int:

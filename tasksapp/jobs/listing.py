@@ -102,7 +102,7 @@ class JobList:
         """Those jobs in that order, with their biz types."""
         kinds = {biz_type.id: biz_type for biz_type in self.biz_types}
         rows = Job.objects.using(self.database).filter(id__in=ids)
-        found = {job.id: job for job in (rows if self.with_bodies else rows.defer("body"))}
+        found = {job.id: job for job in (rows if self.with_bodies else rows.defer("body", "raw"))}
         jobs = [found[job_id] for job_id in ids if job_id in found]
         for job in jobs:
             if job.biz_type_id in kinds:

@@ -139,9 +139,9 @@ def shown_request(text: str) -> dict[str, Any] | None:
 
 def fitted(rule: Rule, text: str, biz_type: BizType) -> str:
     """The text for a job of that biz type. Raises InvalidJob where the biz type does not allow what it says."""
-    if biz_type.target != BizType.Target.HTTP:
-        raise rule.refusal("target", f"is for callbacks: {biz_type.code} has none")
     own = read_own_request(text)
+    if biz_type.target != BizType.Target.HTTP and own != OwnRequest(content_type=own.content_type):
+        raise rule.refusal("target", f"is for callbacks: {biz_type.code} has none")
     if own.timeout_seconds is not None and own.timeout_seconds > biz_type.timeout_seconds:
         most = f"{biz_type.timeout_seconds:g}"
         said = f"timeout_seconds may be {most}, the timeout of {biz_type.code}, got {own.timeout_seconds:g}"
@@ -157,10 +157,19 @@ def fitted(rule: Rule, text: str, biz_type: BizType) -> str:
     return own.text()
 
 
+def edited_request(rule: Rule, given: Any, *, stored: str, biz_type: BizType) -> str:
+    """The text in the place of the stored one, for jobs of that biz type. Raises InvalidJob."""
+    assert isinstance(rule, RequestOfItsOwn)
+    text = rule.edited(given, stored=stored)
+    return fitted(rule, text, biz_type) if text else ""
+
+
 def asked_request(given: Any) -> Any:
     """What was asked for, in one form, by which the same request is known again."""
     if isinstance(given, StoredRequest):
         return given.text
+    if given is None:
+        return None
     headers = {name.lower(): value for name, value in (given.get("headers") or {}).items()}
     timeout = given.get("timeout_seconds")
     return [None if timeout is None else float(timeout), given.get("url") or "", headers]

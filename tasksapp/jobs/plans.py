@@ -32,6 +32,9 @@ class Step:
         max_attempts: None for as many as the biz type says.
         expires_at: no attempt begins from then on; None for no such end.
         flow_key: whose job it is, such as a customer; '' for a job without one.
+        request: a timeout, headers and a URL of its own; None for what its biz type says.
+        raw: the exact bytes of its body, in the place of ``body``.
+        content_type: of the exact bytes; '' for application/octet-stream.
     """
 
     biz_type: str
@@ -43,8 +46,11 @@ class Step:
     max_attempts: int | None = None
     expires_at: datetime | str | None = None
     flow_key: str = ""
+    request: dict[str, Any] | None = None
+    raw: bytes | None = None
+    content_type: str = ""
 
-    def request(self, biz_id: str, *, idempotency_key: str | None = None) -> JobRequest:
+    def job(self, biz_id: str, *, idempotency_key: str | None = None) -> JobRequest:
         """The job that the step asks for."""
         return JobRequest(
             self.biz_type,
@@ -56,6 +62,9 @@ class Step:
             max_attempts=self.max_attempts,
             expires_at=self.expires_at,
             flow_key=self.flow_key,
+            request=self.request,
+            raw=self.raw,
+            content_type=self.content_type,
             idempotency_key=idempotency_key,
         )
 
@@ -105,7 +114,7 @@ def plan(
     if not biz_id:
         raise InvalidJob("biz_id", "blank", "biz_id may not be empty")
     keys = [None if idempotency_key is None else f"{idempotency_key}:{number}" for number in range(len(wanted))]
-    requests = [step.request(biz_id, idempotency_key=key) for step, key in zip(wanted, keys, strict=True)]
+    requests = [step.job(biz_id, idempotency_key=key) for step, key in zip(wanted, keys, strict=True)]
     with transaction.atomic(using=using):
         made = create_many(requests, tenant=tenant, seen_by=seen_by, by=by, using=using)
         for outcome in made:

@@ -16,6 +16,7 @@ from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.insert_limit import InsertLimit, allow_inserts
 from tasksapp.biz_types.visible import OWN_REACH, Reach
 from tasksapp.errors import InvalidJob, JobError, UnknownBizType
+from tasksapp.jobs.exact_bytes import ContentType, ExactBytes, content_type_of, with_content_type
 from tasksapp.jobs.own_request_rule import RequestOfItsOwn, StoredRequest, asked_request, fitted
 from tasksapp.jobs.validation import (
     DELAY,
@@ -85,6 +86,12 @@ class JobRequest:
         dict[str, Any] | StoredRequest | None,
         RequestOfItsOwn(help="Of a callback: a timeout, headers and a URL of its own. Null: as the biz type says."),
     ] = None
+    raw: Annotated[bytes | memoryview | None, ExactBytes(help="The exact bytes of the body, in the place of JSON.")] = (
+        None
+    )
+    content_type: Annotated[
+        str, ContentType(help="Of a body that is no JSON. By default text/plain in UTF-8, or application/octet-stream.")
+    ] = ""
 
 
 #: The rule of each field, by the name callers use.
@@ -98,8 +105,9 @@ _checks = tuple(RULES[name].__call__ for name in _COLUMNS)
 #: calling every rule would take half as long again.
 _UNSET = _given(JobRequest(""))
 _STORED = tuple(check(unset) for check, unset in zip(_checks, _UNSET, strict=True))
-_due_at, _delay, _priority, _key, _max_wait = (
-    RULES[name].__call__ for name in ("due_at", "delay", "priority", "idempotency_key", "debounce_max_wait")
+_due_at, _delay, _priority, _key, _max_wait, _content_type = (
+    RULES[name].__call__
+    for name in ("due_at", "delay", "priority", "idempotency_key", "debounce_max_wait", "content_type")
 )
 
 #: Columns that are part of every request's hash, as the due time, the delay and the priority are. All others count only
@@ -149,6 +157,8 @@ class Accepted(NamedTuple):
         if row.request:
             # What is stored of secrets differs each time.
             asked["request"] = asked_request(request.request)
+        if row.raw is not None:
+            asked["raw"] = [hashlib.sha256(row.raw).hexdigest(), content_type_of(row.request)]
         if longest is not None:
             asked["debounce_max_wait"] = longest.total_seconds()
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
@@ -199,6 +209,8 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
     for given, unset, stored, check in zip(_given(request), _UNSET, _STORED, _checks):  # noqa: B905  see above
         values.append(stored if given is unset else check(given))
     row = NewJob._make(values)
+    if row.raw is not None or request.content_type:
+        row = _with_bytes(row, request, biz_type)
     if row.request:
         row = row._replace(request=fitted(RULES["request"], row.request, biz_type))
     if row.expires_at is not None and row.expires_at <= due:
@@ -207,6 +219,15 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
     debounced = row.debounce_key or request.debounce_max_wait is not None
     max_wait = _longest_wait(row, _max_wait(request.debounce_max_wait), biz_type, now=now) if debounced else None
     return Accepted(row, biz_type, _key(request.idempotency_key), request, max_wait)
+
+
+def _with_bytes(row: NewJob, request: JobRequest, biz_type: BizType) -> NewJob:
+    """The row with the content type of its exact bytes. Raises InvalidJob where it cannot have them."""
+    if row.raw is not None and row.body != "null":
+        raise InvalidJob("body", "conflict", "give a JSON body or exact bytes, not both")
+    content_type = _content_type(request.content_type)
+    text = with_content_type(row.request, raw=row.raw, content_type=content_type, biz_type=biz_type)
+    return row._replace(request=text)
 
 
 def _longest_wait(row: NewJob, given: timedelta | None, biz_type: BizType, *, now: datetime) -> timedelta:

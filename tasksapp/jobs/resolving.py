@@ -182,7 +182,7 @@ class _Resolving:
                 # SQLite: a transaction that begins by reading is refused, without waiting, when it comes to write.
                 pending.update(version=F("version"))
             found = list(
-                pending.select_related("biz_type").defer("body").order_by("id")
+                pending.select_related("biz_type").defer("body", "raw").order_by("id")
                 .select_for_update(no_key=True, of=("self",))[:BATCH_ROWS]
             )  # fmt: skip
             if not found:

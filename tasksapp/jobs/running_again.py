@@ -11,6 +11,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.biz_types.visible import Reach
 from tasksapp.errors import JobNotFound, WrongState
 from tasksapp.jobs.creation import Created, create_many
+from tasksapp.jobs.exact_bytes import content_type_of
 from tasksapp.jobs.own_request_rule import StoredRequest
 from tasksapp.jobs.requests import JobRequest, Rejected
 from tasksapp.jobs.written_json import WrittenJson
@@ -34,6 +35,8 @@ def run_again(job_id: UUID, *, by: Actor | None = None, using: str | None = None
         job.biz_type.code,
         biz_id=job.biz_id,
         body=WrittenJson(json.loads(job.body), job.body),
+        raw=job.raw,
+        content_type=content_type_of(job.request),
         priority=job.priority,
         max_attempts=job.max_attempts,
         request=StoredRequest(job.request) if job.request else None,

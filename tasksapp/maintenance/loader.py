@@ -1,8 +1,8 @@
 """The loader: brings timers from the database into Redis, and what else keeps the two in step.
 
 One loader works at a time, in any worker; each turn is one :meth:`Loader.run_once`. A turn writes the gates, arms the
-rows that enter the near window and those that are overdue, and returns lost leases. Where Redis has lost timers, it
-loads the whole window again.
+rows that enter the near window and those that are overdue, returns lost leases and frees leaked slots. Where Redis has
+lost timers, it loads the whole window again.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tasksapp.maintenance.gate_writer import GateWriter
 from tasksapp.maintenance.leader import Leader
 from tasksapp.maintenance.loader_reporter import LoaderReporter
 from tasksapp.maintenance.lost_leases import LostLeases
+from tasksapp.maintenance.slot_sweep import SlotSweep
 from tasksapp.maintenance.timer_loss import TimerLoss
 from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models import BizType
@@ -75,6 +76,7 @@ class Loader:
         self._gate_writer = GateWriter(clock=self.clock)
         self._reporter = LoaderReporter(using=using, clock=self.clock)
         self._lost_leases = LostLeases(using=using, clock=self.clock, uptime=self._uptime)
+        self._slot_sweep = SlotSweep(using=using, clock=self.clock)
         self._held = False
         #: The end of the window as the last turn loaded it, and the biz types that were not shut then.
         self._loaded_until: datetime | None = None
@@ -147,6 +149,7 @@ class Loader:
         self._timer_loss.confirm()
         self._loaded_until = until
         returned = self._lost_leases.run_once()
+        self._slot_sweep.run_once(biz_types)
         return Turn(held=True, entered=entered, overdue=overdue, returned=returned, reloaded=reloaded)
 
     def _load(

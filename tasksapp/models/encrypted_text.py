@@ -58,11 +58,25 @@ def reseal(sealed: str) -> str:
     return _box().rotate(sealed.encode()).decode() if sealed else ""
 
 
+def is_newest(sealed: str) -> bool:
+    """Whether the text is sealed with the newest key."""
+    try:
+        _box_of(_keys()[:1]).decrypt(sealed.encode())
+    except InvalidToken:
+        return False
+    return True
+
+
 def _box() -> MultiFernet:
+    return _box_of(_keys())
+
+
+def _keys() -> tuple[str, ...]:
+    """The newest first."""
     keys = options().encryption_keys
     if keys:
-        return _box_of(tuple(keys))
-    return _box_of(tuple(_derived(secret) for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)))
+        return tuple(keys)
+    return tuple(_derived(secret) for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS))
 
 
 @cache

@@ -65,6 +65,12 @@ class Job(models.Model):
         db_default="",
         help_text=_("What its request has of its own: timeout, headers, URL. Secrets in it are encrypted."),
     )
+    raw = models.BinaryField(
+        _("exact bytes"),
+        null=True,
+        blank=True,
+        help_text=_("The body of a job that is no JSON, byte for byte; empty: the body is JSON."),
+    )
     max_attempts = models.PositiveIntegerField(
         _("max attempts"), null=True, blank=True, help_text=_("Empty: as the biz type says.")
     )
@@ -228,6 +234,7 @@ class NewJob(NamedTuple):
     expires_at: datetime | None = None
     flow_key: str = ""
     request: str = ""
+    raw: bytes | None = None
 
     def as_row(self, *, now: datetime, created_by: str = "") -> dict[str, Any]:
         """All columns as they are when the job is created, by name."""

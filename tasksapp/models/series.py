@@ -90,7 +90,20 @@ class Series(models.Model):
         db_default="",
         help_text=_("Whose job it is, such as a customer: keys of a biz type share it fairly."),
     )
+    request = models.TextField(
+        _("request"),
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What its request has of its own: timeout, headers, URL. Secrets in it are encrypted."),
+    )
     body = models.TextField(_("body"), default="null", help_text=_("The exact JSON text that is signed and sent."))
+    raw = models.BinaryField(
+        _("exact bytes"),
+        null=True,
+        blank=True,
+        help_text=_("The body of its jobs that is no JSON, byte for byte; empty: the body is JSON."),
+    )
     priority = models.PositiveSmallIntegerField(
         _("priority"), null=True, blank=True, validators=[MaxValueValidator(9)], help_text=_("0 goes first, 9 last.")
     )

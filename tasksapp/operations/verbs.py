@@ -18,7 +18,7 @@ from tasksapp.biz_types.visible import Reach, labelled, visible_biz_types
 from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.verbs import Verb, new_time
-from tasksapp.models import BizType, Job, Operation, Series, Status, Tenant
+from tasksapp.models import ApiKey, BizType, Job, Operation, Series, Status, Tenant
 from tasksapp.operations.audit import record_deed
 from tasksapp.operations.cursor import Cursor
 from tasksapp.operations.reach import may_see_operation
@@ -86,6 +86,7 @@ def plan(
         **_starter_columns(by),
     )
     with transaction.atomic(using=using):
+        operation.api_key_id = _kept_key(by.api_key_id, using=using)
         operation.save(using=using, force_insert=True)
         after = {"verb": verb, "filter": operation.job_filter}
         record_deed(operation, Deed.PLAN, by=by.actor, using=using, reason=operation.reason, after=after)
@@ -248,6 +249,17 @@ def _changed(
 
 def _starter_columns(by: Starter) -> dict[str, Any]:
     return {"started_by": by.actor.name, "user_id": by.user_id, "api_key_id": by.api_key_id}
+
+
+def _kept_key(api_key_id: int | None, *, using: str) -> int | None:
+    """The caller's key, which stays until the transaction ends; None where it was deleted since the call began.
+
+    Without a key the operation stops by itself, as those do whose key is deleted later.
+    """
+    if api_key_id is None:
+        return None
+    rows = ApiKey.objects.using(using).select_for_update(no_key=True).filter(pk=api_key_id)
+    return rows.values_list("pk", flat=True).first()
 
 
 def _biz_type(job_filter: JobFilter, *, seen_by: object, using: str) -> BizType | None:

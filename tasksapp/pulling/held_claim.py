@@ -21,7 +21,7 @@ from tasksapp.models import Attempt, Job, Status
 from tasksapp.models.error_class import PULLER
 from tasksapp.pulling.claim_token import ClaimToken
 from tasksapp.pulling.puller import SLOT_MARGIN_SECONDS, redis_clock
-from tasksapp.sql.claim_answer import ClaimedJob
+from tasksapp.sql.claim_answer import OF_OUTCOMES, ClaimedJob
 from tasksapp.sql.finished import Finished, Tried
 from tasksapp.sql.renew_leases import renew_leases
 from tasksapp.stats.pulse_recorder import pulse_recorder
@@ -61,7 +61,7 @@ class HeldClaim:
     def __init__(self, token: str, *, seen_by: object, by: Actor) -> None:
         found = ClaimToken.parse(token)
         self._using = router.db_for_write(Job)
-        self._jobs = visible_jobs(seen_by, using=self._using).defer("body")
+        self._jobs = visible_jobs(seen_by, using=self._using).defer("body", "raw")
         self._by = by
         self._completer = Completer(clock=redis_clock(), worker=by.name, using=self._using)
         job = None if found is None else self._jobs.filter(id=found.job_id).first()
@@ -148,7 +148,7 @@ class HeldClaim:
 
     def _running(self) -> RunningJob:
         job = self._job
-        columns = {name: getattr(job, name) for name in ClaimedJob._fields if name not in {"body", "biz_type_revision"}}
+        columns = {name: getattr(job, name) for name in OF_OUTCOMES}
         columns["max_attempts"] = job.max_attempts or job.biz_type.max_attempts
         row = ClaimedJob(**columns, body="", biz_type_revision=0)
         # The claim is the last thing that moved updated_at: leases are extended without.

@@ -56,11 +56,13 @@ RULES: dict[str, Rule] = {
     "jitter": Seconds(field="jitter", help="Each is due up to so many seconds later, always the same for it."),
     "overlap": Choice(words=Series.Overlap.values, field="overlap", help="When the one before has not finished."),
     "catch_up": Choice(words=Series.CatchUp.values, field="catch_up", help="Which run after an outage."),
-    **{name: JOB_RULES[name] for name in ("biz_id", "body", "priority", "max_attempts", "flow_key")},
+    **{name: JOB_RULES[name] for name in ("biz_id", "body", "priority", "max_attempts", "flow_key", "request")},
 }
 #: Fields that say when it runs, and those that its jobs get.
 SCHEDULE = ("cron", "every", "times", "time_zone", "anchor", "starts_at", "ends_at", "count", "jitter")
-CONTENT = ("biz_id", "body", "priority", "max_attempts", "flow_key")
+CONTENT = ("biz_id", "body", "priority", "max_attempts", "flow_key", "request", "raw")
+#: Fields that are checked with the series' biz type: what its request has of its own, and exact bytes.
+OF_BIZ_TYPE = ("request", "raw", "content_type")
 #: Of these a series has one.
 _ONE_OF = ("cron", "every", "times")
 

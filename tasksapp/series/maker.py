@@ -188,6 +188,8 @@ def new_job(series: Series, biz_type: BizType, *, job_id: UUID, due_at: datetime
         body=series.body,
         max_attempts=series.max_attempts,
         flow_key=series.flow_key,
+        request=series.request,
+        raw=None if series.raw is None else bytes(series.raw),
     )
 
 

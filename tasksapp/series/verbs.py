@@ -6,7 +6,7 @@ and the occurrence would not be made again. What a worker has taken is left as i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -22,10 +22,12 @@ from tasksapp.access.audit import Deed
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.visible import Reach, reach_of
 from tasksapp.errors import InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
+from tasksapp.jobs.edited_bytes import edited_bytes
+from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
-from tasksapp.series.fields import CONTENT, SCHEDULE, check, values_of
+from tasksapp.series.fields import CONTENT, OF_BIZ_TYPE, RULES, SCHEDULE, check, values_of
 from tasksapp.series.maker import lock_for_writing, make, new_job, timer_of
 from tasksapp.series.plan import first_occurrence
 from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
@@ -58,7 +60,8 @@ def create(
         using: the database.
         by: who makes it, for the audit; None for the project's own code.
         declared_by: the task whose decorator declares it.
-        fields: those of ``tasksapp.series.fields.RULES``: a name, one of ``cron``, ``every`` and ``times``, and others.
+        fields: those of ``tasksapp.series.fields.RULES``: a name, one of ``cron``, ``every`` and ``times``, and others;
+            ``raw`` and ``content_type`` are exact bytes in the place of ``body``.
 
     Raises UnknownBizType, InvalidSeries, InvalidJob, UnknownTenant or NameTaken.
     """
@@ -66,12 +69,16 @@ def create(
     now = timezone.now()
     if fields.get("name") is None:
         raise InvalidSeries("name", "required", _("name is required"))
+    of_biz_type = {name: fields.pop(name) for name in OF_BIZ_TYPE if fields.get(name) is not None}
     reach = reach_of(seen_by, tenant=tenant, using=using)
     row = Series(declared_by=declared_by, created_at=now, updated_at=now, changed_by=by.name if by else "")
-    for name, value in values_of(fields).items():
+    values = values_of({name: value for name, value in fields.items() if name not in OF_BIZ_TYPE})
+    for name, value in values.items():
         setattr(row, name, value)
     check(row, now=now)
     row.biz_type = _biz_type(biz_type, reach, using=using)
+    for name, value in _content_of(row, values, of_biz_type).items():
+        setattr(row, name, value)
     try:
         with transaction.atomic(using=using):
             row.next_occurrence_at = first_occurrence(row, after=now)
@@ -101,9 +108,12 @@ def change(
 
     Raises SeriesNotFound, StaleSeries, InvalidSeries, InvalidJob or NameTaken.
     """
+    of_biz_type = {name: fields.pop(name) for name in OF_BIZ_TYPE if name in fields}
     values = values_of(fields)
+    columns = {*values, *(("request", "raw", "body") if of_biz_type or "body" in values else ())}
 
     def edit(row: Series, *, now: datetime, using: str) -> bool:
+        values.update(_content_of(row, values, of_biz_type))
         before = {name: getattr(row, name) for name in values}
         for name, value in values.items():
             setattr(row, name, value)
@@ -118,7 +128,7 @@ def change(
 
     call = _Call(version, seen_by, using, by, reason)
     try:
-        return _altered(series_id, call, Deed.EDIT_SERIES, edit, columns=values)
+        return _altered(series_id, call, Deed.EDIT_SERIES, edit, columns=columns)
     except IntegrityError as error:
         raise NameTaken(str(values.get("name"))) from error
 
@@ -223,6 +233,16 @@ def delete(
         Series.objects.using(database).filter(pk=row.pk).delete()
 
 
+def _content_of(row: Series, values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of what is checked with the series' biz type. Raises InvalidJob."""
+    found: dict[str, Any] = {}
+    if "request" in given:
+        own = edited_request(RULES["request"], given["request"], stored=row.request, biz_type=row.biz_type)
+        found["request"] = own
+    of_bytes = {name: given[name] for name in ("raw", "content_type") if name in given}
+    return found | edited_bytes(row, {**values, **found}, **of_bytes)
+
+
 def _biz_type(code: Any, reach: Reach, *, using: str) -> BizType:
     found = None
     if isinstance(code, str) and is_code(code):
@@ -285,7 +305,7 @@ def _rewrite(row: Series, *, now: datetime, using: str) -> None:
     rewrite_unclaimed(rows, now=now, **{**content, "priority": priority})
 
     def move_them() -> None:
-        jobs = list(Job.objects.using(using).filter(id__in=list(former), status=Status.PENDING).defer("body"))
+        jobs = list(Job.objects.using(using).filter(id__in=list(former), status=Status.PENDING).defer("body", "raw"))
         for key in set(former.values()):
             of_key = [Timer.of(job, row.biz_type) for job in jobs if former[job.id] == key]
             move(of_key, former_key=None if key == row.flow_key else key)

@@ -40,6 +40,11 @@ class ClaimedJob(NamedTuple):
     expires_at: datetime | None = None
     flow_key: str = ""
     request: str = ""
+    raw: bytes | None = None
+
+
+#: Columns of a row that its outcome needs: no body, and nothing of its biz type.
+OF_OUTCOMES = tuple(name for name in ClaimedJob._fields if name not in {"body", "raw", "biz_type_revision"})
 
 
 @dataclass(slots=True)

@@ -89,8 +89,13 @@ def _look(
     if after is not None:
         rows = rows.filter(beyond(order, *after))
     chosen = rows.using(using).order_by(order, f"{sign}id").annotate(moment=F(column))
-    inner, values = chosen.values_list("id", "moment", "body")[:size].query.get_compiler(using).as_sql()
-    holds = "strpos(body, %s) > 0" if connections[using].vendor == "postgresql" else "instr(body, %s) > 0"
+    inner, values = chosen.values_list("id", "moment", "body", "raw")[:size].query.get_compiler(using).as_sql()
+    # Most bodies are JSON, and their exact bytes NULL: so is the second part then.
+    holds = (
+        "(strpos(body, %s) > 0 OR position(convert_to(%s, 'UTF8') IN raw) > 0)"
+        if connections[using].vendor == "postgresql"
+        else "(instr(body, %s) > 0 OR instr(raw, CAST(%s AS BLOB)) > 0)"
+    )
     direction = " DESC" if sign else ""
     statement = f"""
         SELECT id, moment, hit, total FROM (
@@ -101,7 +106,7 @@ def _look(
         WHERE hit OR number = total ORDER BY number
     """  # noqa: S608  made by the ORM, and our own constants
     with connections[using].cursor() as cursor:
-        cursor.execute(statement, [text, *values])
+        cursor.execute(statement, [text, text, *values])
         kept = list(_read(cursor.fetchall()))
     if not kept:
         return _Batch([], 0, None)

@@ -37,7 +37,7 @@ NUMBERED_ROW = _row(f"${number}" for number, _ in enumerate(GIVEN, start=1))
 _FIELDS = [Job._meta.get_field(name) for name in NewJob._fields]
 _IDS = [index for index, field in enumerate(_FIELDS) if isinstance(field, UUIDField)]
 _MOMENTS = [index for index, field in enumerate(_FIELDS) if isinstance(field, DateTimeField)]
-_DUE_AT = NewJob._fields.index("due_at")
+_DUE_AT, _RAW = NewJob._fields.index("due_at"), NewJob._fields.index("raw")
 
 
 def parameters(
@@ -46,7 +46,8 @@ def parameters(
     """The parameters of ``ROW``, for each row in turn."""
     moment: Callable[[datetime], Any]
     job_id: Callable[[Any], Any]
-    if connection.vendor == "postgresql":
+    is_postgresql = connection.vendor == "postgresql"
+    if is_postgresql:
         # As text: psycopg takes 10 µs a row longer to write them.
         moment, job_id = datetime.isoformat, str
     else:
@@ -60,5 +61,7 @@ def parameters(
             values[index] = job_id(values[index])
         for index in _MOMENTS:
             values[index] = None if values[index] is None else moment(values[index])
+        if values[_RAW] is not None and is_postgresql:
+            values[_RAW] = f"\\x{values[_RAW].hex()}"
         prepared += (*values, values[_DUE_AT], created, created, created_by)
     return prepared

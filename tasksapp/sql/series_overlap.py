@@ -89,7 +89,7 @@ def release_series(series_ids: Iterable[int], *, now: datetime, using: str) -> l
             if series.waiting_job:
                 waiting = Job.objects.using(using).filter(id=series.waiting_job, status=_PENDING)
                 waiting.update(next_run_at=now, updated_at=now)
-                woken += waiting.select_related("biz_type").defer("body")
+                woken += waiting.select_related("biz_type").defer("body", "raw")
             _note(series, live=None, waiting=None, using=using)
     return woken
 

@@ -143,7 +143,7 @@ _ANY = UUID(int=0)
 def _resolve_retries(ids: Sequence[UUID], *, now: datetime, using: str) -> None:
     """Calls off those of the jobs, pending again, whose business key was resolved."""
     jobs = Job.objects.using(using)
-    pending = list(jobs.filter(id__in=ids, status=_PENDING, biz_type__has_tombstones=True).defer("body"))
+    pending = list(jobs.filter(id__in=ids, status=_PENDING, biz_type__has_tombstones=True).defer("body", "raw"))
     if gone := resolved_ids(pending, using=using):
         reason = {"last_error": REASON, "error_class": error_class.RESOLVED}
         jobs.filter(id__in=gone).update(status=_CANCELLED, finished_at=now, **reason)

@@ -76,6 +76,8 @@ class AsyncJobs:
         expires_at: datetime | str | None = None,
         flow_key: str = "",
         request: OwnRequest | None = None,
+        raw: bytes | None = None,
+        content_type: str | None = None,
     ) -> CreatedJob:
         """Creates a job; gives it, with what its creation did.
 
@@ -96,6 +98,8 @@ class AsyncJobs:
             expires_at: no attempt begins from then on.
             flow_key: whose job it is, such as a customer: keys of a biz type share it fairly.
             request: a timeout, headers and a URL of its own; its biz type must allow what they say.
+            raw: bytes that the receiver gets as they are, in the place of a JSON body.
+            content_type: of those; None for application/octet-stream.
         """
         fields: JobRequest = {
             "biz_type": biz_type,
@@ -111,6 +115,8 @@ class AsyncJobs:
             "expires_at": expires_at,
             "flow_key": flow_key,
             "request": request,
+            "raw": raw,
+            "content_type": content_type,
         }
         return await self._connection.one(
             CreatedJob, Request("POST", "/jobs", body=new_job_fields(fields), repeatable=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from delayhub.client.models.jobs import JobStatus
+from delayhub.client.models.jobs import JobStatus, WithExactBytes
 
 ClaimOutcome = Literal["done", "failed", "extended", "released"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class Claim(WithExactBytes):
     """A job that this program holds for a while."""
 
     #: Ends or extends the claim. Keep it to yourself.
@@ -36,6 +36,11 @@ class Claim:
     #: Those that a callback of the job would have, but for a signature.
     headers: Mapping[str, str]
     body: Any
+    #: Exact bytes that are a text in UTF-8, or all others in base64; None: ``body`` is the body.
+    body_text: str | None = None
+    body_base64: str | None = None
+    #: Of the exact bytes. None: the body is JSON.
+    content_type: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

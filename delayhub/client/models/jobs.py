@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -45,6 +46,10 @@ class JobRequest(TypedDict, total=False):
     expires_at: datetime | str | None
     flow_key: str
     request: OwnRequest | None
+    #: The exact bytes of the body, in its place.
+    raw: bytes | None
+    #: Of the exact bytes. Without it ``application/octet-stream``.
+    content_type: str | None
 
 
 class PlannedJob(TypedDict, total=False):
@@ -58,6 +63,10 @@ class PlannedJob(TypedDict, total=False):
     max_attempts: int | None
     expires_at: datetime | str | None
     flow_key: str
+    request: OwnRequest | None
+    #: The exact bytes of the body, in its place.
+    raw: bytes | None
+    content_type: str | None
 
 
 class JobChange(TypedDict, total=False):
@@ -75,6 +84,9 @@ class JobChange(TypedDict, total=False):
     flow_key: str
     #: All of it; a header that is given as ``(hidden)`` stays as it is. None: all as the biz type says.
     request: OwnRequest | None
+    #: The exact bytes of the body, in its place.
+    raw: bytes
+    content_type: str
 
 
 class DeadJobQuery(TypedDict, total=False):
@@ -115,8 +127,22 @@ class JobQuery(DeadJobQuery, total=False):
     order: JobOrder | None
 
 
+class WithExactBytes:
+    """What has a body in JSON, or its exact bytes: as a text in UTF-8, or all others in base64."""
+
+    body_text: str | None
+    body_base64: str | None
+
+    @property
+    def raw(self) -> bytes | None:
+        """The exact bytes of the body; None where it is JSON."""
+        if self.body_text is not None:
+            return self.body_text.encode()
+        return None if self.body_base64 is None else b64decode(self.body_base64)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(WithExactBytes):
     """A job, as it was when the site answered."""
 
     id: str
@@ -155,6 +181,11 @@ class Job:
     finished_at: datetime | None
     #: Its own timeout, headers and URL, secrets as ``(hidden)``. None: all as the biz type says.
     request: Mapping[str, Any] | None = None
+    #: Exact bytes that are a text in UTF-8, or all others in base64; None: ``body`` is the body.
+    body_text: str | None = None
+    body_base64: str | None = None
+    #: Of the exact bytes. None: the body is JSON.
+    content_type: str | None = None
 
     @property
     def has_ended(self) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
+
+from delayhub.client.models.jobs import OwnRequest, WithExactBytes
 
 Overlap = Literal["start", "skip", "cancel"]
 CatchUp = Literal["none", "latest", "all"]
@@ -40,15 +42,20 @@ class JobSeriesFields(ScheduleFields, total=False):
     catch_up: CatchUp
     biz_id: str
     body: Any
+    #: The exact bytes of the body, in its place.
+    raw: bytes
+    content_type: str
     #: None: the biz type's own.
     priority: int | None
     max_attempts: int | None
     #: Whose jobs they are, such as a customer.
     flow_key: str
+    #: All of it; a header that is given as ``(hidden)`` stays as it is. None: all as the biz type says.
+    request: OwnRequest | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobSeries:
+class JobSeries(WithExactBytes):
     """A series: jobs that repeat."""
 
     id: int
@@ -91,6 +98,13 @@ class JobSeries:
     version: int
     created_at: datetime
     updated_at: datetime
+    #: Their own timeout, headers and URL, secrets as ``(hidden)``. None: all as the biz type says.
+    request: Mapping[str, Any] | None = None
+    #: Exact bytes that are a text in UTF-8, or all others in base64; None: ``body`` is the body.
+    body_text: str | None = None
+    body_base64: str | None = None
+    #: Of the exact bytes. None: the body is JSON.
+    content_type: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

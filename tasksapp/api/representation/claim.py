@@ -9,6 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from tasksapp.api.representation.timestamp import timestamp
+from tasksapp.jobs.exact_bytes import shown_bytes
 from tasksapp.models import Status
 from tasksapp.pulling.held_claim import Ended
 from tasksapp.pulling.puller import Claim
@@ -37,6 +38,9 @@ def _claim_json(claim: Claim) -> str:
         "redrives": row.redrives,
         "headers": claim.headers,
     }
+    if row.raw is not None:
+        exact = shown_bytes(row.raw, row.request)._asdict()
+        shown |= {name: value for name, value in exact.items() if value is not None}
     # The stored text is JSON already; to read and write it again could change it.
     return f'{json.dumps(shown, ensure_ascii=False, separators=(",", ":"))[:-1]},"body":{row.body}}}'
 
@@ -96,7 +100,16 @@ class ClaimSerializer(serializers.Serializer[Any]):
     headers = serializers.DictField(
         child=serializers.CharField(), help_text="Those that a callback of the job would have, but for a signature."
     )
-    body = serializers.JSONField(help_text="As its caller wrote it.")
+    body = serializers.JSONField(help_text="As its caller wrote it. Null also where it is of exact bytes.")
+    body_text = serializers.CharField(
+        required=False, allow_null=True, help_text="The exact bytes of the body, where they are a text in UTF-8."
+    )
+    body_base64 = serializers.CharField(
+        required=False, allow_null=True, help_text="The exact bytes of the body, where they are no text."
+    )
+    content_type = serializers.CharField(
+        required=False, allow_null=True, help_text="Of the exact bytes. Missing: the body is JSON."
+    )
 
 
 class ClaimsSerializer(serializers.Serializer[Any]):

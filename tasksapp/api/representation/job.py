@@ -17,6 +17,7 @@ from rest_framework import serializers
 from tasksapp.api.http.problems import FieldError, Problem
 from tasksapp.api.representation.timestamp import timestamp
 from tasksapp.jobs.creation import Created
+from tasksapp.jobs.exact_bytes import Shown, shown_bytes
 from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.models import Job, NewJob
 from tasksapp.models.job import FIRST_VALUES
@@ -50,7 +51,7 @@ SHOWN = (
 _CALLED = {"series_id": "series"}
 #: What callers are told of a column, where that is not the help text of the model's field.
 _HELP = {
-    "body": "Sent to the receiver as its caller wrote it.",
+    "body": "JSON, sent to the receiver as its caller wrote it. Null also for a body of exact bytes.",
     "request": "Its own timeout, headers and URL, secrets as `(hidden)`. Null: all as the biz type says.",
     "max_attempts": "Null: as the biz type says.",
     "series_id": "The number of the series that it is one of. Null: of none.",
@@ -62,13 +63,14 @@ _HELP = {
 
 def job_json(job: Job, *, biz_type: str) -> dict[str, Any]:
     """A job, as :class:`JobSerializer` describes it."""
-    return _json(_of_job(job), biz_type)
+    shown = _json(_of_job(job), biz_type)
+    return shown | (_NO_BYTES if job.raw is None else shown_bytes(job.raw, job.request)._asdict())
 
 
 def created_text(created: Created, *, biz_type: str) -> str:
     """A job that was just asked for, as :class:`CreatedJobSerializer` describes it, as the text of its JSON."""
     outcome = _outcome(created.created, created.replaced, created.armed, created.was_past)
-    if created.row is None:
+    if created.row is None or created.row.raw is not None:
         shown = _encode(job_json(created.job, biz_type=biz_type))
     else:
         shown = _new_job(created.row, now=created.batch.now, biz_type=biz_type)
@@ -147,6 +149,9 @@ NAMES = tuple(_CALLED.get(name, name) for name in SHOWN)
 _of_job = attrgetter(*SHOWN)
 _SHOW = [_show(name) for name in SHOWN]
 
+#: What is shown of a job without exact bytes in their place.
+_NO_BYTES = Shown()._asdict()
+
 #: What a new row brings, and the moment of its creation; what is not shown is not written.
 _BROUGHT = (*NewJob._fields, "created_at")
 _WRITE = [_writer(name) if name in SHOWN else (lambda _: "") for name in _BROUGHT]
@@ -154,7 +159,8 @@ _WRITE = [_writer(name) if name in SHOWN else (lambda _: "") for name in _BROUGH
 _SAME = {"next_run_at": "due_at", "updated_at": "created_at"}
 #: A new job's JSON, with a place for each value that is not the same in all new jobs, and which value comes there.
 _ORDER = ("id", "biz_type", *SHOWN[1:])
-_NEW_JOB = "{" + ",".join(f'"{_CALLED.get(name, name)}":{_first_value(name)}' for name in _ORDER) + "}"
+_PLACES = [f'"{_CALLED.get(name, name)}":{_first_value(name)}' for name in _ORDER]
+_NEW_JOB = "{" + ",".join([*_PLACES, *(f'"{name}":null' for name in _NO_BYTES)]) + "}"
 _in_order = itemgetter(
     *((*_BROUGHT, "biz_type").index(_SAME.get(name, name)) for name in _ORDER if name not in FIRST_VALUES)
 )
@@ -191,6 +197,13 @@ _EXAMPLE = NewJob(
 ).as_job(now=datetime(2027, 1, 31, 8, tzinfo=UTC))
 
 
+_EXACT = {
+    "body_text": "The exact bytes of the body where they are a text in UTF-8; `body` is null then.",
+    "body_base64": "The exact bytes of the body where they are no text; `body` is null then.",
+    "content_type": "Of the exact bytes. Null: the body is JSON.",
+}
+
+
 class JobSerializer(serializers.Serializer[Any]):
     """A job."""
 
@@ -201,7 +214,8 @@ class JobSerializer(serializers.Serializer[Any]):
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """One for each column that is shown, and those that are no columns."""
         shown = {called: _described(name) for called, name in zip(NAMES[1:], SHOWN[1:], strict=True)}
-        return {"id": _described("id"), **super().get_fields(), **shown}
+        exact = {name: serializers.CharField(allow_null=True, help_text=text) for name, text in _EXACT.items()}
+        return {"id": _described("id"), **super().get_fields(), **shown, **exact}
 
 
 class CreatedJobSerializer(JobSerializer):

@@ -11,6 +11,8 @@ from rest_framework import serializers
 
 from tasksapp.api.representation.timestamp import timestamp
 from tasksapp.errors import InvalidSeries
+from tasksapp.jobs.exact_bytes import shown_bytes
+from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.models import BizType, Series
 from tasksapp.series.outlook import Preview, coming, words_of
 
@@ -41,9 +43,11 @@ def series_json(series: Series) -> dict[str, Any]:
         "catch_up": str(series.catch_up),
         "biz_id": series.biz_id,
         "body": json.loads(series.body),
+        **shown_bytes(series.raw, series.request)._asdict(),
         "priority": series.priority,
         "max_attempts": series.max_attempts,
         "flow_key": series.flow_key,
+        "request": shown_request(series.request),
         "words": words,
         "next_at": timestamp(next_at),
         "made": series.made,
@@ -103,10 +107,16 @@ class JobSeriesSerializer(serializers.Serializer[Any]):
     overlap = serializers.ChoiceField(choices=Series.Overlap.choices, help_text="When the one before still lives.")
     catch_up = serializers.ChoiceField(choices=Series.CatchUp.choices, help_text="Which run after an outage.")
     biz_id = serializers.CharField(allow_blank=True)
-    body = serializers.JSONField(help_text="What each job sends.")
+    body = serializers.JSONField(help_text="What each job sends. Null also for exact bytes.")
+    body_text = serializers.CharField(allow_null=True, help_text="Exact bytes that are a text in UTF-8.")
+    body_base64 = serializers.CharField(allow_null=True, help_text="Exact bytes that are no text.")
+    content_type = serializers.CharField(allow_null=True, help_text="Of the exact bytes. Null: the body is JSON.")
     priority = serializers.IntegerField(allow_null=True, help_text="Null: the biz type's own.")
     max_attempts = serializers.IntegerField(allow_null=True, help_text="Null: as many as the biz type says.")
     flow_key = serializers.CharField(allow_blank=True, help_text="Whose jobs they are, such as a customer.")
+    request = serializers.DictField(
+        allow_null=True, help_text="Their own timeout, headers and URL, secrets as `(hidden)`. Null: as the biz type."
+    )
     words = serializers.CharField(help_text="What the schedule means.")
     next_at = serializers.DateTimeField(allow_null=True, help_text="The next moment. Null: paused, or at its end.")
     made = serializers.IntegerField(help_text="Occurrences made so far.")

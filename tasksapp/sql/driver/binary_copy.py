@@ -26,7 +26,7 @@ class Form:
 
     Args:
         type: PostgreSQL's name of the type.
-        code: the code of ``struct`` for a value of fixed length; '' for text.
+        code: the code of ``struct`` for a value of fixed length; '' for text and bytes.
         convert: turns a Python value into what ``struct`` takes; None where it is that already.
     """
 
@@ -41,6 +41,8 @@ class Form:
 
     def encode(self, column: Sequence[Any]) -> list[bytes]:
         """The values of a column, each with its length."""
+        if self.type == "bytea":
+            return [_NULL if raw is None else len(raw).to_bytes(4, "big") + raw for raw in column]
         if not self.code:
             return [len(raw := text.encode()).to_bytes(4, "big") + raw if text else _EMPTY for text in column]
         pack = Struct(f">i{self.code}").pack
@@ -61,6 +63,7 @@ _FORMS = {
     "DateTimeField": Form("timestamp with time zone", "q", postgresql_microseconds),
     "CharField": _TEXT,
     "TextField": _TEXT,
+    "BinaryField": Form("bytea", ""),
 }
 
 

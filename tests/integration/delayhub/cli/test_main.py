@@ -108,6 +108,23 @@ def test_a_body_is_read_from_a_file_and_from_the_standard_input(
     assert shown(typed, "jobs", "create", BIZ_TYPE, "--body", "-")["body"] == {"from": "stdin"}
 
 
+def test_exact_bytes_come_from_a_file_or_as_a_text(typed: Type, tmp_path: Path) -> None:
+    (tmp_path / "image").write_bytes(b"\x00\xff\r\n")
+    words = ("jobs", "create", BIZ_TYPE, "--delay", "1d")
+
+    image = shown(typed, *words, "--raw", f"{tmp_path}/image", "--content-type", "image/png")
+    text = shown(typed, *words, "--text", "<a/>\n")
+    changed = shown(typed, "jobs", "change", text["id"], "--raw", f"{tmp_path}/image")
+
+    assert (image["body_base64"], image["content_type"]) == ("AP8NCg==", "image/png")
+    assert (text["body_text"], text["content_type"]) == ("<a/>\n", "text/plain; charset=utf-8")
+    assert (changed["body_base64"], changed["content_type"]) == ("AP8NCg==", "application/octet-stream")
+    assert "4 bytes" in typed("jobs", "show", image["id"])[1]
+    code, _, err = typed(*words, "--text", "x", "--body", "1")
+    assert (code, "--body, --raw and --text cannot be given together" in err) == (ExitCode.USAGE, True)
+    assert typed(*words, "--raw", f"{tmp_path}/none")[0] == ExitCode.USAGE
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -267,6 +284,9 @@ def test_a_series_from_its_creation_to_its_end(typed: Type, monkeypatch: pytest.
     assert shown(typed, "series", "change", name, "--overlap", "skip", "--version", "3")["overlap"] == "skip"
     assert typed("series", "change", name, "--overlap", "skip", "--version", "3")[0] == ExitCode.CONFLICT
     assert typed("series", "change", name)[0] == ExitCode.USAGE
+    assert shown(typed, "series", "change", name, "--text", "<a/>")["body_text"] == "<a/>"
+    assert "text/plain; charset=utf-8" in typed("series", "show", name)[1]
+    assert typed("series", "change", name, "--text", "a", "--body", "1")[0] == ExitCode.USAGE
     assert shown(typed, "jobs", "show", shown(typed, "series", "trigger", name)["job_id"])["occurrence_at"] is None
     assert typed("series", "backfill", name, "--since", "-5h", "--yes")[0] == ExitCode.TIMED_OUT
     (planned,) = (json.loads(line) for line in typed("operations", "list", "--limit", "1", "--json")[1].splitlines())

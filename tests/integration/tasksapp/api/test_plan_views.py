@@ -86,3 +86,18 @@ def test_a_request_that_says_too_little_names_the_field(ask: Ask, path: str, bod
     refused = problem(ask("POST", path, body), 400)
 
     assert refused["errors"][0]["field"] == field
+
+
+def test_each_job_of_a_plan_may_have_its_own_request_and_exact_bytes(ask: Ask) -> None:
+    steps = [
+        {"biz_type": "order.remind", "delay": 1500, "request": {"timeout_seconds": 3}, "body_text": "<a/>\r\n"},
+        {"biz_type": "order.close", "delay": 1800, "body_base64": "AP8=", "content_type": "image/png"},
+    ]
+
+    remind, close = ask("POST", "/plans", {"biz_id": "42", "jobs": steps}).json()["jobs"]
+
+    assert (remind["request"], remind["body_text"]) == ({"timeout_seconds": 3.0}, "<a/>\r\n")
+    assert (close["request"], close["body_base64"], close["content_type"]) == (None, "AP8=", "image/png")
+    for wrong in ({"request": {"timeout_seconds": 99}}, {"body_text": "a", "body": 1}, {"body_base64": "?"}):
+        problem(ask("POST", "/plans", {"biz_id": "43", "jobs": [steps[1], {**STEPS[0], **wrong}]}), 400)
+    assert Job.objects.count() == 2

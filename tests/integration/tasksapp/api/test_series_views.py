@@ -147,3 +147,32 @@ def test_a_backfill_that_cannot_be_is_refused(
 
     (error,) = body(answer)["errors"]
     assert (answer.status_code, error["field"], error["code"]) == (400, field, code)
+
+
+def test_its_own_request_is_shown_without_secrets_and_kept_by_other_changes(ask: Ask, biz_type: BizType) -> None:
+    own = {"timeout_seconds": 3, "headers": {"Authorization": "Bearer mine"}}
+    hidden = {"timeout_seconds": 3, "headers": {"Authorization": "(hidden)"}}
+
+    made = body(ask("POST", "/series", {**NEW, "request": own}))
+    changed = body(ask("PATCH", f"/series/{made['id']}", {"priority": 1}))
+    refused = ask("PATCH", f"/series/{made['id']}", {"request": {"url": "https://other.example/"}})
+
+    assert (made["request"], changed["request"]) == (hidden, hidden)
+    assert (refused.status_code, body(refused)["errors"][0]["field"]) == (400, "request")
+    assert body(ask("PATCH", f"/series/{made['id']}", {"request": None}))["request"] is None
+
+
+def test_exact_bytes_are_taken_and_shown_as_a_text_or_in_base64(ask: Ask, biz_type: BizType) -> None:
+    made = body(ask("POST", "/series", {**NEW, "body_text": "<a/>", "content_type": "application/xml"}))
+    address = f"/series/{made['id']}"
+    shown = ("body", "body_text", "body_base64", "content_type")
+    assert [made[name] for name in shown] == [None, "<a/>", None, "application/xml"]
+    assert [bytes(job.raw or b"") for job in Job.objects.all()] == [b"<a/>"]
+
+    changed = body(ask("PATCH", address, {"body_base64": "AP8="}))
+    assert [changed[name] for name in shown] == [None, None, "AP8=", "application/octet-stream"]
+    both = ask("PATCH", address, {"body_base64": "AP8=", "body": 1})
+    assert (both.status_code, body(both)["errors"][0]["field"]) == (400, "body_base64")
+
+    again = body(ask("PATCH", address, {"body": {"a": 1}}))
+    assert [again[name] for name in shown] == [{"a": 1}, None, None, None]

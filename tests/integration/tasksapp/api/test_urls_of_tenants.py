@@ -13,7 +13,7 @@ from tasksapp.models import ApiKey, BizType, Job, Operation, Status, Tenant
 from tasksapp.models.api_key import Scope
 from tests.fixture_types import Ask, Fire, MakeBizType
 from tests.integration.tasksapp.api.problem_documents import problem
-from tests.integration.tasksapp.operation_runs import dead_jobs, turns, worked_off
+from tests.integration.tasksapp.operation_runs import dead_jobs, turns, until, worked_off
 from tests.integration.tasksapp.receiver import Receiver, answering
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -176,7 +176,8 @@ def test_an_operation_does_not_wait_for_one_of_another_tenant(
     dead_jobs(biz_type, 100), dead_jobs(theirs, 1)
     first = ask("POST", "/operations", {"verb": "redrive", "filter": {}}).json()["id"]
     second = ask_as_acme("POST", "/operations", {"verb": "redrive", "filter": {}}).json()["id"]
-    turns().run_once()
+    for planned in (first, second):
+        until(Operation.objects.get(pk=planned), lambda now: now.state == Operation.State.PLANNED, given=turns())
     ask("POST", f"/operations/{first}/start", {"rate_per_second": 0.01})
     ask_as_acme("POST", f"/operations/{second}/start", {})
 

@@ -6,6 +6,8 @@ import pytest
 
 from tests.integration.tasksapp.api.host_project import Answer, asked_of_a_host
 
+pytestmark = pytest.mark.slow
+
 BEARER = {"authorization": "Bearer {key}"}
 
 

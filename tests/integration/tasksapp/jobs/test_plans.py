@@ -38,6 +38,15 @@ def test_its_jobs_share_the_biz_id_and_are_resolved_together() -> None:
     assert jobs.resolve([REMIND, CLOSE], "42").accepted  # by its steps, where the plan is not at hand
 
 
+def test_a_step_gives_its_job_the_flow_key_that_it_names() -> None:
+    jobs.plan("42", [REMIND, jobs.Step("order.close", 1800, flow_key="customer-7")])
+
+    rows = Job.objects.order_by("due_at").values_list("biz_type__code", "flow_key")
+    assert list(rows) == [("order.remind", ""), ("order.close", "customer-7")]
+    with pytest.raises(InvalidJob, match="flow_key"):
+        jobs.plan("43", [jobs.Step("order.close", 1800, flow_key="a:b")])
+
+
 def test_where_a_step_is_refused_there_is_no_job_at_all() -> None:
     jobs.resolve("order.close", "43")
 

@@ -47,6 +47,7 @@ def occurrences(row: Series) -> list[datetime | None]:
 
 
 def test_each_occurrence_that_has_no_job_gets_one_that_is_due_now(hourly: Series, begin: datetime) -> None:
+    series.change(hourly.pk, raw=b"<report/>", content_type="application/xml")
     planned = counted(hourly, since=begin + HOUR, until=begin + 4 * HOUR, reason="a new report")
     assert (planned.planned, planned.state, len(occurrences(hourly))) == (3, "planned", 1)
     assert operations.progress(planned).sentence == "3 occurrences have no job. Nothing is made before the start."
@@ -58,6 +59,7 @@ def test_each_occurrence_that_has_no_job_gets_one_that_is_due_now(hourly: Series
     assert operations.progress(done).sentence == "Done: 3 jobs were made."
     assert occurrences(hourly)[:3] == [begin + number * HOUR for number in (1, 2, 3)]
     made = Job.objects.filter(operation_id=done.pk)
+    assert {bytes(job.raw or b"") for job in made} == {b"<report/>"}
     assert {(job.status, job.flow_key, job.created_by) for job in made} == {
         (Status.PENDING, "tenant 1", f"op {done.pk}")
     }

@@ -10,10 +10,12 @@ from django.utils import timezone
 
 from tasksapp import operations
 from tasksapp.access.actors import Actor
+from tasksapp.access.keys import issue_key
 from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import AuditEntry, BizType, Operation, Status
 from tasksapp.operations import Starter
+from tasksapp.operations.starter import lost_right
 
 pytestmark = pytest.mark.django_db
 ADA = Starter(Actor("ada", "10.0.0.7"))
@@ -52,6 +54,17 @@ def test_a_plan_that_cannot_be_is_refused(biz_type: BizType, verb: str, given: d
 
     assert caught.value.field == field
     assert not Operation.objects.exists()
+
+
+def test_a_plan_by_a_key_that_was_deleted_meanwhile_is_without_it(biz_type: BizType) -> None:
+    row, _ = issue_key("shop")
+    caller = Starter(Actor("shop"), api_key_id=row.pk)
+    row.delete()
+
+    operation = operations.plan("redrive", DEAD, by=caller)
+
+    assert operation.api_key_id is None
+    assert lost_right(operation, kind=operation.cursor["starter"], using="default") == "the API key shop was deleted"
 
 
 def test_a_started_operation_runs_at_its_pace(biz_type: BizType) -> None:

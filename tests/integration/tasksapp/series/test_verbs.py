@@ -16,8 +16,11 @@ from django.utils import timezone
 from delayhub.engine import TimerLane
 from tasksapp import series as api
 from tasksapp.access.actors import Actor
+from tasksapp.delivery.own_request import read_own_request
 from tasksapp.errors import InvalidJob, InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
+from tasksapp.jobs.exact_bytes import content_type_of
 from tasksapp.models import AuditEntry, BizType, Job, Series, Status
+from tasksapp.models.encrypted_text import open_sealed
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -185,3 +188,80 @@ def test_edits_of_a_frequent_series_make_each_occurrence_again(biz_type: BizType
     assert {later - earlier for earlier, later in pairwise(moments)} == {timedelta(seconds=1)}
     series.refresh_from_db()
     assert series.made == len(moments)
+
+
+def test_its_jobs_have_its_own_request_and_a_change_keeps_the_secrets(biz_type: BizType) -> None:
+    own = {"timeout_seconds": 3, "headers": {"X-Region": "eu", "Authorization": "Bearer mine"}}
+    made = api.create("order.close", name="own", every=HOUR, request=own, by=ADA)
+    job = Job.objects.get()
+    Job.objects.update(body="null", raw=b"what a person put there")
+
+    masked = {"timeout_seconds": 2, "headers": {"X-Region": "us", "Authorization": "(hidden)"}}
+    changed = api.change(made.pk, request=masked, by=ADA)
+
+    before, after = read_own_request(job.request), read_own_request(changed.request)
+    assert (before.timeout_seconds, after.timeout_seconds, after.headers) == (3.0, 2.0, {"X-Region": "us"})
+    assert after.sealed == before.sealed
+    assert open_sealed(after.sealed["Authorization"]) == "Bearer mine"
+    job.refresh_from_db()
+    assert (job.request, job.raw) == (changed.request, None)
+    assert Job.objects.get(id=api.trigger(made.pk)).request == changed.request
+    assert "Bearer" not in str(list(AuditEntry.objects.values_list("before", "after")))
+    for request in ({"timeout_seconds": 99}, {"url": "https://other.example/"}, {"headers": {"Host": "a"}}, 1):
+        with pytest.raises(InvalidJob) as refused:
+            api.change(made.pk, request=request)
+        assert refused.value.field == "request"
+    assert api.change(made.pk, request=None).request == ""
+
+
+def test_a_series_with_exact_bytes_makes_jobs_with_them_and_an_edit_rewrites_those(hourly: Series) -> None:
+    own = {"headers": {"X-Region": "eu"}}
+    api.change(hourly.pk, raw=b"<a/>", content_type="application/xml", request=own, by=ADA)
+    job = Job.objects.get()
+    assert (bytes(job.raw or b""), job.body, content_type_of(job.request)) == (b"<a/>", "null", "application/xml")
+    entry = AuditEntry.objects.latest("id")
+    assert (entry.before["body"]["text"], entry.after["raw"]["text"]) == ('{"a":1}', "<a/>")
+
+    triggered = Job.objects.get(pk=api.trigger(hourly.pk))
+    assert (bytes(triggered.raw or b""), triggered.request) == (b"<a/>", job.request)
+
+    kept = api.change(hourly.pk, request={"headers": {"X-Region": "us"}})
+    assert content_type_of(kept.request) == "application/xml"
+    typed = api.change(hourly.pk, content_type="text/xml")
+    assert (bytes(typed.raw or b""), content_type_of(typed.request)) == (b"<a/>", "text/xml")
+    assert api.change(hourly.pk, raw=b"<a/>", content_type="text/xml").version == typed.version
+
+    plain = api.change(hourly.pk, body=[1])
+    job.refresh_from_db()
+    assert (plain.raw, content_type_of(plain.request), job.raw, job.body) == (None, "", None, "[1]")
+    assert read_own_request(plain.request).headers == {"X-Region": "us"}
+
+
+def test_a_series_is_created_with_bytes_that_are_no_text(biz_type: BizType) -> None:
+    row = api.create("order.close", name="image", cron="0 9 * * *", raw=b"\0\xff")
+
+    job = Job.objects.get()
+    assert (bytes(job.raw or b""), job.series_id) == (b"\0\xff", row.pk)
+    assert content_type_of(job.request) == "application/octet-stream"
+
+
+@pytest.mark.parametrize(
+    ("field", "code", "given"),
+    [
+        ("body", "conflict", {"raw": b"a", "body": 1}),
+        ("content_type", "no_bytes", {"content_type": "text/plain"}),
+        ("content_type", "invalid", {"raw": b"a", "content_type": "text"}),
+        ("raw", "invalid", {"raw": "a"}),
+        ("body", "target", {"raw": b"a", "biz_type": "order.task"}),
+    ],
+)
+def test_exact_bytes_that_a_series_cannot_have_are_refused(
+    biz_type: BizType, field: str, code: str, given: dict[str, Any]
+) -> None:
+    BizType.objects.create(code="order.task", target=BizType.Target.CELERY, task_name="shop.close")
+
+    with pytest.raises(InvalidJob) as refusal:
+        api.create(given.pop("biz_type", "order.close"), name="a", cron="* * * * *", **given)
+
+    assert (refusal.value.field, refusal.value.code) == (field, code)
+    assert not Series.objects.exists()

@@ -13,6 +13,7 @@ from delayhub import delayed_task
 from tasksapp import series
 from tasksapp.models import Series
 from tasksapp.task_backends.declared_series import sync
+from tasksapp.task_backends.delayed_task import TableStore
 from tasksapp.task_backends.series_report import report_declared_series
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,6 +57,20 @@ def test_what_is_not_stored_or_differs_is_named_until_it_is_in_step(
 
     assert "another schedule, which goes on: tests.hourly" in " ".join(warned())
     assert "another schedule" in logged(app, caplog)
+
+
+def test_the_command_check_of_celery_says_it_too(app: Celery) -> None:
+    task = app.tasks["tests.hourly"]
+    store = TableStore()
+    (warning,) = [each for each in store.warnings() if "tests.hourly" in each]
+    assert "not stored, so nothing makes their jobs" in warning
+    assert "; run `manage.py sync_series`" in warning
+
+    sync([task])
+    assert not any("tests.hourly" in each for each in store.warnings())
+
+    task.job_series = None
+    assert any("no task declares any more, and they go on: tests.hourly" in each for each in store.warnings())
 
 
 def test_a_check_without_a_database_asks_none(app: Celery) -> None:

@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tasksapp import series as api
+from tasksapp.delivery.own_request import read_own_request
 from tasksapp.models import AuditEntry, BizType, Job, Operation, Series, Status
 
 pytestmark = pytest.mark.django_db
@@ -120,8 +121,10 @@ def test_a_backfill_is_planned_and_leads_to_its_operation(person: Client, mornin
     assert (operation.verb, operation.reason, operation.started_by) == ("backfill", "new report", "admin")
     assert answer.redirect_chain[-1][0] == f"/admin/tasksapp/operation/{operation.pk}/change/"
     assert "Backfill a series of report.daily" in page
-    assert f"of series {morning.pk}" in page
-    assert "Backfill a series of report.daily" in text_of(person.get("/admin/tasksapp/operation/"))
+    assert "of the series “morning”" in page
+    history = text_of(person.get("/admin/tasksapp/operation/"))
+    assert "Backfill a series of report.daily" in history
+    assert "of the series “morning”" in history
     assert with_rights("view_series").get(address).status_code == 403
 
 
@@ -133,8 +136,9 @@ def test_a_job_names_its_series_and_the_list_shows_those_of_one(person: Client, 
 
     assert f'<a href="{LIST}{morning.pk}/change/"><bdi>morning</bdi></a>' in page
     assert (str(job.pk)[:8] in listed, str(job.pk)[:8] in none) == (True, False)
-    assert f"series {morning.pk}" in listed
+    assert "series “morning”" in listed
     Series.objects.all().delete()
+    assert f"series {morning.pk}" in text_of(person.get(f"/admin/tasksapp/job/?tab=all&series={morning.pk}"))
     assert "a series that was deleted" in text_of(person.get(f"/admin/tasksapp/job/{job.pk}/change/"))
 
 
@@ -194,3 +198,65 @@ def test_the_groups_have_the_rights(morning: Series) -> None:
     assert rights["viewer"] == {"view_series"}
     assert rights["operator"] == {"view_series", "pause_series"}
     assert rights["manager"] == {"view_series", "pause_series", "add_series", "change_series", "delete_series"}
+
+
+def test_its_own_request_is_typed_shown_and_hidden_from_who_may_not_see_it(person: Client, biz_type: BizType) -> None:
+    own = {"timeout_seconds": "3", "headers": '{"Authorization": "Bearer mine", "X-Region": "eu-7"}'}
+    person.post(f"{LIST}add/", {**TYPED, **own, "biz_type": biz_type.pk})
+    row = Series.objects.get()
+    form = person.get(f"{LIST}{row.pk}/edit/").context["form"]
+
+    page = text_of(person.get(f"{LIST}{row.pk}/change/"))
+    masked = text_of(with_rights("view_series").get(f"{LIST}{row.pk}/change/"))
+    again = {**TYPED, "timeout_seconds": "2", "headers": '{"Authorization": "(hidden)"}', "version": row.version}
+    answer = person.post(f"{LIST}{row.pk}/edit/", again)
+    wrong = person.post(f"{LIST}{row.pk}/edit/", {**again, "timeout_seconds": "99", "version": row.version + 1})
+
+    assert (form["timeout_seconds"].value(), '"Authorization": "(hidden)"' in form["headers"].value()) == (3.0, True)
+    assert ("eu-7" in page, "Bearer" in page, "eu-7" in masked) == (True, False, False)
+    changed = read_own_request(Series.objects.get().request)
+    assert (answer.status_code, changed.timeout_seconds, list(changed.sealed)) == (302, 2.0, ["Authorization"])
+    assert "timeout_seconds may be 10" in text_of(wrong)
+
+
+def test_a_flow_key_that_cannot_be_is_refused_in_the_persons_language(person: Client, biz_type: BizType) -> None:
+    typed = {**TYPED, "biz_type": biz_type.pk, "flow_key": "a:b"}
+
+    answer = text_of(person.post(f"{LIST}add/", typed, headers={"accept-language": "zh-hans"}))
+
+    assert "100 字节" in answer or "100 个字节" in answer
+    assert not Series.objects.exists()
+
+
+def test_a_text_with_a_content_type_is_sent_as_it_is_typed(person: Client, biz_type: BizType) -> None:
+    typed = {**TYPED, "body": "<a>\r\n</a>\r\n", "content_type": "application/xml"}
+    person.post(f"{LIST}add/", {**typed, "biz_type": biz_type.pk})
+    row = Series.objects.get()
+    assert bytes(row.raw or b"") == b"<a>\n</a>\n"
+
+    page = text_of(person.get(f"{LIST}{row.pk}/change/"))
+    masked = text_of(with_rights("view_series").get(f"{LIST}{row.pk}/change/"))
+    assert ("application/xml" in page, "&lt;a&gt;" in page) == (True, True)
+    assert ("&lt;a&gt;" in masked, "hidden (9 bytes)" in masked) == (False, True)
+
+    form = person.get(f"{LIST}{row.pk}/edit/").context["form"]
+    assert (form["body"].value(), form["content_type"].value()) == ("<a>\n</a>\n", "application/xml")
+    person.post(f"{LIST}{row.pk}/edit/", {**typed, "overlap": "start", "version": row.version})
+    row.refresh_from_db()
+    assert (bytes(row.raw or b""), row.overlap) == (b"<a>\n</a>\n", "start")
+
+    person.post(f"{LIST}{row.pk}/edit/", {**typed, "body": "[1]", "content_type": "", "version": row.version})
+    row.refresh_from_db()
+    assert (row.raw, row.body) == (None, "[1]")
+
+
+def test_bytes_that_are_no_text_stay_when_a_person_edits_the_series(person: Client, morning: Series) -> None:
+    api.change(morning.pk, raw=b"\0\xff", content_type="image/png")
+
+    page = text_of(person.get(f"{LIST}{morning.pk}/edit/"))
+    answer = person.post(f"{LIST}{morning.pk}/edit/", {**TYPED, "body": "[1]", "version": morning.version + 1})
+
+    morning.refresh_from_db()
+    assert "It stays as it is." in page
+    assert "00 ff" in text_of(person.get(f"{LIST}{morning.pk}/change/"))
+    assert (answer.status_code, bytes(morning.raw or b""), morning.overlap) == (302, b"\0\xff", "skip")

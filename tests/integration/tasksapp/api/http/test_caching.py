@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tasksapp.api.http.caching import UNCACHED
 from tests.integration.tasksapp.api.host_project import asked_of_a_host
+
+pytestmark = pytest.mark.slow
 
 BEARER = {"authorization": "Bearer {key}"}
 CACHE_MIDDLEWARE = [

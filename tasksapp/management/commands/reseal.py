@@ -1,0 +1,45 @@
+"""``manage.py reseal``: encrypts stored secrets again with the newest key, so that an old one can be dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import router
+
+from tasksapp.maintenance.resealer import NAMED, Resealer
+from tasksapp.management.progress import Progress
+from tasksapp.models import Job
+
+
+class Command(BaseCommand):
+    help = (
+        "Encrypt the secrets of biz types, series and jobs again with the first of ENCRYPTION_KEYS. What is encrypted"
+        " with it already stays as it is, so after a break run it again."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Whether anything is changed, and where."""
+        parser.add_argument("--dry-run", action="store_true", help="only say what still needs an old key")
+        parser.add_argument("--database", help="its alias in DATABASES")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Encrypts them again, jobs batch by batch. Raises CommandError where no key opens one of them."""
+        using = options["database"] or router.db_for_write(Job)
+        resealer = Resealer(using=using, dry_run=options["dry_run"])
+        resealer.run_biz_types()
+        progress = Progress(self.stderr, total=Job.objects.using(using).count(), what="jobs")
+        for looked_at in resealer.run_jobs():
+            progress.advance(looked_at)
+        progress.end()
+        done = resealer.done
+        verb = "need an old key" if options["dry_run"] else "encrypted again"
+        self.stdout.write(
+            f"{verb}: {done.biz_types:,} secrets of biz types, {done.series:,} series, {done.jobs:,} jobs;"
+            f" looked at {progress.done:,} jobs"
+        )
+        if done.unreadable:
+            names, more = ", ".join(done.named), ", …" if done.unreadable > NAMED else ""
+            raise CommandError(
+                f"{done.unreadable:,} cannot be read with any key, bring the old one back: {names}{more}"
+            )
