@@ -45,6 +45,7 @@ def own_target(target: Target, request: str, *, hosts: str) -> Target:
         url=url,
         host=urlsplit(url).netloc,
         headers=tuple(headers.values()),
+        content_type=own.content_type or target.content_type,
         authorization=authorization,
         # The lease of its claim is as long as the biz type's timeout asks for.
         timeout_seconds=min(own.timeout_seconds or target.timeout_seconds, target.timeout_seconds),

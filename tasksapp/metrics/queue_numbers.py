@@ -28,7 +28,7 @@ def queue_numbers() -> Iterator[Any]:
     with celery_broker() as broker:
         if isinstance(broker, NoBroker):
             return
-        queues = [broker.browser.queue(name) for name in broker.used_names()[:MOST_QUEUES]]
+        queues = broker.browser.queues(broker.used_names()[:MOST_QUEUES])
         found = backlogs(broker.browser.client, queues)
     for metric, part in _PARTS:
         family = metric.family()

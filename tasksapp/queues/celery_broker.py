@@ -14,11 +14,12 @@ from django.utils.translation import gettext as _
 from kombu import Connection
 
 from delayhub.celery_support import queue_verbs
+from delayhub.celery_support.held_keys import HeldKey
 from delayhub.celery_support.queue_browser import QueueBrowser, QueueSummary
 from delayhub.celery_support.queue_verbs import Outcome
 from delayhub.celery_support.queued_task import QueuedTask
 from delayhub.celery_support.revocation import revoke_waiting
-from delayhub.celery_support.task_limits import TaskLimit
+from delayhub.celery_support.task_limits import LOOKED_AT, TaskLimit
 from delayhub.clock import due_ms
 from delayhub.engine import DelayQueue, Listed, Place
 from delayhub.errors import OptionError
@@ -27,7 +28,9 @@ from tasksapp.timers.broker import address_of, broker, celery_app, timer_pool
 from tasksapp.timers.lanes import watched
 
 __all__ = [
+    "LOOKED_AT",
     "CeleryBroker",
+    "HeldKey",
     "NoBroker",
     "Outcome",
     "Place",

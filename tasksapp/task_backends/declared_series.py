@@ -14,7 +14,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.errors import NameTaken
 from tasksapp.models import Series
 from tasksapp.series import verbs
-from tasksapp.task_backends.delayed_task import biz_type_of_task
+from tasksapp.task_backends.task_biz_type import biz_type_of_task
 
 #: A series has a name of so many characters at most; it is the end of a task's name that tells it from others.
 NAME_LENGTH = 100

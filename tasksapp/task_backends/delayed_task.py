@@ -17,14 +17,12 @@ from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connec
 from delayhub.celery_support.job_arguments import encoded
 from delayhub.celery_support.job_store import JobCall, JobTask, ScheduleOptions, TaskOutcome
 from tasksapp import jobs
-from tasksapp.biz_types.cache import biz_type_cache
-from tasksapp.biz_types.first_use import make_at_first_use
-from tasksapp.biz_types.visible import reach_of
 from tasksapp.checks import check_times
-from tasksapp.conf import DEFAULT_LANE, options
 from tasksapp.errors import InvalidJob
-from tasksapp.models import BizType, Job
+from tasksapp.models import Job
 from tasksapp.stats.delivery_health import delivery_health
+from tasksapp.task_backends.series_report import series_warnings
+from tasksapp.task_backends.task_biz_type import biz_type_of_task
 from tasksapp.timers.fitness import server_faults
 from tasksapp.workers.task_runner import task_runner
 
@@ -133,6 +131,10 @@ class TableStore:
         health = delivery_health()
         return [] if health.is_ok else [str(health)]
 
+    def warnings(self) -> list[str]:
+        """A sentence for each kind of difference between the series that tasks declare and those that are stored."""
+        return series_warnings(current_app)
+
 
 def _table_faults(*, using: str) -> list[str]:
     """A sentence where the database has no table for jobs; none where it does not answer."""
@@ -145,33 +147,3 @@ def _table_faults(*, using: str) -> list[str]:
         return []
     named = "" if using == DEFAULT_DB_ALIAS else f" --database {using}"
     return [f"the database {using!r} has no table {Job._meta.db_table}: type python manage.py migrate{named}"]
-
-
-def biz_type_of_task(task: JobTask, *, using: str) -> BizType:
-    """The biz type of the task, made where there is none. Raises InvalidJob where it runs another task."""
-    tenant_id = reach_of(None, tenant=task.job_tenant, using=using).tenant_id
-    biz_type = biz_type_cache.find({task.biz_type}, tenant_id=tenant_id, using=using).get(task.biz_type)
-    if biz_type is None:
-        defaults = {
-            "target": BizType.Target.CELERY,
-            "task_name": task.name,
-            "task_queue": getattr(task, "queue", None) or "",
-            "lane": DEFAULT_LANE if DEFAULT_LANE in options().lanes else options().lanes[0],
-            "description": "Made with the first job of its task.",
-        }
-        biz_type = make_at_first_use(task.biz_type, tenant_id=tenant_id, defaults=defaults, using=using)
-    # One with an old name keeps it: workers of the earlier release know the task by no other.
-    if biz_type.target == BizType.Target.CELERY and biz_type.task_name in {task.name, *task.aliases}:
-        return biz_type
-    if biz_type.target == BizType.Target.CELERY and biz_type.task_name not in current_app.tasks:
-        # Renamed: the worker finds the task by its biz type. Another task of that name would be a mistake.
-        logger.info(
-            "the biz type %s names the task %s, which is %s now",
-            biz_type.code,
-            biz_type.task_name,
-            task.name,
-            extra={"action": "schedule", "biz_type": biz_type.code},
-        )
-        return biz_type
-    message = f"the biz type {biz_type.code} does not run the task {task.name}: set its target, or name another"
-    raise InvalidJob("biz_type", "other_target", message)

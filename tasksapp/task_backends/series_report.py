@@ -46,14 +46,17 @@ def check_declared_series(
 @worker_ready.connect(dispatch_uid="tasksapp.task_backends.series_report")
 def report_declared_series(sender: Any = None, **_: Any) -> None:
     """Logs a warning for the series that this worker's tasks declare, and that are not what is stored."""
+    # Those that are stored and that this worker does not know may be other workers'.
+    for warning in series_warnings(sender.app, actions=("create", "change")):
+        logger.warning("%s", warning, extra={"action": "startup"})
+
+
+def series_warnings(app: Any, *, actions: Iterable[str] = ("create", "change", "delete")) -> list[str]:
+    """What :func:`series_faults` says, and what to do; or a sentence that the two could not be compared."""
     try:
-        # Those that are stored and that this worker does not know may be other workers'.
-        faults = series_faults(sender.app, actions=("create", "change"))
+        return [f"{fault}; {_COMMAND}" for fault in series_faults(app, actions=actions)]
     except (DatabaseError, InterfaceError, JobError) as error:
-        logger.warning("declared series could not be compared: %s", error, extra={"action": "startup"})
-        return
-    for fault in faults:
-        logger.warning("%s; %s", fault, _COMMAND, extra={"action": "startup"})
+        return [f"declared series could not be compared: {error}"]
 
 
 def series_faults(app: Any, *, actions: Iterable[str] = ("create", "change", "delete")) -> list[str]:

@@ -206,5 +206,5 @@ def _headers_of(callback: Callback, started_ms: int) -> dict[str, str]:
     own = dict(line.split(": ", 1) for line in header_text(callback, started_ms).splitlines())
     target = callback.target
     authorization = {"Authorization": target.authorization} if target.authorization else {}
-    kind = {"Content-Type": "application/json", "delayhub-biz-type": target.biz_type}
+    kind = {"Content-Type": target.content_type, "delayhub-biz-type": target.biz_type}
     return {**dict(target.headers), **kind, **authorization, **own}

@@ -15,7 +15,7 @@ from tasksapp.conf import options
 from tasksapp.models import Job, Status
 from tasksapp.models.biz_type import PULL_LANE
 from tasksapp.timers.lanes import brisk_lane, list_once, tried
-from tasksapp.timers.timer import Groups, Timer, grouped
+from tasksapp.timers.timer import Groups, Timer, by_place, grouped
 
 #: The creator arms jobs a little beyond the loader's window, so that no commit falls between the two.
 WINDOW_MARGIN = timedelta(seconds=30)
@@ -27,9 +27,9 @@ def arm(groups: Groups) -> bool:
     near = {place: [timer for timer in group if timer[1] <= end] for place, group in groups.items()}
 
     def ensure() -> bool:
-        for (name, queue, step, key), group in near.items():
+        for (name, queue, step), group in by_place(near).items():
             lane = brisk_lane(name)
-            lane.ensure(queue, group, step=step, key=key)
+            lane.ensure_keys(queue, group, step=step)
             if not name.startswith(PULL_LANE):
                 list_once(lane)
         return True

@@ -12,7 +12,7 @@ from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
 from tasksapp.models import BizType
 
-#: (id, due ms) of timers, by lane, queue, priority and flow key: each group is one call to Redis.
+#: (id, due ms) of timers, by lane, queue, priority and flow key.
 Groups = Mapping[tuple[str, str, int, str], Sequence[tuple[str, int]]]
 
 
@@ -49,12 +49,20 @@ class Timer(NamedTuple):
 
 
 def grouped(timers: Iterable[Timer]) -> dict[tuple[str, str, int, str], list[tuple[str, int]]]:
-    """(id, due ms) by lane, queue, priority and flow key: each group is one call to Redis."""
+    """(id, due ms) by lane, queue, priority and flow key."""
     groups: dict[tuple[str, str, int, str], list[tuple[str, int]]] = defaultdict(list)
     for timer in timers:
         place = timer.lane, timer.queue, timer.priority, timer.flow_key
         groups[place].append((str(timer.job_id), due_ms(timer.next_run_at)))
     return groups
+
+
+def by_place(groups: Groups) -> dict[tuple[str, str, int], dict[str, Sequence[tuple[str, int]]]]:
+    """The timers of each flow key, by lane, queue and priority: each place is one call to Redis."""
+    places: dict[tuple[str, str, int], dict[str, Sequence[tuple[str, int]]]] = defaultdict(dict)
+    for (lane, queue, priority, key), group in groups.items():
+        places[lane, queue, priority][key] = group
+    return places
 
 
 def fire_times(lane: TimerLane, queue: str, rows: Iterable[TimedRow]) -> dict[UUID, int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 import threading
 from functools import partial
 from typing import NamedTuple
@@ -32,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 #: How long open callbacks may go on when the worker stops; supervisors often kill it after 10 s.
 DRAIN_SECONDS = 8.0
+#: How long a thread that computes keeps the interpreter from the others. At Python's own 5 ms, claims and outcomes,
+#: which wait for the database several times, waited each time until the thread that sends let them go on (decision 58).
+SWITCH_SECONDS, PYTHONS_OWN = 0.001, 0.005
 
 
 class DeliveryRuntime:
@@ -61,6 +65,8 @@ class DeliveryRuntime:
         )
         self.completer.on_breaker_open = partial(self.dispatcher.give_back, reason="the receiver is down")
         self.dispatcher.start()
+        if sys.getswitchinterval() == PYTHONS_OWN:  # else the site has chosen
+            sys.setswitchinterval(SWITCH_SECONDS)
 
     def hand_over(self, answer: ClaimAnswer, *, claimed_at: float) -> None:
         """Gives the dispatcher the callbacks of the jobs that were claimed; waits while the process is full.

@@ -13,11 +13,11 @@ from django.db.models.functions import Now
 from playwright.sync_api import Browser, Page, expect
 
 import delayhub
-from delayhub.celery_support.task_limits import declare, set_for_all
-from delayhub.engine import DelayQueue, Entry, TimerLane
+from delayhub.engine import DelayQueue, TimerLane
 from tasksapp.models import BizType, LoaderReport
 from tasksapp.queues.heartbeats import Beat, write_beat
 from tests.browser.shots import Shots
+from tests.limits_scene import hold_back
 from tests.redis_time import redis_now_ms
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -88,16 +88,6 @@ def site(live_server: Any, django_user_model: Any, app: Celery) -> str:
     BizType.objects.create(code="order.close", url="https://shop.example/hooks/close")
     LoaderReport.objects.create(epoch="e1", redis="redis.internal:6379/0", worker="shop-1:4711", seen_at=Now())
     return f"{live_server.url}/admin/"
-
-
-def hold_back(queue: DelayQueue) -> None:
-    """Parks two messages by a limit; all others are where they were."""
-    declare(queue, {"shop.tasks.report": "10/m", "shop.tasks.mail": "5/s"})
-    set_for_all([queue], "shop.tasks.report", "2/h", by="ada@shop-1")
-    queue.schedule(
-        [Entry(f"r{n}", payload=b'{"headers":{"task":"shop.tasks.report","id":"r"},"properties":{}}') for n in range(2)]
-    )
-    queue.release([queue.lease(entry.id, entry.token) for entry in queue.claim(100, free=0).entries])
 
 
 def log_in(page: Page, site: str) -> None:

@@ -24,7 +24,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, Response
 
 import delayhub
-from delayhub.engine import TimerLane
+from delayhub.engine import DelayQueue, TimerLane
 from tasksapp.conf import DEFAULT_LANE
 from tasksapp.models import ApiKey
 from tasksapp.models.api_key import Scope
@@ -32,6 +32,7 @@ from tasksapp.models.tenant import DEFAULT_TENANT
 from tasksapp.queues.heartbeats import Beat, write_beat
 from tests.admin_scene import Scene, store_scene
 from tests.browser.shots import Shots
+from tests.limits_scene import hold_back
 from tests.redis_time import redis_now_ms
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(600)]
@@ -60,10 +61,11 @@ LOOKS = ALL_LOOKS if os.environ.get("DELAYHUB_SCREENSHOTS") else FEW_LOOKS
 
 
 @pytest.fixture
-def scene(live_server: Any, current_celery: Celery, broker: str, settings: Any) -> Scene:
+def scene(live_server: Any, current_celery: Celery, broker: str, settings: Any, redis_client: redis.Redis) -> Scene:
     settings.CELERY_BROKER_URL = settings.BROKER_URL = current_celery.conf.broker_url = broker
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": broker.replace("delayhub://", "redis://")}
     delayhub.install(current_celery)
+    hold_back(DelayQueue(redis_client, "celery"))
     made = store_scene()
     now = timezone.now()
     ApiKey.objects.create(

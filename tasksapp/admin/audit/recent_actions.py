@@ -21,5 +21,5 @@ def note_single(request: HttpRequest, ids: Sequence[UUID], *, changed: int, deed
         deed: what was done; in English, since others read it in languages of their own.
     """
     if len(ids) == 1 and changed == 1 and request.user.pk is not None:
-        job = Job.objects.defer("body").filter(id=ids[0])
+        job = Job.objects.defer("body", "raw").filter(id=ids[0])
         LogEntry.objects.log_actions(request.user.pk, job, CHANGE, change_message=deed, single_object=True)

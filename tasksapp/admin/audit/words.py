@@ -14,7 +14,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.access.audit import CHANGED, Deed
+from tasksapp.access.audit import BODIES, CHANGED, Deed
 from tasksapp.admin.frame.masking import masked_changes
 from tasksapp.models import UNTIL_RESUMED, ApiKey, AuditEntry, BizType, Job, Series, Status
 
@@ -118,7 +118,7 @@ def _in_words(name: str, value: Any) -> str:
         value = ", ".join(str(part) for part in value)
     if name == "status" and value in Status.values:
         return str(Status(value).label)
-    if name == "body" and isinstance(value, dict):
+    if name in BODIES and isinstance(value, dict):
         return _body(value)
     time = _time(value) if name.endswith(("_at", "_until")) else None
     return str(value) if time is None else _shown_time(time)

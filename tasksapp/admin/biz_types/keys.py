@@ -19,10 +19,9 @@ from delayhub.errors import OptionError
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.pause import PauseForm
 from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.flow_key import written_flow_key
 from tasksapp.admin.frame.fragments import clock_time, number
 from tasksapp.biz_types import flow_keys
-from tasksapp.errors import InvalidJob
-from tasksapp.jobs.requests import RULES
 from tasksapp.models import UNTIL_RESUMED, BizType, PausedKey
 
 #: Paused keys that the page lists.
@@ -36,7 +35,7 @@ class KeyForm(PauseForm):
 
     def clean_flow_key(self) -> str:
         """The key, which must be one that a job may have."""
-        return _key(self.cleaned_data["flow_key"])
+        return written_flow_key(self.cleaned_data["flow_key"])
 
 
 class KeyRow(NamedTuple):
@@ -107,7 +106,7 @@ class FlowKeyPages(BizTypePages):
     def _page(self, request: HttpRequest, biz_type: BizType, *, form: KeyForm | None) -> HttpResponse:
         asked, fault, look = request.GET.get("key", ""), "", None
         try:
-            asked = _key(asked)
+            asked = written_flow_key(asked)
         except ValidationError as error:
             asked, fault = "", str(error.message)
         try:
@@ -153,14 +152,3 @@ def _ends(paused: PausedKey) -> str:
     if paused.until == UNTIL_RESUMED:
         return _("until somebody resumes it")
     return _("until %(time)s") % {"time": clock_time(paused.until)}
-
-
-def _key(text: str) -> str:
-    """A flow key that a person wrote. Raises ValidationError."""
-    try:
-        key: str = RULES["flow_key"](text)
-    except InvalidJob:
-        raise ValidationError(
-            _("A flow key has at most 100 bytes, and no colon, brace or control character.")
-        ) from None
-    return key

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import CHANGE_QUEUES, VIEW_QUEUES, VIEW_SYSTEM
 from tasksapp.admin.celery_queues.deeds import LABELS, MEANINGS, Chosen, DeedForm, do
-from tasksapp.admin.celery_queues.rows import holders, limit_rows, queue_rows, queue_url, task_rows
+from tasksapp.admin.celery_queues.rows import holders, key_rows, limit_rows, queue_rows, queue_url, task_rows
 from tasksapp.admin.frame.fragments import address, number
 from tasksapp.admin.frame.masking import may_see_bodies
 from tasksapp.admin.frame.own_page import Crumb, own_page
@@ -28,6 +28,8 @@ from tasksapp.queues.heartbeats import WorkerBeat, read_workers
 
 #: Queues of one page, and messages of one.
 QUEUES_PAGE, MESSAGES_PAGE = 50, 50
+#: Flow keys of a queue's page, those with most tasks held back.
+KEYS_SHOWN = 20
 #: No page begins further back: the engine walks there, and no person pages so far.
 FARTHEST_MESSAGE = 1_000_000
 
@@ -142,9 +144,12 @@ class CeleryQueueAdmin(PageEntry):
         if summary.is_lane:
             return context | {"timers": self._timers(broker, queue)}
         counts, limits = browser.queue(queue).count()._asdict(), browser.limits(queue)
+        some_keys = any(limit.keys for limit in limits)
         tab, overdue = _place(request), max(0, summary.backlog.due - counts[Place.READY.value])
         return context | {
             "limits": limit_rows(limits, now=now),
+            "held_keys": key_rows(browser.held_keys(queue, limit=KEYS_SHOWN), now=now) if some_keys else [],
+            "some_at_once": any(limit.at_once or limit.at_once_set_at for limit in limits),
             "tab": tab.value,
             "tabs": [
                 {

@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 
 from tasksapp.admin.frame.fragments import DASH, address, badge, duration, local_time, number, quiet, time_away
 from tasksapp.admin.frame.masking import hidden, may_see_bodies
-from tasksapp.queues.celery_broker import Place, QueuedTask, QueueSummary, TaskLimit
+from tasksapp.queues.celery_broker import LOOKED_AT, HeldKey, Place, QueuedTask, QueueSummary, TaskLimit
 from tasksapp.queues.heartbeats import WorkerBeat
 
 
@@ -45,12 +45,14 @@ class QueueRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LimitRow:
-    """The limit of a task on a queue."""
+    """The limit of a task, or of each of its flow keys, on a queue."""
 
-    task: str
+    task: SafeString
     rate: SafeString
     source: str
-    held: str
+    at_once: SafeString
+    at_once_source: str
+    held: SafeString
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +67,16 @@ class TaskRow:
     reason: str
     about: str
     priority: int
+
+
+class KeyRow(NamedTuple):
+    """A flow key that holds tasks back."""
+
+    key: str
+    task: str
+    held: str
+    running: SafeString | str
+    next: SafeString
 
 
 def queue_url(name: str, *, site: str, **query: str | int) -> str:
@@ -96,20 +108,67 @@ def limit_rows(limits: Sequence[TaskLimit], *, now: datetime) -> list[LimitRow]:
     """The limits of a queue's tasks: how often they may start, and who says so."""
     return [
         LimitRow(
-            task=limit.task,
+            task=_limited(limit),
             rate=format_html("{}", limit.rate) if limit.rate else quiet(_("no limit")),
-            source=_limit_source(limit, now=now),
-            held=number(limit.parked),
+            source=_source(limit.set_at, limit.set_by, code=limit.declared, now=now),
+            at_once=_at_once(limit),
+            at_once_source=_source(
+                limit.at_once_set_at, limit.at_once_set_by, code=_number_or_none(limit.at_once_declared), now=now
+            ),
+            held=_held(limit),
         )
         for limit in limits
     ]
 
 
-def _limit_source(limit: TaskLimit, *, now: datetime) -> str:
-    if limit.set_at is None:
-        return _("its code") if limit.declared else DASH
-    facts = {"person": limit.set_by, "time": time_away(limit.set_at, now=now), "rate": limit.declared}
-    if limit.declared:
+def key_rows(keys: Sequence[HeldKey], *, now: datetime) -> list[KeyRow]:
+    """Flow keys that hold tasks back: how many, and when the next of each may start."""
+    return [
+        KeyRow(
+            key=one.flow_key,
+            task=one.task,
+            held=number(one.parked),
+            running=number(one.running) if one.running else quiet(DASH),
+            next=_away(one.starts_at, now=now),
+        )
+        for one in keys
+    ]
+
+
+def _limited(limit: TaskLimit) -> SafeString:
+    if not limit.each_key:
+        return format_html("{}", limit.task)
+    return format_html("{} {}", limit.task, quiet(_("each flow key")))
+
+
+def _held(limit: TaskLimit) -> SafeString:
+    if not limit.keys:
+        return format_html("{}", number(limit.parked))
+    some = limit.keys >= LOOKED_AT  # no more are looked at
+    keys = ngettext("of %(count)s flow key", "of %(count)s flow keys", limit.keys) % {"count": _count(limit.keys, some)}
+    return format_html("{} {}", _count(limit.parked, some), quiet(keys))
+
+
+def _count(count: int, is_cut: bool) -> str:
+    return number(count) + ("+" if is_cut else "")
+
+
+def _at_once(limit: TaskLimit) -> SafeString:
+    if limit.at_once is None:
+        return quiet(_("any number"))
+    facts = {"running": number(limit.running), "most": number(limit.at_once)}
+    return format_html("{}", _("%(running)s of %(most)s run") % facts)
+
+
+def _number_or_none(count: int | None) -> str | None:
+    return None if count is None else number(count)
+
+
+def _source(set_at: datetime | None, set_by: str, *, code: str | None, now: datetime) -> str:
+    if set_at is None:
+        return _("as its code says") if code else ""
+    facts = {"person": set_by, "time": time_away(set_at, now=now), "rate": code}
+    if code:
         return _("%(person)s, %(time)s; its code says %(rate)s") % facts
     return _("%(person)s, %(time)s") % facts
 

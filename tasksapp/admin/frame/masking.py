@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from tasksapp.access.audit import CHANGED
+from tasksapp.access.audit import BODIES, CHANGED
 from tasksapp.access.permissions import VIEW_BODY
 from tasksapp.admin.frame.json_text import indented
 
@@ -27,9 +27,9 @@ def masked_body(request: HttpRequest, text: str) -> SafeString:
     return format_html('<pre class="delayhub-body">{}</pre>', indented(text))
 
 
-def hidden(text: str) -> SafeString:
-    """What stands in place of a text that a person may not see: how long it is, and nothing else."""
-    size = len(text.encode())
+def hidden(text: str | bytes) -> SafeString:
+    """What stands in place of what a person may not see: how long it is, and nothing else."""
+    size = len(text.encode() if isinstance(text, str) else text)
     return format_html('<span class="delayhub-quiet">{}</span>', _("hidden (%(size)s bytes)") % {"size": f"{size:,}"})
 
 
@@ -37,7 +37,7 @@ def masked_changes(request: HttpRequest, changes: Mapping[str, Any]) -> dict[str
     """The ``before`` or ``after`` of an audit entry; without the text of a body for a person who may not see it."""
     if may_see_bodies(request):
         return dict(changes)
-    masked = {name: _without_text(value) if name == "body" else value for name, value in changes.items()}
+    masked = {name: _without_text(value) if name in BODIES else value for name, value in changes.items()}
     return {**masked, "request": CHANGED} if masked.get("request") else masked
 
 

@@ -11,8 +11,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tasksapp.admin.frame.flow_key import written_flow_key
+from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
+from tasksapp.admin.frame.typed_text import typed_bytes
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs.own_request_rule import LONGEST_URL, shown_request
+from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
+from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.validation import DUE_AT, due_time
 from tasksapp.jobs.written_json import WrittenJson, read_json
@@ -20,19 +24,30 @@ from tasksapp.models import BizType, Job
 
 #: Fields whose values are those of the columns.
 _PLAIN = ("priority", "max_attempts", "flow_key")
-#: Those of which a job's own request is made, and by the kind of a refusal the one that it is about.
-_OWN = ("timeout_seconds", "url", "headers")
-_ABOUT = {"timeout": "timeout_seconds", "host": "url", "url": "url", "headers": "headers", "hidden": "headers"}
+#: Of a body that is a text.
+_TEXT_HELP = gettext_lazy("A text. It is stored, signed and sent exactly as you write it here.")
 
 
-class JobForm(forms.Form):
+class JobForm(OwnRequestFields):
     """What may be changed of a job that waits, checked by the rules by which jobs are created."""
+
+    field_order = (
+        "body", "content_type", "biz_id", "due_at", "priority", "max_attempts", "flow_key", "expires_at", *OWN_FIELDS,
+        "reason", "version",
+    )  # fmt: skip
 
     body = forms.CharField(
         label=gettext_lazy("Body"),
         strip=False,
         widget=forms.Textarea(attrs={"rows": 16, "class": "delayhub-code", "spellcheck": "false", "dir": "ltr"}),
         help_text=gettext_lazy("JSON. It is stored, signed and sent exactly as you write it here."),
+    )
+    content_type = forms.RegexField(
+        label=gettext_lazy("Content type"),
+        regex=CONTENT_TYPE,
+        max_length=LONGEST_CONTENT_TYPE,
+        widget=forms.TextInput(attrs={"dir": "ltr"}),
+        help_text=gettext_lazy("Of the body, such as text/plain; charset=utf-8."),
     )
     biz_id = forms.CharField(
         label=gettext_lazy("Biz id"),
@@ -71,25 +86,6 @@ class JobForm(forms.Form):
         widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": 1}, format="%Y-%m-%dT%H:%M:%S"),
         help_text=gettext_lazy("No attempt begins from then on. Empty: no such end."),
     )
-    timeout_seconds = forms.FloatField(
-        label=gettext_lazy("Own timeout"),
-        required=False,
-        widget=forms.NumberInput(attrs={"step": "any"}),
-        help_text=gettext_lazy("Seconds, at most the timeout of the biz type. Empty: that one."),
-    )
-    url = forms.CharField(
-        label=gettext_lazy("Own URL"),
-        required=False,
-        max_length=LONGEST_URL,
-        widget=forms.TextInput(attrs={"dir": "ltr"}),
-        help_text=gettext_lazy("Of a host that the biz type names. Empty: the URL of the biz type."),
-    )
-    headers = forms.JSONField(
-        label=gettext_lazy("Own headers"),
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "class": "delayhub-code", "spellcheck": "false", "dir": "ltr"}),
-        help_text=gettext_lazy('{"X-Region": "eu"}. A value that is shown as (hidden) stays as it is.'),
-    )
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         required=False,
@@ -102,7 +98,8 @@ class JobForm(forms.Form):
     def of(cls, job: Job, *, sees_bodies: bool) -> JobForm:
         """The form with what the job has; without its body for a person who may not see it."""
         values = {
-            "body": job.body,
+            "body": written_body(job),
+            "content_type": content_type_of(job.request),
             "biz_id": job.biz_id,
             "due_at": timezone.localtime(job.due_at).replace(microsecond=0),
             "priority": job.priority,
@@ -116,32 +113,43 @@ class JobForm(forms.Form):
 
     def __init__(self, job: Job, *args: Any, sees_bodies: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not sees_bodies:
+        text = written_body(job)
+        #: Whether the body is bytes that no text field could show; it stays as it is.
+        self.keeps_bytes = text is None
+        self._is_json, self._text = job.raw is None, text or ""
+        if not sees_bodies or self.keeps_bytes:
             del self.fields["body"]
+        elif not self._is_json:
+            self.fields["body"].required, self.fields["body"].help_text = False, _TEXT_HELP
+        if not sees_bodies or self._is_json:
+            del self.fields["content_type"]
         # Headers of a job may hold what its body does.
         if not sees_bodies or job.biz_type.target != BizType.Target.HTTP:
-            for name in _OWN:
+            for name in OWN_FIELDS:
                 del self.fields[name]
 
-    def clean_body(self) -> WrittenJson:
-        """The body with its text, which must be one that a job may have."""
+    def clean_body(self) -> WrittenJson | bytes:
+        """The body with its text, which must be one that a job may have; or the bytes of a text."""
+        if not self._is_json:
+            raw = typed_bytes(self.cleaned_data["body"], stored=self._text.encode())
+            self._checked("raw", raw)
+            return raw
         try:
             body = read_json(self.cleaned_data["body"].replace("\r\n", "\n"))
         except ValueError as error:
             raise ValidationError(_("This is not JSON: %(why)s.") % {"why": error}) from error
-        try:
-            RULES["body"](body)
-        except InvalidJob as error:
-            raise ValidationError(error.message) from error
+        self._checked("body", body)
         return body
 
     def clean_flow_key(self) -> str:
         """The flow key, which must be one that a job may have."""
+        return written_flow_key(self.cleaned_data["flow_key"])
+
+    def _checked(self, name: str, given: Any) -> Any:
         try:
-            key: str = RULES["flow_key"](self.cleaned_data["flow_key"])
+            return RULES[name](given)
         except InvalidJob as error:
             raise ValidationError(error.message) from error
-        return key
 
     def clean_due_at(self) -> datetime:
         """The due time, which must be one that a job may have."""
@@ -157,23 +165,26 @@ class JobForm(forms.Form):
         found = {name: given[name] for name in _PLAIN if given[name] != getattr(job, name)}
         if "biz_id" in self.data and given["biz_id"] != job.biz_id:
             found["biz_id"] = given["biz_id"]
-        if "body" in given and given["body"].text != job.body.replace("\r\n", "\n"):
-            found["body"] = given["body"]
+        found |= self._changed_body(job)
         # The form has no fractions of a second.
         if given["due_at"] != job.due_at.replace(microsecond=0):
             found["due_at"] = given["due_at"]
         if "expires_at" in self.data and given["expires_at"] != _without_fraction(job.expires_at):
             found["expires_at"] = given["expires_at"]
-        if any(name in self.data for name in _OWN):
-            own = {name: given[name] for name in _OWN if given.get(name)}
-            if own != (shown_request(job.request) or {}):
-                found["request"] = own or None
+        found |= self.changed_request(job.request)
         return found
 
-    def field_of(self, error: InvalidJob) -> str | None:
-        """The field that a refusal is about; None where it is about none, or about one that is not there."""
-        name = _ABOUT.get(error.code, "") if error.field == "request" else error.field
-        return name if name in self.fields else None
+    def _changed_body(self, job: Job) -> dict[str, Any]:
+        given = self.cleaned_data
+        body = given.get("body")
+        found: dict[str, Any] = {}
+        if isinstance(body, WrittenJson) and body.text != job.body.replace("\r\n", "\n"):
+            found["body"] = body
+        if isinstance(body, bytes) and body != self._text.encode():
+            found["raw"] = body
+        if "content_type" in given and (found or given["content_type"] != content_type_of(job.request)):
+            found["content_type"] = given["content_type"]
+        return found
 
 
 def _without_fraction(moment: datetime | None) -> datetime | None:

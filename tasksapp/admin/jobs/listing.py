@@ -19,7 +19,7 @@ from tasksapp.admin.jobs.tabs import ENDED, SPANS, TABS
 from tasksapp.biz_types.holds import holds
 from tasksapp.jobs.listing import BodyLook, JobList, Page, TookTooLong
 from tasksapp.jobs.verbs import Verb
-from tasksapp.models import BizType, DeadCount, Job
+from tasksapp.models import BizType, DeadCount, Job, Series
 from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.counts import FARTHEST, Counts, bounded_count, read_counts
 
@@ -222,7 +222,9 @@ def _chips(search: JobSearch) -> list[tuple[str, str]]:
     if chosen.operation is not None:
         found.append((_("operation %(id)d") % {"id": chosen.operation}, search.address(operation=None)))
     if chosen.series is not None:
-        found.append((_("series %(id)d") % {"id": chosen.series}, search.address(series=None)))
+        name = Series.objects.filter(pk=chosen.series).values_list("name", flat=True).first()
+        words = _("series “%(name)s”") if name else _("series %(id)d")  # one that was deleted has no name any more
+        found.append((words % {"name": name, "id": chosen.series}, search.address(series=None)))
     if chosen.biz_id:
         found.append((_("biz id %(biz_id)s") % {"biz_id": chosen.biz_id}, search.address(biz_id=None)))
     if chosen.flow_key:

@@ -13,8 +13,10 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import may
+from tasksapp.admin.frame.body_card import body_card
 from tasksapp.admin.frame.fragments import address, badge, local_time
-from tasksapp.admin.frame.masking import hidden, masked_body, may_see_bodies
+from tasksapp.admin.frame.masking import may_see_bodies
+from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.listing import FINAL, LABELS
 from tasksapp.admin.jobs.sentence import job_sentence
@@ -22,13 +24,12 @@ from tasksapp.admin.jobs.siblings import siblings_of, tombstone_of
 from tasksapp.admin.jobs.timeline import read_timeline
 from tasksapp.biz_types.holds import holds
 from tasksapp.biz_types.key_holds import key_hold
-from tasksapp.jobs.own_request_rule import HIDDEN, shown_request
 from tasksapp.jobs.timer_look import timer_state
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Series, Status
 
 #: Columns that the page shows elsewhere, or that mean something to workers only.
-_NOT_RAW = {"body", "request", "biz_type", "lease_token"}
+_NOT_RAW = {"body", "raw", "request", "biz_type", "lease_token"}
 
 
 class JobButton(NamedTuple):
@@ -64,10 +65,9 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "buttons": _buttons(request, job, site=site),
         "timeline": timeline,
         "is_older_page": _before(request) is not None,
-        "body": masked_body(request, job.body),
-        "source": job.body if sees else "",
+        "body": body_card(request, job),
         "is_masked": not sees,
-        "own": _own(job, sees=sees),
+        "own": own_request_facts(job.request, sees=sees),
         "is_task": job.biz_type.target == BizType.Target.CELERY,
         "last_error": error,
         "attempts": _attempts(job),
@@ -85,19 +85,6 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "zone": timezone.get_current_timezone_name(),
         "history_url": address("tasksapp_job_history", job.id, site=site),
     }
-
-
-def _own(job: Job, *, sees: bool) -> list[tuple[str, str | SafeString]]:
-    """What its request has of its own, by what people call that; URLs and headers only for those who see bodies."""
-    shown = shown_request(job.request) or {}
-    found: list[tuple[str, str | SafeString]] = []
-    if (timeout := shown.get("timeout_seconds")) is not None:
-        found.append((_("Timeout"), _("%(seconds)s s") % {"seconds": f"{timeout:g}"}))
-    if url := shown.get("url"):
-        found.append((_("URL"), url if sees else hidden(url)))
-    headers: dict[str, str] = shown.get("headers", {})
-    found += [(name, value if sees or value == HIDDEN else hidden(value)) for name, value in headers.items()]
-    return found
 
 
 class OfSeries(NamedTuple):

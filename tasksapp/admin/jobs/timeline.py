@@ -16,6 +16,7 @@ from tasksapp.admin.frame.masking import hidden, masked_body, may_see_bodies
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.curl import curl
 from tasksapp.jobs.attempt_headers import REQUEST_ID, attempt_headers, was_pulled
+from tasksapp.jobs.exact_bytes import written_body
 from tasksapp.models import Attempt, AuditEntry, Job, Status
 
 #: Attempts of one page, and entries of the audit that it shows.
@@ -126,8 +127,13 @@ def _exchange(request: HttpRequest, job: Job, attempt: Attempt, *, sees: bool) -
         status_code=attempt.status_code,
         response_headers=_headers(attempt.response_headers, sees=sees),
         response_body=masked_body(request, attempt.response_body) if attempt.response_body else None,
-        curl=curl(attempt.request_line, sent, job.body) if sees else "",
+        curl=curl(attempt.request_line, sent, _sent_body(job)) if sees else "",
     )
+
+
+def _sent_body(job: Job) -> str | bytes:
+    text = written_body(job)
+    return bytes(job.raw or b"") if text is None else text
 
 
 def _pulled(request: HttpRequest, attempt: Attempt) -> Exchange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -15,7 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
-from tasksapp.models import Operation
+from tasksapp.models import Operation, Series
 from tasksapp.models.error_class import error_class_label
 
 #: The ranges of time that a filter may have.
@@ -31,8 +32,19 @@ _TIMES: dict[str, Promise] = {
 }
 
 
-def filter_words(job_filter: JobFilter) -> list[str]:
-    """What must hold of a job, a phrase for each condition; biz type and status are for the title."""
+def series_names(filters: Iterable[JobFilter]) -> dict[int, str]:
+    """The names of the series that the filters are for, by number: one query, none where no filter has one."""
+    wanted = {each.series for each in filters if each.series is not None}
+    return dict(Series.objects.filter(pk__in=wanted).values_list("pk", "name")) if wanted else {}
+
+
+def filter_words(job_filter: JobFilter, *, series: Mapping[int, str] | None = None) -> list[str]:
+    """What must hold of a job, a phrase for each condition; biz type and status are for the title.
+
+    Args:
+        job_filter: the filter.
+        series: the names of series, where :func:`series_names` has read them for several filters.
+    """
     found = []
     if job_filter.error_class:
         found.append(_("last error: %(error)s") % {"error": error_class_label(job_filter.error_class)})
@@ -46,7 +58,11 @@ def filter_words(job_filter: JobFilter) -> list[str]:
         chosen = ngettext("%(count)s chosen job", "%(count)s chosen jobs", count)
         found.append(chosen % {"count": f"{count:,}"})
     if job_filter.series is not None:
-        found.append(_("of series %(number)s") % {"number": job_filter.series})
+        names = series_names([job_filter]) if series is None else series
+        name = names.get(job_filter.series)
+        # One that was deleted has no name any more.
+        of_series = _("of the series “%(name)s”") if name else _("of series %(number)s")
+        found.append(of_series % {"name": name, "number": job_filter.series})
     for name, words in _TIMES.items():
         if (time := getattr(job_filter, name)) is not None:
             found.append(words % {"time": _local(time)})

@@ -14,6 +14,7 @@ from tasksapp.access.permissions import VERBS, may
 from tasksapp.admin.frame.lookups import OnlyNamedLookups
 from tasksapp.admin.frame.paginator import BoundedPaginator
 from tasksapp.admin.frame.possible_rows import PossibleRows
+from tasksapp.admin.operations.filter_words import series_names, stored_filter
 from tasksapp.admin.operations.pages import OperationPages
 from tasksapp.admin.operations.rows import OperationRow
 from tasksapp.models import BizType, Operation
@@ -71,7 +72,8 @@ class OperationChangeList(ChangeList):
         site = self.model_admin.admin_site.name
         self.biz_types = labels()
         self.biz_type, self.open = (request.GET.get(name, "") for name in ("biz_type__id__exact", "open"))
-        self.rows = [OperationRow.of(operation, site=site) for operation in self.result_list]
+        names = series_names(stored_filter(operation) for operation in self.result_list)
+        self.rows = [OperationRow.of(operation, site=site, series=names) for operation in self.result_list]
 
 
 @admin.register(Operation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -50,14 +51,16 @@ class OperationRow:
     jobs_url: str
 
     @classmethod
-    def of(cls, operation: Operation, *, site: str, now: datetime | None = None) -> OperationRow:
-        """The line of that operation, with links to the admin site of that name."""
+    def of(
+        cls, operation: Operation, *, site: str, now: datetime | None = None, series: Mapping[int, str] | None = None
+    ) -> OperationRow:
+        """The line of that operation, with links to the admin site of that name, and names from those of the series."""
         job_filter = stored_filter(operation)
         runs, started = operation.verb in RUNS, operation.started_at is not None
         return cls(
             pk=operation.pk,
             title=title_of(operation.verb, job_filter),
-            conditions=filter_words(job_filter),
+            conditions=filter_words(job_filter, series=series),
             url=reverse("admin:tasksapp_operation_change", args=[operation.pk], current_app=site),
             who=operation.started_by,
             reason=operation.reason,

@@ -11,8 +11,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tasksapp.admin.frame.flow_key import written_flow_key
+from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
+from tasksapp.admin.frame.typed_text import typed_bytes
 from tasksapp.admin.frame.unit_input import UnitInput
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
+from tasksapp.jobs.own_request_rule import shown_request
+from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.written_json import read_json
 from tasksapp.models import BizType, Series
 from tasksapp.series.fields import SCHEDULE
@@ -29,7 +35,7 @@ def _time(label: Any, help_text: Any) -> forms.DateTimeField:
     return forms.DateTimeField(label=label, help_text=help_text, required=False, widget=widget)
 
 
-class SeriesForm(forms.Form):
+class SeriesForm(OwnRequestFields):
     """All fields of a series. The rules are those of the verbs, whose refusals are shown at their fields."""
 
     biz_type = forms.ModelChoiceField(BizType.objects.none(), label=gettext_lazy("Biz type"))
@@ -93,8 +99,20 @@ class SeriesForm(forms.Form):
     body = forms.CharField(
         label=gettext_lazy("Body"),
         initial="null",
+        required=False,
+        strip=False,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", **_WIDE}),
-        help_text=gettext_lazy("The JSON that is signed and sent."),
+        help_text=gettext_lazy("The JSON that is signed and sent; or any text, with its content type."),
+    )
+    content_type = forms.RegexField(
+        label=gettext_lazy("Content type"),
+        regex=CONTENT_TYPE,
+        required=False,
+        max_length=LONGEST_CONTENT_TYPE,
+        widget=forms.TextInput(attrs={"dir": "ltr", "autocomplete": "off"}),
+        help_text=gettext_lazy(
+            "Empty: the body is JSON. Else it is a text, sent exactly as you write it, such as application/xml."
+        ),
     )
     priority = forms.IntegerField(
         label=gettext_lazy("Priority"),
@@ -115,6 +133,10 @@ class SeriesForm(forms.Form):
     def __init__(self, data: Any = None, *, series: Series | None, sees_body: bool) -> None:
         super().__init__(data, initial={} if series is None else _initial(series))
         self.preview: Preview | None = None
+        self._request = "" if series is None else series.request
+        self._raw = None if series is None or series.raw is None else bytes(series.raw)
+        #: Whether the body is bytes that no text field could show; it stays as it is.
+        self.keeps_bytes = series is not None and written_body(series) is None
         zones: Any = self.fields["time_zone"]
         zones.choices = [(name, name) for name in sorted(available_timezones())]
         if series is None:
@@ -123,15 +145,22 @@ class SeriesForm(forms.Form):
             self.fields["time_zone"].initial = timezone.get_default_timezone_name()
         else:
             del self.fields["biz_type"]
-            if not sees_body:
-                del self.fields["body"]
+            hidden = () if sees_body else OWN_FIELDS
+            for name in (*hidden, *(("body", "content_type") if self.keeps_bytes or not sees_body else ())):
+                del self.fields[name]
+
+    def clean_flow_key(self) -> str:
+        """The flow key, which must be one that a job may have."""
+        return written_flow_key(self.cleaned_data["flow_key"])
 
     def clean(self) -> dict[str, Any]:
         """The fields, and the preview of what they mean."""
         cleaned: dict[str, Any] = super().clean() or {}
-        if "body" in cleaned:
+        if cleaned.get("content_type"):
+            self._clean_text(cleaned)
+        elif "body" in cleaned:
             try:
-                cleaned["body"] = read_json(cleaned["body"])
+                cleaned["body"] = read_json(cleaned["body"].strip())
             except ValueError as error:
                 self.add_error("body", _("This is not valid JSON: %(error)s") % {"error": error})
         if not self.errors:
@@ -142,10 +171,20 @@ class SeriesForm(forms.Form):
                 self.refuse(error)
         return cleaned
 
+    def _clean_text(self, cleaned: dict[str, Any]) -> None:
+        raw = typed_bytes(cleaned.pop("body", ""), stored=self._raw)
+        try:
+            cleaned["raw"] = RULES["raw"](raw)
+        except InvalidJob as error:
+            self.add_error("body", error.message)
+
     def given(self) -> dict[str, Any]:
         """The fields as the verbs take them."""
         cleaned = self.cleaned_data
-        given = {name: cleaned[name] for name in cleaned if name not in {"biz_type", "version"}}
+        given = {name: cleaned[name] for name in cleaned if name not in {"biz_type", "version", *OWN_FIELDS}}
+        if not given.get("content_type"):
+            given.pop("content_type", None)  # JSON has none
+        given |= self.changed_request(self._request)
         for name in ("every", "jitter"):
             given[name] = None if cleaned.get(name) is None else timedelta(seconds=cleaned[name])
         given["times"] = cleaned.get("times", "").split()
@@ -153,7 +192,7 @@ class SeriesForm(forms.Form):
 
     def refuse(self, error: InvalidJob) -> None:
         """Shows a refusal of the verbs at its field."""
-        self.add_error(error.field if error.field in self.fields else None, error.message)
+        self.add_error(self.field_of(error), error.message)
 
 
 class BackfillForm(forms.Form):
@@ -180,10 +219,13 @@ class BackfillForm(forms.Form):
 def _initial(series: Series) -> dict[str, Any]:
     names = (
         "name", "cron", "time_zone", "anchor", "starts_at", "ends_at", "count", "overlap", "catch_up", "biz_id",
-        "body", "priority", "max_attempts", "flow_key", "version",
+        "priority", "max_attempts", "flow_key", "version",
     )  # fmt: skip
     return {
         **{name: getattr(series, name) for name in names},
+        **(shown_request(series.request) or {}),
+        "body": written_body(series),
+        "content_type": content_type_of(series.request),
         "every": None if series.every is None else series.every.total_seconds(),
         "jitter": series.jitter.total_seconds() or None,
         "times": "\n".join(series.times),

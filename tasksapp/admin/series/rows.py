@@ -69,7 +69,7 @@ def coming_rows(series: Series, *, now: datetime, site: str) -> list[dict[str, A
 
 def past_rows(series: Series, *, now: datetime, site: str) -> list[dict[str, Any]]:
     """The jobs that it has made, the newest first, without those to come."""
-    rows = Job.objects.filter(series_id=series.pk).defer("body").order_by("-id")[: PAST + COMING * 10]
+    rows = Job.objects.filter(series_id=series.pk).defer("body", "raw").order_by("-id")[: PAST + COMING * 10]
     past = [job for job in rows if job.occurrence_at is None or job.occurrence_at <= now][:PAST]
     return [
         {

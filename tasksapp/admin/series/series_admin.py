@@ -23,10 +23,11 @@ from tasksapp.access.audit import REASON_LENGTH, Deed
 from tasksapp.access.permissions import PAUSE_SERIES, VIEW_BODY
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.body_card import body_card
 from tasksapp.admin.frame.fragments import address, local_time
-from tasksapp.admin.frame.json_text import indented
 from tasksapp.admin.frame.lookups import OnlyNamedLookups
 from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.frame.possible_rows import PossibleRows
 from tasksapp.admin.series.form import PREVIEW, BackfillForm, SeriesForm
 from tasksapp.admin.series.rows import coming_rows, next_of, past_rows, state_of, words
@@ -124,7 +125,8 @@ class SeriesAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
             "past": past_rows(series, now=now, site=site),
             "jobs_url": f"{reverse('admin:tasksapp_job_changelist', current_app=site)}?tab=all&series={series.pk}",
             "zone": timezone.get_current_timezone_name(),
-            "body": indented(series.body) if request.user.has_perm(VIEW_BODY) else None,
+            "body": body_card(request, series),
+            "own": own_request_facts(series.request, sees=request.user.has_perm(VIEW_BODY)),
             "may_pause": may_pause,
             "may_change": self.has_change_permission(request, series),
             "may_delete": self.has_delete_permission(request, series),
