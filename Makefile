@@ -16,6 +16,8 @@ ROWS ?= 10000000
 BIZ_TYPES ?= 50
 # Requests that `make fuzz` makes up for each operation, on each database, beside some 4 000 at the bounds of the schema.
 EXAMPLES ?= 60
+# Histories that `make fuzz-limits` tries.
+RUNS ?= 10000
 TESTS ?=
 
 # Where it is set (images of containers do that), each of the hundreds of processes that tests start compiles all modules.
@@ -23,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys chaos-cluster chaos-replies chaos-limits chaos-beat
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade chaos-moving bench-rivals bench-cluster
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +97,10 @@ fuzz: $(VENV)/.dev ## send 10 000 generated requests to a live site, on SQLite a
 	$(BIN)/python -m tests.fuzz --database sqlite --examples $(EXAMPLES)
 	$(BIN)/python -m tests.fuzz --database postgresql --examples $(EXAMPLES)
 
+fuzz-limits: $(VENV)/.dev ## try 10 000 random histories of a queue with every limit: does each due timer pass in time (minutes)
+	DELAYHUB_LIVENESS_RUNS=$(RUNS) DELAYHUB_LIVENESS_FIRST=$$(date +%s) \
+		$(BIN)/python -m pytest -q --timeout 3600 tests/integration/delayhub/engine/test_timer_lane_liveness.py
+
 lint-openapi: $(VENV)/.dev $(VENV)/.node ## check the OpenAPI document by redocly and spectral
 	$(BIN)/python -m pytest -q tests/integration/tasksapp/api/test_openapi_document_linters.py
 
@@ -105,6 +111,9 @@ bench-engine: $(VENV)/.dev ## measure the engine beside a bare round trip and be
 
 bench-transport: $(VENV)/.dev ## measure the transport beside kombu's own Redis transport
 	@$(BIN)/python benchmarks/transport.py
+
+bench-rivals: $(VENV)/.dev ## measure a task's cost beside kombu's, celery-redis-plus and potatoq, each in its own environment (half an hour)
+	@$(BIN)/python -m benchmarks.rivals --rounds $(or $(ROUNDS),5) --count $(or $(COUNT),4000) --waiting $(or $(WAITING),50000) --kills $(or $(KILLS),5)
 
 bench-publish: $(VENV)/.dev ## measure publish_many beside apply_async
 	@$(BIN)/python benchmarks/publish_many.py
@@ -133,6 +142,9 @@ explain-jobs: $(VENV)/.dev ## show the plans of what is run often with ROWS=1000
 chaos: $(VENV)/.dev ## kill workers and Redis, fail over and cut lines under 10 000 tasks; count what was lost (minutes)
 	@$(BIN)/python -m benchmarks.chaos_transport
 
+bench-cluster: $(VENV)/.dev ## what a task of one queue costs 1, 2 and 4 nodes of a Redis Cluster, and how often an idle worker asks (minutes)
+	@$(BIN)/python -m benchmarks.cluster_scaling
+
 chaos-cluster: $(VENV)/.dev ## kill masters of a Redis Cluster and move slots under tasks and jobs; count what was lost (minutes)
 	@$(BIN)/python -m benchmarks.chaos_cluster
 
@@ -149,8 +161,17 @@ chaos-series: $(VENV)/.dev ## ten thousand occurrences in ten time zones, over s
 bench-series: $(VENV)/.dev ## measure how long one worker makes 100 000 series at one midnight, and what others feel (minutes)
 	@$(BIN)/python benchmarks/series.py
 
-chaos-limits: $(VENV)/.dev ## does a task's rate_limit hold over four workers that are killed, and are others held up (minutes)
+chaos-limits: $(VENV)/.dev ## do rate_limit and max_in_flight hold over four workers that are killed, and are others held up (minutes)
 	@$(BIN)/python -m benchmarks.chaos_limits
+
+chaos-flow-keys: $(VENV)/.dev ## do the limits of each flow key hold over four workers that are killed; what 100 000 keys cost (minutes)
+	@$(BIN)/python -m benchmarks.chaos_flow_keys
+
+chaos-upgrade: $(VENV)/.dev ## run workers and publishers of this and an earlier release (REF=commit) on one Redis, with kills (minutes)
+	@$(BIN)/python -m benchmarks.chaos_upgrade $(if $(REF),--ref $(REF))
+
+chaos-moving: $(VENV)/.dev ## move a shop from kombu's own Redis transport to DelayHub and back, with kills; count what was lost (a minute)
+	@$(BIN)/python -m benchmarks.chaos_moving
 
 chaos-site: $(VENV)/.dev ## the same for a whole site: REST, SQLite, retries (minutes)
 	@$(BIN)/python -m benchmarks.chaos_site
@@ -160,6 +181,9 @@ chaos-receivers: $(VENV)/.dev ## kill receivers and the worker: is each of 3 000
 
 chaos-beat: $(VENV)/.dev ## kill workers with a beat each: is each periodic task published once (an hour that jumps, ten minutes)
 	@$(BIN)/python -m benchmarks.chaos_beat
+
+chaos-unique: $(VENV)/.dev ## kill workers under unique tasks: do two of one key ever run at once, is one lost, a key left (minutes)
+	@$(BIN)/python -m benchmarks.chaos_unique
 
 clean: ## remove what the commands made: the virtual environment, caches, ./var
 	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

@@ -6,6 +6,7 @@ Command: make celery-suite
 Result: a table, the tests that fail anywhere, and one JSON line. The exit code is 1 where a test fails on ``delayhub://``
     that passes on ``redis://`` and is not one of the documented differences (DIFFERENCES below).
     ``--transports redis,delayhub-cluster``: ours is on a cluster of three masters, with results in a server beside it.
+    ``--slots 8``: there the queue of the tests is cut into so many slots.
 Caveat: Celery runs many of these tests up to six times until they pass; so do we. Its tests come with its source
     distribution, of the version that is installed, which ``pip download`` fetches once into ``var``.
 """
@@ -27,11 +28,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from kombu import Connection
+
 from benchmarks.children import run_main
 from delayhub.local.redis_server import RedisServer
+from delayhub.transport import register
 from tests.cluster import LocalCluster
 from tests.repository import ROOT
 
+#: The queue of Celery's tests.
+QUEUE = "celery"
 FOLDER = ROOT / "var" / "celery_suite"
 FILES = ("test_tasks.py", "test_inspect.py", "test_canvas.py", "test_group_chains.py")
 TRANSPORTS = ("redis", "delayhub")
@@ -105,7 +111,7 @@ def only_tests(archive: tarfile.TarFile, version: str) -> Iterator[tarfile.TarIn
     return (member for member in archive if member.name.startswith(f"celery-{version}/t/"))
 
 
-def run(transport: str, folder: Path, select: str) -> dict[str, str]:
+def run(transport: str, folder: Path, select: str, slots: int) -> dict[str, str]:
     """Runs Celery's tests on a transport, on a server of their own; what came of each."""
     report = FOLDER / f"{transport}.xml"
     report.unlink(missing_ok=True)
@@ -113,13 +119,16 @@ def run(transport: str, folder: Path, select: str) -> dict[str, str]:
         server = stack.enter_context(RedisServer())
         log = stack.enter_context((FOLDER / f"{transport}.log").open("wb"))
         url = server.url.rsplit("/", 1)[0]
-        broker = f"{url.replace('redis', transport, 1)}/0"
+        broker = f"{url.replace('redis', transport, 1)}/1"
         if transport == "delayhub-cluster":
             broker = stack.enter_context(LocalCluster(masters=3)).url
+            cut(broker, slots)
         environment = {
             **{name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"},
             "TEST_BROKER": broker,
-            "TEST_BACKEND": f"{url}/1",
+            # As Celery's own runs have it: some of its tests read the log, and the backend's keys in database 0.
+            "TEST_BACKEND": f"{url}/0",
+            "WORKER_LOGLEVEL": "INFO",
             "REDIS_HOST": "127.0.0.1",
             "REDIS_PORT": url.rsplit(":", 1)[1],
             "PYTHONPATH": str(ROOT),
@@ -142,22 +151,38 @@ def run(transport: str, folder: Path, select: str) -> dict[str, str]:
             check=False,
             timeout=PATIENCE_SECONDS,
         )
+        if transport == "delayhub-cluster" and slots_of(broker) != slots:
+            raise RuntimeError(f"the queue of the tests has {slots_of(broker)} slots at the end, not {slots}")
     found = outcomes(report) if report.exists() else {}
     if "passed" not in found.values():
         raise RuntimeError(f"no test passed on {transport}://; {FOLDER / f'{transport}.log'} says why")
     return found
 
 
+def cut(broker: str, slots: int) -> None:
+    """Cuts the queue of Celery's tests into so many slots, before its worker starts."""
+    register()
+    with Connection(broker) as connection:
+        connection.channel().propose_slots(QUEUE, slots)
+
+
+def slots_of(broker: str) -> int:
+    """How many slots it has."""
+    with Connection(broker) as connection:
+        return int(connection.channel().slots(QUEUE).number)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--select", default="", metavar="EXPRESSION", help="only these tests, as pytest's -k")
     parser.add_argument("--transports", default=",".join(TRANSPORTS), help="redis, delayhub, delayhub-cluster")
+    parser.add_argument("--slots", type=int, default=1, help="of the tests' queue, on delayhub-cluster")
     options = parser.parse_args()
     transports = options.transports.split(",")
     folder = tests_of_celery()
     print(f"this takes about half an hour; {FOLDER}/*.log show how far it is", file=sys.stderr)
     with ThreadPoolExecutor(len(transports)) as all_at_once:
-        results = all_at_once.map(lambda name: run(name, folder, options.select), transports)
+        results = all_at_once.map(lambda name: run(name, folder, options.select, options.slots), transports)
         found = dict(zip(transports, results, strict=True))
     comparison = Comparison(found)
     print(comparison.report())

@@ -175,9 +175,15 @@ class Chaos:
         self.rig.redis.restart()
 
     def flush_redis(self) -> None:
-        """Redis forgets everything."""
-        with self.rig.redis.client() as client:
-            client.flushall()
+        """Redis forgets everything, once it has read its file, where it was killed a moment ago."""
+        from redis.exceptions import BusyLoadingError
+
+        def flushed() -> bool:
+            with self.rig.redis.client() as client, contextlib.suppress(BusyLoadingError):
+                return bool(client.flushall())
+            return False
+
+        wait_until(flushed, within_seconds=60, look_seconds=0.1)
 
     def crash_database(self) -> None:
         """The database crashes under load and recovers."""

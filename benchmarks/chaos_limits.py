@@ -1,13 +1,15 @@
-"""Does a task's ``rate_limit`` hold over all workers while these are killed, and are other tasks held up by it?
+"""Do a task's ``rate_limit`` and another's ``max_in_flight`` hold over all workers while these are killed?
 
-Question: a task with ``rate_limit`` and a backlog, other tasks published all the while (one of 25 takes 3 s), four
-    workers (two prefork, threads, solo), one of them killed with -9 every few seconds and started again:
-    how many starts are in the fullest second, and how many in all; how late do the others start, beside a run without
-    the backlog; does each task run? And what does a claim cost beside 100 000 tasks with parked messages?
+Question: a task with ``rate_limit`` and one with ``max_in_flight``, both with a backlog, other tasks published all the
+    while (one of 25 takes 3 s), four workers (two prefork, threads, solo), one of them killed with -9 every few seconds
+    and started again: how many starts are in the fullest second, and how many in all; how many of the second run at
+    once, at most; how late do the others start, beside a run without the backlogs; does each task run? And what does a
+    claim cost beside 100 000 tasks with parked messages? With --early-acks the second task is acknowledged when it
+    starts: does it never run twice, how many do kills lose, and is nothing held in the end?
 Machine: whatever runs it.
 Command: make chaos-limits
-Result: a table and one JSON line; exit code 0 only if no second had more starts than the limit and one, all others had
-    no less than the limit less one and what the kills took, and each task ran.
+Result: a table and one JSON line; exit code 0 only if no second had more starts than the limit and one, no more ran at
+    once than may, all others had no less than the limit less one and what the kills took, and each task ran.
 """
 
 from __future__ import annotations
@@ -22,33 +24,40 @@ import sys
 import tempfile
 import time
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.children import run_main
 from delayhub.engine import DelayQueue, Entry
-from delayhub.engine.limits import DECLARED, Limit, set_limits
+from delayhub.engine.limits import DECLARED, Limit, flying_counts, set_limits
 from delayhub.local.redis_server import RedisServer
 
 POOLS = (("prefork", 4), ("prefork", 2), ("threads", 4), ("solo", 1))
+#: How many of the task with ``max_in_flight`` run at once, and how many of it there are for each second of the run.
+AT_ONCE, REPORTS = 2, 3
 #: Other tasks published a second, each of which takes so long; every SLOW_EVERY-th takes SLOW_SECONDS.
 OTHERS, OTHER_SECONDS, SLOW_EVERY, SLOW_SECONDS = 20, 0.02, 25, 3.0
+#: Seconds that a report takes at least, as the shop has it: so long a run counts that was killed.
+REPORT_LASTS = 0.3
 #: Seconds that the workers have for their start, beside those of the run.
 START_SECONDS = 3.0
 
 
 class Workers:
-    """The four workers of a run."""
+    """The workers of a run, four by default."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str], *, pools: Sequence[tuple[str, int]] = POOLS
+    ) -> None:
         self.folder = folder
+        self.pools = pools
         self.environment = {**os.environ, **environment}
         self.environment.pop("DJANGO_SETTINGS_MODULE", None)  # this is a Celery app without Django
-        self.alive = [self._start(number) for number in range(len(POOLS))]
+        self.alive = [self._start(number) for number in range(len(pools))]
 
     def _start(self, number: int) -> subprocess.Popen[bytes]:
-        pool, size = POOLS[number]
+        pool, size = self.pools[number]
         command = [sys.executable, "-m", "celery", "-A", "benchmarks.limits_shop", "worker"]
         command += ["-P", pool, "-c", str(size), "-n", f"w{number}@here", "-l", "WARNING"]
         command += ["--without-gossip", "--without-mingle"]
@@ -68,7 +77,9 @@ class Workers:
             process.wait()
 
 
-def run(folder: Path, *, rate: int, seconds: int, kill_every: float, backlog: int, seed: int) -> dict[str, float]:
+def run(
+    folder: Path, *, rate: int, seconds: int, kill_every: float, backlog: int, seed: int, early_acks: bool = False
+) -> dict[str, float]:
     """The figures of one run."""
     folder.mkdir()
     chance = random.Random(seed)
@@ -77,17 +88,22 @@ def run(folder: Path, *, rate: int, seconds: int, kill_every: float, backlog: in
             "LIMITS_BROKER": f"delayhub://127.0.0.1:{server.port}/0",
             "LIMITS_FOLDER": str(folder),
             "LIMITS_RATE": f"{rate}/s",
+            "LIMITS_AT_ONCE": str(AT_ONCE),
+            "LIMITS_ACK": "early" if early_acks else "late",
         }
         os.environ.update(environment)
         from benchmarks import limits_shop
 
         workers = Workers(folder, environment)
+        reports = REPORTS * seconds if backlog else 0
         published: dict[int, float] = {}
         kills: list[float] = []
         try:
             with limits_shop.app.connection_for_write(environment["LIMITS_BROKER"]) as connection:
                 for number in range(backlog):
                     limits_shop.mail.apply_async([number], connection=connection)
+                for number in range(reports):
+                    limits_shop.report.apply_async([number], connection=connection)
                 begin = time.time()  # noqa: TID251  compared with what the tasks wrote
                 next_kill, number = begin + kill_every, 0
                 while (now := time.time()) < begin + seconds + START_SECONDS:  # noqa: TID251  as above
@@ -101,39 +117,94 @@ def run(folder: Path, *, rate: int, seconds: int, kill_every: float, backlog: in
                         next_kill += kill_every
                     time.sleep(max(0.0, begin + number / OTHERS - time.time()))  # noqa: TID251  as above
                 deadline = time.monotonic() + backlog / rate * 2 + 60
-                while not _all_ran(folder, backlog, len(published)) and time.monotonic() < deadline:
+                done = "report" if early_acks else "reported"
+                while not _all_ran(folder, backlog, len(published), reports, done) and time.monotonic() < deadline:
                     time.sleep(0.5)
+                held = _held_at_the_end(server, deadline) if early_acks else 0
         finally:
             workers.stop()
-    return _figures(folder, published, kills, rate=rate, backlog=backlog)
+    found = _figures(folder, published, kills, rate=rate, backlog=backlog, reports=reports)
+    if early_acks:
+        numbers = [number for number, _ in starts(folder, "report")]
+        found |= {
+            "never run": found["never run"] + len({n for n, _ in starts(folder, "reported")}) - len(set(numbers)),
+            "lost to kills": len(set(numbers)) - len({n for n, _ in starts(folder, "reported")}),
+            "run twice": len(numbers) - len(set(numbers)),
+            "held at the end": held,
+        }
+    return found
 
 
-def _starts(folder: Path, name: str) -> list[tuple[int, float]]:
+def _held_at_the_end(server: RedisServer, deadline: float) -> int:
+    """How many messages are held, and count among those that run, once all have ended, or at the deadline."""
+    with server.client() as client:
+        queue = DelayQueue(client, "celery")
+        while (held := queue.count().leased + sum(flying_counts(queue).values())) and time.monotonic() < deadline:
+            time.sleep(0.5)
+    return held
+
+
+def starts(folder: Path, name: str) -> list[tuple[int, float]]:
+    """The number and the time of each line of a file of the run."""
     path = folder / name
     lines = path.read_text().splitlines() if path.exists() else []
     return [(int(number), float(at)) for number, at in (line.split() for line in lines)]
 
 
-def _all_ran(folder: Path, backlog: int, others: int) -> bool:
+def _all_ran(folder: Path, backlog: int, others: int, reports: int, done: str) -> bool:
     return (
-        len({n for n, _ in _starts(folder, "mail")}) == backlog
-        and len({n for n, _ in _starts(folder, "work")}) == others
+        len({n for n, _ in starts(folder, "mail")}) == backlog
+        and len({n for n, _ in starts(folder, done)}) == reports
+        and len({n for n, _ in starts(folder, "work")}) == others
     )
 
 
+def starts_a_second(folder: Path) -> int:
+    """The most starts of the task with ``rate_limit`` in any second."""
+    mails = sorted(at for _, at in starts(folder, "mail"))
+    return max((bisect_left(mails, at + 1.0) - number for number, at in enumerate(mails)), default=0)
+
+
+def most_at_once(folder: Path, name: str = "report", *, lasts_at_most: float = 2.5) -> int:
+    """How many of the task with ``max_in_flight`` ran at once; a run that was killed counts for its usual time.
+
+    The lease of a run that was killed ends after 3 s, so an end that comes later is that of another run.
+    """
+    ends: dict[int, list[float]] = {}
+    for number, at in starts(folder, f"{name}ed"):
+        ends.setdefault(number, []).append(at)
+    changes: list[tuple[float, int]] = []
+    for number, at in starts(folder, name):
+        ended = [end for end in ends.get(number, []) if at < end < at + lasts_at_most]
+        changes += [(at, 1), (min(ended, default=at + REPORT_LASTS), -1)]
+    running = most = 0
+    for _, by in sorted(changes):
+        running += by
+        most = max(most, running)
+    return most
+
+
 def _figures(
-    folder: Path, published: Mapping[int, float], kills: list[float], *, rate: int, backlog: int
+    folder: Path, published: Mapping[int, float], kills: list[float], *, rate: int, backlog: int, reports: int
 ) -> dict[str, float]:
-    mails = sorted(at for _, at in _starts(folder, "mail"))
+    mails = sorted(at for _, at in starts(folder, "mail"))
     windows = [bisect_left(mails, at + 1.0) - number for number, at in enumerate(mails)]
     first: dict[int, float] = {}
-    for number, at in _starts(folder, "work"):
+    for number, at in starts(folder, "work"):
         first[number] = min(at, first.get(number, at))
     late = sorted(1000 * (at - published[number]) for number, at in first.items())
     found: dict[str, float] = {
         "limit a second": rate,
         "kills": len(kills),
-        "never run": backlog - len({n for n, _ in _starts(folder, "mail")}) + len(published) - len(first),
+        "never run": backlog
+        - len({n for n, _ in starts(folder, "mail")})
+        + len(published)
+        - len(first)
+        + reports
+        - len({n for n, _ in starts(folder, "reported")}),
+        "may run at once": AT_ONCE,
+        "most at once": most_at_once(folder),
+        "reports": reports,
         "others": len(first),
         "others late p50 ms": round(statistics.median(late), 1),
         "others late p99 ms": round(late[int(len(late) * 0.99)], 1),
@@ -159,9 +230,9 @@ def cost(keys: int) -> dict[str, float]:
     found: dict[str, float] = {"tasks with parked messages": keys}
     with RedisServer(append_only=False) as server, server.client() as client:
         queue = DelayQueue(client, "q")
-        found["µs, claim of 20, no limits"] = _claims(queue)
+        found["µs, claim of 20, no limits"] = claims(queue)
         set_limits(queue, DECLARED, {"bench.limited": Limit(10**13)})
-        found["µs, claim of 20, limits"] = _claims(queue)
+        found["µs, claim of 20, limits"] = claims(queue)
         for count, each in ((keys, 1), (keys // 20, 20)):
             tasks = [f"bench.task{each}.{number}" for number in range(count)]
             for start in range(0, count, 500):
@@ -173,31 +244,31 @@ def cost(keys: int) -> dict[str, float]:
                     for task in tasks
                 ]
             )
-            began, worst = _cpu_us(client), 0.0
+            began, worst = cpu_us(client), 0.0
             while queue.count().ready:
-                call = _cpu_us(client)
+                call = cpu_us(client)
                 queue.claim(100, free=0)
-                worst = max(worst, _cpu_us(client) - call)
-            found[f"µs, to park a message, {each} a task"] = round((_cpu_us(client) - began) / (count * each), 2)
+                worst = max(worst, cpu_us(client) - call)
+            found[f"µs, to park a message, {each} a task"] = round((cpu_us(client) - began) / (count * each), 2)
             found[f"ms, worst call, {each} a task"] = round(worst / 1000, 2)
             found[f"bytes, a parked message, {each} a task"] = round(_bytes(client, queue, tasks) / each, 1)
-        found["µs, claim of 20, beside all these"] = _claims(queue)
+        found["µs, claim of 20, beside all these"] = claims(queue)
     return found
 
 
-def _claims(queue: DelayQueue) -> float:
+def claims(queue: DelayQueue) -> float:
     client, used = queue.client, list[float]()
     for _ in range(9):
         queue.schedule([Entry(f"free{n}", payload=b'{"headers":{"task":"bench.other"}}') for n in range(2000)])
-        began = _cpu_us(client)
+        began = cpu_us(client)
         for _ in range(100):
             leases = [queue.lease(entry.id, entry.token) for entry in queue.claim(20, free=0).entries]
             queue.acknowledge(leases)
-        used.append((_cpu_us(client) - began) / 100)
+        used.append((cpu_us(client) - began) / 100)
     return round(min(used), 1)
 
 
-def _cpu_us(client: Any) -> float:
+def cpu_us(client: Any) -> float:
     """The server's CPU time so far; that of its scripts by the clock would count what other programs take."""
     used = client.info("cpu")
     return 1e6 * (float(used["used_cpu_user_main_thread"]) + float(used["used_cpu_sys_main_thread"]))
@@ -217,6 +288,7 @@ def main() -> int:
     parser.add_argument("--kill-every", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only-backlog", action="store_true", help="without the run to compare with")
+    parser.add_argument("--early-acks", action="store_true", help="of the task of which only so many run at once")
     parser.add_argument("--keys", type=int, default=100_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -230,6 +302,7 @@ def main() -> int:
                     kill_every=options.kill_every,
                     backlog=backlog,
                     seed=options.seed,
+                    early_acks=options.early_acks,
                 )
     for name in runs["backlog"]:
         print(f"{name:36}" + "".join(f"{of_run.get(name, ''):>14}" for of_run in runs.values()))
@@ -241,6 +314,10 @@ def main() -> int:
     good = (
         found["never run"] == 0
         and found["most starts in a second"] <= options.rate + 1
+        and found["most at once"] <= AT_ONCE
+        and not (found.get("run twice", 0) or found.get("held at the end", 0))
+        # Of each killed worker, at most what ran at once.
+        and found.get("lost to kills", 0) <= AT_ONCE * found["kills"]
         # A worker that is killed takes the permits of what it was about to start, and some seconds of its processes.
         and found["seconds below the limit less one"] <= 2 * found["kills"]
     )

@@ -26,7 +26,7 @@ from benchmarks.children import run_main
 from delayhub.engine import DelayQueue, Place
 from delayhub.local.redis_server import RedisServer, free_port
 from delayhub.redis_cluster import client_of, cluster_pool
-from tests.cluster import LocalCluster
+from tests.cluster import LocalCluster, bus_port
 from tests.tcp_proxy import TcpProxy
 
 QUEUES = tuple(f"replies-{number}" for number in range(6))
@@ -111,10 +111,10 @@ def on_a_cluster(*, count: int, loss: float) -> dict[str, float]:
         cluster = LocalCluster(masters=3)
         proxies = []
         for node in cluster.masters:
-            node.port = free_port()
+            node.port = node.port or free_port()
             proxy = stack.enter_context(TcpProxy(node.port))
             node.config["cluster-announce-port"] = proxy.port
-            node.config["cluster-announce-bus-port"] = node.config["cluster-port"]
+            node.config["cluster-announce-bus-port"] = bus_port(node)
             proxies.append(proxy)
         stack.enter_context(cluster)
         began = time.monotonic()

@@ -15,6 +15,7 @@ import celery
 from celery.exceptions import OperationalError
 
 import delayhub
+from benchmarks.appended import append_line
 from delayhub.engine import SystemClock
 from delayhub.errors import NotReplicated
 
@@ -39,11 +40,7 @@ app.conf.update(
 
 def note(name: str, line: str) -> None:
     """Appends a line to a file of the run."""
-    file = os.open(FOLDER / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(file, f"{line}\n".encode())
-    finally:
-        os.close(file)
+    append_line(FOLDER / name, line)
 
 
 @app.task(name="chaos.mark")  # the producer's module is __main__, which would be part of the name

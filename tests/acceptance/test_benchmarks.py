@@ -160,6 +160,20 @@ def test_the_transport_can_be_measured_beside_kombus() -> None:
 
 
 @pytest.mark.slow
+def test_tasks_can_be_measured_beside_those_of_rivals() -> None:
+    # in this environment, so nothing is downloaded
+    little = ("--rounds=1", "--count=60", "--waiting=0", "--kills=0")
+    found = figures(
+        *("-m", "benchmarks.rivals", "--here", *little),
+        *("--peers", "delayhub", "kombu", "--parts", "publish", "threads"),
+    )
+
+    for peer in ("delayhub", "kombu"):
+        assert found["medians"][peer]["publish, client CPU us"] > 0
+        assert found["medians"][peer]["publish with an eta, bytes a message"] > 300
+
+
+@pytest.mark.slow
 def test_what_each_verb_costs_can_be_measured() -> None:
     found = figures("-m", "benchmarks.million", "--entries=20000", "--limit=500")  # others may share the machine
 
@@ -219,6 +233,24 @@ def test_a_limit_holds_over_workers_of_which_one_is_killed() -> None:
     assert (backlog["never run"], backlog["kills"]) == (0, 1)
     assert backlog["starts"] >= 50
     assert found["cost"]["bytes, a parked message, 20 a task"] > 0
+
+
+@pytest.mark.slow
+def test_flow_keys_of_tasks_have_a_cost_that_is_measured() -> None:
+    found = figures("-m", "benchmarks.chaos_flow_keys", "--only=cost", "--keys=4000")
+
+    assert found["cost"]["bytes, a live key with one parked message"] > 0
+
+
+@pytest.mark.slow
+def test_no_two_of_a_unique_key_run_at_once_and_none_is_left_when_a_worker_is_killed() -> None:
+    # one worker, killed once at the end
+    found = figures("-m", "benchmarks.chaos_unique", "--workers=1", "--seconds=4", "--kill-every=60", "--seed=3")
+
+    assert found["kills"] == 1
+    assert min(found["accepted"], found["refused"], found["canvases"], found["runs"]) > 0
+    assert found["two at once"] == found["lost, acks late"] == found["canvases that hang"] == 0
+    assert found["keys left"] == found["messages left"] == 0
 
 
 @pytest.mark.slow
