@@ -11,6 +11,7 @@ Rules:
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -18,14 +19,20 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery, current_app
+from hypothesis import HealthCheck, settings
 from kombu import Connection
 
 from delayhub.local.redis_server import RedisServer
+from delayhub.redis_cluster import client_of, cluster_pool
 from delayhub.transport import register
 from tests.cluster import LocalCluster
 from tests.long_first import long_first
 
 register()
+
+# How long a generated input takes is the machine's matter: it may stand still for a second.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_serialized_rollback"}
 ALLOWED_SKIP = "cannot run here:"
@@ -33,12 +40,22 @@ ALLOWED_SKIP = "cannot run here:"
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_flushes() -> Iterator[None]:
-    """Flushes of the database, with which tests of several transactions end, take 5 ms instead of 45."""
-    from tests.flushed_tables import fill_flushed_tables
+    """Flushes of the database, with which tests of several transactions end, take some milliseconds instead of 85."""
+    from tests.flushed_tables import fill_flushed_tables, flush_all_others
 
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("django.core.management.commands.flush.sql_flush", flush_all_others)
         patched.setattr("django.core.management.commands.flush.emit_post_migrate_signal", fill_flushed_tables)
         yield
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """The tests' database, whose flushes keep what it has now."""
+    from tests.flushed_tables import keep_rows
+
+    with django_db_blocker.unblock():
+        keep_rows("default")
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +101,14 @@ def cluster(nodes_of_cluster: LocalCluster) -> LocalCluster:
 
 
 @pytest.fixture
+def cluster_client(cluster: LocalCluster) -> Iterator[redis.Redis]:
+    """A client of that cluster that is patient for a quarter of a minute."""
+    pool = cluster_pool(cluster.url, timeout_seconds=15)
+    yield client_of(pool)
+    pool.disconnect()
+
+
+@pytest.fixture
 def broker(redis_server: RedisServer, redis_client: redis.Redis) -> str:
     """The URL of an empty delayhub broker."""
     assert redis_client.dbsize() == 0
@@ -111,6 +136,17 @@ def current_celery(same_celery: None) -> Iterator[Celery]:
     made = Celery("tests")
     yield made
     made.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Spares the garbage collector the tests and all that stays for good: it took 3 of the 8 s of a collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True, wrapper=True)  # before -m selects, and after others have put them in their order

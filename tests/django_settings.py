@@ -7,6 +7,7 @@ Tests that need Redis point ``DELAYHUB["REDIS_URL"]`` at their private server.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -36,9 +37,13 @@ SETTINGS_FOR_TESTS = {
     "DELAYHUB_BROKER_URL": "delayhub://127.0.0.1:1/0",
 }
 OTHERS = {name: value for name, value in os.environ.items() if not name.startswith("DELAYHUB_")}
+THRESHOLD = gc.get_threshold()
 with patch.dict(os.environ, {**OTHERS, **SETTINGS_FOR_TESTS}, clear=True):
     from delayhub.project.settings import *  # noqa: F403  settings are a star by nature
     from delayhub.project.settings import DATABASES, INSTALLED_APPS
+
+# What a test forgot to close is reported when it is collected: that shall be soon.
+gc.set_threshold(*THRESHOLD)
 
 if TEST_DATABASE == "sqlite":
     # A file, not memory: transactions then lock each other out as they do in production.

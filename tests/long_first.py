@@ -36,7 +36,9 @@ def long_first(items: Sequence[pytest.Item], *, processes: int) -> list[pytest.I
 
 
 def is_long(item: pytest.Item) -> bool:
-    return item.nodeid.startswith(LONG_ROOMS) or item.get_closest_marker("slow") is not None
+    """Whether it takes seconds, or shares with others of its module what does: each process that has one makes it."""
+    by_its_mark = item.nodeid.startswith(LONG_ROOMS) or item.get_closest_marker("slow") is not None
+    return by_its_mark or shared_by(item) != item.nodeid
 
 
 def shared_by(item: pytest.Item) -> str:

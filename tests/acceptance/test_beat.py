@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -42,6 +43,7 @@ def test_beat_sends_tasks_that_run_on_time_and_those_that_expire_do_not(
         wait_until(lambda: not any(DelayQueue(redis_client, "celery").count()), otherwise="an empty queue")
 
     late = [float(seconds) for seconds in proj.ledger.lrange("ledger:later", 0, -1)]
-    assert 0 <= min(late) <= max(late) < 0.5
+    assert min(late) >= 0
+    assert statistics.median(late) < 0.5  # and not the last ones: the whole machine may have stood still for a moment
     assert proj.ledger.llen("ledger:stale") == 0
     assert "Discarding revoked task: proj.tick" in running.log

@@ -30,8 +30,10 @@ def test_tasks_are_terminated_limited_and_put_back(
             endless.get(timeout=60)
 
         limited = {proj.limited.delay().id for _ in range(6)}
+        keyed = [proj.keyed.delay(tenant) for tenant in ("acme", "acme", "acme", "zeta")]
         reluctant = proj.reluctant.delay()
         reluctant.get(timeout=60)
+        assert [one.get(timeout=60) for one in keyed] == ["acme", "acme", "acme", "zeta"]
         wait_until(
             lambda: limited <= {task_id for task_id, _ in ledger.times(proj)},
             otherwise=lambda: f"all of the limited: {running.log}",
@@ -41,6 +43,8 @@ def test_tasks_are_terminated_limited_and_put_back(
     times = sorted(at for task_id, at in ledger.times(proj) if task_id in limited)
     assert len(times) == 6
     assert times[-1] - times[0] > 0.7  # 5 a second
+    steps = [task_id for task_id, _ in ledger.times(proj, "acme")]
+    assert steps == [task_id for one in keyed[:3] for task_id in (one.id, one.id)]  # one at a time, in their order
     assert [task_id for task_id, _ in ledger.times(proj)].count(reluctant.id) == 3
     assert proj.app.control.dead() == []
 

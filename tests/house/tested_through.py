@@ -18,6 +18,10 @@ TESTED_THROUGH = {
         )
         for module in ("cluster_pipeline", "cluster_pool", "key_connection", "refusals")
     },
+    "delayhub/transport/slot_table.py": (
+        "tests/integration/delayhub/transport/test_cluster_transport_slots.py",
+        "a queue's slots are proposed, asked for and changed there",
+    ),
     **{
         f"delayhub/transport/consuming/{module}.py": (
             "tests/integration/delayhub/transport/test_cluster_transport.py",
@@ -30,6 +34,10 @@ TESTED_THROUGH = {
         for module in ("beat/shared_ticks", "beat/tended_entries", "transport/occurrence")
     },
     "delayhub/beat/fingerprint.py": ("tests/unit/delayhub/beat/test_definition.py", "a definition is its fingerprint"),
+    "delayhub/transport/unique_publish.py": (
+        "tests/integration/delayhub/celery_support/test_unique_send.py",
+        "calls of unique tasks are published there",
+    ),
     "delayhub/engine/task_name.py": (
         "tests/integration/delayhub/engine/test_limits.py",
         "messages are found by their task there",
@@ -40,6 +48,10 @@ TESTED_THROUGH = {
     ),
     "tasksapp/models/paused_key.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
+    "delayhub/client/models/series.py": (
+        "tests/integration/delayhub/cli/test_main.py",
+        "a series with a text is shown",
+    ),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
     "tasksapp/api/representation/key_pairs.py": (
         "tests/integration/tasksapp/api/test_biz_type_secrets.py",
@@ -71,7 +83,7 @@ TESTED_THROUGH = {
             "each verb and each model is compared with the OpenAPI document",
         )
         for module in (
-            *("models/jobs", "models/operations"),
+            *("models/claims", "models/jobs", "models/operations"),
             *(
                 f"asynchronous/{verbs}"
                 for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "series", "stats")
@@ -170,6 +182,14 @@ TESTED_THROUGH = {
     "tasksapp/admin/celery_queues/rows.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "the rows show on the pages",
+    ),
+    "tasksapp/maintenance/resealer.py": (
+        "tests/integration/tasksapp/management/commands/test_reseal.py",
+        "the command runs it",
+    ),
+    "tasksapp/admin/frame/own_request.py": (
+        "tests/integration/tasksapp/admin/series/test_series_admin.py",
+        "the fields are typed there, and shown",
     ),
     "tasksapp/admin/frame/page_entry.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",

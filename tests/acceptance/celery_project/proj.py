@@ -138,6 +138,14 @@ def limited(self: Any) -> None:
     note("start", self)
 
 
+@app.task(bind=True, acks_late=False, flow_key_by="tenant", key_max_in_flight=1)
+def keyed(self: Any, tenant: str) -> str:
+    note(tenant, self)
+    time.sleep(0.1)  # it stands for work
+    note(tenant, self)
+    return str(self.request.headers["x-delayhub-key"])
+
+
 @app.task(bind=True, acks_late=True)
 def reject_first(self: Any) -> bool:
     note("start", self)

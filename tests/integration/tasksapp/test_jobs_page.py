@@ -23,8 +23,8 @@ def test_the_examples_run(biz_type: BizType) -> None:
     for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
         exec(compile(block, "docs/jobs.md", "exec"), names)
 
-    # a thousand, cart, own request, sale
-    assert Job.objects.filter(biz_type=biz_type, status=Status.PENDING).count() == 1_003
+    # a thousand, cart, own request, exact bytes, sale
+    assert Job.objects.filter(biz_type=biz_type, status=Status.PENDING).count() == 1_004
     cancelled = Job.objects.filter(status=Status.CANCELLED).values_list("biz_type__code", "biz_id")
     assert sorted(cancelled) == [
         ("order.close", "order-43"),

@@ -20,6 +20,7 @@ from kombu import Exchange, Queue
 
 from delayhub.beat import Scheduler
 from delayhub.beat.shared_ticks import MISSED_HEADER
+from delayhub.engine import DelayQueue
 from delayhub.engine.occurrences import EntryLanes, OccurrenceBook
 from delayhub.errors import OptionError
 from delayhub.testing.movable_clock import MovableClock
@@ -80,6 +81,33 @@ def test_three_beats_publish_each_occurrence_once_and_losers_send_no_signals(
     assert all(message["headers"]["task"] == "shop.close" for message in messages)
 
 
+def test_an_occurrence_whose_unique_task_still_runs_is_left_out_and_the_schedule_moves_on(
+    apps: Apps, beats: Beats, clock: MovableClock, published: Published, redis_client: redis.Redis
+) -> None:
+    app = apps(beat_schedule=HOURLY)
+
+    @app.task(name="shop.close", unique=True, shared=False)
+    def close(order: str) -> None:
+        del order
+
+    beat, queue = beats(app), DelayQueue(redis_client, "celery")
+    turns(beat)
+    clock.advance(hours=1)
+    turns(beat)
+    claim = queue.claim(lease_ms=86_400_000)
+    (running,) = claim.entries
+
+    clock.advance(hours=1)
+    turns(beat)
+    assert (count(redis_client), published()) == (2, [])
+
+    queue.acknowledge([queue.lease(running.id, running.token)])
+    clock.advance(hours=1)
+    turns(beat)
+    (message,) = published()
+    assert (count(redis_client), message["headers"]["id"] != running.id) == (3, True)
+
+
 def test_a_beat_that_is_killed_after_its_claim_is_followed_by_another_after_a_second(
     apps: Apps,
     beats: Beats,
@@ -138,8 +166,8 @@ def test_a_publish_whose_reply_was_lost_is_not_repeated(
     clock.advance(hours=1)
     put, lost = occurrence_module.OccurrenceBook.put, []
 
-    def put_and_lose(book: OccurrenceBook, *arguments: Any) -> Any:
-        answer = put(book, *arguments)
+    def put_and_lose(book: OccurrenceBook, *arguments: Any, **options: Any) -> Any:
+        answer = put(book, *arguments, **options)
         if not lost:
             lost.append(answer)
             raise redis.ConnectionError("the line was cut")

@@ -20,6 +20,7 @@ from delayhub.client import (
     WrongState,
     retrying,
 )
+from delayhub.errors import OptionError
 from delayhub.local.redis_server import free_port
 from tests.tcp_proxy import TcpProxy
 from tests.web_server import BIZ_TYPE, KEY
@@ -88,6 +89,20 @@ def test_a_bulk_has_a_result_for_each_job(api: Client) -> None:
 
     assert [result.created for result in results] == [True, False, False]
     assert [result.error.errors[0].field for result in results if result.error] == ["biz_type", "priority"]
+
+
+def test_exact_bytes_come_back_as_they_were_given(api: Client) -> None:
+    raw = bytes(range(256))
+    made = api.jobs.create(BIZ_TYPE, due_at=DUE, raw=raw, content_type="image/png")
+    text = api.jobs.change(made.id, raw=b"<a/>\r\n", content_type="text/xml")
+    (many,) = api.jobs.create_many([{"biz_type": BIZ_TYPE, "due_at": DUE, "raw": raw}])
+
+    assert (made.raw, made.body, made.content_type) == (raw, None, "image/png")
+    assert (text.raw, text.body_text, text.content_type) == (b"<a/>\r\n", "<a/>\r\n", "text/xml")
+    assert api.jobs.read(many.id or "").raw == raw
+    assert api.jobs.create(BIZ_TYPE, due_at=DUE, body=1).raw is None
+    with pytest.raises(OptionError, match="raw must be bytes"):
+        api.jobs.create(BIZ_TYPE, raw="text")  # type: ignore[arg-type]  # what a caller may try
 
 
 def test_a_flow_key_is_paused_and_resumed(api: Client) -> None:

@@ -247,6 +247,8 @@ def test_each_model_has_the_fields_of_its_schema(name: str) -> None:
 @pytest.mark.parametrize("name", REQUESTS)
 def test_each_request_has_the_fields_of_its_schema(name: str) -> None:
     described = set(document()["components"]["schemas"][name]["properties"])
+    if "body_base64" in described:
+        described = described - {"body_text", "body_base64"} | {"raw"}  # bytes are bytes in Python
     assert set(get_type_hints(REQUESTS[name])) == described - OWN_FIELDS.get(name, set())
 
 

@@ -14,7 +14,7 @@ from tasksapp.access.permissions import VERBS, may
 from tasksapp.models.api_key import Scope
 
 BEFORE, AFTER = ("tasksapp", "0007_operations_and_numbers"), ("tasksapp", "0008_access")
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def names(group: str) -> set[str]:

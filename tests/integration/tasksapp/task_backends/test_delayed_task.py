@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from delayhub import delayed_task
 from delayhub.engine import TimerLane, due_ms
-from tasksapp.errors import InvalidJob, WrongState
+from tasksapp.errors import WrongState
 from tasksapp.models import Attempt, BizType, Job, Status
 from tasksapp.workers.task_runner import lease_keeper
 from tests.fixture_types import MakeBizType
@@ -95,13 +95,6 @@ def test_what_is_no_list_of_arguments_is_refused(wrong: Any) -> None:
         close_order.schedule(**wrong)
 
     assert not Job.objects.exists()
-
-
-def test_a_biz_type_with_another_target_is_refused(make_biz_type: MakeBizType) -> None:
-    make_biz_type("shop.close")
-
-    with pytest.raises(InvalidJob, match="does not run the task"):
-        close_order.schedule(args=[1])
 
 
 def test_the_same_key_makes_one_job() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -35,6 +36,20 @@ def test_there_is_one_for_a_process() -> None:
     assert delivery_runtime() is first
     close_delivery_runtime()
     assert delivery_runtime() is not first
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.005, 0.001), (0.02, 0.02)])
+def test_threads_of_a_process_that_delivers_take_shorter_turns_unless_the_site_has_chosen(
+    before: float, after: float
+) -> None:
+    own = sys.getswitchinterval()
+    sys.setswitchinterval(before)
+    try:
+        delivery_runtime()
+
+        assert sys.getswitchinterval() == pytest.approx(after)
+    finally:
+        sys.setswitchinterval(own)
 
 
 def test_to_close_what_was_never_made_does_nothing() -> None:

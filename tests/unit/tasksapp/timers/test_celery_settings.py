@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 from celery import Celery, _state
+from kombu import Queue
 
 import delayhub
 from tasksapp.timers import celery_settings
-from tasksapp.timers.celery_settings import check_celery_app, check_patience, check_task_modules
+from tasksapp.timers.celery_settings import check_celery_app, check_idle_options, check_patience, check_task_modules
+
+
+def do_nothing() -> None: ...
 
 
 @pytest.fixture
@@ -92,3 +96,15 @@ def test_a_worker_that_starts_imports_its_modules_once(app: Any, monkeypatch: py
 
     assert check_task_modules(None) == []
     assert imported == []
+
+
+def test_options_that_do_nothing_on_the_broker_are_a_warning_with_what_to_write(app: Celery) -> None:
+    app.task(name="shop.once", unique=True, shared=False)(do_nothing)
+    app.conf.task_queues = [Queue("images", queue_arguments={"x-delayhub-slots": 8})]
+    assert [each.id for each in check_idle_options(None)] == ["delayhub.W028"]
+
+    app.conf.broker_url = "memory://"
+
+    of_task, of_queue = check_idle_options(None)
+    assert (of_task.id, "unique= does nothing" in of_task.msg, bool(of_task.hint)) == ("delayhub.W027", True, True)
+    assert (of_queue.id, bool(of_queue.hint)) == ("delayhub.W028", True)

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from delayhub.celery_support.task_limits import declare, set_for_all
+from delayhub.celery_support.task_limits import declare, set_at_once_for_all, set_for_all
 from delayhub.engine import DelayQueue, Entry
 
 pytestmark = pytest.mark.django_db
@@ -35,11 +35,36 @@ def test_a_queue_shows_its_limits_and_what_they_hold_back(
     page, overview = said("queue", queue="celery", tab="parked"), said("queues")
 
     assert "Held by limits 2" in page
-    assert "shop.mail 1/h its code 2" in page
+    assert "shop.mail 1/h as its code says 2" in page
     assert "shop.&lt;b&gt; 5/h ann" in page
     assert "its code says 2/h" in page
     assert "held by limits: 2" in overview
 
+    assert "Running at once" not in page
+    set_at_once_for_all([queue], "shop.mail", 3, by="bob")
+    page = said("queue", queue="celery", tab="parked")
+    assert "May start Running at once Held back now" in page
+    assert "0 of 3 run bob" in page  # what was claimed before does not count
+    assert "any number" in page
+
     form = {"verb": "revoke", "queue": "celery", "place": "parked", "ids": ["b"], "confirmed": "1", "reason": "x"}
     client.post(reverse("admin:tasksapp_celery_act"), form)
     assert queue.count().parked == 1
+
+
+def test_a_queue_shows_the_flow_keys_that_wait(
+    client: Client, admin_user: User, app: Celery, redis_client: redis.Redis
+) -> None:
+    client.force_login(admin_user)
+    queue = DelayQueue(redis_client, "celery")
+    declare(queue, {"shop.mail\0": "1/h"})
+    for number, key in enumerate(["<b>", "<b>", "<b>", "zeta"]):
+        payload = b'{"headers":{"task":"shop.mail","x-delayhub-key":"%s"},"properties":{}}' % key.encode()
+        queue.schedule([Entry(str(number), payload=payload)])
+    assert len(queue.claim(10).entries) == 2
+
+    html = client.get(reverse("admin:tasksapp_celery_queue"), {"queue": "celery"}).content.decode()
+
+    page = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    assert "shop.mail each flow key 1/h as its code says 2 of 1 flow key" in page
+    assert "Next may start &lt;b&gt; shop.mail 2" in page

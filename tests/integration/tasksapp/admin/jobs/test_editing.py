@@ -10,7 +10,9 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from tasksapp import jobs
 from tasksapp.delivery.own_request import OwnRequest, read_own_request
+from tasksapp.jobs.exact_bytes import content_type_of
 from tasksapp.models import AuditEntry, BizType, Job, Status
 from tests.job_rows import store_job
 
@@ -150,3 +152,21 @@ def test_a_person_edits_its_end_and_its_own_request_and_keeps_its_secrets(
     assert stored.expires_at == datetime(2030, 7, 1, 10, tzinfo=UTC)
     assert (own.timeout_seconds, own.sealed) == (2.5, {"Authorization": "gAAAA"})
     assert opened(person, job)["expires_at"].strftime("%H:%M") == "12:00"
+
+
+def test_a_text_is_edited_as_it_is_and_other_bytes_stay(person: Client, biz_type: BizType) -> None:
+    job = jobs.create("order.close", delay=600, raw=b"<a>\r\n</a>\r\n", content_type="text/xml").job
+    form = opened(person, job)
+
+    post(person, job, form)  # as a browser sends it back: nothing changes
+    job.refresh_from_db()
+    assert (bytes(job.raw or b""), job.version) == (b"<a>\r\n</a>\r\n", 1)
+
+    post(person, job, {**form, "body": "<b>\r\n</b>\r\n", "content_type": "application/xml"})
+    job.refresh_from_db()
+    assert (bytes(job.raw or b""), content_type_of(job.request)) == (b"<b>\r\n</b>\r\n", "application/xml")
+
+    assert post(person, job, {**opened(person, job), "content_type": "xml"}).status_code == 200
+    jobs.edit(job.id, raw=b"\xff")
+    page = person.get(reverse("admin:tasksapp_job_edit", args=[job.id])).content.decode()
+    assert ("The body is bytes that are no text" in page, 'name="body"' in page) == (True, False)

@@ -171,3 +171,27 @@ def test_its_own_request_is_shown_without_secrets(person: Client, viewer: Client
     assert "s3cret" not in page
     assert "eu-1" not in masked
     assert "https://a.example" not in masked
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown", "source"),
+    [
+        (b"<a b='1'>\r\n</a>", "&lt;a b=&#x27;1&#x27;&gt;", "&lt;a b=&#x27;1&#x27;&gt;"),
+        (b"\x00\xff<a>", "0000 00 ff 3c 61 3e          ..&lt;a&gt;</pre>", "AP88YT4=</pre>"),
+        (b"\xff" * 4_000, "00f8 ff ff ff ff ff ff ff ff ........</pre>", "/" * 4_096 + "</pre>"),
+    ],
+    ids=["text", "bytes", "many bytes"],
+)
+def test_exact_bytes_are_shown_as_a_text_or_in_digits(
+    person: Client, viewer: Client, biz_type: BizType, raw: bytes, shown: str, source: str
+) -> None:
+    request = OwnRequest(content_type="image/x-secret").text()
+    job = store_job(biz_type, body="null", raw=raw, request=request)
+    add_attempts(job, 1, request_line="POST https://a.example/", request_headers={"Content-Type": "image/x-secret"})
+
+    page, masked = page_of(job, person), page_of(job, viewer)
+
+    assert (shown in page, source in page, "image/x-secret" in page) == (True, True, True)
+    assert f"hidden ({len(raw):,} bytes)" in masked
+    assert [part in masked for part in (shown, source, "image/x-secret", "curl")] == [False] * 4
+    assert ("4,000 bytes that are no text" in page) == ("The first 256 bytes" in page) == (len(raw) == 4_000)

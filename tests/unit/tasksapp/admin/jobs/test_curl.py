@@ -31,3 +31,12 @@ def test_placeholders_stand_where_secrets_were() -> None:
 
 def test_an_attempt_of_an_earlier_release_has_no_command() -> None:
     assert curl("", {}, "null") == ""
+
+
+def test_bytes_that_are_no_text_are_piped_into_the_command() -> None:
+    command = curl("POST https://shop.example/", {"Content-Type": "image/png"}, b"\x00\xff'")
+    large = curl("POST https://shop.example/", {}, b"\xff" * 4_097)
+
+    assert command.startswith("echo AP8n | base64 -d |")
+    assert command.endswith("--data-binary @-")
+    assert large.startswith("cat body.bin |")
