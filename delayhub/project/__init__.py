@@ -6,6 +6,10 @@ The Celery app is imported here so that it is the current app wherever this proj
 
 from __future__ import annotations
 
-from delayhub.project.celery import app as celery_app
+from delayhub.project.garbage import collect_seldom
+
+collect_seldom()  # before the many imports
+
+from delayhub.project.celery import app as celery_app  # noqa: E402  as above
 
 __all__ = ["celery_app"]
