@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -53,7 +53,7 @@ class ClaimAnswer:
 
     Args:
         token: what every outcome of the claimed rows has to bring.
-        claimed: ours now.
+        claimed: ours now, in the order of the ids.
         forwarded: their biz type runs a Celery task, whose own worker claims them; not forwarded again for a while.
         not_due: id and the time the row says; also those whose timers were in the wrong lane: pullers claim them, or a
             worker does.
@@ -110,6 +110,12 @@ class ClaimAnswer:
             self.expiring.append(job_id)
         else:
             self.locked.append(job_id)
+
+    def keep_order(self, ids: Sequence[UUID]) -> None:
+        """Puts what is ours into the order of the ids, that of their timers: the most urgent one runs first."""
+        places = {job_id: place for place, job_id in enumerate(ids)}
+        self.claimed.sort(key=lambda job: places[job.id])
+        self.forwarded.sort(key=lambda job: places[job.id])
 
     def add_missing(self, ids: Iterable[UUID]) -> None:
         """Notes as gone those of the ids of which nothing is known."""

@@ -223,6 +223,7 @@ def claim_jobs(
         _claim_by_orm(answer, ids, using=using, **values)
     if any(job.series_id is not None for job in answer.claimed):
         settle_overlaps(answer, now=now, using=using)
+    answer.keep_order(ids)
     answer.add_missing(ids)
     return answer
 

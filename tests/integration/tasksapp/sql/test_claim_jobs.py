@@ -38,6 +38,17 @@ def test_a_claim_answers_for_every_id(biz_type: BizType, make_biz_type: MakeBizT
     assert answer.locked == []
 
 
+@pytest.mark.parametrize("target", [BizType.Target.HTTP, BizType.Target.CELERY])
+def test_what_a_claim_took_is_in_the_order_of_its_timers(target: str, make_biz_type: MakeBizType) -> None:
+    make_biz_type("ordered", target=target, task_name="shop.pay" if target == BizType.Target.CELERY else "")
+    ids = [due("ordered") for _ in range(20)]
+    urgent_first = [*ids[10:], *reversed(ids[:10])]
+
+    answer = claim(*urgent_first, forward_seconds=60)
+
+    assert [job.id for job in [*answer.claimed, *answer.forwarded]] == urgent_first
+
+
 def test_a_claimed_row_is_leased_for_the_timeout_and_more(biz_type: BizType) -> None:
     job_id, now = due(biz_id="o-1", body={"a": 1}, max_attempts=3, priority=2), timezone.now()
 
