@@ -48,10 +48,6 @@ TESTED_THROUGH = {
     ),
     "tasksapp/models/paused_key.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
-    "delayhub/client/models/series.py": (
-        "tests/integration/delayhub/cli/test_main.py",
-        "a series with a text is shown",
-    ),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
     "tasksapp/api/representation/key_pairs.py": (
         "tests/integration/tasksapp/api/test_biz_type_secrets.py",
@@ -83,7 +79,7 @@ TESTED_THROUGH = {
             "each verb and each model is compared with the OpenAPI document",
         )
         for module in (
-            *("models/claims", "models/jobs", "models/operations"),
+            *("models/jobs", "models/operations"),
             *(
                 f"asynchronous/{verbs}"
                 for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "series", "stats")
