@@ -70,7 +70,7 @@ def test_no_two_share_a_queue(acme: Tenant, make_biz_type: MakeBizType) -> None:
 
 
 def test_timers_of_the_release_before_stay_under_their_name(migrate: Callable[[tuple[str, str]], Any]) -> None:
-    before: type[models.Model] = migrate(("tasksapp", "0015_alerts")).get_model("tasksapp", "BizType")
+    before: type[models.Model] = migrate(("tasksapp", "0015_alerts")).apps.get_model("tasksapp", "BizType")
     before._default_manager.create(code="order.close")
 
     migrate(("tasksapp", "0016_tenants"))
