@@ -1,11 +1,14 @@
-"""One migrated SQLite file for all sites of a run: the first that needs it makes it, each site begins with a copy."""
+"""SQLite files that are migrated once in a run: the first process that needs one makes it, all begin with copies."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from django.core.files import locks
@@ -19,23 +22,42 @@ def put_migrated_file(folder: Path) -> None:
     It saves its ``migrate`` 2 s of a core. Outside of a test run it does nothing.
     """
     there = folder / "delayhub.sqlite3"
-    shared = os.environ.get("PYTEST_DELAYHUB_SHARED")
-    if not shared or there.exists():
+    if there.exists():
         return
-    made = Path(shared, "site", "delayhub.sqlite3")
+    made = kept_file("site", _migrate_site)
+    if made is not None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copy(made, there)
+
+
+def kept_file(name: str, make: Callable[[Path], None]) -> Path | None:
+    """A SQLite file that all processes of the run share and leave as it is; None outside of a run.
+
+    Args:
+        name: what it is called in this run.
+        make: makes it at a path, for the first process that asks.
+    """
+    shared = os.environ.get("PYTEST_DELAYHUB_SHARED")
+    if not shared:
+        return None
+    made = Path(shared, "migrated", f"{name}.sqlite3")
     made.parent.mkdir(parents=True, exist_ok=True)
-    with (made.parent / "lock").open("w") as lock:
+    with made.with_suffix(".lock").open("w") as lock:
         locks.lock(lock, locks.LOCK_EX)
         if not made.exists():
-            _migrate(made.parent / "unfinished").rename(made)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    shutil.copy(made, there)
+            unfinished = made.with_suffix(".unfinished")
+            make(unfinished)
+            with closing(sqlite3.connect(unfinished)) as database:
+                database.execute("PRAGMA journal_mode=DELETE")  # then the file is all of it
+            unfinished.rename(made)
+    return made
 
 
-def _migrate(folder: Path) -> Path:
-    """The database, migrated and closed, so that the file is all of it."""
+def _migrate_site(path: Path) -> None:
+    """The site's database, migrated by a process that has its settings."""
+    folder = path.with_suffix(".folder")
     others = {name: value for name, value in os.environ.items() if not name.startswith("DELAYHUB_")}
     environment = {**others, "DJANGO_SETTINGS_MODULE": "delayhub.project.settings", "DELAYHUB_DATA_DIR": str(folder)}
     command = [sys.executable, "-m", "django", "migrate", "--verbosity", "0"]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=120)
-    return folder / "delayhub.sqlite3"
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=240)
+    (folder / "delayhub.sqlite3").rename(path)

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import django
 from django.conf import settings
 
+from tests.migrated_file import kept_file
 from tests.repository import ROOT
 
 PREFIX = "/internal/delay/"
@@ -62,7 +67,7 @@ def asked_of_a_host(given: dict[str, Any], requests: list[tuple[str, str, dict[s
     """
     process = subprocess.run(
         [sys.executable, "-m", "tests.integration.tasksapp.api.host_project"],
-        input=json.dumps([given, requests]), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+        input=json.dumps([given, requests]), cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert process.returncode == 0, process.stderr
     answers, found = json.loads(process.stdout)
@@ -75,12 +80,11 @@ def serve() -> None:
     settings.configure(**{**SETTINGS, **given})
     django.setup()
     from django.core import checks
-    from django.core.management import call_command
     from django.test import Client
 
     from tasksapp.access.keys import issue_key
 
-    call_command("migrate", verbosity=0, stdout=io.StringIO())
+    bring_tables()
     key = issue_key("host").key
     client = Client(raise_request_exception=False)
     answers = []
@@ -91,6 +95,24 @@ def serve() -> None:
         answers.append((answer.status_code, dict(answer.headers), answer.content.decode(errors="replace")))
     found = [[finding.id, finding.hint] for finding in checks.run_checks()]
     json.dump([answers, found], sys.stdout)
+
+
+def bring_tables() -> None:
+    """Fills the database in memory with what ``migrate`` makes; once in a run for projects of the same apps."""
+    from django.core.management import call_command
+    from django.db import connection
+
+    def migrate(path: Path) -> None:
+        call_command("migrate", verbosity=0, stdout=io.StringIO())
+        with closing(sqlite3.connect(path)) as file:
+            connection.connection.backup(file)
+
+    apps = ",".join(sorted(settings.INSTALLED_APPS))
+    made = kept_file(f"host-{crc32(apps.encode()):08x}", migrate)
+    assert made is not None, "hosts are asked by tests"
+    connection.ensure_connection()
+    with closing(sqlite3.connect(made)) as file:
+        file.backup(connection.connection)
 
 
 if __name__ == "__main__":
