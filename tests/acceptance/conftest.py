@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import shutil
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,6 +18,7 @@ import pytest
 
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.celery_worker import PROJECT, CeleryWorker
+from tests.migrated_file import kept_file
 
 
 @pytest.fixture
@@ -60,11 +63,21 @@ def worker(env: dict[str, str], tmp_path: Path) -> Callable[..., CeleryWorker]:
 
 @pytest.fixture
 def patience(broker: str, tmp_path: Path) -> dict[str, str]:
-    """The environment of the project ``patience``, whose tasks are jobs in a database of its own."""
+    """The environment of the project ``patience``, whose tasks are jobs in a database of its own, with tables."""
     own = {
         "PATIENCE_BROKER": broker,
         "PATIENCE_DATABASE": str(tmp_path / "patience.sqlite3"),
         "DJANGO_SETTINGS_MODULE": "patience.settings",
         "PYTHONPATH": str(PROJECT.parent / "task_project"),
     }
-    return {**os.environ, **own}
+    environment = {**os.environ, **own}
+
+    def migrate(path: Path) -> None:
+        command = [sys.executable, "-m", "django", "migrate", "--verbosity", "0"]
+        there = {**environment, "PATIENCE_DATABASE": str(path)}
+        subprocess.run(command, env=there, check=True, timeout=240)
+
+    made = kept_file("patience", migrate)
+    assert made is not None
+    shutil.copy(made, own["PATIENCE_DATABASE"])
+    return environment

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +23,10 @@ def _same_redis(settings: Any, redis_server: RedisServer) -> None:
     settings.DELAYHUB = {"REDIS_URL": redis_server.url}
 
 
-MIGRATE = "import django; django.setup(); from django.core.management import call_command; call_command('migrate')"
-
-
 @pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
 def test_a_worker_appears_shows_its_running_task_and_is_gone_after_a_kill(
     pool: str, patience: dict[str, str], broker: str, tmp_path: Path
 ) -> None:
-    subprocess.run([sys.executable, "-c", MIGRATE], env=patience, check=True, capture_output=True, timeout=120)
     with worker_service("patience", patience, "-P", pool, "-c", "2", folder=tmp_path) as worker:
         wait_until(read_workers, otherwise=worker.log.read_text)
         found = the_worker()
@@ -50,7 +44,6 @@ def test_a_worker_appears_shows_its_running_task_and_is_gone_after_a_kill(
 
 
 def test_a_worker_that_is_stopped_is_gone_at_once(patience: dict[str, str], tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", MIGRATE], env=patience, check=True, capture_output=True, timeout=120)
     with worker_service("patience", patience, "-Q", "patience.tasks", "-c", "1", folder=tmp_path) as worker:
         wait_until(read_workers, otherwise=worker.log.read_text)
         assert the_worker().lanes == ()
@@ -61,7 +54,6 @@ def test_a_worker_that_is_stopped_is_gone_at_once(patience: dict[str, str], tmp_
 
 
 def test_a_worker_of_greenlets_without_timers_is_seen_too(patience: dict[str, str], tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", MIGRATE], env=patience, check=True, capture_output=True, timeout=120)
     options = ("-P", "gevent", "-Q", "patience.tasks", "-c", "7")
     with worker_service("patience", patience, *options, folder=tmp_path) as worker:
         wait_until(read_workers, otherwise=worker.log.read_text)

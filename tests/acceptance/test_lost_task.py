@@ -21,8 +21,6 @@ SCHEDULE = """
 import sys
 import django
 django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
 from patience.tasks import wait_for
 from tasksapp.models import BizType
 BizType.objects.create(code="patience.wait", target="celery", task_name=wait_for.name, timeout_seconds=1)

@@ -17,8 +17,6 @@ from tests.waiting import wait_until
 SCHEDULE = """
 import django
 django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
 from patience.tasks import plain, stuck, warned
 from tasksapp import jobs
 from tasksapp.models import BizType
