@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 #: How long a test waits unless it says otherwise: long enough for a machine that is busy with other tests.
 USUAL_SECONDS = 60.0
+#: Looks take a quarter of the time at most: one that asks a server takes a core from what is waited for.
+PAUSES_FOR_EACH_LOOK = 3
+LONGEST_PAUSE_SECONDS = 1.0
 
 
 def wait_until(
@@ -22,14 +25,17 @@ def wait_until(
         fact: what is looked at, again and again.
         otherwise: what is missing, or what makes a sentence about it when the time is over.
         within_seconds: how long to wait.
-        look_seconds: the pause between two looks.
+        look_seconds: the pause between two looks, at least.
 
     Raises:
         TimeoutError: the time is over; the message has what ``otherwise`` says.
     """
-    deadline = time.monotonic() + within_seconds
+    began = time.monotonic()
+    deadline = began + within_seconds
     while not fact():
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             missing = otherwise if isinstance(otherwise, str) else otherwise()
             raise TimeoutError(f"not within {within_seconds:g} s: {missing}")
-        time.sleep(look_seconds)
+        time.sleep(max(look_seconds, min(PAUSES_FOR_EACH_LOOK * (now - began), LONGEST_PAUSE_SECONDS)))
+        began = time.monotonic()

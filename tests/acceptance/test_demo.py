@@ -16,6 +16,7 @@ import pytest
 
 from delayhub.errors import DataFolderInUse
 from delayhub.local.data_folder import DataFolder
+from tests.migrated_file import put_migrated_file
 from tests.waiting import wait_until
 
 DEMO = [sys.executable, "-m", "delayhub.cli", "demo", "--jobs", "60", "--seconds", "4"]
@@ -60,6 +61,7 @@ class Up:
     def __init__(self, folder: Path) -> None:
         self.data = folder / "var"
         self._output = folder / "output"
+        put_migrated_file(self.data)
         with self._output.open("w") as output:
             command = [sys.executable, "-m", "delayhub.cli", "up", "--data", str(self.data)]
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
