@@ -172,7 +172,7 @@ def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, done: str 
 
     held = holds(outcome.biz_types, now=timezone.now()) if verb in RUN_SOON else {}
     free = outcome.changed
-    for reason, count in _by_reason(outcome, held).items():
+    for reason, count in _by_reason(outcome, held):
         free -= count
         messages.warning(request, f"{sentence(count)} {_('But held: %(reason)s.') % {'reason': reason}}")
     if free and verb in RUN_SOON and not delivery_health().goes_on:
@@ -226,10 +226,10 @@ def _confirm_page(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> Http
     )
 
 
-def _by_reason(outcome: BulkOutcome, held: Mapping[str, str]) -> Counter[str]:
-    """How many of the changed jobs are held, by the reason."""
+def _by_reason(outcome: BulkOutcome, held: Mapping[str, str]) -> list[tuple[str, int]]:
+    """How many of the changed jobs are held, by the reason: those of most jobs first."""
     counts: Counter[str] = Counter()
     for biz_type, count in outcome.biz_types.items():
         if biz_type.queue in held:
             counts[held[biz_type.queue]] += count
-    return counts
+    return sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
