@@ -30,6 +30,13 @@ def put_migrated_file(folder: Path) -> None:
         shutil.copy(made, there)
 
 
+def put_kept_file(there: Path, make: Callable[[Path], None]) -> None:
+    """Puts a copy of the shared file of the same name there, in a run of the tests."""
+    made = kept_file(there.stem, make)
+    assert made is not None, "there is no run of the tests"
+    shutil.copy(made, there)
+
+
 def kept_file(name: str, make: Callable[[Path], None]) -> Path | None:
     """A SQLite file that all processes of the run share and leave as it is; None outside of a run.
 

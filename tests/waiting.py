@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 #: How long a test waits unless it says otherwise: long enough for a machine that is busy with other tests.
-USUAL_SECONDS = 60.0
+USUAL_SECONDS = 120.0
 #: Looks take a quarter of the time at most: one that asks a server takes a core from what is waited for.
 PAUSES_FOR_EACH_LOOK = 3
 LONGEST_PAUSE_SECONDS = 1.0

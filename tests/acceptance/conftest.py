@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 import warnings
@@ -18,7 +17,7 @@ import pytest
 
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.celery_worker import PROJECT, CeleryWorker
-from tests.migrated_file import kept_file
+from tests.migrated_file import put_kept_file
 
 
 @pytest.fixture
@@ -77,7 +76,5 @@ def patience(broker: str, tmp_path: Path) -> dict[str, str]:
         there = {**environment, "PATIENCE_DATABASE": str(path)}
         subprocess.run(command, env=there, check=True, timeout=240)
 
-    made = kept_file("patience", migrate)
-    assert made is not None
-    shutil.copy(made, own["PATIENCE_DATABASE"])
+    put_kept_file(Path(own["PATIENCE_DATABASE"]), migrate)
     return environment

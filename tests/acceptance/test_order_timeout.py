@@ -15,6 +15,7 @@ import redis
 from delayhub.local.redis_server import RedisServer
 from delayhub.local.service import Service
 from tests.acceptance.celery_worker import worker_service
+from tests.migrated_file import put_kept_file
 from tests.repository import ROOT
 from tests.waiting import wait_until
 
@@ -35,7 +36,10 @@ def environment(redis_server: RedisServer, redis_client: redis.Redis, tmp_path: 
 
 @pytest.fixture
 def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[Service]:
-    manage(environment, "migrate", "--verbosity", "0")
+    def migrate(database: Path) -> None:
+        manage({**environment, "SHOP_DATABASE": str(database)}, "migrate", "--verbosity", "0")
+
+    put_kept_file(tmp_path / "shop.sqlite3", migrate)
     with worker_service("shop", environment, "--pool", "threads", folder=tmp_path) as service:
         yield service
 

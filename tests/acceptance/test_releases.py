@@ -14,6 +14,7 @@ import pytest
 
 from delayhub.local.service import Service
 from tests.acceptance.celery_worker import worker_service
+from tests.migrated_file import put_kept_file
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -21,12 +22,8 @@ pytestmark = pytest.mark.slow
 PROJECT = Path(__file__).parent / "release_project"
 #: The queues of each release's workers: those of the new one take what the old one left, too.
 QUEUES = {"old": "delayhub.timers,parcels", "new": "delayhub.timers,shipping,parcels"}
-MIGRATE = """
-import django
-django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
-"""
+#: Both have the same tables.
+DATABASE = "parcels.sqlite3"
 #: A job of the task for each name.
 SCHEDULE = """
 import sys
@@ -44,7 +41,7 @@ class Releases:
     def __init__(self, broker: str, folder: Path) -> None:
         self.folder = folder
         self.broker = broker
-        self._python("old", MIGRATE)
+        put_kept_file(folder / DATABASE, self._migrate)
 
     def schedule(self, release: str, task: str, *names: str) -> None:
         """Makes a job for each name; fails where that release raises."""
@@ -65,17 +62,22 @@ class Releases:
 
     def row(self, name: str) -> tuple[str, str]:
         """The status and the last error of a job."""
-        with sqlite3.connect(self.folder / "parcels.sqlite3", timeout=60) as database:
+        with sqlite3.connect(self.folder / DATABASE, timeout=60) as database:
             query = "SELECT status, last_error FROM delayhub_job WHERE biz_id = ?"
             row: tuple[str, str] = database.execute(query, [name]).fetchone()
         database.close()
         return row
 
+    def _migrate(self, database: Path) -> None:
+        migrate = [sys.executable, "-m", "django", "migrate", "--verbosity", "0"]
+        own = {**self._environment("old"), "PARCELS_DATABASE": str(database)}
+        subprocess.run(migrate, env=own, check=True, timeout=240)
+
     def _environment(self, release: str) -> dict[str, str]:
         own = {
             "PARCELS_RELEASE": release,
             "PARCELS_BROKER": self.broker,
-            "PARCELS_DATABASE": str(self.folder / "parcels.sqlite3"),
+            "PARCELS_DATABASE": str(self.folder / DATABASE),
             "DJANGO_SETTINGS_MODULE": "parcels.settings",
             "PYTHONPATH": str(PROJECT),
         }
