@@ -47,7 +47,7 @@ def kept_file(name: str, make: Callable[[Path], None]) -> Path | None:
     shared = os.environ.get("PYTEST_DELAYHUB_SHARED")
     if not shared:
         return None
-    made = Path(shared, "migrated", f"{name}.sqlite3")
+    made = Path(shared, "kept", f"{name}.sqlite3")
     made.parent.mkdir(parents=True, exist_ok=True)
     with made.with_suffix(".lock").open("w") as lock:
         locks.lock(lock, locks.LOCK_EX)
