@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -137,7 +138,7 @@ FORBIDDEN = {
 KINDS = {"forbidden": ForbiddenContract, "independence": IndependenceContract, "layers": LayersContract}
 
 
-@pytest.fixture(scope="module")
+@cache
 def imports() -> grimp.ImportGraph:
     """Who imports whom in the source: found once, for it takes longer than all contracts together."""
     return grimp.build_graph(*PACKAGES, include_external_packages=True, cache_dir=None)
@@ -155,23 +156,23 @@ def broken_contracts(graph: grimp.ImportGraph, *names: str) -> set[str]:
     return {name for name, check in checks.items() if not check.kept}
 
 
-def with_import(graph: grimp.ImportGraph, file: str, statement: str) -> grimp.ImportGraph:
-    """The same imports, and that statement at the end of that file."""
-    changed = deepcopy(graph)
+def with_import(file: str, statement: str) -> grimp.ImportGraph:
+    """The imports of the source, and that statement at the end of that file."""
+    changed = deepcopy(imports())
     importer = file.removesuffix(".py").replace("/", ".")
     imported = statement.removeprefix("import ")
     if imported.partition(".")[0] not in PACKAGES:
         imported = imported.partition(".")[0]  # modules of others are one each
         changed.add_module(imported, is_squashed=True)
-    assert importer in graph.modules or not (ROOT / file).exists()
+    assert importer in changed.modules or not (ROOT / file).exists()
     changed.add_module(importer)
     assert imported in changed.modules
     changed.add_import(importer=importer, imported=imported, line_number=1, line_contents=statement)
     return changed
 
 
-def test_the_source_breaks_nothing(imports: grimp.ImportGraph) -> None:
-    assert broken_contracts(imports) == set()
+def test_the_source_breaks_nothing() -> None:
+    assert broken_contracts(imports()) == set()
 
 
 def test_every_contract_has_an_import_that_breaks_it() -> None:
@@ -180,15 +181,13 @@ def test_every_contract_has_an_import_that_breaks_it() -> None:
 
 @pytest.mark.parametrize(
     ("contract", "file", "statement"),
-    [(contract, file, statement) for contract, imports in FORBIDDEN.items() for file, statement in imports],
+    [(contract, file, statement) for contract, broken_by in FORBIDDEN.items() for file, statement in broken_by],
 )
-def test_a_forbidden_import_breaks_its_contract(
-    imports: grimp.ImportGraph, contract: str, file: str, statement: str
-) -> None:
-    assert broken_contracts(with_import(imports, file, statement), contract) == {contract}
+def test_a_forbidden_import_breaks_its_contract(contract: str, file: str, statement: str) -> None:
+    assert broken_contracts(with_import(file, statement), contract) == {contract}
 
 
-def test_the_command_finds_the_same(imports: grimp.ImportGraph, tmp_path: Path) -> None:
+def test_the_command_finds_the_same(tmp_path: Path) -> None:
     for room in PACKAGES:
         shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__", "*.html", "*.css"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -208,7 +207,7 @@ def test_the_command_finds_the_same(imports: grimp.ImportGraph, tmp_path: Path) 
     )
 
     found = set(re.findall(r"^(\S.*?) BROKEN", run.stdout, flags=re.MULTILINE))
-    assert found == broken_contracts(with_import(imports, file, statement)), run.stdout + run.stderr
+    assert found == broken_contracts(with_import(file, statement)), run.stdout + run.stderr
     assert found != set()
 
 
