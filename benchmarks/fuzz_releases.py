@@ -1,0 +1,375 @@
+"""Do the scripts of this release and those of an earlier one keep the law of conservation on one queue?
+
+Question: random histories over messages with limits of tasks and flow keys, places in flight, unique keys, early
+    acknowledgements, copies and retries; each verb is run by either release, and whatever a consumer does with its
+    lease by the release that claimed it. Is a message ever lost, or in two places at once? In the end the limits in
+    flight stay, all others are lifted, and this release takes what is left: does it get everything, and is anything
+    left in Redis then?
+Machine: whatever runs it.
+Command: make fuzz-releases [REF=commit]
+Result: what went wrong, with the seed of its history, and one JSON line; exit code 0 only if nothing did.
+Caveat: an earlier release knows no unique keys and no places in flight. It may run a second message of a key, more at
+    once than a limit says, and once more what was acknowledged early and lost its worker. None of these is judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.exceptions import NoScriptError
+
+from benchmarks.chaos_upgrade import tree_of
+from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Place
+from delayhub.engine.claim import parse_claim
+from delayhub.engine.keys import MAX_STEPS
+from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
+from delayhub.engine.scripts import names, script
+from delayhub.engine.unique import UniqueKey, Until, WhenTaken, free_key, offer, start
+from delayhub.local.redis_server import RedisServer
+
+#: The commit before flow keys of tasks, places in flight and unique keys.
+EARLIER = "0d359b66"
+OLD, NEW = "earlier", "new"
+FAR = 4_000_000_000_000
+TASKS = ("shop.a", "shop.b")
+IDS = tuple(f"id{number}" for number in range(4))
+KEYS = (None, None, "k1", "k2")
+#: Between two starts: none for the rest of the history, or at once again.
+INTERVALS = (10**13, 1)
+#: So many claims find and heal all that an earlier release has left in one history.
+CLAIMS = 400
+#: What stays of a queue that has nothing: limits, and keys of its lane.
+STAYS = (":limits", ":limited", ":@wake", ":@token", ":@alarm", ":tat", ":revoked")
+
+#: Prints the source of each script of the release whose package is imported.
+DUMP = (
+    "import json; from delayhub.engine.scripts import names, script;"
+    "print(json.dumps({name: script(name).source for name in names()}))"
+)
+
+
+class Broken(AssertionError):
+    """A history broke the law."""
+
+
+class Release:
+    """The scripts of a release."""
+
+    def __init__(self, client: redis.Redis, sources: dict[str, str]) -> None:
+        self.client = client
+        self.sources = sources
+        self.shas = {name: hashlib.sha1(source.encode()).hexdigest() for name, source in sources.items()}  # noqa: S324  Redis' own name for it
+
+    def run(self, name: str, keys: list[str], *args: Any) -> Any:
+        """The reply of a verb."""
+        try:
+            return self.client.execute_command("EVALSHA", self.shas[name], len(keys), *keys, *args)
+        except NoScriptError:
+            return self.client.execute_command("EVAL", self.sources[name], len(keys), *keys, *args)
+
+
+class History:
+    """One history on an empty server, by a seed."""
+
+    def __init__(self, client: redis.Redis, releases: dict[str, Release], seed: int, *, features: frozenset[str]) -> None:
+        client.flushall()
+        self.client = client
+        self.releases = releases
+        self.chance = random.Random(seed)
+        self.features = features
+        self.queue = DelayQueue(client, "q", options=EngineOptions(max_strikes=4))
+        #: Of each lease, which release claimed it.
+        self.leases: dict[Lease, str] = {}
+        self.number = 0
+        self.log: list[str] = []
+
+    # ------------------------------------------------------------ the verbs
+
+    def go(self, steps: int) -> None:
+        """Runs the history.
+
+        Raises:
+            Broken: it broke the law.
+        """
+        verbs = [name for name in dir(self) if name.startswith("do_")]
+        weights = [5 if name in ("do_publish", "do_claim", "do_finish") else 1 for name in verbs]
+        for _ in range(steps):
+            (verb,) = self.chance.choices(verbs, weights)
+            before = self.payloads()
+            may_go = getattr(self, verb)(self.chance.choice((OLD, NEW)))
+            lost = before - self.payloads() - (may_go or set())
+            if lost:
+                raise Broken(f"lost: {sorted(lost)}")
+            self.check()
+        self.drain()
+
+    def run(self, release: str, verb: str, *args: Any, lane: bool = True) -> Any:
+        """A verb of a release on the queue."""
+        self.log.append(f"{release} {verb} {' '.join(map(str, args))}")
+        keys = [self.queue.keys.base, self.queue.lane_keys.base]
+        return self.releases[release].run(verb, keys if lane else keys[:1], *args)
+
+    def payload(self) -> bytes:
+        """A new message."""
+        self.number += 1
+        key = self.chance.choice(KEYS) if "keys" in self.features else None
+        header = f',"x-delayhub-key":"{key}"' if key else ""
+        return f'{{"headers":{{"task":"{self.chance.choice(TASKS)}"{header}}},"body":"<{self.number}>"}}'.encode()
+
+    def do_publish(self, release: str) -> None:
+        due, step = self.chance.choice((0, 0, FAR)), self.chance.randrange(2)
+        self.run(release, "schedule", "new", self.chance.choice(IDS), due, step, self.payload(), f"<{self.number}>")
+
+    def do_offer(self, _: str) -> set[str] | None:
+        if "unique" not in self.features:
+            return None
+        unique = UniqueKey(
+            key=self.chance.choice(("u1", "u2")),
+            until=self.chance.choice((Until.END, Until.END, Until.START)),
+            when_taken=self.chance.choice(list(WhenTaken)),
+        )
+        entry = Entry(self.chance.choice(IDS), self.chance.choice((0, FAR)), self.payload())
+        self.log.append(f"offer {entry.id} {entry.due_ms} {unique.key} {unique.until} {unique.when_taken}")
+        found = offer(self.queue, entry, unique)
+        return self.named(found.replaced_id) if found.outcome == "replaced" else None
+
+    def do_limit(self, release: str) -> None:
+        task = self.chance.choice(TASKS)
+        interval = self.chance.choice((None, *INTERVALS))
+        kind = self.chance.choice(("rate", "rate of keys", "at once", "at once of keys"))
+        if release == OLD or kind == "rate":
+            self.run(release, "set_limits", SET, task, "" if interval is None else interval, "by a person")
+            return
+        if "keys" in kind:
+            if "keys" not in self.features:
+                return
+            task += "\0"
+        limit: Any = None if interval is None else Limit(interval)
+        layer = SET
+        if "at once" in kind:
+            layer, limit = SET_AT_ONCE, self.chance.choice((None, AtOnce(1), AtOnce(2)))
+        self.log.append(f"new set_limits {layer} {task!r} {limit}")
+        set_limits(self.queue, layer, {task: limit})
+
+    def do_claim(self, release: str) -> set[str]:
+        limit, free = self.chance.randrange(5), self.chance.randrange(4)
+        lease_ms = self.chance.choice((0, 60_000, 60_000))
+        may_go = self.started()
+        acks = self.some_leases(release) if self.chance.random() < 0.3 else []
+        flat = [part for lease in acks for part in (lease.id, lease.token)]
+        args = ["c", lease_ms, limit, free, 512_000, 4, 0, len(acks), *flat]
+        self.log.append(f"{release} claim {args}")
+        reply = self.releases[release].run("claim", [self.queue.lane_keys.base, self.queue.keys.base], *args)
+        for _, token, flat_entries, *_ in reply[5]:
+            for entry_id in flat_entries[::2]:
+                self.leases[self.queue.lease(entry_id.decode(), token)] = release
+        self.log.append(f"  gave {[entry.decode() for gave in reply[5] for entry in gave[2][::2]]}")
+        return may_go | {lease.id for lease in acks}
+
+    def do_finish(self, _: str) -> set[str] | None:
+        if not self.leases:
+            return None
+        lease, release = self.chance.choice(list(self.leases.items())[-6:])
+        pair = (lease.id, lease.token)
+        verb = self.chance.choice(
+            ("acknowledge", "acknowledge", "retry", "release", "delay", "extend", "lapse", "bury", "strike", "start")
+        )
+        started = self.started()
+        match verb:
+            case "acknowledge":
+                self.run(release, verb, *pair)
+                return {lease.id}
+            case "retry":
+                self.retry(release, lease)
+                self.run(release, "acknowledge", *pair)
+                return {lease.id}
+            case "release" | "delay":
+                self.run(release, "release", 10**9 if verb == "delay" else 0, 1, *pair)
+            case "extend":
+                self.run(release, verb, 60_000, *pair)
+            case "lapse":
+                self.run(release, "extend", 0, *pair)
+            case "bury":
+                self.run(release, verb, "because", *pair)
+            case "strike":
+                self.run(release, verb, 4, "because", *pair)
+                return started
+            case "start" if release == NEW:
+                self.log.append(f"new start {pair}")
+                start(self.queue, [lease])
+        return None
+
+    def retry(self, release: str, lease: Lease) -> None:
+        """The task publishes itself once more, as Celery's retry does: by the same id."""
+        base = lease.id.partition("#")[0]
+        stored: Any = self.client.hget(self.queue.keys.payload, lease.id)
+        payload = stored or self.payload()
+        self.number += 1
+        token = f"<{self.number}>"
+        payload = payload.partition(b'"body"')[0] + f'"body":"{token}"}}'.encode()
+        due = self.chance.choice((0, FAR))
+        about: Any = self.client.hget(self.queue.keys.unique, f"id:{lease.id}")
+        if about and release == NEW:
+            unique = UniqueKey(key=about.decode().split(":", 2)[2], when_taken=WhenTaken.CONTINUE)
+            self.log.append(f"retry {base} {due} {unique.key}")
+            offer(self.queue, Entry(base, due, payload), unique)
+        else:
+            self.run(release, "schedule", "new", base, due, 0, payload, token)
+
+    def do_reap(self, release: str) -> set[str]:
+        started = self.started()
+        self.run(release, "reap", 100, 4)
+        return started
+
+    def do_cancel(self, release: str) -> set[str]:
+        name = self.chance.choice(IDS)
+        may_go = self.named(name)
+        self.run(release, "cancel", 0, 0, 50, name, lane=False)
+        return may_go
+
+    def do_discard(self, release: str) -> set[str]:
+        name = self.chance.choice(sorted(self.payloads()) or list(IDS))
+        self.run(release, "discard", name, lane=False)
+        return {name}
+
+    def do_reschedule(self, release: str) -> None:
+        self.run(release, "reschedule", self.chance.choice((0, FAR)), 0, 50, self.chance.choice(IDS))
+
+    def do_redrive(self, release: str) -> None:
+        self.run(release, "redrive", 100)
+
+    def do_purge(self, release: str) -> set[str] | None:
+        if self.chance.random() < 0.7:
+            return None
+        may_go = self.payloads() - self.leased()
+        verb = self.chance.choice(("purge", "purge_some"))
+        self.run(release, verb, 500, lane=False)
+        return may_go
+
+    def do_free_key(self, _: str) -> None:
+        if "unique" in self.features and self.chance.random() < 0.3:
+            self.log.append("free_key")
+            free_key(self.queue, self.chance.choice(("u1", "u2")))
+
+    # ------------------------------------------------------------ the law
+
+    def payloads(self) -> set[str]:
+        return {name.decode() for name in self.client.hkeys(self.queue.keys.payload)}
+
+    def leased(self) -> set[str]:
+        return {name.decode() for name in self.client.zrange(self.queue.keys.leased, 0, -1)}
+
+    def named(self, name: str) -> set[str]:
+        return {found for found in self.payloads() if found.partition("#")[0] == name}
+
+    def started(self) -> set[str]:
+        """Those that a consumer has acknowledged early: gone where its lease is."""
+        return {lease.id for lease, release in self.leases.items() if release == NEW and self.is_started(lease)}
+
+    def is_started(self, lease: Lease) -> bool:
+        holder: Any = self.client.hget(self.queue.keys.holder, lease.id)
+        if not holder or int(holder.partition(b":")[0]) != lease.token:
+            return False
+        return any(line == f"new start {(lease.id, lease.token)}" for line in self.log)
+
+    def some_leases(self, release: str) -> list[Lease]:
+        own = [lease for lease, by in self.leases.items() if by == release][-4:]
+        return self.chance.sample(own, self.chance.randrange(len(own) + 1))
+
+    def places(self) -> Counter[str]:
+        """In how many sets each id is."""
+        keys = [self.queue.keys.waiting, self.queue.keys.leased, self.queue.keys.dead]
+        keys += [self.queue.keys.ready(step) for step in range(MAX_STEPS)]
+        keys += [key.decode() for key in self.client.keys(self.queue.keys.parked_by("*"))]
+        return Counter(name.decode() for key in keys for name in self.client.zrange(key, 0, -1))
+
+    def check(self) -> None:
+        """What is true between any two verbs."""
+        places, payloads = self.places(), self.payloads()
+        if twice := [name for name, count in places.items() if count > 1]:
+            raise Broken(f"in two places: {twice}")
+        if gone := payloads - places.keys():
+            raise Broken(f"in no place: {sorted(gone)}")
+        lost, struck = (set(self.client.hkeys(key)) for key in (self.queue.keys.lost, self.queue.keys.strikes))
+        if lost - struck:
+            raise Broken(f"lost leases without strikes: {lost - struck}")
+
+    def drain(self) -> None:
+        """This release takes what is left, and nothing else is."""
+        for task in TASKS:
+            set_limits(self.queue, SET, {task: None, task + "\0": None})
+        self.run(NEW, "redrive", 1000)
+        for _ in range(CLAIMS):
+            ids = [listed.id for place in (Place.WAITING, Place.DEAD) for listed in self.queue.list(place, limit=1000)]
+            self.queue.reschedule([name.partition("#")[0] for name in ids], due_ms=0)
+            self.end_all()
+            claim = self.queue.claim(3, free=3)
+            self.queue.acknowledge([self.queue.lease(entry.id, entry.token) for entry in claim.entries])
+        if sum(self.queue.count()):
+            raise Broken(f"not drained: {self.queue.count()}")
+        left = {key.decode() for key in self.client.keys("*")}
+        if found := {key for key in left if not key.endswith(STAYS)}:
+            kept = {key: self.client.type(key) for key in sorted(found)}
+            shown = {key: self.client.hgetall(key) if kind == b"hash" else kind for key, kind in kept.items()}
+            raise Broken(f"left in Redis: {shown}")
+
+    def end_all(self) -> None:
+        """Acknowledges what consumers hold."""
+        held: Any = self.client.hgetall(self.queue.keys.holder)
+        pairs = [(name.decode(), int(value.partition(b":")[0])) for name, value in held.items()]
+        self.queue.acknowledge([self.queue.lease(name, token) for name, token in pairs])
+
+
+def sources_of(tree: Path) -> dict[str, str]:
+    """The scripts of the release in that folder."""
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    printed = subprocess.run(
+        [sys.executable, "-c", DUMP], cwd=tree, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    sources: dict[str, str] = json.loads(printed)
+    return sources
+
+
+def main() -> int:
+    """Runs the histories."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--ref", default=EARLIER, help="the commit of the earlier release (default: %(default)s)")
+    parser.add_argument("--histories", type=int, default=300, help="how many (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=60, help="verbs in each (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=1, help="the seed of the first (default: %(default)s)")
+    parser.add_argument("--alone", action="store_true", help="all by this release")
+    parser.add_argument("--features", default="keys,unique")
+    parser.add_argument("--show", action="store_true", help="what each broken history did")
+    given = parser.parse_args()
+    own = {name: script(name).source for name in names()}
+    with tempfile.TemporaryDirectory() as folder, RedisServer() as server, server.client() as client:
+        earlier = own if given.alone else sources_of(tree_of(given.ref, Path(folder) / "earlier"))
+        releases = {OLD: Release(client, earlier), NEW: Release(client, own)}
+        wrong: Counter[str] = Counter()
+        for seed in range(given.first, given.first + given.histories):
+            history = History(client, releases, seed, features=frozenset(given.features.split(",")))
+            try:
+                history.go(given.steps)
+            except (Broken, redis.ResponseError) as error:
+                wrong[str(error).partition(":")[0]] += 1
+                if sum(wrong.values()) <= 15:
+                    print(f"seed {seed}: {error}", flush=True)
+                    if given.show:
+                        print("\n".join(history.log))
+    print(json.dumps({"benchmark": "fuzz_releases", "histories": given.histories, "wrong": dict(wrong)}))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
