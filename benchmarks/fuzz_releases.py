@@ -141,8 +141,11 @@ class History:
         )
         entry = Entry(self.chance.choice(IDS), self.chance.choice((0, FAR)), self.payload())
         self.log.append(f"offer {entry.id} {entry.due_ms} {unique.key} {unique.until} {unique.when_taken}")
+        before = self.payloads()
         found = offer(self.queue, entry, unique)
-        return self.named(found.replaced_id) if found.outcome == "replaced" else None
+        if found.outcome != "replaced":
+            return None
+        return {name for name in before - self.payloads() if name.partition("#")[0] == found.replaced_id}
 
     def do_limit(self, release: str) -> None:
         task = self.chance.choice(TASKS)
