@@ -31,7 +31,6 @@ from redis.exceptions import NoScriptError
 
 from benchmarks.chaos_upgrade import tree_of
 from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Place
-from delayhub.engine.claim import parse_claim
 from delayhub.engine.keys import MAX_STEPS
 from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
 from delayhub.engine.scripts import names, script
@@ -69,7 +68,7 @@ class Release:
     def __init__(self, client: redis.Redis, sources: dict[str, str]) -> None:
         self.client = client
         self.sources = sources
-        self.shas = {name: hashlib.sha1(source.encode()).hexdigest() for name, source in sources.items()}  # noqa: S324  Redis' own name for it
+        self.shas = {name: hashlib.sha1(source.encode()).hexdigest() for name, source in sources.items()}
 
     def run(self, name: str, keys: list[str], *args: Any) -> Any:
         """The reply of a verb."""
@@ -82,7 +81,9 @@ class Release:
 class History:
     """One history on an empty server, by a seed."""
 
-    def __init__(self, client: redis.Redis, releases: dict[str, Release], seed: int, *, features: frozenset[str]) -> None:
+    def __init__(
+        self, client: redis.Redis, releases: dict[str, Release], seed: int, *, features: frozenset[str]
+    ) -> None:
         client.flushall()
         self.client = client
         self.releases = releases
@@ -320,7 +321,8 @@ class History:
             claim = self.queue.claim(3, free=3)
             self.queue.acknowledge([self.queue.lease(entry.id, entry.token) for entry in claim.entries])
         if sum(self.queue.count()):
-            raise Broken(f"not drained: {self.queue.count()}")
+            unique = self.client.hgetall(self.queue.keys.unique)
+            raise Broken(f"not drained: {self.queue.count()} {sorted(self.payloads())} {unique}")
         left = {key.decode() for key in self.client.keys("*")}
         if found := {key for key in left if not key.endswith(STAYS)}:
             kept = {key: self.client.type(key) for key in sorted(found)}

@@ -28,6 +28,7 @@ from delayhub.engine.limits import (
     limit_key,
     parked_counts,
     read_limits,
+    restore_limits,
     set_limits,
 )
 from delayhub.engine.task_name import KEY_MARK
@@ -123,6 +124,7 @@ def declare(
     if at_once:
         set_limits(queue, DECLARED_AT_ONCE, at_once)
     _bring_said(queue, known)
+    restore_limits(queue)
 
 
 def _bring_said(queue: DelayQueue, known: QueueLimits) -> None:

@@ -53,6 +53,12 @@ class QueueLimits(NamedTuple):
         """The tasks that have any."""
         return frozenset().union(*self)
 
+    def of(self, task: str) -> tuple[int, int]:
+        """The µs between two starts of a task, and how many may run at once; 0 for no limit."""
+        rate = self.set.get(task) or self.declared.get(task)
+        at_once = self.set_at_once.get(task) or self.declared_at_once.get(task)
+        return rate.interval_us if rate else 0, at_once.most if at_once else 0
+
 
 def limit_key(task: str) -> str:
     """A task's name as the keys have it: as JSON writes it.
@@ -123,6 +129,28 @@ def read_limits(queue: DelayQueue) -> QueueLimits:
         elif layer in at_once:
             at_once[layer][task] = AtOnce(int(amount), about)
     return found
+
+
+def restore_limits(queue: DelayQueue) -> list[str]:
+    """The tasks whose limits were not in force as they are written down; they are now.
+
+    A worker of an earlier release, which does not know all kinds of limits, drops those kinds when it starts.
+    """
+    known = read_limits(queue)
+    found: set[str] = set()
+    for part in queue.parts:
+        raw: Any = part.client.hgetall(part.keys.limited)
+        in_force = {json.loads(f'"{text(task)}"'): _kinds(text(value)) for task, value in raw.items()}
+        wrong = [task for task in known.tasks | in_force.keys() if in_force.get(task, (0, 0)) != known.of(task)]
+        # A layer of no name has nothing, so this changes none, and has all of them count.
+        set_limits(part, "", dict.fromkeys(wrong))
+        found.update(wrong)
+    return sorted(found)
+
+
+def _kinds(value: str) -> tuple[int, int]:
+    interval, _, rest = value.partition(":")
+    return int(interval), int(rest.partition(":")[2] or 0)
 
 
 def flying_counts(queue: DelayQueue) -> dict[str, int]:

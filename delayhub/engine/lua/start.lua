@@ -6,15 +6,16 @@
 -- Complexity: O(1) a lease
 -- Uses: owned
 local q, started = KEYS[1], 0
-for _, id in ipairs((owned(q, 1, #ARGV / 2))) do
-  local has_started = false
+local ids, holders = owned(q, 1, #ARGV / 2)
+for i, id in ipairs(ids) do
+  local has_started, token = false, string.match(holders[i], '^%d+')
   if string.sub(redis.call('HGET', q .. UNIQUE, 'id:' .. id) or '', 1, 1) == 'e' then
-    redis.call('HSET', q .. UNIQUE, 'run:' .. id, 1)
+    redis.call('HSET', q .. UNIQUE, 'run:' .. id, token)
     has_started = true
   end
   local flying = redis.call('HGET', q .. FLYING, id)
   if flying then
-    redis.call('HSET', q .. FLYING, id, (string.gsub(flying, '\r$', '')) .. '\r')
+    redis.call('HSET', q .. FLYING, id, (string.gsub(flying, '\r.*$', '')) .. '\r' .. token)
     has_started = true
   end
   started = started + (has_started and 1 or 0)

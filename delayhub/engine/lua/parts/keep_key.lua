@@ -2,7 +2,7 @@
 -- what says which it had. `kept`: its fields `id:` and `run:`, as they were, or nil.
 local function keep_key(q, id, kept)
   if kept and kept[2] then -- also where a person has freed its key while it ran
-    redis.call('HSET', q .. UNIQUE, 'run:' .. id, 1)
+    redis.call('HSET', q .. UNIQUE, 'run:' .. id, kept[2])
   end
   if kept and kept[1] then
     redis.call('HSET', q .. UNIQUE, 'id:' .. id, kept[1])

@@ -1,16 +1,17 @@
 -- holder_of(q, key): the id of the message that has a unique key, or nil where the key is free: also where its message is gone
--- or dead by a script of an earlier release, or has expired where it waits, since it would never run.
+-- or dead by a script of an earlier release, or has expired where it waits, since it would never run. One call passes a key
+-- over a hundred of those at most.
 local function holder_of(q, key)
-  local id = redis.call('HGET', q .. UNIQUE, 'key:' .. key)
-  while id do
+  local id, passed = redis.call('HGET', q .. UNIQUE, 'key:' .. key), 0
+  while id and passed < 100 do
     local expires = tonumber(string.match(redis.call('HGET', q .. UNIQUE, 'id:' .. id) or '', '^..:(%d+):') or 0)
     local is_over = expires > 0 and expires <= now and not redis.call('ZSCORE', q .. LEASED, id)
     if not is_over and redis.call('HEXISTS', q .. PAYLOAD, id) == 1 and not redis.call('ZSCORE', q .. DEAD, id) then
       return id
     end
-    id = pass_key(q, key)
+    id, passed = pass_key(q, key), passed + 1
   end
-  return nil
+  return id
 end
 
 -- key_of(q, id): the unique key that a message has, waits for, or had when it died, and what is known beside it; or nil.

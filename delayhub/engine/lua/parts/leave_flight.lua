@@ -6,7 +6,7 @@ local function leave_flight(q, ids)
     return
   end
   for i, value in ipairs(redis.call('HMGET', q .. FLYING, unpack(ids))) do
-    local name, task = value and string.gsub(value, '\r$', ''), nil -- with it, its task was acknowledged when it started
+    local name, task = value and string.gsub(value, '\r.*$', ''), nil -- with it, its task was acknowledged when it started
     if name and string.byte(name, -1) == 10 then -- a newline: it counts for both its flow key and its task
       name, task = string.match(name, '^((.-)\\u0000.*)\n$')
     end

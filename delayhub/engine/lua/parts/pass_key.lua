@@ -2,7 +2,7 @@
 -- or is dead and had it, has `id:<id>` there: until when it has it ('e': its end, 's': its start), 'c' (part of a canvas) or
 -- '-', ':', when it expires (ms; 0: never), ':', the key. Those that wait for it are in FOLLOWERS, and in WAITING for a while;
 -- `due:<id>` has their true score there and their number, `next:<key>` the id of one that a newer one may replace. `run:<id>`
--- marks a message that is acknowledged, but whose task still runs.
+-- marks a message that is acknowledged, but whose task still runs: the token of its lease.
 -- unfollow(q, key, id): a message waits for its key no more. Returns its true score, or nil where it did not wait.
 local function unfollow(q, key, id)
   local score, number = string.match(redis.call('HGET', q .. UNIQUE, 'due:' .. id) or '', '^(%d+) (%d+)$')
@@ -15,12 +15,12 @@ local function unfollow(q, key, id)
 end
 
 -- pass_key(q, key): the key's message is done: the first that waits for it has it now. Returns its id, or nil: the key is free.
+-- Also after a hundred that a script of an earlier release has removed; those behind them are looked at again in a while.
 local function pass_key(q, key)
-  while true do
+  for _ = 1, 100 do
     local first = redis.call('ZRANGEBYLEX', q .. FOLLOWERS, '[' .. key .. '\0', '(' .. key .. '\1', 'LIMIT', 0, 1)[1]
     if not first then
-      redis.call('HDEL', q .. UNIQUE, 'key:' .. key)
-      return nil
+      break
     end
     local id = string.sub(first, #key + 19) -- behind a NUL, a number of 16 digits, and a NUL
     local score = unfollow(q, key, id)
@@ -30,6 +30,8 @@ local function pass_key(q, key)
       redis.call('ZADD', q .. WAITING, 'XX', score, id)
       return id
     end
-    redis.call('HDEL', q .. UNIQUE, 'id:' .. id) -- a script of an earlier release has removed it
+    redis.call('HDEL', q .. UNIQUE, 'id:' .. id)
   end
+  redis.call('HDEL', q .. UNIQUE, 'key:' .. key)
+  return nil
 end

@@ -1,13 +1,15 @@
 -- without_started(q, ids): these leased ids without those that were acknowledged when they started, and had their lease only
--- for their unique key, or their place among those of a task that run at once. Those are gone.
+-- for their unique key, or their place among those of a task that run at once. Those are gone. The mark has the token of that
+-- lease: a script of an earlier release that ends it leaves the mark, which is none of a later lease.
 local function without_started(q, ids)
   if #ids == 0 or redis.call('EXISTS', q .. UNIQUE, q .. FLYING) == 0 then
     return ids
   end
   local left = {}
   for _, id in ipairs(ids) do
-    local has_started = string.byte(redis.call('HGET', q .. FLYING, id) or '', -1) == 13 -- '\r'
-    if has_started or redis.call('HEXISTS', q .. UNIQUE, 'run:' .. id) == 1 then
+    local token = string.match(redis.call('HGET', q .. HOLDER, id) or '', '^%d+') or 'none'
+    local mark = string.match(redis.call('HGET', q .. FLYING, id) or '', '\r(%d+)$')
+    if mark == token or redis.call('HGET', q .. UNIQUE, 'run:' .. id) == token then
       redis.call('ZREM', q .. LEASED, id)
       redis.call('HDEL', q .. HOLDER, id)
       forget(q, {id})

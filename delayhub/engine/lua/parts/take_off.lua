@@ -13,6 +13,6 @@ local function take_off(q, id, task, of_task, key, of_key)
       of_key.flying = redis.call('HINCRBY', q .. AT_ONCE, key, 1)
     end
   else -- a worker of another release has ended its lease: it counts already, and has not started by this one
-    redis.call('HSET', q .. FLYING, id, (string.gsub(redis.call('HGET', q .. FLYING, id), '\r$', '')))
+    redis.call('HSET', q .. FLYING, id, (string.gsub(redis.call('HGET', q .. FLYING, id), '\r.*$', '')))
   end
 end
