@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade chaos-moving bench-rivals bench-cluster
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving bench-rivals bench-cluster
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -169,6 +169,9 @@ chaos-flow-keys: $(VENV)/.dev ## do the limits of each flow key hold over four w
 
 chaos-upgrade: $(VENV)/.dev ## run workers and publishers of this and an earlier release (REF=commit) on one Redis, with kills (minutes)
 	@$(BIN)/python -m benchmarks.chaos_upgrade $(if $(REF),--ref $(REF))
+
+fuzz-releases: $(VENV)/.dev ## try 1 000 random histories of scripts of this and an earlier release (REF=commit) on one queue (minutes)
+	@$(BIN)/python -m benchmarks.fuzz_releases --histories 1000 $(if $(REF),--ref $(REF))
 
 chaos-moving: $(VENV)/.dev ## move a shop from kombu's own Redis transport to DelayHub and back, with kills; count what was lost (a minute)
 	@$(BIN)/python -m benchmarks.chaos_moving

@@ -46,6 +46,8 @@ IDS = tuple(f"id{number}" for number in range(4))
 KEYS = (None, None, "k1", "k2")
 #: Between two starts: none for the rest of the history, or at once again.
 INTERVALS = (10**13, 1)
+#: Verbs of which some histories have many.
+RARE = ("do_limit", "do_cancel", "do_reschedule", "do_reap", "do_discard", "do_offer")
 #: So many claims find and heal all that an earlier release has left in one history.
 CLAIMS = 400
 #: What stays of a queue that has nothing: limits, and keys of its lane.
@@ -89,6 +91,8 @@ class History:
         self.releases = releases
         self.chance = random.Random(seed)
         self.features = features
+        #: Histories differ in what they do most.
+        self.weights = {"do_publish": 5, "do_claim": 5, "do_finish": 5, self.chance.choice(RARE): 5}
         self.queue = DelayQueue(client, "q", options=EngineOptions(max_strikes=4))
         #: Of each lease, which release claimed it.
         self.leases: dict[Lease, str] = {}
@@ -104,7 +108,7 @@ class History:
             Broken: it broke the law.
         """
         verbs = [name for name in dir(self) if name.startswith("do_")]
-        weights = [5 if name in ("do_publish", "do_claim", "do_finish") else 1 for name in verbs]
+        weights = [self.weights.get(name, 1) for name in verbs]
         for _ in range(steps):
             (verb,) = self.chance.choices(verbs, weights)
             before = self.payloads()
@@ -291,11 +295,12 @@ class History:
         own = [lease for lease, by in self.leases.items() if by == release][-4:]
         return self.chance.sample(own, self.chance.randrange(len(own) + 1))
 
-    def places(self) -> Counter[str]:
-        """In how many sets each id is."""
+    def places(self, but: str = "") -> Counter[str]:
+        """In how many sets each id is, but those of that pattern."""
         keys = [self.queue.keys.waiting, self.queue.keys.leased, self.queue.keys.dead]
         keys += [self.queue.keys.ready(step) for step in range(MAX_STEPS)]
-        keys += [key.decode() for key in self.client.keys(self.queue.keys.parked_by("*"))]
+        if not but:
+            keys += [key.decode() for key in self.client.keys(self.queue.keys.parked_by("*"))]
         return Counter(name.decode() for key in keys for name in self.client.zrange(key, 0, -1))
 
     def check(self) -> None:
@@ -305,6 +310,8 @@ class History:
             raise Broken(f"in two places: {twice}")
         if gone := payloads - places.keys():
             raise Broken(f"in no place: {sorted(gone)}")
+        if empty := self.places(self.queue.keys.parked_by("*")).keys() - payloads:
+            raise Broken(f"without a message: {sorted(empty)}")
         lost, struck = (set(self.client.hkeys(key)) for key in (self.queue.keys.lost, self.queue.keys.strikes))
         if lost - struck:
             raise Broken(f"lost leases without strikes: {lost - struck}")

@@ -44,3 +44,9 @@ def take_parked(queue: DelayQueue, parked_by: str) -> list[str]:
         queue.client.delete(keys.parked)
     end(queue, *names)
     return names
+
+
+def promote(queue: DelayQueue, name: str) -> None:
+    """Makes a message ready whose time has come, also one that waits for its unique key."""
+    assert queue.client.zrem(queue.keys.waiting, name) == 1
+    queue.client.zadd(queue.keys.ready(0), {name: 1})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delayhub.engine import DelayQueue, Entry
+from delayhub.engine import Counts, DelayQueue, Entry
 from delayhub.engine.unique import UniqueKey, WhenTaken, offer, start
 from tests import earlier_release
 
@@ -85,3 +85,31 @@ def test_a_task_that_runs_is_gone_with_its_lease_and_not_with_that_of_a_later_cl
 
     assert not queue.stored(["a"])
     assert queue.client.exists(queue.keys.unique, queue.keys.flying) == 0
+
+
+def test_one_that_waits_for_its_key_is_in_one_place_though_an_earlier_release_has_taken_it(queue: DelayQueue) -> None:
+    put(queue, "a")
+    put(queue, "b", mode="wait")
+    earlier_release.promote(queue, "b")
+
+    assert queue.reschedule(["b"], due_ms=0) == ["moved"]
+    assert queue.count() == Counts(waiting=0, ready=2, leased=0, dead=0)
+    lease = earlier_release.claim(queue, "b")
+    assert queue.reschedule(["b"], due_ms=0) == ["leased"]
+    assert queue.count() == Counts(waiting=0, ready=1, leased=1, dead=0)
+    assert queue.acknowledge([lease]) == 1
+    assert queue.count() == Counts(waiting=0, ready=1, leased=0, dead=0)
+
+
+def test_one_that_an_earlier_release_has_taken_is_not_replaced_while_it_runs(queue: DelayQueue) -> None:
+    put(queue, "a")
+    held = earlier_release.claim(queue, "a")
+    assert put(queue, "b", mode="replace") == "follows"
+    earlier_release.promote(queue, "b")
+    lease = earlier_release.claim(queue, "b")
+
+    assert put(queue, "c", mode="replace") == "follows"
+
+    assert queue.stored(["b"])
+    assert queue.acknowledge([held, lease]) == 2
+    assert taken(queue) == ["c"]
