@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any, cast
 
 import redis
@@ -248,7 +249,9 @@ class Control(CeleryControl):
         """The unique keys that are taken on each queue, by name (1 000 of a queue); queues without any left out."""
         with self._channel() as channel:
             found = {
-                name: [key for part in channel.queue(name).parts for key in taken_keys(part)]
+                name: sorted(
+                    (key for part in channel.queue(name).parts for key in taken_keys(part)), key=attrgetter("key")
+                )
                 for name in self._queues(channel, queue)
             }
         return {name: keys for name, keys in found.items() if keys}

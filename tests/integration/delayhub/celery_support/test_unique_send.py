@@ -23,10 +23,11 @@ from delayhub.transport.unique_publish import UNIQUE_HEADER
 def do_nothing() -> None: ...
 
 
-@pytest.fixture
-def shop(broker: str, redis_server: Any) -> Iterator[Celery]:
-    """An app with unique tasks, and a result backend."""
+@pytest.fixture(params=[False, True], ids=["plain", "compact"])
+def shop(broker: str, redis_server: Any, request: pytest.FixtureRequest) -> Iterator[Celery]:
+    """An app with unique tasks, and a result backend, whose messages may be compact."""
     made = Celery("shop", broker=broker, backend=redis_server.url.removesuffix("/0") + "/1", set_as_current=False)
+    made.conf.broker_transport_options = {"compact": request.param}
     delayhub.install(made)
 
     def close(order: int, force: bool = False) -> None:
