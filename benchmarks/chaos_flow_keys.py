@@ -5,7 +5,8 @@ Question: a task with ``key_rate_limit`` and one with ``key_max_in_flight=1``, a
     second; four workers (two prefork, threads, solo), one of them killed with -9 every few seconds and started again.
     How many starts of a tenant are in its fullest second, how many of it run at once, how late are the new tenants and
     the others, does each task run? And what does a claim cost beside 100 000 live keys, and beside none, in one run;
-    what does a key take?
+    what does a key take? With --early-acks the task with ``key_max_in_flight=1`` is acknowledged when it starts: does
+    it never run twice, how many do kills lose, and is nothing held in the end?
 Machine: whatever runs it.
 Command: make chaos-flow-keys
 Result: a table and one JSON line; exit code 0 only if no second of a tenant had more starts than the limit and one,
@@ -27,7 +28,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.chaos_limits import OTHER_SECONDS, OTHERS, POOLS, START_SECONDS, Workers, claims, cpu_us, most_at_once
+from benchmarks.chaos_limits import (
+    OTHER_SECONDS,
+    OTHERS,
+    POOLS,
+    START_SECONDS,
+    Workers,
+    claims,
+    cpu_us,
+    held_at_the_end,
+    most_at_once,
+)
 from benchmarks.chaos_limits import starts as starts_of
 from benchmarks.children import run_main
 from delayhub.engine import DelayQueue, Entry
@@ -39,7 +50,9 @@ from delayhub.local.redis_server import RedisServer
 BUSY = 20
 
 
-def run(folder: Path, *, rate: int, tenants: int, seconds: int, kill_every: float, seed: int) -> dict[str, float]:
+def run(
+    folder: Path, *, rate: int, tenants: int, seconds: int, kill_every: float, seed: int, early_acks: bool = False
+) -> dict[str, float]:
     """The figures of one run."""
     chance = random.Random(seed)
     backlog = {f"t{number}": rate * seconds * (BUSY if number == 0 else 1) for number in range(tenants)}
@@ -50,6 +63,7 @@ def run(folder: Path, *, rate: int, tenants: int, seconds: int, kill_every: floa
             "LIMITS_RATE": "1000/s",
             "LIMITS_KEY_RATE": f"{rate}/s",
             "LIMITS_AT_ONCE": "2",
+            "LIMITS_ACK": "early" if early_acks else "late",
         }
         os.environ.update(environment)
         from benchmarks import limits_shop
@@ -81,11 +95,14 @@ def run(folder: Path, *, rate: int, tenants: int, seconds: int, kill_every: floa
                 deadline = time.monotonic() + 60 + 2 * seconds
                 while time.monotonic() < deadline and _left(folder, backlog, published, seconds):
                     time.sleep(0.5)
+                held = held_at_the_end(server, deadline, task="limits.tally") if early_acks else 0
         finally:
             workers.stop()
     found: dict[str, float] = {"tenants": tenants, "limit a second of each": rate, "kills": kills}
     found["never run"] = _left(folder, backlog, published, seconds)
     found |= _of_tenants(folder, backlog, begin, begin + seconds + START_SECONDS)
+    if early_acks:
+        found |= _of_early_acks(folder, backlog) | {"held at the end": held}
     for name, of_task in published.items():
         first: dict[int, float] = {}
         for number, at in starts_of(folder, name):
@@ -94,6 +111,12 @@ def run(folder: Path, *, rate: int, tenants: int, seconds: int, kill_every: floa
         found[f"{name} late p50 ms"] = round(statistics.median(late), 1)
         found[f"{name} late p99 ms"] = round(late[int(len(late) * 0.99)], 1)
     return found
+
+
+def _of_early_acks(folder: Path, backlog: Mapping[str, int]) -> dict[str, float]:
+    begun = [(tenant, number) for tenant in backlog for number, _ in starts_of(folder, f"tally-{tenant}")]
+    ended = {(tenant, number) for tenant in backlog for number, _ in starts_of(folder, f"tally-{tenant}ed")}
+    return {"lost to kills": len(set(begun) - ended), "run twice": len(begun) - len(set(begun))}
 
 
 def _left(folder: Path, backlog: Mapping[str, int], published: Mapping[str, Mapping[int, float]], tallies: int) -> int:
@@ -179,6 +202,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--only", choices=["kills", "cost"])
+    parser.add_argument("--early-acks", action="store_true", help="of the task of which one of a tenant runs at once")
     options = parser.parse_args()
     found: dict[str, dict[str, float]] = {}
     if options.only != "cost":
@@ -190,6 +214,7 @@ def main() -> int:
                 seconds=options.seconds,
                 kill_every=options.kill_every,
                 seed=options.seed,
+                early_acks=options.early_acks,
             )
     if options.only != "kills":
         found["cost"] = cost(options.keys)
@@ -204,6 +229,8 @@ def main() -> int:
         of_kills["never run"] == 0
         and of_kills["most starts of a tenant in a second"] <= options.rate + 1
         and of_kills["most of a tenant at once"] <= 1
+        and of_kills.get("run twice", 0) == 0
+        and of_kills.get("held at the end", 0) == 0
     )
     return 0 if good else 1
 

@@ -120,7 +120,7 @@ def run(
                 done = "report" if early_acks else "reported"
                 while not _all_ran(folder, backlog, len(published), reports, done) and time.monotonic() < deadline:
                     time.sleep(0.5)
-                held = _held_at_the_end(server, deadline) if early_acks else 0
+                held = held_at_the_end(server, deadline) if early_acks else 0
         finally:
             workers.stop()
     found = _figures(folder, published, kills, rate=rate, backlog=backlog, reports=reports)
@@ -135,13 +135,21 @@ def run(
     return found
 
 
-def _held_at_the_end(server: RedisServer, deadline: float) -> int:
-    """How many messages are held, and count among those that run, once all have ended, or at the deadline."""
+def held_at_the_end(server: RedisServer, deadline: float, *, task: str = "") -> int:
+    """How many messages are held, and count among those that run, once all have ended, or at the deadline.
+
+    Of one task and its flow keys only those that count, where it is named: others may go on.
+    """
     with server.client() as client:
         queue = DelayQueue(client, "celery")
-        while (held := queue.count().leased + sum(flying_counts(queue).values())) and time.monotonic() < deadline:
+        while (held := _held(queue, task)) and time.monotonic() < deadline:
             time.sleep(0.5)
     return held
+
+
+def _held(queue: DelayQueue, task: str) -> int:
+    flying = sum(count for name, count in flying_counts(queue).items() if name.startswith(task))
+    return flying + (0 if task else queue.count().leased)
 
 
 def starts(folder: Path, name: str) -> list[tuple[int, float]]:

@@ -49,7 +49,7 @@ def work(number: int, seconds: float) -> None:
     time.sleep(seconds)
 
 
-#: Whether the task of which only so many run at once is acknowledged late; early, a kill loses what runs.
+#: Whether the tasks of which only so many run at once are acknowledged late; early, a kill loses what runs.
 ACKS_LATE = os.environ.get("LIMITS_ACK") != "early"
 
 
@@ -68,7 +68,7 @@ def keyed(tenant: str, number: int) -> None:
     time.sleep(0.05)
 
 
-@app.task(name="limits.tally", flow_key_by="tenant", key_max_in_flight=1)
+@app.task(name="limits.tally", acks_late=ACKS_LATE, flow_key_by="tenant", key_max_in_flight=1)
 def tally(tenant: str, number: int) -> None:
     """What may not run twice at once for a tenant."""
     note(f"tally-{tenant}", number, time.time())  # noqa: TID251  as above

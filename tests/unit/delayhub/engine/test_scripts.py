@@ -11,6 +11,13 @@ from delayhub.engine.scripts import FIELDS, SELDOM, names, parse_header, script
 from tests.repository import ROOT
 
 LUA = ROOT / "delayhub/engine/lua"
+#: Commands that the oldest server has, as far as scripts send them. A new one needs a look at its "since".
+KNOWN_SINCE_6_2 = {
+    *("DEL", "EXISTS", "GET", "INCR", "INCRBY", "LLEN", "MGET", "PEXPIRE", "PTTL", "RPUSH", "SET", "TIME", "UNLINK"),
+    *("HDEL", "HEXISTS", "HGET", "HINCRBY", "HLEN", "HMGET", "HRANDFIELD", "HSET", "HSETNX"),
+    *("ZADD", "ZCARD", "ZCOUNT", "ZMSCORE", "ZPOPMIN", "ZRANDMEMBER", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE"),
+    *("ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE", "ZREVRANGE", "ZSCORE"),
+}
 
 
 def parts_of(name: str) -> list[str]:
@@ -48,6 +55,17 @@ def test_a_header_says_what_its_body_does(name: str) -> None:
 @pytest.mark.parametrize("path", sorted(LUA.rglob("*.lua")), ids=lambda path: path.stem)
 def test_a_script_is_short_enough_to_read_at_once(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 60
+
+
+def test_the_scripts_send_what_redis_6_2_knows() -> None:
+    source = "\n".join(path.read_text() for path in LUA.rglob("*.lua"))
+    sent = {command for first in ("call", "pcall") for command in re.findall(rf"redis\.{first}\(\s*'(\w+)'", source)}
+
+    assert len(re.findall(r"redis\.p?call\(", source)) == len(re.findall(r"redis\.p?call\(\s*'[A-Z]+'", source))
+    assert sent <= KNOWN_SINCE_6_2
+    # words that commands of the list take since 7.0 only
+    assert not re.findall(r"'PEXPIRE',[^\n]*'(?:NX|XX|GT|LT)'", source)
+    assert not re.findall(r"redis\.(?:acl_check_cmd|REDIS_VERSION\w*)|^#!lua", source, re.MULTILINE)
 
 
 def test_every_part_is_used() -> None:
