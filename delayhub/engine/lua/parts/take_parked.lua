@@ -1,6 +1,13 @@
 -- How long a flow key waits, in ms, one of whose messages waits for its task; it is looked at when that one starts.
 local KEY_WAITS = 10000
 
+-- is_elsewhere(q, id, step): whether a message is not parked any more: a script of an earlier release, which looks for it by its
+-- task only, has removed it, and it was published again.
+local function is_elsewhere(q, id, step)
+  return redis.call('ZSCORE', q .. WAITING, id) or redis.call('ZSCORE', q .. LEASED, id)
+    or redis.call('ZSCORE', q .. READY .. step, id)
+end
+
 -- take_parked(q, t, name): takes the first parked message of a task or flow key, where its limit lets one start. A message that
 -- has both is parked by the other one where that one's limit holds it back: no permit is used before all may be.
 local function take_parked(q, t, name)
@@ -11,7 +18,8 @@ local function take_parked(q, t, name)
     t.stop = true
     return
   elseif id then
-    local payload = redis.call('HGET', q .. PAYLOAD, id)
+    local step, score = step_and_score(tonumber(first[2]))
+    local payload = not is_elsewhere(q, id, step) and redis.call('HGET', q .. PAYLOAD, id)
     local task, key = task_of_key(name), name
     if not task then
       task, key = name, select(2, task_of(payload or ''))
@@ -25,8 +33,7 @@ local function take_parked(q, t, name)
       waits = other == task and now + KEY_WAITS or nil
     else
       count_parked(q, -1)
-      if payload then -- else the queue expired, but not this set
-        local step, score = step_and_score(tonumber(first[2]))
+      if payload then -- else it is elsewhere, or the queue expired, but not this set
         give(q, t, id, payload, task, key)
         hand_out(q, {id}, {score}, step, t.lease_end, t.token)
         turn = next_turn()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delayhub.celery_support.task_limits import declare, set_at_once_for_all, set_for_all
-from delayhub.engine import DelayQueue, Entry
+from delayhub.engine import Counts, DelayQueue, Entry
 from delayhub.engine.keys import QUEUE_PARTS
 from delayhub.engine.limits import (
     DECLARED,
@@ -147,3 +147,22 @@ def test_a_declaration_that_changes_nothing_leaves_what_was_started_before(queue
 
     assert taken(queue) == []
     assert set(queue.client.hkeys(queue.keys.limits)) >= {f"{DECLARED}:{MAIL}".encode()}
+
+
+@pytest.mark.parametrize("place", ["waiting", "ready", "leased"])
+def test_one_that_an_earlier_release_revoked_and_is_published_again_is_in_one_place(
+    queue: DelayQueue, place: str
+) -> None:
+    set_limits(queue, SET_AT_ONCE, {EACH_KEY: AtOnce(1)})
+    queue.schedule([message("a", "k")])
+    assert taken(queue, free=0) == []
+    queue.client.hdel(queue.keys.payload, "a")  # it looks for it among those of the task
+    queue.schedule([Entry("a", 4_000_000_000_000 if place == "waiting" else 0, message("a", "k").payload)])
+    held = [earlier_release.claim(queue, "a")] if place == "leased" else []
+
+    found = queue.claim(100).entries
+
+    assert [entry.id for entry in found] == (["a"] if place == "ready" else [])
+    queue.acknowledge([*held, *(queue.lease(entry.id, entry.token) for entry in found)])
+    assert taken(queue) == []
+    assert queue.count() == Counts(waiting=1 if place == "waiting" else 0, ready=0, leased=0, dead=0, parked=0)
