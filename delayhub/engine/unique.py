@@ -135,9 +135,12 @@ def start(queue: DelayQueue, leases: Sequence[Lease]) -> int:
     return sum(script("start").run(queue.client, [queue.keys.base], flat) for flat in flat_leases(leases))
 
 
-def free_key(queue: DelayQueue, key: str) -> bool:
-    """Whether a key was taken; it is free now, or the first's that waits for it. The message that had it stays."""
-    return bool(script("free_key").run(queue.client, [queue.keys.base], [key]))
+def free_key(queue: DelayQueue, key: str, *, holder: str = "") -> bool:
+    """Whether a key was taken; it is free now, or the first's that waits for it. The message that had it stays.
+
+    Where a holder is named, the key is freed only if it is still that message's. Each slot has keys of its own.
+    """
+    return bool(script("free_key").run(queue.client, [queue.keys.base], [key, holder]))
 
 
 def taken_keys(queue: DelayQueue, *, most: int = 1000) -> list[TakenKey]:
@@ -157,12 +160,12 @@ def _taken(queue: DelayQueue, names: Sequence[tuple[str, str]]) -> Iterator[Take
     ids = [entry_id for _, entry_id in names]
     with queue.client.pipeline(transaction=False) as pipeline:
         pipeline.hmget(queue.keys.unique, [f"id:{entry_id}" for entry_id in ids])
-        pipeline.hmget(queue.keys.payload, ids)
-        for key, _ in names:
+        for key, entry_id in names:
+            pipeline.hexists(queue.keys.payload, entry_id)
             pipeline.zlexcount(queue.keys.followers, f"[{key}\0", f"({key}\1")
-        abouts, payloads, *following = pipeline.execute()
-    for (key, entry_id), about, payload, count in zip(names, abouts, payloads, following, strict=True):
-        if payload is not None:  # else a worker of an earlier release has ended it
+        abouts, *replies = pipeline.execute()
+    for (key, entry_id), about, exists, count in zip(names, abouts, replies[::2], replies[1::2], strict=True):
+        if exists:  # else a worker of an earlier release has ended it
             until = Until.START if about and text(about).startswith("s") else Until.END
             yield TakenKey(key, entry_id, until, count, None)
 

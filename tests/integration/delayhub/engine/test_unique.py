@@ -291,6 +291,21 @@ def test_a_freed_key_passes_to_the_first_that_waits(queue: DelayQueue) -> None:
     assert not free_key(queue, "k")
 
 
+def test_a_key_that_another_message_has_by_now_is_not_freed(queue: DelayQueue) -> None:
+    put(queue, "a")
+    put(queue, "b", "wait")
+    put(queue, "t", until=Until.TIME, milliseconds=60_000, key="timed")
+
+    assert not free_key(queue, "k", holder="b")
+    assert holder(queue) == "a"
+    assert free_key(queue, "k", holder="a")
+    assert not free_key(queue, "k", holder="a")
+    assert holder(queue) == "b"
+    assert not free_key(queue, "timed", holder="a")
+    assert free_key(queue, "timed", holder="t")
+    assert [one.key for one in taken_keys(queue)] == ["k"]
+
+
 def test_a_purge_leaves_the_keys_of_what_consumers_hold(queue: DelayQueue) -> None:
     put(queue, "a")
     leases = claimed(queue)
