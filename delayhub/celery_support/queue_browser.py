@@ -17,8 +17,10 @@ from delayhub.celery_support.task_limits import TaskLimit, task_limits
 from delayhub.clock import Clock, SystemClock, moment
 from delayhub.engine import DelayQueue, Place, TimerLane
 from delayhub.engine.entry import text
+from delayhub.engine.key_holders import KeyLook, have_keys, look_at_keys, search_keys
 from delayhub.engine.keys import LaneKeys, directory
 from delayhub.engine.spread_queue import find_queue, find_queues
+from delayhub.engine.unique import free_key
 from delayhub.redis_cluster import client_of
 from delayhub.transport.broker_pool import broker_channel
 from delayhub.transport.channel import REPLIES
@@ -161,6 +163,20 @@ class QueueBrowser:
     def held_keys(self, queue: str, *, limit: int) -> list[HeldKey]:
         """The flow keys of a queue whose limits hold most tasks back; five round trips."""
         return held_keys(self.queue(queue), limit=limit)
+
+    def has_unique_keys(self, queue: str) -> bool:
+        """Whether unique keys of a queue are taken; one round trip."""
+        return have_keys(self.queue(queue))
+
+    def unique_keys(self, queue: str, *, limit: int, wanted: str = "", by_text: bool = True) -> KeyLook:
+        """Some of the unique keys that are taken on a queue, or what a search for a key or its message found."""
+        if wanted:
+            return search_keys(self.queue(queue), wanted, by_text=by_text, limit=limit)
+        return look_at_keys(self.queue(queue), limit=limit)
+
+    def free_unique_key(self, queue: str, key: str, *, holder: str) -> bool:
+        """Whether that message had the key; it is free now, or the first's that waits for it."""
+        return any(free_key(part, key, holder=holder) for part in self.queue(queue).parts)
 
     def find(self, queue: str, task_id: str) -> list[QueuedTask]:
         """The messages of a task id in that queue, wherever they are, copies too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -143,19 +143,7 @@ def search_keys(
     return KeyLook(shown, len(shown), is_whole)
 
 
-def key_of_holder(queue: DelayQueue, holder: str, *, is_meant: Callable[[str], bool]) -> str | None:
-    """The key that a message has, of those that are meant; None where it has none of these any more."""
-    for one in _of_id(queue, holder):
-        if is_meant(one.key):
-            return one.key
-    for part in queue.parts:
-        for key, taken_by in part.client.hscan_iter(part.keys.timed_ids, count=PAGE):
-            if text(taken_by) == holder and is_meant(text(key)):
-                return text(key)
-    return None
-
-
-def _names(fields: Mapping[bytes, bytes]) -> dict[str, str]:
+def _names(fields: Mapping[Any, Any]) -> dict[str, str]:
     """By key, the id that has it, of fields of the hash."""
     named = ((text(field), value) for field, value in fields.items())
     return {field[4:]: text(value) for field, value in named if field.startswith("key:")}
@@ -198,15 +186,17 @@ def _of_id(queue: DelayQueue, holder: str) -> Iterator[_Taken]:
 
 def _pages(part: DelayQueue, wanted: str, *, by_text: bool) -> Iterator[list[_Taken]]:
     """All keys of a slot that fit, a step at a time; of those that are taken for a time, also by id."""
-    cursor = 0
+    cursor, match = 0, f"key:*{_pattern(wanted)}*"
     while by_text:
-        cursor, fields = part.client.hscan(part.keys.unique, cursor, match=f"key:*{_pattern(wanted)}*", count=PAGE)  # type: ignore[misc]  # its stubs allow an awaitable
+        found: Any = part.client.hscan(part.keys.unique, cursor, match=match, count=PAGE)
+        cursor, fields = found
         yield [_Taken(part, key, holder) for key, holder in _names(fields).items()]
         if not cursor:
             break
     needle = wanted.casefold()
     while True:
-        cursor, fields = part.client.hscan(part.keys.timed_ids, cursor, count=PAGE)  # type: ignore[misc]  # as above
+        found = part.client.hscan(part.keys.timed_ids, cursor, count=PAGE)
+        cursor, fields = found
         named = {text(key): text(holder) for key, holder in fields.items()}
         keys = [key for key, holder in named.items() if holder == wanted or (by_text and needle in key.casefold())]
         scores: Any = part.client.zmscore(part.keys.timed, keys) if keys else []

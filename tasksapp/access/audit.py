@@ -28,8 +28,8 @@ REASON_LENGTH = 500
 WHAT_LENGTH = 200
 #: A body up to so many bytes stands in its entry; of a larger one only the length and the hash.
 SMALL_BODY_BYTES = 2_048
-#: Columns with what a job carries, of which an entry keeps that mark.
-BODIES = frozenset({"body", "raw"})
+#: Columns with what a job or a task carries, of which an entry keeps that mark.
+BODIES = frozenset({"body", "raw", "unique_key"})
 #: What stands in place of a secret.
 CHANGED = "changed"
 

@@ -22,6 +22,8 @@ from delayhub.celery_support.revocation import revoke_waiting
 from delayhub.celery_support.task_limits import LOOKED_AT, TaskLimit
 from delayhub.clock import due_ms
 from delayhub.engine import DelayQueue, Listed, Place
+from delayhub.engine.key_holders import KeyHolder
+from delayhub.engine.unique import Until
 from delayhub.errors import OptionError
 from tasksapp.conf import options
 from tasksapp.timers.broker import address_of, broker, celery_app, timer_pool
@@ -31,6 +33,7 @@ __all__ = [
     "LOOKED_AT",
     "CeleryBroker",
     "HeldKey",
+    "KeyHolder",
     "NoBroker",
     "Outcome",
     "Place",
@@ -38,6 +41,7 @@ __all__ = [
     "QueueVerb",
     "QueuedTask",
     "TaskLimit",
+    "Until",
     "celery_broker",
 ]
 

@@ -50,3 +50,18 @@ def record_deed(
         after["queue"] = target
     told = entry(f"queue.{verb}", by=by, what=queue[:WHAT_LENGTH], after=after, reason=reason)
     record([told], using=router.db_for_write(AuditEntry))
+
+
+def record_freed_key(queue: str, key: str, *, holder: str, by: Actor, reason: str = "") -> None:
+    """Records that a unique key was freed. It is kept as a body is: it is made of a task's arguments.
+
+    Args:
+        queue: the queue.
+        key: the key.
+        holder: the message that had it.
+        by: who freed it.
+        reason: why, in the words of the person.
+    """
+    after = {"ids": [holder], "unique_key": key}
+    told = entry("queue.free_key", by=by, what=queue[:WHAT_LENGTH], after=after, reason=reason)
+    record([told], using=router.db_for_write(AuditEntry))

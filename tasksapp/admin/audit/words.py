@@ -65,6 +65,7 @@ LABELS: dict[str, Any] = {
     "queue.transfer": gettext_lazy("move Celery messages to a queue"),
     "queue.redrive": gettext_lazy("redrive Celery messages"),
     "queue.revoke": gettext_lazy("revoke Celery messages"),
+    "queue.free_key": gettext_lazy("free a unique key"),
 }
 
 

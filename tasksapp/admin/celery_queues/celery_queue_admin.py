@@ -15,16 +15,18 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from tasksapp.access.permissions import CHANGE_QUEUES, VIEW_QUEUES, VIEW_SYSTEM
+from tasksapp.access.permissions import CHANGE_QUEUES, VIEW_SYSTEM
+from tasksapp.admin.celery_queues.broker_pages import known_workers
 from tasksapp.admin.celery_queues.deeds import LABELS, MEANINGS, Chosen, DeedForm, do
 from tasksapp.admin.celery_queues.rows import holders, key_rows, limit_rows, queue_rows, queue_url, task_rows
+from tasksapp.admin.celery_queues.unique_keys import UniqueKeyPages, keys_url
 from tasksapp.admin.frame.fragments import address, number
 from tasksapp.admin.frame.masking import may_see_bodies
-from tasksapp.admin.frame.own_page import Crumb, own_page
-from tasksapp.admin.frame.page_entry import CeleryQueue, PageEntry
+from tasksapp.admin.frame.own_page import own_page
+from tasksapp.admin.frame.page_entry import CeleryQueue
 from tasksapp.models import BizType
 from tasksapp.queues.celery_broker import CeleryBroker, NoBroker, Place, QueueVerb, celery_broker
-from tasksapp.queues.heartbeats import WorkerBeat, read_workers
+from tasksapp.queues.heartbeats import WorkerBeat
 
 #: Queues of one page, and messages of one.
 QUEUES_PAGE, MESSAGES_PAGE = 50, 50
@@ -35,10 +37,8 @@ FARTHEST_MESSAGE = 1_000_000
 
 
 @admin.register(CeleryQueue)
-class CeleryQueueAdmin(PageEntry):
+class CeleryQueueAdmin(UniqueKeyPages):
     """Celery's queues, whether or not a worker runs."""
-
-    permission = VIEW_QUEUES
 
     def get_urls(self) -> list[URLPattern]:
         """The addresses of these pages; the first has the name that an admin site lists pages by, too."""
@@ -48,6 +48,7 @@ class CeleryQueueAdmin(PageEntry):
             path("", overview, name="tasksapp_celery_queues"),
             path("queue/", wrap(self.queue_view), name="tasksapp_celery_queue"),
             path("act/", wrap(self.act_view), name="tasksapp_celery_act"),
+            *self.key_urls(),
         ]
 
     def queues_view(self, request: HttpRequest) -> HttpResponse:
@@ -62,7 +63,7 @@ class CeleryQueueAdmin(PageEntry):
                 try:
                     context |= broker.watched(lambda: self._overview(request, broker, wanted=wanted))
                 except (redis.RedisError, OSError) as error:
-                    context["fault"] = self._away(request, broker, error)
+                    context["fault"] = self.away(request, broker, error)
         return own_page(
             request,
             site=self.admin_site,
@@ -86,8 +87,8 @@ class CeleryQueueAdmin(PageEntry):
                 try:
                     context |= broker.watched(lambda: self._queue(request, broker, queue))
                 except (redis.RedisError, OSError) as error:
-                    context["fault"] = self._away(request, broker, error)
-        return self._page(
+                    context["fault"] = self.away(request, broker, error)
+        return self.broker_page(
             request, "tasksapp/admin/celery_queue.html", title=_("Queue %(name)s") % {"name": queue}, context=context
         )
 
@@ -110,7 +111,7 @@ class CeleryQueueAdmin(PageEntry):
             try:
                 return broker.watched(lambda: self._act(request, broker, chosen, back=back))
             except (redis.RedisError, OSError) as error:
-                messages.error(request, self._away(request, broker, error))
+                messages.error(request, self.away(request, broker, error))
                 return HttpResponseRedirect(back)
 
     # ------------------------------------------------------------ inside
@@ -119,14 +120,14 @@ class CeleryQueueAdmin(PageEntry):
         names = broker.names()
         chosen = [name for name in names if wanted.casefold() in name.casefold()]
         begin = _number(request, "from", most=len(chosen))
-        workers = _workers()
+        workers = known_workers()
         found = broker.browser.summaries(chosen[begin : begin + QUEUES_PAGE])
         left = broker.browser.left_by_kombu(names[:QUEUES_PAGE])
         return {
             "rows": queue_rows(found, workers=workers, now=timezone.now(), site=self.admin_site.name),
             "workers_known": workers is not None,
             "workers": number(len(workers or ())),
-            "system_url": self._system(request),
+            "system_url": self.system_url(request),
             "left_by_kombu": number(left) if left else "",
             "pages": _pages(request, begin=begin, size=QUEUES_PAGE, shown=len(found), total=len(chosen)),
             "broker_address": broker.address if request.user.has_perm(VIEW_SYSTEM) else "",
@@ -135,7 +136,7 @@ class CeleryQueueAdmin(PageEntry):
     def _queue(self, request: HttpRequest, broker: CeleryBroker, queue: str) -> dict[str, Any]:
         now, browser = timezone.now(), broker.browser
         [summary] = browser.summaries([queue])
-        workers = _workers()
+        workers = known_workers()
         context: dict[str, Any] = {
             "summary": queue_rows([summary], workers=workers, now=now, site=self.admin_site.name)[0],
             "taken_by": [worker.name for worker in workers or () if queue in worker.queues],
@@ -150,6 +151,7 @@ class CeleryQueueAdmin(PageEntry):
             "limits": limit_rows(limits, now=now),
             "held_keys": key_rows(browser.held_keys(queue, limit=KEYS_SHOWN), now=now) if some_keys else [],
             "some_at_once": any(limit.at_once or limit.at_once_set_at for limit in limits),
+            "keys_url": keys_url(queue, site=self.admin_site.name) if browser.has_unique_keys(queue) else "",
             "tab": tab.value,
             "tabs": [
                 {
@@ -242,31 +244,7 @@ class CeleryQueueAdmin(PageEntry):
             "media": self.media,
         }
         title = _("%(verb)s: %(queue)s") % {"verb": context["verb_label"], "queue": chosen.queue}
-        return self._page(request, "tasksapp/admin/celery_confirm.html", title=title, context=context)
-
-    def _page(self, request: HttpRequest, template: str, *, title: str, context: dict[str, Any]) -> HttpResponse:
-        crumb = Crumb(_("Celery queues"), address("tasksapp_celery_queues", site=self.admin_site.name))
-        return own_page(request, site=self.admin_site, template=template, title=title, context=context, crumbs=[crumb])
-
-    def _system(self, request: HttpRequest) -> str:
-        return address("tasksapp_system", site=self.admin_site.name) if request.user.has_perm(VIEW_SYSTEM) else ""
-
-    def _away(self, request: HttpRequest, broker: CeleryBroker, error: Exception) -> str:
-        """Why there is nothing to show: to those who may see servers, with the address."""
-        if not request.user.has_perm(VIEW_SYSTEM):
-            return _("Celery's queues cannot be shown: their Redis does not answer.")
-        facts = {"address": broker.address, "error": type(error).__name__}
-        if isinstance(error, redis.ResponseError):
-            facts["error"] = str(error)
-            return _("Celery's queues cannot be shown: Redis at %(address)s refuses to answer (%(error)s).") % facts
-        return _("Celery's queues cannot be shown: Redis at %(address)s does not answer (%(error)s).") % facts
-
-
-def _workers() -> list[WorkerBeat] | None:
-    """The workers with a heartbeat; None where these are not known, such as with timers in a Redis that is away."""
-    with suppress(redis.RedisError, OSError, ValueError):
-        return read_workers()
-    return None
+        return self.broker_page(request, "tasksapp/admin/celery_confirm.html", title=title, context=context)
 
 
 def _place(request: HttpRequest) -> Place:

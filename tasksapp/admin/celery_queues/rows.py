@@ -129,7 +129,8 @@ def key_rows(keys: Sequence[HeldKey], *, now: datetime) -> list[KeyRow]:
             task=one.task,
             held=number(one.parked),
             running=number(one.running) if one.running else quiet(DASH),
-            next=_away(one.starts_at, now=now),
+            # It has reopened where that time has passed: the next one starts as soon as a worker asks.
+            next=_away(one.starts_at and max(one.starts_at, now), now=now),
         )
         for one in keys
     ]
@@ -238,14 +239,15 @@ def _task_row(task: QueuedTask, *, shows_arguments: bool, held_by: Mapping[str, 
         if arguments
         else quiet(DASH),
         at=local_time(task.at, now=now),
-        holder=_holder(known, now=now) if task.place is Place.LEASED else quiet(DASH),
+        holder=with_worker(known, now=now) if task.place is Place.LEASED else quiet(DASH),
         reason=task.reason,
         about=" · ".join(about),
         priority=task.step,
     )
 
 
-def _holder(known: Holder | None, *, now: datetime) -> SafeString:
+def with_worker(known: Holder | None, *, now: datetime) -> SafeString:
+    """Which worker has a message, and for how long it has run it."""
     if known is None:
         return quiet(_("a worker that does not name it"))
     if known.since is None:

@@ -7,7 +7,7 @@ import redis
 
 from delayhub.celery_support.task_limits import declare
 from delayhub.engine import DelayQueue, Entry, Place
-from delayhub.engine.key_holders import LOOKED_AT, have_keys, key_of_holder, look_at_keys, search_keys
+from delayhub.engine.key_holders import LOOKED_AT, have_keys, look_at_keys, search_keys
 from delayhub.engine.limits import AtOnce
 from delayhub.engine.queue_slots import QueueSlots
 from delayhub.engine.spread_queue import SpreadQueue
@@ -162,15 +162,12 @@ def test_a_search_ends_when_enough_was_found(queue: DelayQueue) -> None:
     assert (len(look.found), look.is_whole) == (5, False)
 
 
-def test_the_key_of_a_message_is_known_while_it_has_it(queue: DelayQueue) -> None:
+def test_a_message_that_waits_for_a_key_has_none(queue: DelayQueue) -> None:
     put(queue, "a", "k")
     put(queue, "b", "k")
-    put(queue, "t", "timed", until=Until.TIME, milliseconds=60_000)
 
-    assert key_of_holder(queue, "a", is_meant=lambda key: key == "k") == "k"
-    assert key_of_holder(queue, "a", is_meant=lambda key: key == "other") is None
-    assert key_of_holder(queue, "b", is_meant=lambda key: True) is None  # it waits for the key
-    assert key_of_holder(queue, "t", is_meant=lambda key: True) == "timed"
+    assert [one.key for one in search_keys(queue, "a", by_text=False, limit=10).found] == ["k"]
+    assert search_keys(queue, "b", by_text=False, limit=10).found == []
 
 
 def test_all_slots_of_a_queue_are_looked_at(cluster_client: redis.Redis) -> None:
@@ -189,4 +186,4 @@ def test_all_slots_of_a_queue_are_looked_at(cluster_client: redis.Redis) -> None
     assert (look.total, look.is_whole) == (40, True)
     assert [(found.key, found.id) for found in one.found] == [("order:17", "m17")]
     assert sum(free_key(part, "order:17", holder="m17") for part in queue.parts) == 1
-    assert key_of_holder(queue, "n17", is_meant=lambda key: True) == "order:17"
+    assert [found.key for found in search_keys(queue, "n17", by_text=False, limit=10).found] == ["order:17"]

@@ -68,3 +68,9 @@ def test_a_queue_shows_the_flow_keys_that_wait(
     page = " ".join(re.sub(r"<[^>]+>", " ", html).split())
     assert "shop.mail each flow key 1/h as its code says 2 of 1 flow key" in page
     assert "Next may start &lt;b&gt; shop.mail 2" in page
+
+    queue.client.zadd(queue.keys.shut, {"shop.mail\0<b>": 1_000})  # long over, and no worker has asked since
+    html = client.get(reverse("admin:tasksapp_celery_queue"), {"queue": "celery"}).content.decode()
+
+    page = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    assert "shop.mail 2 - now" in page

@@ -1,0 +1,52 @@
+"""BrokerPages: what all pages about Celery's queues have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import redis
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
+from tasksapp.admin.frame.fragments import address
+from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.page_entry import PageEntry
+from tasksapp.queues.celery_broker import CeleryBroker
+from tasksapp.queues.heartbeats import WorkerBeat, read_workers
+
+
+class BrokerPages(PageEntry):
+    """Pages below that of all queues, for people who may see these."""
+
+    permission = VIEW_QUEUES
+
+    def broker_page(
+        self, request: HttpRequest, template: str, *, title: str, context: dict[str, Any], crumbs: Sequence[Crumb] = ()
+    ) -> HttpResponse:
+        """A page below that of all queues."""
+        above = [Crumb(_("Celery queues"), address("tasksapp_celery_queues", site=self.admin_site.name)), *crumbs]
+        return own_page(request, site=self.admin_site, template=template, title=title, context=context, crumbs=above)
+
+    def system_url(self, request: HttpRequest) -> str:
+        """The address of the system's page, '' for people who may not see it."""
+        return address("tasksapp_system", site=self.admin_site.name) if request.user.has_perm(VIEW_SYSTEM) else ""
+
+    def away(self, request: HttpRequest, broker: CeleryBroker, error: Exception) -> str:
+        """Why there is nothing to show: to those who may see servers, with the address."""
+        if not request.user.has_perm(VIEW_SYSTEM):
+            return _("Celery's queues cannot be shown: their Redis does not answer.")
+        facts = {"address": broker.address, "error": type(error).__name__}
+        if isinstance(error, redis.ResponseError):
+            facts["error"] = str(error)
+            return _("Celery's queues cannot be shown: Redis at %(address)s refuses to answer (%(error)s).") % facts
+        return _("Celery's queues cannot be shown: Redis at %(address)s does not answer (%(error)s).") % facts
+
+
+def known_workers() -> list[WorkerBeat] | None:
+    """The workers with a heartbeat; None where these are not known, such as with timers in a Redis that is away."""
+    with suppress(redis.RedisError, OSError, ValueError):
+        return read_workers()
+    return None
