@@ -19,6 +19,7 @@ from tasksapp.queues.heartbeats import Beat, write_beat
 from tests.browser.shots import Shots
 from tests.limits_scene import hold_back
 from tests.redis_time import redis_now_ms
+from tests.unique_scene import take_keys
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,6 +31,7 @@ PAGES = {
     "leased": "celeryqueue/queue/?queue=celery&tab=leased",
     "dead": "celeryqueue/queue/?queue=celery&tab=dead",
     "search": "celeryqueue/queue/?queue=celery&q=order-90003",
+    "keys": "celeryqueue/keys/?queue=celery",
     "timers": "celeryqueue/queue/?queue=delayhub.timers",
     "system": "system/",
     "check": "system/?check=1",
@@ -131,6 +133,28 @@ def test_a_whole_tab_is_asked_about_before_it_is_revoked(page: Page, site: str, 
     expect(page.locator(".delayhub-empty")).to_contain_text("No message is dead.")
 
 
+def test_a_unique_key_is_found_and_freed(page: Page, site: str, shots: Shots, redis_client: redis.Redis) -> None:
+    take_keys(DelayQueue(redis_client, "celery"))
+    log_in(page, site)
+    page.goto(f"{site}tasksapp/celeryqueue/queue/?queue=celery")
+
+    page.click("text=Unique keys that are taken")
+    expect(page.locator(".delayhub-table tbody tr")).to_have_count(5)
+    page.fill("#delayhub-q", "ORDER=90007")
+    page.press("#delayhub-q", "Enter")
+    expect(page.locator(".delayhub-table tbody tr")).to_have_count(1)
+    page.click("button:has-text('Free')")
+    expect(page.locator(".delayhub-page")).to_contain_text("The first call that waits has the key at once")
+    shots.take(page, f"celery-free-key-{scheme_of(page)}")
+    page.fill("#id_reason", "it hangs")
+    page.click("button:has-text('Free the key')")
+
+    expect(page.locator(".messagelist")).to_contain_text("The key was freed")
+    row = page.locator(".delayhub-table tbody tr").first
+    expect(row).to_contain_text("1f6c2d1e-7f0a-4f4e-9d58-0c5a8a3f1b10")
+    expect(row.locator("td.delayhub-number")).to_have_text("2")
+
+
 def test_every_page_is_clean_fits_its_screen_and_is_for_everybody(
     page: Page, site: str, shots: Shots, redis_client: redis.Redis
 ) -> None:
@@ -138,6 +162,7 @@ def test_every_page_is_clean_fits_its_screen_and_is_for_everybody(
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     hold_back(DelayQueue(redis_client, "celery"))
+    take_keys(DelayQueue(redis_client, "celery"))
     log_in(page, site)
     width = 1440 if scheme_of(page) == "light" else 390  # contrast depends on the one, room on the other
     page.set_viewport_size({"width": width, "height": 900})

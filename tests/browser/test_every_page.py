@@ -34,6 +34,7 @@ from tests.admin_scene import Scene, store_scene
 from tests.browser.shots import Shots
 from tests.limits_scene import hold_back
 from tests.redis_time import redis_now_ms
+from tests.unique_scene import take_keys
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -66,6 +67,7 @@ def scene(live_server: Any, current_celery: Celery, broker: str, settings: Any, 
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": broker.replace("delayhub://", "redis://")}
     delayhub.install(current_celery)
     hold_back(DelayQueue(redis_client, "celery"))
+    take_keys(DelayQueue(redis_client, "celery"))
     made = store_scene()
     now = timezone.now()
     ApiKey.objects.create(
@@ -180,6 +182,7 @@ def pages(scene: Scene) -> dict[str, str]:
         "tenant": admin("tasksapp_tenant_change", DEFAULT_TENANT),
         "celery-queues": admin("tasksapp_celery_queues"),
         "celery-queue": admin("tasksapp_celery_queue", query="queue=celery"),
+        "celery-keys": admin("tasksapp_celery_keys", query="queue=celery"),
     }
 
 

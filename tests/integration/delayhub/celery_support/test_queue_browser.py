@@ -134,3 +134,15 @@ def test_a_user_who_may_see_our_keys_only_sees_our_queues(broker: str, app: Cele
 
     browser.close()
     redis_client.execute_command("ACL", "DELUSER", "small")
+
+
+def test_a_unique_key_is_freed_where_its_message_still_has_it(app: Celery, browser: QueueBrowser) -> None:
+    assert not browser.has_unique_keys("celery")
+    app.send_task("shop.close", task_id="a", unique="order:7")
+    assert browser.has_unique_keys("celery")
+    assert [(one.key, one.id) for one in browser.unique_keys("celery", limit=9).found] == [("order:7", "a")]
+    assert [one.id for one in browser.unique_keys("celery", limit=9, wanted="RDER").found] == ["a"]
+
+    assert not browser.free_unique_key("celery", "order:7", holder="b")
+    assert browser.free_unique_key("celery", "order:7", holder="a")
+    assert browser.unique_keys("celery", limit=9).found == []

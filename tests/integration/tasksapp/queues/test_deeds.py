@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from tasksapp.access.actors import Actor
+from tasksapp.access.audit import body_mark
 from tasksapp.models import AuditEntry
 from tasksapp.queues.celery_broker import Outcome, Place, QueueVerb
-from tasksapp.queues.deeds import NAMED_IDS, record_deed
+from tasksapp.queues.deeds import NAMED_IDS, record_deed, record_freed_key
 
 pytestmark = pytest.mark.django_db
 ADA = Actor("ada", "192.0.2.7")
@@ -37,3 +38,11 @@ def test_a_deed_to_a_whole_place_keeps_the_count_and_the_target() -> None:
     told = AuditEntry.objects.get()
     assert told.after == {"place": "dead", "done": 10_000, "left": 5, "queue": "other"}
     assert len(told.what) == 200
+
+
+def test_a_freed_key_is_kept_as_a_body_is() -> None:
+    record_freed_key("celery", "order:7", holder="m-1", by=ADA, reason="it hangs")
+
+    told = AuditEntry.objects.get()
+    assert (told.actor, told.verb, told.what, told.reason) == ("ada", "queue.free_key", "celery", "it hangs")
+    assert told.after == {"ids": ["m-1"], "unique_key": body_mark("order:7")}

@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from delayhub.celery_support.task_limits import declare, set_at_once_for_all, set_for_all
 from delayhub.engine import DelayQueue, Entry
+from delayhub.engine.limits import limit_key
 
 pytestmark = pytest.mark.django_db
 
@@ -69,7 +70,7 @@ def test_a_queue_shows_the_flow_keys_that_wait(
     assert "shop.mail each flow key 1/h as its code says 2 of 1 flow key" in page
     assert "Next may start &lt;b&gt; shop.mail 2" in page
 
-    queue.client.zadd(queue.keys.shut, {"shop.mail\0<b>": 1_000})  # long over, and no worker has asked since
+    queue.client.zadd(queue.keys.shut, {limit_key("shop.mail\0<b>"): 1_000})  # long over, and no worker has asked since
     html = client.get(reverse("admin:tasksapp_celery_queue"), {"queue": "celery"}).content.decode()
 
     page = " ".join(re.sub(r"<[^>]+>", " ", html).split())
