@@ -40,6 +40,8 @@ for n = 1, queues do
     if count > 0 then
       local gave = {n, token, entries, 0, 0, limited or 0}
       claimed[#claimed + 1] = has_more and seldom().with_extras(q, gave) or gave
+    elseif has_more then
+      seldom().tidy(q)
     end
   end
 end

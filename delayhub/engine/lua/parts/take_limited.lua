@@ -8,6 +8,7 @@ local function take_limited(q, t)
   t.count, t.bytes, t.stop, t.limited, t.parked, t.visits = 0, 0, false, {}, 0, 0
   t.counted = {}
   t.batch = 20
+  land(q)
   t.has_strikes = redis.call('EXISTS', q .. STRIKES) == 1
   for _, task in ipairs(redis.call('ZRANGEBYSCORE', q .. SHUT, '-inf', now, 'LIMIT', 0, 200)) do
     represent(q, task, reopens_at(q, task), next_turn())

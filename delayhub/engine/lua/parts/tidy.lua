@@ -1,5 +1,5 @@
 -- Workers of an earlier release know nothing of places in flight, turns and unique keys, and leave them behind where they end a
--- message. So each claim looks at a few of these.
+-- message. So a claim that finds nothing to take looks at a few of these.
 -- land(q): lets go of places in flight of messages that no consumer has.
 local function land(q)
   local ids, gone = redis.call('HRANDFIELD', q .. FLYING, 2), {}
