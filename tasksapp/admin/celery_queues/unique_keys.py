@@ -207,7 +207,7 @@ def _state(one: KeyHolder, *, held_by: Mapping[str, Holder], now: datetime) -> S
         state, more = {
             Place.WAITING: (_("Waiting"), quiet(_("due %(time)s") % {"time": at})),
             Place.READY: (_("In line"), quiet(_("due %(time)s") % {"time": at})),
-            Place.PARKED: (_("Held by limits"), ""),
+            Place.PARKED: (_("Held by limits"), SafeString()),
             Place.LEASED: (_("With a worker"), with_worker(known, now=now)),
             Place.DEAD: (_("Dead"), quiet(at)),
         }[one.place]
