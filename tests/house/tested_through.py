@@ -46,6 +46,10 @@ TESTED_THROUGH = {
         "tests/integration/delayhub/celery_support/test_task_limits.py",
         "a worker's step declares limits there",
     ),
+    "tasksapp/admin/celery_queues/broker_pages.py": (
+        "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
+        "pages below that of all queues, also while Redis is away",
+    ),
     "tasksapp/models/paused_key.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -30,20 +29,6 @@ YEAR_2096_MS = 4_000_000_000_000
 @pytest.fixture
 def queue(app: Celery, redis_client: redis.Redis) -> DelayQueue:
     return DelayQueue(redis_client, "celery")
-
-
-@pytest.fixture
-def person_with() -> Callable[..., Client]:
-    """The browser of a person with these permissions and no other."""
-
-    def make(*names: str) -> Client:
-        person = User.objects.create_user(f"p{User.objects.count()}", is_staff=True)
-        person.user_permissions.set(Permission.objects.filter(codename__in=names))
-        client = Client()
-        client.force_login(person)
-        return client
-
-    return make
 
 
 def html_of(client: Client, name: str, **query: object) -> str:

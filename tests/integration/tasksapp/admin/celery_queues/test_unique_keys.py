@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery, current_app
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -32,20 +32,6 @@ YEAR_2096_MS = 4_000_000_000_000
 @pytest.fixture
 def queue(app: Celery, redis_client: redis.Redis) -> DelayQueue:
     return DelayQueue(redis_client, "celery")
-
-
-@pytest.fixture
-def person_with() -> Callable[..., Client]:
-    """The browser of a person with these permissions and no other."""
-
-    def make(*names: str) -> Client:
-        person = User.objects.create_user(f"p{User.objects.count()}", is_staff=True)
-        person.user_permissions.set(Permission.objects.filter(codename__in=names))
-        client = Client()
-        client.force_login(person)
-        return client
-
-    return make
 
 
 def put(queue: DelayQueue, name: str, key: str, *, due_ms: int = 0, **of_key: object) -> None:
