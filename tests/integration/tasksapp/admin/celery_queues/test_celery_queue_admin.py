@@ -1,4 +1,4 @@
-"""The pages of Celery's queues: what they show (celery_rows), to whom (page_entry), what is done (celery_deeds)."""
+"""The pages of Celery's queues: what they show (rows), to whom (page_entry, broker_pages), what is done (deeds)."""
 
 from __future__ import annotations
 
