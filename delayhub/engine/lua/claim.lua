@@ -1,6 +1,6 @@
--- Claims due messages of a consumer's queues: pops and leases them in one step, so that none is lost between the two.
--- Each queue gets an equal share of what the ones before it left. Acknowledgements of earlier entries travel along. Messages
--- of tasks with a limit go to free processes only: at most that many come, also beyond the limit of the claim.
+-- Claims due messages of a consumer's queues: pops and leases them in one step, so that none is lost between the two. Each queue
+-- gets an equal share of what the ones before it left. Acknowledgements of earlier entries travel along. Messages of tasks with a
+-- limit go to free processes only: at most that many come, also beyond the limit of the claim.
 -- KEYS: lane and queue, for each queue
 -- ARGV: consumer, lease ms, limit, free processes, max bytes, max strikes, then for each queue: 1 if its entries need no
 --   acknowledgement, number of acknowledgements, and for each of those: id, token
@@ -40,9 +40,7 @@ for n = 1, queues do
     if count > 0 then
       local gave = {n, token, entries, 0, 0, limited or 0}
       claimed[#claimed + 1] = has_more and seldom().with_extras(q, gave) or gave
-    elseif has_more then
-      seldom().tidy(q)
-    end
+    elseif has_more then seldom().tidy(q) end
   end
 end
 
