@@ -16,7 +16,7 @@ from kombu.exceptions import KombuError
 
 from delayhub.celery_support.control import Control
 from delayhub.celery_support.exporter import Exporter
-from delayhub.celery_support.idle_options import idle_slots, scheme_of
+from delayhub.celery_support.idle_options import faulty_task_options, idle_slots, scheme_of
 from delayhub.celery_support.kombu_workers import kombu_workers
 from delayhub.celery_support.startup_checks import parked_sentence
 from delayhub.clock import moment
@@ -269,7 +269,8 @@ def check(control: Control) -> Sequence[Row]:
     elif left.total:
         rows.append({"level": "warning", "about": f"{left.total} messages of kombu's own transport: see import-redis"})
     rows += [{"level": "warning", "about": about} for about in unattended_queues(control)]
-    rows += [{"level": "warning", "about": about} for about in idle_slots(control.app, scheme=scheme_of(control.app))]
+    of_options = [*faulty_task_options(control.app), *idle_slots(control.app, scheme=scheme_of(control.app))]
+    rows += [{"level": "warning", "about": about} for about in of_options]
     return [*(rows or [{"level": "ok", "about": fitness.server}]), *parked_notes(control)]
 
 

@@ -15,7 +15,7 @@ from kombu.transport.redis import Channel as KombuChannel
 from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.delayed_task import DelayedTask
-from delayhub.celery_support.idle_options import idle_slots, idle_task_options, scheme_of
+from delayhub.celery_support.idle_options import faulty_task_options, idle_slots, idle_task_options, scheme_of
 from delayhub.celery_support.job_store import find_job_store
 from delayhub.engine import DelayQueue, EngineOptions
 from delayhub.engine.entry import text
@@ -56,8 +56,9 @@ class StartupChecks(bootsteps.StartStopStep):
     def start(self, parent: Any) -> None:
         """Called at the start and at every reconnect, when the server may be another one."""
         channel, scheme = parent.connection.default_channel, scheme_of(parent.app)
-        for idle in [*idle_task_options(parent.app, scheme=scheme), *idle_slots(parent.app, scheme=scheme)]:
-            logger.warning("%s", idle, extra={"action": "startup"})
+        idle = [*idle_task_options(parent.app, scheme=scheme), *idle_slots(parent.app, scheme=scheme)]
+        for about in [*faulty_task_options(parent.app), *idle]:
+            logger.warning("%s", about, extra={"action": "startup"})
         if not isinstance(channel, Channel):
             self._look_for_our_messages(channel)
             return

@@ -134,7 +134,10 @@ def arguments_of(
         except (TypeError, ValueError) as error:
             raise OptionError(f"the unique key of {name} cannot be made: {error}") from error
         bound.apply_defaults()
-        return dict(bound.arguments)
+        found = dict(bound.arguments)
+        # A task with **options has the argument that is asked for among these, maybe.
+        more = next((one.name for one in bound.signature.parameters.values() if one.kind is one.VAR_KEYWORD), None)
+        return {**found[more], **found} if is_partial and more else found
     if args or not is_partial:
         raise OptionError(
             f"this program does not know the task {name}, so it cannot make a unique key of its arguments: give a key"

@@ -13,7 +13,7 @@ from django.apps import AppConfig, apps
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 
-from delayhub.celery_support.idle_options import idle_slots, idle_task_options, scheme_of
+from delayhub.celery_support.idle_options import faulty_task_options, idle_slots, idle_task_options, scheme_of
 from delayhub.celery_support.install import is_installed
 from tasksapp.timers.broker import active_apps, celery_app
 
@@ -91,7 +91,7 @@ def check_task_modules(app_configs: Sequence[AppConfig] | None = None, **_: Any)
 
 @register(Tags.compatibility)
 def check_idle_options(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """A warning for each option of tasks and queues that does nothing on this broker; the check above imported them."""
+    """A warning for each option of tasks and queues that does nothing, or fails; the check above imported them."""
     found = celery_app()
     if found is None or _Importing.now:
         return []
@@ -99,13 +99,16 @@ def check_idle_options(app_configs: Sequence[AppConfig] | None = None, **_: Any)
     try:
         scheme = scheme_of(app)
         of_tasks, of_queues = idle_task_options(app, scheme=scheme), idle_slots(app, scheme=scheme)
+        faulty = faulty_task_options(app)
     except Exception:  # other checks name what is wrong with the app, and workers do
         return []
     hint = "Set CELERY_BROKER_URL = 'delayhub://host:6379/0', or leave the option out."
+    faulty_hint = "Correct it where the task is declared, or in CELERY_TASK_ANNOTATIONS."
     queues_hint = "Leave the argument out, or use delayhub-cluster:// with a Redis Cluster."
     return [
         *(checks.Warning(about, hint=hint, id="delayhub.W027") for about in of_tasks),
         *(checks.Warning(about, hint=queues_hint, id="delayhub.W028") for about in of_queues),
+        *(checks.Warning(about, hint=faulty_hint, id="delayhub.W029") for about in faulty),
     ]
 
 

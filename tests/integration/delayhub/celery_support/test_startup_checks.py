@@ -195,6 +195,12 @@ def test_a_worker_says_which_options_do_nothing_on_its_broker(app: Celery, start
     assert "x-delayhub-slots does nothing on one Redis server, only on a Redis Cluster: celery" in start()
 
 
+def test_a_worker_names_a_misspelt_option_of_a_task(app: Celery, start: Callable[[], str]) -> None:
+    app.task(name="shop.once", uniqe=True, shared=False)(do_nothing)
+
+    assert "uniqe= of shop.once is no option and does nothing; the nearest one is unique=" in start()
+
+
 def test_a_worker_on_another_broker_says_that_tasks_are_not_unique_there(caplog: pytest.LogCaptureFixture) -> None:
     app = Celery("shop", broker="memory://", set_as_current=False, fixups=())
     app.task(name="shop.once", unique=True, shared=False)(do_nothing)

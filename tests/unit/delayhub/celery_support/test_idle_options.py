@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from celery import Celery
+from typing import Any
+
+import pytest
+from celery import Celery, Task
 from kombu import Queue
 
-from delayhub.celery_support.idle_options import idle_slots, idle_task_options, scheme_of
+from delayhub import Unique
+from delayhub.celery_support.idle_options import faulty_task_options, idle_slots, idle_task_options, scheme_of
 
 
 def do_nothing() -> None: ...
+
+
+def close_order(order: int) -> None: ...
 
 
 def app_with_options(broker: str) -> Celery:
@@ -45,3 +52,103 @@ def test_one_server_has_no_slots() -> None:
 
     assert about == "x-delayhub-slots does nothing on one Redis server, only on a Redis Cluster: images"
     assert idle_slots(app, scheme="delayhub-cluster") == []
+
+
+@pytest.fixture
+def app() -> Celery:
+    return Celery("shop", broker="delayhub://127.0.0.1:1/0", set_as_current=False, fixups=())
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "meant"),
+    [
+        ("flow_key_bye", "order", "flow_key_by"),
+        ("flow_key", "order", "flow_key_by"),  # the option of a call
+        ("flow_key_bye", lambda order: order, "flow_key_by"),  # a function is a value here, and no method
+        ("uniqe", True, "unique"),
+        ("Unique", True, "unique"),
+        ("max_in_fligth", 3, "max_in_flight"),
+        ("max_inflight", 3, "max_in_flight"),
+        ("max_key_in_flight", 3, "key_max_in_flight"),
+        ("key_rate_limits", "1/s", "key_rate_limit"),
+    ],
+)
+def test_an_option_that_is_nearly_one_of_ours_is_named_with_that_one(
+    app: Celery, written: str, value: object, meant: str
+) -> None:
+    app.task(name="shop.close", shared=False, **{written: value})(close_order)  # type: ignore[call-overload]  # Celery's stubs know no option of ours
+
+    assert faulty_task_options(app) == [
+        f"{written}= of shop.close is no option and does nothing; the nearest one is {meant}="
+    ]
+
+
+def test_an_annotation_that_is_misspelt_is_named_too(app: Celery) -> None:
+    app.conf.task_annotations = {"shop.close": {"max_in_fligth": 3}}
+    app.task(name="shop.close", shared=False)(do_nothing)
+
+    (about,) = faulty_task_options(app)
+
+    assert "max_in_fligth= of shop.close" in about
+
+
+class OwnTask(Task):  # type: ignore[type-arg]  # Celery's class takes arguments in its stubs only
+    """A task class of a project, or of a library, with attributes of its own."""
+
+    unique_on: Any = None
+    max_flight: Any = None
+
+    def flow_keys(self) -> list[str]:
+        return []
+
+    @property
+    def uniques(self) -> int:
+        return 0
+
+
+def test_attributes_of_a_projects_own_are_left_alone(app: Celery) -> None:
+    app.task(
+        name="shop.own",
+        shared=False,
+        base=OwnTask,
+        unique_on=["order"],  # celery-singleton's
+        max_flight=3,  # like one of ours, but its class knows it
+        once={"keys": ["order"]},  # celery-once's
+        date_limit="2026-11-22",
+        customer="key",
+        rate_limit="1/s",  # Celery's
+        max_retries=3,
+        unique=True,
+        flow_key_by="order",
+    )(close_order)
+
+    assert faulty_task_options(app) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"flow_key_by": "oder"}, "flow_key_by names oder, and its arguments are order, reason"),
+        (
+            {"unique": Unique(by=["order", "raeson"])},
+            "unique=Unique(by=…) names raeson, and its arguments are order, reason",
+        ),
+        ({"unique": {"by": ["oder"]}}, "unique=Unique(by=…) names oder, and its arguments are order, reason"),
+        ({"unique": 5}, "unique must be True, a text, a mapping or a Unique, got 5"),
+        ({"flow_key_by": 5}, "flow_key_by of shop.close must be the name of an argument, or a function, got 5"),
+    ],
+)
+def test_an_option_with_which_each_call_fails_is_named(app: Celery, options: dict[str, Any], expected: str) -> None:
+    def close(self: Any, order: int, reason: str = "") -> None: ...
+
+    app.task(name="shop.close", bind=True, shared=False, **options)(close)
+
+    assert faulty_task_options(app) == [f"each call of shop.close fails: {expected}"]
+
+
+def test_a_task_that_takes_any_argument_may_be_by_any(app: Celery) -> None:
+    def close(**options: Any) -> None: ...
+
+    app.task(name="shop.close", shared=False, flow_key_by="order", unique=Unique(by=["order"]))(close)
+
+    assert faulty_task_options(app) == []

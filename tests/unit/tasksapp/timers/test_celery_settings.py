@@ -108,3 +108,13 @@ def test_options_that_do_nothing_on_the_broker_are_a_warning_with_what_to_write(
     of_task, of_queue = check_idle_options(None)
     assert (of_task.id, "unique= does nothing" in of_task.msg, bool(of_task.hint)) == ("delayhub.W027", True, True)
     assert (of_queue.id, bool(of_queue.hint)) == ("delayhub.W028", True)
+
+
+def test_an_option_that_is_misspelt_is_a_warning_with_the_right_one(app: Celery) -> None:
+    app.task(name="shop.once", uniqe=True, shared=False)(do_nothing)
+
+    (found,) = check_idle_options(None)
+
+    assert (found.id, bool(found.hint)) == ("delayhub.W029", True)
+    assert "uniqe= of shop.once" in found.msg
+    assert "unique=" in found.msg
