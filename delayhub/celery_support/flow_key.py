@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from delayhub.celery_support.unique import arguments_of
+from delayhub.celery_support.unique import arguments_of, made_by
 from delayhub.engine.task_name import FLOW_KEY_HEADER, fault_of
 from delayhub.errors import OptionError
 
@@ -34,9 +34,9 @@ def flow_key(name: str, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any
     """
     by = declared_by(task)
     if callable(by):
-        made = by(*args, **kwargs)
+        made = made_by(by, f"flow key of {name}", args, kwargs)
     else:
-        named = arguments_of(name, task, args, kwargs, is_partial=True)
+        named = arguments_of(f"flow key of {name}", task, args, kwargs, is_partial=True)
         if by not in named:
             raise OptionError(f"the flow key of {name} is by {by}, which the call does not have")
         made = named[by]

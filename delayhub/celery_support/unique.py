@@ -15,6 +15,8 @@ from delayhub.errors import OptionError
 
 #: A longer text of arguments is replaced by its hash.
 MAX_TEXT = 160
+#: The longest time for which a key is taken: ten years.
+MAX_SECONDS = 10 * 366 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +50,15 @@ class Unique:
     def __post_init__(self) -> None:
         if self.by is not None and self.key is not None:
             raise OptionError("a unique task takes either by or key")
-        if isinstance(self.by, str) or (self.by is not None and not self.by):
+        if self.by is not None and not is_list_of_names(self.by):
             raise OptionError(f"by must be a list of names of arguments, got {self.by!r}")
+        if self.key is not None and not isinstance(self.key, str) and not callable(self.key):
+            raise OptionError(f"key must be a text, or a function that gives one, got {self.key!r}")
         is_time = isinstance(self.until, int | float) and not isinstance(self.until, bool)
-        if self.until not in ("end", "start") and not (is_time and self.until > 0):  # type: ignore[operator]  # is_time
-            raise OptionError(f"until must be 'end', 'start' or a number of seconds, got {self.until!r}")
+        if self.until not in ("end", "start") and not (is_time and 0 < self.until <= MAX_SECONDS):  # type: ignore[operator]  # is_time
+            raise OptionError(
+                f"until must be 'end', 'start' or a number of seconds up to {MAX_SECONDS}, got {self.until!r}"
+            )
         if self.when_taken not in ("refuse", "raise", "replace"):
             raise OptionError(f"when_taken must be 'refuse', 'raise' or 'replace', got {self.when_taken!r}")
         if self.in_canvas not in ("wait", "error"):
@@ -102,11 +108,11 @@ class Unique:
         if isinstance(self.key, str):
             return self.key
         if self.key is not None:
-            made: Any = self.key(*args, **kwargs)
+            made: Any = made_by(self.key, f"unique key of {name}", args, kwargs)
             if not isinstance(made, str) or not made:
                 raise OptionError(f"the function for the unique key of {name} must give a text, got {made!r}")
             return made
-        named = arguments_of(name, task, args, kwargs, is_partial=self.by is not None)
+        named = arguments_of(f"unique key of {name}", task, args, kwargs, is_partial=self.by is not None)
         if self.by is not None:
             if unknown := [one for one in self.by if one not in named]:
                 raise OptionError(f"the unique key of {name} is by {', '.join(unknown)}, which the call does not have")
@@ -120,10 +126,40 @@ class Unique:
         return {field: getattr(self, field) for field in self.__slots__}
 
 
+def is_list_of_names(by: Any) -> bool:
+    """Whether ``by`` can be used; a set cannot, since each process would write its names in another order."""
+    return isinstance(by, list | tuple) and bool(by) and all(isinstance(one, str) for one in by)
+
+
+def made_by(function: Callable[..., object], key: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a function of the project's makes of a call's arguments.
+
+    Args:
+        function: the function.
+        key: what it is to make, and for which task, such as "unique key of shop.close".
+        args: the call's positional arguments.
+        kwargs: its keyword arguments.
+
+    Raises:
+        OptionError: the function raised an error, which is the cause.
+    """
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        raise OptionError(f"the function for the {key} raised {error!r}") from error
+
+
 def arguments_of(
-    name: str, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, is_partial: bool
+    key: str, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, is_partial: bool
 ) -> dict[str, Any]:
     """The arguments of a call by their names, with the task's defaults.
+
+    Args:
+        key: what they are for, and for which task, such as "unique key of shop.close".
+        task: the task; None where this process does not know it.
+        args: the call's positional arguments.
+        kwargs: its keyword arguments.
+        is_partial: whether some of them are enough.
 
     Raises:
         OptionError: this process does not know the task, and names are needed that the call does not give.
@@ -132,7 +168,7 @@ def arguments_of(
         try:
             bound = inspect.signature(task.run).bind(*args, **kwargs)
         except (TypeError, ValueError) as error:
-            raise OptionError(f"the unique key of {name} cannot be made: {error}") from error
+            raise OptionError(f"the {key} cannot be made: {error}") from error
         bound.apply_defaults()
         found = dict(bound.arguments)
         # A task with **options has the argument that is asked for among these, maybe.
@@ -140,8 +176,8 @@ def arguments_of(
         return {**found[more], **found} if is_partial and more else found
     if args or not is_partial:
         raise OptionError(
-            f"this program does not know the task {name}, so it cannot make a unique key of its arguments: give a key"
-            " (unique='…'), or by, and keyword arguments only"
+            f"the {key} cannot be made: this program does not know the task, nor the names of its arguments; give the"
+            " key itself (a text), or by, and keyword arguments only"
         )
     return dict(kwargs)
 

@@ -72,7 +72,7 @@ class UniqueKey:
         size = len(self.key.encode(errors="replace"))
         if not 0 < size <= MAX_KEY_BYTES or "\0" in self.key or any("\ud800" <= sign <= "\udfff" for sign in self.key):
             raise OptionError(
-                f"a unique key may have {MAX_KEY_BYTES} bytes of UTF-8, and no NUL, got {self.key[:200]!r}"
+                f"a unique key has 1 to {MAX_KEY_BYTES} bytes of UTF-8, and no NUL, got {self.key[:200]!r}"
             )
         if (self.milliseconds > 0) != (self.until is Until.TIME):
             raise OptionError(f"a unique key for a time needs that time, got {self.milliseconds!r} ms")

@@ -53,6 +53,27 @@ def test_an_argument_that_the_call_does_not_have_is_refused() -> None:
         flow_key("shop.mail", None, ("acme",), {})
 
 
+def test_a_function_that_raises_is_named_with_its_task() -> None:
+    with pytest.raises(OptionError, match=r"flow key of shop\.mail raised ZeroDivisionError") as caught:
+        flow_key("shop.mail", task_by(lambda tenant: 1 / 0), ("acme",), {})
+
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_call_without_its_arguments_is_about_its_flow_key() -> None:
+    with pytest.raises(OptionError, match=r"the flow key of shop\.mail cannot be made: missing"):
+        flow_key("shop.mail", task_by("tenant"), (), {})
+
+
+def test_an_argument_among_any_others_can_be_the_key() -> None:
+    app = Celery("shop", set_as_current=False, fixups=())
+
+    @app.task(name="shop.any", flow_key_by="tenant", shared=False)
+    def take(*args: Any, **options: Any) -> None: ...
+
+    assert flow_key("shop.any", app.tasks["shop.any"], (1,), {"tenant": "acme"}) == "acme"
+
+
 def test_an_option_that_is_neither_name_nor_function_is_refused() -> None:
     with pytest.raises(OptionError, match=r"flow_key_by of shop\.mail"):
         declared_by(task_by(["tenant"]))

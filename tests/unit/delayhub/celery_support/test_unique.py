@@ -78,6 +78,13 @@ def test_a_function_or_a_text_makes_a_key_of_its_own(task: Any) -> None:
         Unique(key=lambda order: order).key_of("shop.close", task, (7,), {})
 
 
+def test_a_function_that_raises_is_named_with_its_task(task: Any) -> None:
+    with pytest.raises(OptionError, match=r"unique key of shop\.close raised ZeroDivisionError") as caught:
+        Unique(key=lambda order: str(1 / 0)).key_of("shop.close", task, (7,), {})
+
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
 def test_a_program_that_does_not_know_the_task_needs_names(task: Any) -> None:
     assert Unique(by=["order"]).key_of("shop.close", None, (), {"order": 7, "force": True}) == Unique(
         by=["order"]
@@ -101,6 +108,12 @@ def test_arguments_that_make_no_key_are_refused(task: Any) -> None:
         {"by": ["a"], "key": "b"},
         {"by": "order"},
         {"by": []},
+        {"by": {"order", "force"}},  # its order is another one in each process
+        {"by": [7]},
+        {"key": 7},
+        {"until": float("inf")},
+        {"until": float("nan")},
+        {"until": 1e20},
         {"until": "done"},
         {"until": 0},
         {"until": True},
