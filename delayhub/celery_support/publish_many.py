@@ -20,7 +20,7 @@ from kombu.utils.functional import retry_over_time
 from delayhub.celery_support.message_template import ID, Call, MessageTemplate, Unfit, new_ids
 from delayhub.celery_support.unique_send import UniqueSend
 from delayhub.engine import Entry
-from delayhub.errors import PublishedInPart
+from delayhub.errors import OptionError, PublishedInPart, UniqueInCanvas, UniqueTaken
 from delayhub.transport.publish_batch import collect
 
 #: Messages of one call of Redis, all or none of which are stored; as many as the engine takes in a call.
@@ -33,6 +33,9 @@ ONE_BY_ONE = frozenset({"link", "link_error", "chord", "chain", "group_id", "con
 
 #: What of Celery's retry policies says how often, and when, a chunk is tried again.
 POLICY = frozenset({"max_retries", "interval_start", "interval_step", "interval_max"})
+
+#: Errors of a call that say that its message was not stored.
+NOT_SENT = (OptionError, TypeError, UniqueInCanvas, UniqueTaken)
 
 
 class Published(Sequence[str]):
@@ -84,7 +87,8 @@ def publish_many(
     task that publishes them, the check of their arguments. A countdown is reckoned once, so all are due at one moment.
     It goes one by one, as ``apply_async`` does, where something acts on each publish: receivers of Celery's publish
     signals, ``task_send_sent_event``, an ``apply_async`` or ``shadow_name`` of the project's own or of a tracing
-    library, ``task_always_eager``, routes that are functions, links, another serializer, compression, another broker.
+    library, unique tasks, flow keys that are made of arguments, ``task_always_eager``, routes that are functions,
+    links, another serializer, compression, another broker.
 
     Args:
         task: a Celery task.
@@ -209,13 +213,18 @@ def chunked(task: Any, calls: Iterable[Call], template: MessageTemplate) -> Iter
 
 def one_by_one(task: Any, calls: Iterable[Call], *, done: list[str], options: Mapping[str, Any]) -> None:
     """Publishes each call as Celery does, and notes the ids."""
-    for call in calls:
-        (task_id,) = new_ids(1)
+    iterator = iter(calls)
+    while True:
+        task_id = ""
         try:
+            if (call := next(iterator, None)) is None:
+                return
+            (task_id,) = new_ids(1)
             result = task.apply_async(call.args, dict(call.kwargs), task_id=task_id, add_to_parent=False, **options)
         except Exception as error:
             if done:
-                raise PublishedInPart(done, [task_id]) from error
+                is_sent = task_id and not isinstance(error, NOT_SENT)
+                raise PublishedInPart(done, [task_id] if is_sent else []) from error
             raise
         done.append(result.id)  # of a unique task, that of an earlier call, maybe
 

@@ -245,6 +245,22 @@ def test_arguments_that_cannot_work_publish_nothing(close: Any, queue: DelayQueu
     assert queue.count().ready == 0
 
 
+@pytest.mark.parametrize("wrong", [("a:b",), 5])
+def test_a_call_of_a_task_with_flow_keys_that_cannot_be_published_is_not_uncertain(
+    app: Celery, queue: DelayQueue, wrong: Any
+) -> None:
+    task: Any = app.task(name="shop.sync", flow_key_by="tenant", shared=False)(sync)
+
+    with pytest.raises(PublishedInPart) as stopped:
+        delayhub.publish_many(task, [("acme",), wrong, ("later",)])
+
+    assert (len(stopped.value.ids), stopped.value.uncertain) == (1, ())
+    assert queue.count().ready == 1
+
+
+def sync(tenant: str) -> None: ...
+
+
 def test_an_error_on_the_way_says_how_far_it_came(close: Any, queue: DelayQueue) -> None:
     def calls() -> Iterator[tuple[Any, ...]]:
         for number in count():
