@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
+from difflib import get_close_matches
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -54,7 +55,7 @@ def verb(*, is_failure: Callable[[Any], bool] = lambda _: False, **options: Any)
         def run(*, as_json: bool, **arguments: Any) -> None:
             try:
                 found = function(control_of(click.get_current_context().obj.app), **arguments)
-            except (DelayHubError, KombuError, redis.RedisError, OSError) as error:
+            except (DelayHubError, KombuError, redis.RedisError, OSError, ValueError) as error:
                 raise click.ClickException(str(error)) from error
             show(found, as_json=as_json)
             if is_failure(found):
@@ -117,7 +118,26 @@ def rate_limit(control: Control, task: str, rate: str, *, each_key: bool) -> Row
         queues = control.set_rate_limit(task, None if rate == "declared" else rate, each_key=each_key)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    doubt_name(control, task)
     return {"task": task, "each_key": each_key, "rate_limit": rate, "queues": queues}
+
+
+def doubt_name(control: Control, task: str) -> None:
+    """Says on stderr where the app has no task of that name; another program may have it, so the limit is set."""
+    if import_fault(control) or task in control.app.tasks:
+        return
+    near = get_close_matches(task, control.app.tasks, n=1)
+    meant = f"; is {near[0]} meant?" if near else ""
+    click.echo(f"This app has no task {task}{meant} The limit is set all the same.", err=True)
+
+
+def import_fault(control: Control) -> str:
+    """Imports the modules of the app's tasks, as workers do; why that failed, '' where it did not."""
+    try:
+        control.app.loader.import_default_modules()
+    except Exception as error:  # what project code raises is anything
+        return f"the modules of the tasks cannot be imported, so no worker starts: {error!r}"
+    return ""
 
 
 @verb(name="max-in-flight")
@@ -126,9 +146,10 @@ def rate_limit(control: Control, task: str, rate: str, *, each_key: bool) -> Row
 @each_key_option
 def max_in_flight(control: Control, task: str, most: str, *, each_key: bool) -> Row:
     """Set how many of a task run at once, over all workers of a queue; 0: any number, "declared": what code says."""
-    if most != "declared" and not most.isdecimal():
-        raise click.UsageError("give a number, or the word declared")
+    if most != "declared" and not (most.isascii() and most.isdecimal() and len(most) < 10):
+        raise click.UsageError("give a number of up to 9 digits, or the word declared")
     queues = control.set_max_in_flight(task, None if most == "declared" else int(most), each_key=each_key)
+    doubt_name(control, task)
     return {"task": task, "each_key": each_key, "max_in_flight": most, "queues": queues}
 
 
@@ -259,6 +280,8 @@ def check(control: Control) -> Sequence[Row]:
         return [{"level": "fault", "about": f"no task runs: Redis does not answer: {error}"}]
     rows = [{"level": "fault", "about": fault} for fault in fitness.faults]
     rows += [{"level": "warning", "about": warning} for warning in fitness.warnings]
+    if fault := import_fault(control):
+        return [*rows, {"level": "fault", "about": fault}]
     of_jobs = control.examine_jobs()
     rows += [{"level": "fault", "about": f"no job can run: {fault}"} for fault in of_jobs.faults]
     rows += [{"level": "fault", "about": fault} for fault in of_jobs.delivery_faults]

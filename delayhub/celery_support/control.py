@@ -176,13 +176,16 @@ class Control(CeleryControl):
             queue: where to look; everywhere by default.
 
         Raises:
-            ValueError: neither ``eta`` nor ``countdown`` is given, or both are.
+            ValueError: neither ``eta`` nor ``countdown`` is given, or both are; or it is no time.
             NotOurBroker: the app's broker is not DelayHub's; the verbs below raise this too.
         """
         if (eta is None) == (countdown is None):
             raise ValueError("reschedule takes either eta or countdown")
         if eta is None:
-            eta = self.app.now().astimezone(UTC) + timedelta(seconds=float(countdown or 0))
+            try:
+                eta = self.app.now().astimezone(UTC) + timedelta(seconds=float(countdown or 0))
+            except (OverflowError, ValueError) as error:
+                raise ValueError(f"a countdown is a number of seconds, got {countdown!r}") from error
         moment = eta if eta.tzinfo else eta.replace(tzinfo=self.app.timezone)
         with self._channel() as channel:
             answers = [

@@ -12,6 +12,8 @@ from delayhub.errors import OptionError
 
 #: kombu's own transport for each of ours.
 KOMBUS = {"delayhub": "redis", "delayhubs": "rediss", "delayhub-sentinel": "sentinel"}
+#: The schemes of kombu's own transport.
+SCHEMES = ("redis", "rediss", "redis+socket", "sentinel")
 
 #: How long they have to answer; one that runs a task in its only thread does not.
 ANSWER_SECONDS = 1.0
@@ -23,8 +25,14 @@ def kombu_connection(app: Celery, url: str | None) -> Any:
     Args:
         app: whose transport options, prefix among them, it has.
         url: the broker's ``redis://`` URL; None for the Redis of the app's own broker.
+
+    Raises:
+        OptionError: it is the URL of something else, or the app's own broker is a cluster.
     """
     if url is not None:
+        scheme, found, _ = url.partition("://")
+        if not found or scheme not in SCHEMES:
+            raise OptionError(f"the other broker is a URL such as redis://host:6379/0, got {url!r}")
         return Connection(url, transport_options=app.conf.broker_transport_options)
     ours: Any = app.connection_for_write()
     if ours.transport_cls not in KOMBUS:

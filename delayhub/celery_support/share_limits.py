@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from celery import bootsteps
@@ -44,11 +45,10 @@ class ShareLimits(bootsteps.Step):
             at_once = {task.name: at_once_of(task) for task in app.tasks.values()}
             for task in app.tasks.values():
                 declared_by(task)
-                of_each_key = getattr(task, "key_rate_limit", None)
-                limit_of(of_each_key)
-                declared[task.name + KEY_MARK] = of_each_key if wants_limits else None
+                declared[task.name + KEY_MARK] = getattr(task, "key_rate_limit", None) if wants_limits else None
                 at_once[task.name + KEY_MARK] = at_once_of(task, "key_max_in_flight")
-        except (OptionError, ValueError) as error:
+            _check_rates(declared)
+        except OptionError as error:
             logger.critical("This worker does not start: %s", error, extra={"action": "startup"})
             raise WorkerShutdown(EX_FAILURE) from error
         pool, hooks = parent.pool, hooks_of_app(app)
@@ -64,6 +64,15 @@ class ShareLimits(bootsteps.Step):
                 declare(queue, declared, at_once)
 
         hooks.free_processes, hooks.on_consume = free_processes, on_consume
+
+
+def _check_rates(declared: Mapping[str, Any]) -> None:
+    for name, rate_limit in declared.items():
+        try:
+            limit_of(rate_limit)
+        except ValueError as error:
+            option = "key_rate_limit" if name.endswith(KEY_MARK) else "rate_limit"
+            raise OptionError(f"{option} of {name.removesuffix(KEY_MARK)}: {error}") from error
 
 
 def hooks_of_app(app: Celery) -> Hooks:

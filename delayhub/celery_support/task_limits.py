@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import math
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -36,6 +37,11 @@ from delayhub.errors import OptionError
 
 #: Flow keys with parked messages that a list of limits counts, of those that may start and of those that may not.
 LOOKED_AT = 1000
+
+#: The longest time between two starts that a rate limit may ask for: a year.
+MAX_INTERVAL_SECONDS = 366 * 24 * 3600
+#: How many may run at once, at most: scripts count them in doubles.
+MOST_AT_ONCE = 10**9
 
 
 class TaskLimit(NamedTuple):
@@ -80,10 +86,14 @@ def limit_of(rate_limit: Any) -> Limit | None:
     """
     try:
         a_second = float(rate(rate_limit)) if rate_limit is not None else 0.0
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"a rate limit is like 10/s, 100/m or 5/h, got {rate_limit!r}") from error
+    if isinstance(rate_limit, bool) or not math.isfinite(a_second):
+        raise ValueError(f"a rate limit is like 10/s, 100/m or 5/h, got {rate_limit!r}")
     if a_second < 0:
         raise ValueError(f"a rate limit must not be negative, got {rate_limit!r}")
+    if 0 < a_second * MAX_INTERVAL_SECONDS < 1:
+        raise ValueError(f"a rate limit is once a year or more often, got {rate_limit!r}")
     return Limit(max(1, round(1_000_000 / a_second)), str(rate_limit)) if a_second else None
 
 
@@ -91,13 +101,13 @@ def at_once_of(task: Any, option: str = "max_in_flight") -> AtOnce | None:
     """How many of a task, or of each flow key, may run at once, as that option says; None where it does not.
 
     Raises:
-        OptionError: it is no number from 1 on.
+        OptionError: it is no number from 1 to a thousand million.
     """
     most = getattr(task, option, None)
     if most is None:
         return None
-    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-        raise OptionError(f"{option} of {task.name} must be a number from 1 on, got {most!r}")
+    if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= MOST_AT_ONCE:
+        raise OptionError(f"{option} of {task.name} must be a number from 1 to {MOST_AT_ONCE}, got {most!r}")
     return AtOnce(most)
 
 
@@ -156,6 +166,8 @@ def set_for_all(queues: Iterable[DelayQueue], task: str, rate_limit: Any, *, by:
     """
     limit_key(task)
     said = None
+    if rate_limit == "":  # a variable of the shell that is not set, maybe: it must not lift a limit
+        raise ValueError("a rate limit is like 10/s, 100/m or 5/h, and 0 is none, got ''")
     if rate_limit is not None:
         found = limit_of(rate_limit)
         said = {"interval_us": found.interval_us if found else 0, "rate": str(rate_limit)}
@@ -172,12 +184,12 @@ def set_at_once_for_all(queues: Iterable[DelayQueue], task: str, most: int | Non
         by: who says so; the user of this process by default.
 
     Raises:
-        ValueError: it is negative.
+        ValueError: it is no whole number, or a negative one.
         OptionError: the task's name has a quote in it.
     """
     limit_key(task)
-    if most is not None and most < 0:
-        raise ValueError(f"how many may run at once must not be negative, got {most}")
+    if most is not None and (not isinstance(most, int) or isinstance(most, bool) or not 0 <= most <= MOST_AT_ONCE):
+        raise ValueError(f"how many may run at once is a number from 0 to {MOST_AT_ONCE}, got {most!r}")
     return _say_to_all(queues, task, AT_ONCE, None if most is None else {"most": most}, by=by)
 
 

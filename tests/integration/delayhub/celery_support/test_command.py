@@ -23,6 +23,9 @@ from delayhub.local.redis_server import RedisServer
 Run = Callable[..., Result]
 
 
+def do_nothing() -> None: ...
+
+
 @pytest.fixture
 def run(app: Celery) -> Run:
     """Runs the command as ``celery -A`` does."""
@@ -35,7 +38,7 @@ def run(app: Celery) -> Run:
 
 def document(result: Result) -> Any:
     assert result.exit_code == 0, result.output
-    return json.loads(result.output)
+    return json.loads(result.stdout)
 
 
 def failed_check(run: Run) -> list[dict[str, str]]:
@@ -91,7 +94,38 @@ def test_limits_of_each_flow_key_are_set_and_shown(app: Celery, run: Run, queue:
     assert document(run("lift-limits", "--undo", "--json"))["tasks"] == 0
     assert document(run("flow-keys", "--json")) == []
     assert queue.count().ready == 2
-    assert run("rate-limit", "shop.close", "fast").exit_code == 2
+    for wrong in ("fast", "nan/s", ""):
+        result = run("rate-limit", "shop.close", wrong)
+        assert (result.exit_code, "a rate limit is like 10/s" in result.output) == (2, True)
+
+
+def test_a_limit_of_a_task_that_the_app_does_not_have_names_the_nearest(app: Celery, run: Run) -> None:
+    said = "This app has no task shop.clsoe; is shop.close meant? The limit is set all the same."
+
+    assert said in run("rate-limit", "shop.clsoe", "1/s").output
+    assert said in run("max-in-flight", "shop.clsoe", "2").output
+    assert "has no task" not in run("rate-limit", "shop.close", "1/s").output
+
+
+def test_check_names_a_misspelt_option_and_modules_that_cannot_be_imported(
+    app: Celery, run: Run, queue: DelayQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.task(name="shop.once", uniqe=True, shared=False)(do_nothing)
+    assert "uniqe= of shop.once is no option" in run("check").output
+
+    def fail() -> None:
+        raise ImportError("no module named stripe")
+
+    monkeypatch.setattr(app.loader, "import_default_modules", fail)
+
+    (fault,) = [row for row in failed_check(run) if row["level"] == "fault"]
+    assert "no worker starts: ImportError('no module named stripe')" in fault["about"]
+
+
+def test_an_address_that_no_other_broker_has_is_refused(app: Celery, run: Run) -> None:
+    for wrong in ("http://127.0.0.1", "bogus"):
+        result = run("import-redis", "--dry-run", "--from", wrong)
+        assert (result.exit_code, "the other broker is a URL such as redis://" in result.output) == (1, True)
 
 
 def test_unique_shows_the_keys_that_are_taken_and_frees_one(app: Celery, run: Run) -> None:
@@ -135,6 +169,9 @@ def test_reschedule_moves_and_revoke_removes(app: Celery, run: Run, queue: Delay
     assert 399_000 < after.at_ms - before.at_ms < 401_000
     assert document(run("reschedule", "unknown", "--eta", "2031-01-01T00:00:00", "--json"))["moved"] is False
     assert run("reschedule", task.id).exit_code == 2
+    for wrong in ("nan", "1e300", "inf"):
+        result = run("reschedule", task.id, "--countdown", wrong)
+        assert (result.exit_code, "a countdown is a number of seconds" in result.output) == (1, True)
     assert document(run("revoke", task.id, "--json")) == {"revoked": 1}
     assert queue.count() == Counts(0, 0, 0, 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -62,8 +63,8 @@ def test_a_limit_that_is_set_holds_on_queues_that_come_later(app: Celery, queue:
 
 
 def test_what_is_no_rate_is_refused_and_changes_nothing(app: Celery, queue: DelayQueue) -> None:
-    for wrong in ("fast", "5/parsec", "-1/s"):
-        with pytest.raises(ValueError, match=r"rate limit|could not convert"):
+    for wrong in ("fast", "5/parsec", "-1/s", "nan/s", "inf/s", "1e-300/s", "1e-9/h", True, "", [1]):
+        with pytest.raises(ValueError, match="a rate limit"):
             app.control.rate_limit("shop.close", wrong)
 
     assert in_force(app) == {}
@@ -126,7 +127,29 @@ def test_a_worker_declares_how_many_of_a_task_run_at_once_and_a_person_may_say_o
     assert [found.at_once for found in control.rate_limits("celery")["celery"]] == [1]
 
 
-@pytest.mark.parametrize("most", [0, True, "2"])
+@pytest.mark.parametrize(
+    ("option", "rate", "logged"),
+    [
+        ("rate_limit", "fast", "rate_limit of shop.close: a rate limit is like 10/s, 100/m or 5/h, got 'fast'"),
+        ("rate_limit", "-1/m", "rate_limit of shop.close: a rate limit must not be negative, got '-1/m'"),
+        ("key_rate_limit", "10/d", "key_rate_limit of shop.close: a rate limit is like 10/s, 100/m or 5/h, got '10/d'"),
+    ],
+)
+def test_a_worker_does_not_start_with_what_is_no_rate_and_names_the_task(
+    app: Celery, consumer: Any, caplog: pytest.LogCaptureFixture, option: str, rate: str, logged: str
+) -> None:
+    setattr(app.tasks["shop.close"], option, rate)
+    logger = logging.getLogger("delayhub.celery_support.share_limits")
+    logger.addHandler(caplog.handler)
+
+    with pytest.raises(WorkerShutdown):
+        ShareLimits(consumer)
+
+    logger.removeHandler(caplog.handler)
+    assert f"This worker does not start: {logged}" in caplog.text
+
+
+@pytest.mark.parametrize("most", [0, True, "2", 10**10])
 def test_a_worker_does_not_start_with_a_number_at_once_that_cannot_hold(app: Celery, consumer: Any, most: Any) -> None:
     app.tasks["shop.close"].max_in_flight = most
 
@@ -139,8 +162,9 @@ def test_a_number_at_once_that_cannot_hold_is_refused(app: Celery, queue: DelayQ
 
     with pytest.raises(OptionError, match="can have no limit"):
         control.set_max_in_flight('shop."close"', 2)
-    with pytest.raises(ValueError, match="negative"):
-        control.set_max_in_flight("shop.other", -1)
+    for wrong in (-1, "3", 2.5, True, 10**30):
+        with pytest.raises(ValueError, match="is a number from 0 to"):
+            control.set_max_in_flight("shop.other", wrong)
 
     assert read_limits(queue) == ({}, {}, {}, {})
 
