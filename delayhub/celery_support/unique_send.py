@@ -11,7 +11,7 @@ from celery.utils import uuid
 from kombu.log import get_logger
 
 from delayhub.celery_support.flow_key import headers_with
-from delayhub.celery_support.idle_options import scheme_of
+from delayhub.celery_support.idle_options import nearest_option, scheme_of
 from delayhub.celery_support.task_results import announce_revoked
 from delayhub.celery_support.unique import Unique
 from delayhub.engine.unique import Offered, UniqueKey, Until, WhenTaken
@@ -21,6 +21,8 @@ from delayhub.transport.unique_publish import UNIQUE_HEADER, UniquePublish, publ
 
 logger = get_logger(__name__)
 
+#: The options of a call that are ours.
+CALL_OPTIONS = ("unique", "flow_key")
 #: Options of a call for whose end others wait, or which names what comes after it.
 CANVAS = ("chord", "group_id", "link")
 #: Parameters of Celery's ``send_task`` that may be given without their names, beside the first three.
@@ -40,6 +42,7 @@ class UniqueSend:
         self.app = app
         self.own = vars(app).get("send_task")
         self._is_broker_known = False
+        self._names_seen: set[str] = set()
 
     def __call__(
         self,
@@ -58,6 +61,8 @@ class UniqueSend:
             UniqueTaken: the key is taken, and the task says ``when_taken="raise"``.
             UniqueInCanvas: it is in a group, chord or chain, and says ``in_canvas="error"``.
         """
+        if not options.keys() <= self._names_seen:
+            self._look_at_names(name, options)
         task = cast("Any", self.app)._tasks.get(name)
         if flow_key is not None or getattr(task, "flow_key_by", None) is not None:
             self._look_at_broker(name, "a flow key")
@@ -106,6 +111,13 @@ class UniqueSend:
             if offered.replaced_id:
                 self._announce(offered, options.get("producer"))
         return result
+
+    def _look_at_names(self, name: str, options: Mapping[str, Any]) -> None:
+        """Logs once for each process that a call has an option nearly named like ours; Celery sends on any name."""
+        for written in sorted(options.keys() - self._names_seen):
+            if meant := nearest_option(written, CALL_OPTIONS):
+                logger.warning("%s= of a call of %s does nothing; the nearest option is %s=", written, name, meant)
+        self._names_seen.update(options)
 
     def _look_at_broker(self, name: str, option: str) -> None:
         """Logs once for each process that an option of its calls does nothing, where the broker is another."""

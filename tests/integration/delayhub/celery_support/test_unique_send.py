@@ -201,3 +201,20 @@ def test_a_unique_call_on_another_broker_is_logged_once(caplog: pytest.LogCaptur
     assert [each.getMessage() for each in caplog.records if each.name == name] == [
         "unique= of shop.once does nothing on memory://: each call is sent. Set broker_url = delayhub://..."
     ]
+
+
+def test_a_misspelt_option_of_a_call_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    app = delayhub.install(Celery("shop", broker="memory://", set_as_current=False, fixups=()))
+    plain = app.task(name="shop.plain", shared=False)(do_nothing)
+    name = "delayhub.celery_support.unique_send"
+    logging.getLogger(name).propagate = True
+
+    with caplog.at_level(logging.WARNING, logger=name):
+        for _ in range(2):
+            plain.apply_async(flowkey="acme", priority=3, headers={"flowkey": "mine"})
+            plain.s().set(uniqe=True).apply_async()
+
+    assert [each.getMessage() for each in caplog.records if each.name == name] == [
+        "flowkey= of a call of shop.plain does nothing; the nearest option is flow_key=",
+        "uniqe= of a call of shop.plain does nothing; the nearest option is unique=",
+    ]
