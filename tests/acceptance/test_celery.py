@@ -51,9 +51,9 @@ def test_every_pool_runs_what_celery_users_write(pool: str, proj: Any, worker: C
 def test_a_long_countdown_runs_once_although_leases_are_short(
     proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
 ) -> None:
-    with worker("threads", LEASE_SECONDS="0.8"), worker("threads", LEASE_SECONDS="0.8"):
-        ids = [proj.run.apply_async(args=[0.0], countdown=2.0).id for _ in range(100)]
-        ids += [proj.run.delay(2.0).id for _ in range(4)]  # longer than two leases
+    with worker("threads", LEASE_SECONDS="1.6"), worker("threads", LEASE_SECONDS="1.6"):
+        ids = [proj.run.apply_async(args=[0.0], countdown=4.0).id for _ in range(100)]
+        ids += [proj.run.delay(4.0).id for _ in range(4)]  # longer than two leases
 
         wait_until(lambda: len(ledger.task_ids(proj, "end")) >= 104, otherwise="the end of 104 tasks")
         wait_until(lambda: counts(redis_client) == Counts(0, 0, 0, 0), otherwise="an empty queue")
