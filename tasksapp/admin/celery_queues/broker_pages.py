@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import redis
-from django.http import HttpRequest, HttpResponse
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
 from tasksapp.admin.frame.fragments import address
 from tasksapp.admin.frame.own_page import Crumb, own_page
 from tasksapp.admin.frame.page_entry import PageEntry
-from tasksapp.queues.celery_broker import CeleryBroker
+from tasksapp.queues.celery_broker import CeleryBroker, NoBroker, celery_broker
 from tasksapp.queues.heartbeats import WorkerBeat, read_workers
 
 
@@ -22,6 +23,28 @@ class BrokerPages(PageEntry):
     """Pages below that of all queues, for people who may see these."""
 
     permission = VIEW_QUEUES
+
+    def looked_up(self, request: HttpRequest, look: Callable[[CeleryBroker], dict[str, Any]]) -> dict[str, Any]:
+        """What ``look`` finds in the broker, for a page; or ``fault``, a sentence that says why there is nothing."""
+        with celery_broker() as broker:
+            if isinstance(broker, NoBroker):
+                return {"fault": broker.sentence}
+            try:
+                return broker.watched(lambda: look(broker))
+            except (redis.RedisError, OSError) as error:
+                return {"fault": self._away(request, broker, error)}
+
+    def done(self, request: HttpRequest, do: Callable[[CeleryBroker], HttpResponse], *, back: str) -> HttpResponse:
+        """What ``do`` answers; or back to that address, with a message that says why it could not be done."""
+        with celery_broker() as broker:
+            if isinstance(broker, NoBroker):
+                messages.error(request, broker.sentence)
+                return HttpResponseRedirect(back)
+            try:
+                return broker.watched(lambda: do(broker))
+            except (redis.RedisError, OSError) as error:
+                messages.error(request, self._away(request, broker, error))
+                return HttpResponseRedirect(back)
 
     def broker_page(
         self, request: HttpRequest, template: str, *, title: str, context: dict[str, Any], crumbs: Sequence[Crumb] = ()
@@ -34,7 +57,7 @@ class BrokerPages(PageEntry):
         """The address of the system's page, '' for people who may not see it."""
         return address("tasksapp_system", site=self.admin_site.name) if request.user.has_perm(VIEW_SYSTEM) else ""
 
-    def away(self, request: HttpRequest, broker: CeleryBroker, error: Exception) -> str:
+    def _away(self, request: HttpRequest, broker: CeleryBroker, error: Exception) -> str:
         """Why there is nothing to show: to those who may see servers, with the address."""
         if not request.user.has_perm(VIEW_SYSTEM):
             return _("Celery's queues cannot be shown: their Redis does not answer.")

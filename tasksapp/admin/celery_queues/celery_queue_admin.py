@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-import redis
 from django.contrib import admin, messages
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -25,7 +24,7 @@ from tasksapp.admin.frame.masking import may_see_bodies
 from tasksapp.admin.frame.own_page import own_page
 from tasksapp.admin.frame.page_entry import CeleryQueue
 from tasksapp.models import BizType
-from tasksapp.queues.celery_broker import CeleryBroker, NoBroker, Place, QueueVerb, celery_broker
+from tasksapp.queues.celery_broker import CeleryBroker, Place, QueueVerb
 from tasksapp.queues.heartbeats import WorkerBeat
 
 #: Queues of one page, and messages of one.
@@ -56,14 +55,7 @@ class CeleryQueueAdmin(UniqueKeyPages):
         self.require_view(request)
         wanted = request.GET.get("q", "").strip()[:200]
         context: dict[str, Any] = {"wanted": wanted, "media": self.media}
-        with celery_broker() as broker:
-            if isinstance(broker, NoBroker):
-                context["fault"] = broker.sentence
-            else:
-                try:
-                    context |= broker.watched(lambda: self._overview(request, broker, wanted=wanted))
-                except (redis.RedisError, OSError) as error:
-                    context["fault"] = self.away(request, broker, error)
+        context |= self.looked_up(request, lambda broker: self._overview(request, broker, wanted=wanted))
         return own_page(
             request,
             site=self.admin_site,
@@ -80,14 +72,7 @@ class CeleryQueueAdmin(UniqueKeyPages):
         if not queue:
             raise BadRequest("the address names no queue")
         context: dict[str, Any] = {"queue": queue, "media": self.media}
-        with celery_broker() as broker:
-            if isinstance(broker, NoBroker):
-                context["fault"] = broker.sentence
-            else:
-                try:
-                    context |= broker.watched(lambda: self._queue(request, broker, queue))
-                except (redis.RedisError, OSError) as error:
-                    context["fault"] = self.away(request, broker, error)
+        context |= self.looked_up(request, lambda broker: self._queue(request, broker, queue))
         return self.broker_page(
             request, "tasksapp/admin/celery_queue.html", title=_("Queue %(name)s") % {"name": queue}, context=context
         )
@@ -104,15 +89,7 @@ class CeleryQueueAdmin(UniqueKeyPages):
         if chosen.ids == ():
             messages.warning(request, _("Choose messages first."))
             return HttpResponseRedirect(back)
-        with celery_broker() as broker:
-            if isinstance(broker, NoBroker):
-                messages.error(request, broker.sentence)
-                return HttpResponseRedirect(back)
-            try:
-                return broker.watched(lambda: self._act(request, broker, chosen, back=back))
-            except (redis.RedisError, OSError) as error:
-                messages.error(request, self.away(request, broker, error))
-                return HttpResponseRedirect(back)
+        return self.done(request, lambda broker: self._act(request, broker, chosen, back=back), back=back)
 
     # ------------------------------------------------------------ inside
 

@@ -63,15 +63,9 @@ class ChosenForm(forms.Form):
         return cleaned
 
 
-class DeedForm(forms.Form):
-    """What a person says of a deed before it is done; each verb asks for what it needs."""
+class ReasonForm(forms.Form):
+    """What a person says before anything is done to a queue."""
 
-    due_at = forms.DateTimeField(
-        label=gettext_lazy("New time"),
-        input_formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"],
-        widget=forms.DateTimeInput(format="%Y-%m-%dT%H:%M:%S", attrs={"type": "datetime-local", "step": "1"}),
-    )
-    target = forms.ChoiceField(label=gettext_lazy("Queue"))
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         required=False,
@@ -79,6 +73,19 @@ class DeedForm(forms.Form):
         help_text=gettext_lazy("Kept in the record of what was done. May be empty."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
+
+
+class DeedForm(ReasonForm):
+    """What a person says of a deed before it is done; each verb asks for what it needs."""
+
+    field_order = ("due_at", "target", "reason")
+
+    due_at = forms.DateTimeField(
+        label=gettext_lazy("New time"),
+        input_formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"],
+        widget=forms.DateTimeInput(format="%Y-%m-%dT%H:%M:%S", attrs={"type": "datetime-local", "step": "1"}),
+    )
+    target = forms.ChoiceField(label=gettext_lazy("Queue"))
 
     def __init__(self, *args: Any, verb: QueueVerb, targets: list[str], **options: Any) -> None:
         super().__init__(*args, **options)

@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-import redis
-from django import forms
 from django.contrib import messages
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -19,18 +17,17 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from delayhub.clock import moment
-from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.access.permissions import CHANGE_QUEUES
 from tasksapp.admin.celery_queues.broker_pages import BrokerPages, known_workers
+from tasksapp.admin.celery_queues.deeds import ReasonForm
 from tasksapp.admin.celery_queues.rows import Holder, holders, queue_url, with_worker
 from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.fragments import DASH, address, number, quiet, time_away
 from tasksapp.admin.frame.masking import hidden, may_see_bodies
 from tasksapp.admin.frame.own_page import Crumb
-from tasksapp.queues.celery_broker import CeleryBroker, KeyHolder, NoBroker, Place, Until, celery_broker
+from tasksapp.queues.celery_broker import CeleryBroker, KeyHolder, Place, Until
 from tasksapp.queues.deeds import record_freed_key
 
 #: Keys that the page shows.
@@ -52,18 +49,6 @@ class KeyRow:
     choice: str
 
 
-class ReasonForm(forms.Form):
-    """What a person says before a key is freed."""
-
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        required=False,
-        max_length=REASON_LENGTH,
-        help_text=gettext_lazy("Kept in the record of what was done. May be empty."),
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
-
-
 class UniqueKeyPages(BrokerPages):
     """The part of the queues' admin that shows and frees unique keys."""
 
@@ -82,14 +67,7 @@ class UniqueKeyPages(BrokerPages):
         if not queue:
             raise BadRequest("the address names no queue")
         context: dict[str, Any] = {"queue": queue, "media": self.media}
-        with celery_broker() as broker:
-            if isinstance(broker, NoBroker):
-                context["fault"] = broker.sentence
-            else:
-                try:
-                    context |= broker.watched(lambda: self._keys(request, broker, queue))
-                except (redis.RedisError, OSError) as error:
-                    context["fault"] = self.away(request, broker, error)
+        context |= self.looked_up(request, lambda broker: self._keys(request, broker, queue))
         title = _("Unique keys of %(queue)s") % {"queue": queue}
         return self._page_of(request, "tasksapp/admin/celery_keys.html", queue, title=title, context=context)
 
@@ -103,15 +81,9 @@ class UniqueKeyPages(BrokerPages):
         if not (queue and mark and holder):
             raise BadRequest("the request does not name a key of a queue")
         back = keys_url(queue, site=self.admin_site.name)
-        with celery_broker() as broker:
-            if isinstance(broker, NoBroker):
-                messages.error(request, broker.sentence)
-                return HttpResponseRedirect(back)
-            try:
-                return broker.watched(lambda: self._free(request, broker, queue, holder=holder, mark=mark, back=back))
-            except (redis.RedisError, OSError) as error:
-                messages.error(request, self.away(request, broker, error))
-                return HttpResponseRedirect(back)
+        return self.done(
+            request, lambda broker: self._free(request, broker, queue, holder=holder, mark=mark, back=back), back=back
+        )
 
     # ------------------------------------------------------------ inside
 
@@ -192,7 +164,7 @@ def shown_key(key: str) -> SafeString:
 
 
 def _mark(queue: str, holder: str, key: str) -> str:
-    """What stands for a key in forms: from it, nobody who may not see the key can tell what it is."""
+    """What stands for a key in forms: a keyed hash, which does not give the key away to people who may not see it."""
     return salted_hmac("delayhub.unique_key", f"{queue}\0{holder}\0{key}", algorithm="sha256").hexdigest()[:32]
 
 
