@@ -13,11 +13,10 @@ from tasksapp.models import BizType, Job, Tombstone, Transition, error_class
 
 #: Why a job does not fire.
 REASON = "resolved"
+#: Whether a row ``t`` of tombstones holds a row ``j`` of jobs: one at most does.
+HOLDS = "t.biz_type_id = j.biz_type_id AND t.biz_id = j.biz_id AND t.until > j.created_at"
 #: Whether a row ``j`` of jobs has one. Without ``until`` in it the planner might read all tombstones for a hash.
-HAS_TOMBSTONE = """EXISTS (
-    SELECT 1 FROM delayhub_tombstone t
-    WHERE t.biz_type_id = j.biz_type_id AND t.biz_id = j.biz_id AND t.until > j.created_at
-)"""
+HAS_TOMBSTONE = f"EXISTS (SELECT 1 FROM delayhub_tombstone t WHERE {HOLDS})"  # noqa: S608  our own words
 #: The pending jobs that tombstones still hold when those are pruned.
 _HELD = """
 SELECT j.id FROM delayhub_tombstone t JOIN delayhub_job j ON j.biz_type_id = t.biz_type_id AND j.biz_id = t.biz_id

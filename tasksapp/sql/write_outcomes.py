@@ -18,7 +18,7 @@ from django.db.models import F
 from tasksapp.models import Attempt, Job, Operation, Transition, error_class
 from tasksapp.sql.driver.prepared import StatementByIds
 from tasksapp.sql.finished import Finished
-from tasksapp.sql.tombstones import HAS_TOMBSTONE, REASON, resolved_ids
+from tasksapp.sql.tombstones import HOLDS, REASON, resolved_ids
 
 #: All transitions of a finished job start from running; those that end in pending leave it without an end.
 _RUNNING, _PENDING = Transition.RETRY.source, Transition.RETRY.target
@@ -31,11 +31,10 @@ _CANCELLED = Transition.RESOLVE_RETRY.target
 #: in it: after 20 000 jobs a write cost half as much again.
 _WRITE = StatementByIds(
     f"""
-WITH outcome AS (
-    SELECT o.*, o.status = '{_PENDING}' AND EXISTS (
-        SELECT 1 FROM delayhub_job j JOIN delayhub_biz_type b ON b.id = j.biz_type_id
-        WHERE j.id = o.id AND b.has_tombstones AND {HAS_TOMBSTONE}
-    ) AS resolved
+WITH outcome AS MATERIALIZED (
+    SELECT o.*, o.status = '{_PENDING}' AND coalesce((
+        SELECT true FROM delayhub_job j JOIN delayhub_tombstone t ON {HOLDS} WHERE j.id = o.id
+    ), false) AS resolved
     FROM json_to_recordset(%(outcomes)s::json) AS o (
         id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text,
         failed int, error_class text
