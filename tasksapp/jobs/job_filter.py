@@ -97,7 +97,8 @@ class JobFilter:
         elif self.biz_id:
             found &= Q(biz_id=self.biz_id)
         if self.flow_key:
-            found &= Q(flow_key=self.flow_key)
+            # The index of flow keys has no jobs that run, so PostgreSQL looks for those in another one.
+            found &= Q(flow_key=self.flow_key) & (Q(status=Status.RUNNING) | ~Q(status=Status.RUNNING))
         if self.ids:
             found &= Q(id__in=self.ids)
         if self.operation is not None:

@@ -152,8 +152,11 @@ class Job(models.Model):
                 name="delayhub_job_biz_id_prefix",
             ),
             models.Index(fields=["id"], condition=Q(status="dead"), name="delayhub_job_dead"),
+            # Without those that run, of which there are few: each claim would write an entry more. See decision 64.
             models.Index(
-                fields=["biz_type", "flow_key", "id"], condition=Q(flow_key__gt=""), name="delayhub_job_flow_key"
+                fields=["biz_type", "flow_key", "id"],
+                condition=Q(flow_key__gt="") & ~Q(status="running"),
+                name="delayhub_job_key_not_running",
             ),
             models.Index(
                 fields=["biz_type", "error_class", "finished_at"],

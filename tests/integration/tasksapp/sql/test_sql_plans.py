@@ -16,8 +16,10 @@ from django.utils import timezone
 
 from tasksapp import jobs
 from tasksapp.errors import JobNotFound
+from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.jobs.listing import JobList
 from tasksapp.maintenance.creation_counter import CreationCounter
-from tasksapp.models import BizType, Job
+from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.pending_rows import Position, pages
 from tasksapp.sql.purge_rows import purge_jobs
@@ -31,10 +33,11 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_on
 _ROWS = """
 INSERT INTO delayhub_job (id, biz_type_id, biz_id, due_at, body, priority, max_attempts, traceparent, next_run_at,
     status, attempts, attempt_base, system_errors, version, worker, last_error, created_at, updated_at,
-    finished_at, lease_until)
+    finished_at, lease_until, flow_key)
 SELECT gen_random_uuid(), %(biz_type)s, 'order-' || n, moment, '{}', 5, NULL, '', moment,
     status, 0, 0, 0, 1, '', '', moment, moment,
-    CASE WHEN status IN ('succeeded', 'dead') THEN moment END, CASE WHEN status = 'running' THEN moment END
+    CASE WHEN status IN ('succeeded', 'dead') THEN moment END, CASE WHEN status = 'running' THEN moment END,
+    'customer-' || n %% 999
 FROM (
     SELECT n, CASE WHEN n %% 10 < 5 THEN 'succeeded' WHEN n %% 10 < 7 THEN 'dead'
             WHEN n %% 10 < 9 THEN 'pending' ELSE 'running' END AS status,
@@ -161,3 +164,29 @@ def test_dead_jobs_are_listed_by_an_index_of_their_own(full_table: BizType) -> N
     used = scans(lambda: list(Job.objects.filter(status="dead").order_by("-id")[:50]))
 
     assert used == {"delayhub_job_dead"}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "order"),
+    [
+        ((), "-id"),
+        ((Status.PENDING,), "next_run_at"),
+        ((Status.DEAD,), "-finished_at"),
+        ((Status.SUCCEEDED,), "-finished_at"),
+        ((Status.PENDING, Status.RUNNING), "-id"),
+        ((Status.RUNNING,), "lease_until"),
+    ],
+)
+def test_jobs_of_a_flow_key_are_listed_without_reading_others(
+    full_table: BizType, statuses: tuple[Status, ...], order: str
+) -> None:
+    wanted = JobFilter(flow_key="customer-456")
+    listed = JobList(job_filter=wanted, statuses=statuses, order=order, biz_types=[full_table])
+
+    used = scans(listed.page)
+
+    assert used - {"delayhub_job_pkey"} <= {"delayhub_job_key_not_running", "delayhub_job_running"}
+    assert ("delayhub_job_key_not_running" in used) == (statuses != (Status.RUNNING,))
+    theirs = [job for job in Job.objects.filter(flow_key="customer-456") if not statuses or job.status in statuses]
+    assert {job.id for job in listed.page().jobs} == {job.id for job in theirs}
+    assert theirs
