@@ -30,6 +30,7 @@ local function take_turns(q, want, most, bonus)
       ended[#ended + 1] = key
     end
   end
+  drop_emptied()
   if #next_turns > 0 then
     redis.call('ZADD', q .. TURNS, unpack(next_turns))
   end
