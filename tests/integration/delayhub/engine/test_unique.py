@@ -306,6 +306,15 @@ def test_a_key_that_another_message_has_by_now_is_not_freed(queue: DelayQueue) -
     assert [one.key for one in taken_keys(queue)] == ["k"]
 
 
+def test_a_key_whose_time_has_just_passed_is_not_freed(queue: DelayQueue, now_ms: Now, until: UntilRedisMs) -> None:
+    put(queue, "longer", until=Until.TIME, milliseconds=60_000, key="other")  # so that Redis keeps both
+    put(queue, "t", until=Until.TIME, milliseconds=20)
+    until(now_ms() + 30)
+
+    assert not free_key(queue, "k", holder="t")
+    assert not free_key(queue, "k")
+
+
 def test_a_purge_leaves_the_keys_of_what_consumers_hold(queue: DelayQueue) -> None:
     put(queue, "a")
     leases = claimed(queue)
