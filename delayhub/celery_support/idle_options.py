@@ -11,6 +11,7 @@ from typing import Any
 from celery import Task
 
 from delayhub.celery_support.flow_key import declared_by
+from delayhub.celery_support.task_limits import faulty_limits
 from delayhub.celery_support.unique import Unique
 from delayhub.engine.queue_slots import SLOTS_ARGUMENT
 from delayhub.errors import OptionError
@@ -59,9 +60,9 @@ def idle_slots(app: Any, *, scheme: str) -> list[str]:
 
 
 def faulty_task_options(app: Any) -> list[str]:
-    """A sentence for each task with an option that is misspelt, or that makes each of its calls fail."""
+    """A sentence for each option of a task that is misspelt, makes its calls fail, or keeps workers from starting."""
     tasks = [app.tasks[name] for name in sorted(app.tasks)]
-    return [about for task in tasks for about in (*_misspelt(task), *_faulty_keys(task))]
+    return [about for task in tasks for about in (*_misspelt(task), *_faulty_keys(task), *_faulty_limits(app, task))]
 
 
 def nearest_option(name: str, options: tuple[str, ...] = TASK_OPTIONS) -> str | None:
@@ -110,6 +111,12 @@ def _faulty_keys(task: Any) -> Iterator[str]:
         if missing := [name for name in names if name not in {one.name for one in known}]:
             has = ", ".join(one.name for one in known) or "none"
             yield f"each call of {task.name} fails: {option} names {', '.join(missing)}, and its arguments are {has}"
+
+
+def _faulty_limits(app: Any, task: Any) -> Iterator[str]:
+    if scheme_of(app).startswith("delayhub"):  # on another broker they do nothing
+        for fault in faulty_limits(task, rates=not app.conf.worker_disable_rate_limits):
+            yield f"no worker starts: {fault}"
 
 
 def _slotted(app: Any) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from celery import bootsteps
@@ -12,15 +11,18 @@ from celery.worker import state
 from kombu.log import get_logger
 
 from delayhub.celery_support.flow_key import declared_by
-from delayhub.celery_support.task_limits import at_once_of, declare, limit_of
+from delayhub.celery_support.task_limits import at_once_of, declare, faulty_limits
 from delayhub.engine import DelayQueue
 from delayhub.engine.task_name import KEY_MARK
 from delayhub.errors import OptionError
 from delayhub.transport.timer_queue import TASK_ARGUMENT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from celery import Celery
 
+    from delayhub.engine.limits import AtOnce
     from delayhub.transport.hooks import Hooks
 
 logger = get_logger(__name__)
@@ -40,14 +42,8 @@ class ShareLimits(bootsteps.Step):
             return
         wants_limits, parent.disable_rate_limits = not parent.disable_rate_limits, True
         # Read now: Celery's own command changes the attribute, and what it says is no declaration.
-        declared = {task.name: task.rate_limit if wants_limits else None for task in app.tasks.values()}
         try:
-            at_once = {task.name: at_once_of(task) for task in app.tasks.values()}
-            for task in app.tasks.values():
-                declared_by(task)
-                declared[task.name + KEY_MARK] = getattr(task, "key_rate_limit", None) if wants_limits else None
-                at_once[task.name + KEY_MARK] = at_once_of(task, "key_max_in_flight")
-            _check_rates(declared)
+            declared, at_once = _declared(app.tasks.values(), rates=wants_limits)
         except OptionError as error:
             logger.critical("This worker does not start: %s", error, extra={"action": "startup"})
             raise WorkerShutdown(EX_FAILURE) from error
@@ -66,13 +62,19 @@ class ShareLimits(bootsteps.Step):
         hooks.free_processes, hooks.on_consume = free_processes, on_consume
 
 
-def _check_rates(declared: Mapping[str, Any]) -> None:
-    for name, rate_limit in declared.items():
-        try:
-            limit_of(rate_limit)
-        except ValueError as error:
-            option = "key_rate_limit" if name.endswith(KEY_MARK) else "rate_limit"
-            raise OptionError(f"{option} of {name.removesuffix(KEY_MARK)}: {error}") from error
+def _declared(tasks: Iterable[Any], *, rates: bool) -> tuple[dict[str, Any], dict[str, AtOnce | None]]:
+    """The rates of tasks and of their flow keys, by name, and how many of each may run at once. Raises OptionError."""
+    found: dict[str, Any] = {}
+    at_once: dict[str, AtOnce | None] = {}
+    for task in tasks:
+        declared_by(task)
+        for fault in faulty_limits(task, rates=rates):
+            raise OptionError(fault)
+        found[task.name] = task.rate_limit if rates else None
+        found[task.name + KEY_MARK] = getattr(task, "key_rate_limit", None) if rates else None
+        at_once[task.name] = at_once_of(task)
+        at_once[task.name + KEY_MARK] = at_once_of(task, "key_max_in_flight")
+    return found, at_once
 
 
 def hooks_of_app(app: Celery) -> Hooks:

@@ -7,7 +7,7 @@ import json
 import math
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -109,6 +109,25 @@ def at_once_of(task: Any, option: str = "max_in_flight") -> AtOnce | None:
     if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= MOST_AT_ONCE:
         raise OptionError(f"{option} of {task.name} must be a number from 1 to {MOST_AT_ONCE}, got {most!r}")
     return AtOnce(most)
+
+
+def faulty_limits(task: Any, *, rates: bool = True) -> Iterator[str]:
+    """A sentence for each option of a task that cannot be a limit: with one, no worker starts.
+
+    Args:
+        task: the task.
+        rates: whether its rates count.
+    """
+    for option in ("rate_limit", "key_rate_limit") if rates else ():
+        try:
+            limit_of(getattr(task, option, None))
+        except ValueError as error:
+            yield f"{option} of {task.name}: {error}"
+    for option in ("max_in_flight", "key_max_in_flight"):
+        try:
+            at_once_of(task, option)
+        except OptionError as error:
+            yield str(error)
 
 
 def declare(

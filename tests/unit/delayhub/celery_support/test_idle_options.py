@@ -146,6 +146,35 @@ def test_an_option_with_which_each_call_fails_is_named(app: Celery, options: dic
     assert faulty_task_options(app) == [f"each call of shop.close fails: {expected}"]
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"rate_limit": "fast"}, "rate_limit of shop.close: a rate limit is like 10/s, 100/m or 5/h, got 'fast'"),
+        ({"key_rate_limit": "1/y"}, "key_rate_limit of shop.close: a rate limit is like 10/s, 100/m or 5/h, got '1/y'"),
+        ({"max_in_flight": "3"}, "max_in_flight of shop.close must be a number from 1 to 1000000000, got '3'"),
+        ({"key_max_in_flight": 0}, "key_max_in_flight of shop.close must be a number from 1 to 1000000000, got 0"),
+    ],
+)
+def test_a_limit_with_which_no_worker_starts_is_named(app: Celery, options: dict[str, Any], expected: str) -> None:
+    app.task(name="shop.close", shared=False, **options)(close_order)
+
+    assert faulty_task_options(app) == [f"no worker starts: {expected}"]
+
+
+def test_a_limit_that_does_nothing_on_another_broker_keeps_no_worker_from_starting() -> None:
+    app = Celery("shop", broker="memory://", set_as_current=False, fixups=())
+    app.task(name="shop.close", shared=False, max_in_flight="3")(close_order)
+
+    assert faulty_task_options(app) == []
+
+
+def test_rates_that_no_worker_looks_at_are_no_fault(app: Celery) -> None:
+    app.conf.worker_disable_rate_limits = True
+    app.task(name="shop.close", shared=False, rate_limit="fast", key_rate_limit="fast")(close_order)
+
+    assert faulty_task_options(app) == []
+
+
 def test_a_task_that_takes_any_argument_may_be_by_any(app: Celery) -> None:
     def close(**options: Any) -> None: ...
 
