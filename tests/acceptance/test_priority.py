@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from delayhub.client import AsyncClient, JobRequest
+from delayhub.clock import SystemClock
 from delayhub.demo.receiver import read_received
 from delayhub.demo.samples import CLOSE_ORDER
+from delayhub.demo.site import Site
+from delayhub.engine.keys import LaneKeys
+from tasksapp.conf import DEFAULT_LANE
 from tests.acceptance.site import now, site_in
 from tests.waiting import wait_until
 
@@ -22,6 +26,13 @@ CLAIMED_BEFORE = 5
 LONG_AGO = timedelta(minutes=10)
 
 
+def is_shut(site: Site) -> bool:
+    """Whether workers know of the pause. What they claim before is given back by its row, and comes again later."""
+    with site.redis.client() as client:
+        until_ms = client.hget(LaneKeys(DEFAULT_LANE).queue(CLOSE_ORDER.code).gate, "shut_until")
+    return bool(until_ms) and int(until_ms) > SystemClock().now_ms()
+
+
 def test_urgent_jobs_and_those_that_waited_long_pass_a_backlog_of_low_ones(tmp_path: Path) -> None:
     with site_in(tmp_path) as site:
 
@@ -29,6 +40,7 @@ def test_urgent_jobs_and_those_that_waited_long_pass_a_backlog_of_low_ones(tmp_p
             async with AsyncClient(site.url, api_key=site.api_key) as api:
                 await api.biz_types.change(CLOSE_ORDER.code, delivery_rate=40, delivery_burst=1)
                 await api.biz_types.pause(CLOSE_ORDER.code, reason="a backlog")
+                wait_until(lambda: is_shut(site), otherwise=site.worker.log_tail)
                 made: dict[str, list[str]] = {}
                 for name, count, priority, ago in (
                     ("low", 60, 9, timedelta()),
