@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,6 +121,14 @@ def connection(broker: str) -> Iterator[Any]:
     """A connection of kombu's to that broker."""
     with Connection(broker) as opened:
         yield opened
+
+
+@pytest.fixture
+def ctrl_c_is_heard() -> Iterator[None]:
+    """What a shell starts in the background ignores SIGINT, as do its children, and the tests may be that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

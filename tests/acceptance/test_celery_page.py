@@ -66,6 +66,7 @@ def test_every_command_of_the_page_does_what_it_says(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_autoscalers_and_prometheus_read_what_the_page_says(
     tmp_path: Path, redis_server: RedisServer, redis_client: redis.Redis
 ) -> None:

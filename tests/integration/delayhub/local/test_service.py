@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -122,14 +121,6 @@ def test_a_service_that_does_not_hear_sigterm_is_killed(
     service.stop()
 
     assert not is_alive(pid)
-
-
-@pytest.fixture
-def ctrl_c_is_heard() -> Iterator[None]:
-    """What a shell starts in the background ignores SIGINT, and the tests may be that."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("ctrl_c_is_heard")
