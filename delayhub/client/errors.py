@@ -20,6 +20,7 @@
         ├── PreconditionFailed     412, or 409 for a stale version: someone changed it since; `version` is its own now
         ├── PreconditionRequired   428: the site asks for the version with this change
         ├── RateLimited            429: too many; `retry_after` are the seconds to wait
+        │   └── NoRoomToWait       as many requests wait for a job as the site has places for; ask without waiting
         └── ServerError            500 and above
             └── ServerUnavailable  502, 503, 504: for now; `retry_after` are the seconds to wait, if it says so
 """
@@ -175,6 +176,10 @@ class RateLimited(Problem):
     """Too many requests, or too many new jobs: wait for ``retry_after`` seconds."""
 
 
+class NoRoomToWait(RateLimited):
+    """As many requests wait for a job already as the site has places for. The client then asks now and then."""
+
+
 class ServerError(Problem):
     """Something failed at the site, which has logged it."""
 
@@ -201,6 +206,7 @@ _BY_CODE: Mapping[str, type[Problem]] = {
     "several_jobs": SeveralJobs,
     "idempotency_key_taken": IdempotencyKeyTaken,
     "version_conflict": PreconditionFailed,
+    "too_many_waits": NoRoomToWait,
 }
 
 

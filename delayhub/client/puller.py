@@ -20,8 +20,6 @@ Handler = Callable[[Claim], object]
 _REASON = 400
 #: How long a puller rests after the site could not be asked, at first and at most, in seconds.
 FIRST_REST, LONGEST_REST = 0.5, 15.0
-#: How often it asks where the site has no room for waits, in seconds.
-POLL_SECONDS = 1.0
 
 
 class TryAgain(DelayHubError):
@@ -121,13 +119,9 @@ class Puller:
                     self._biz_types, most=min(free, 100), wait=wait, lease=self._lease_seconds
                 )
             except (RateLimited, ServerUnavailable, Unreachable) as error:
-                if getattr(error, "code", "") == "too_many_waits":
-                    # Others have all places to wait in: it asks now and then.
-                    wait, rest = 0, POLL_SECONDS
-                else:
-                    logger.warning("nothing could be claimed, trying again: %s", error)
+                logger.warning("nothing could be claimed, trying again: %s", error)
                 asked = getattr(error, "retry_after", None)
-                self._stopped.wait(rest if wait == 0 or asked is None else asked)
+                self._stopped.wait(rest if asked is None else asked)
                 rest = min(rest * 2, LONGEST_REST)
                 continue
             if self._stopped.is_set():

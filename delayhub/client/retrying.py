@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from delayhub.client.errors import ApiError, Conflict, RateLimited, ServerUnavailable, Unreachable
+from delayhub.client.errors import ApiError, Conflict, NoRoomToWait, RateLimited, ServerUnavailable, Unreachable
 
 #: The longest pause before the first repetition, in seconds; it doubles with each.
 FIRST_PAUSE = 0.5
@@ -50,6 +50,8 @@ class Retrying:
 
 def _may_repeat(error: ApiError, *, repeatable: bool) -> bool:
     match error:
+        case NoRoomToWait():  # who asked does better than to wait for a place to wait in
+            return False
         case RateLimited():
             return True
         case Unreachable(was_sent=was_sent):

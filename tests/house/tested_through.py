@@ -88,10 +88,7 @@ TESTED_THROUGH = {
                 f"asynchronous/{verbs}"
                 for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "series", "stats")
             ),
-            *(
-                f"synchronous/{verbs}"
-                for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "series", "stats")
-            ),
+            *(f"synchronous/{verbs}" for verbs in ("audit", "biz_types", "keys", "operations", "series", "stats")),
         )
     },
     **{

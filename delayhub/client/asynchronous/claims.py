@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 
+import anyio
+
 from delayhub.client.asynchronous.connection import AsyncConnection
+from delayhub.client.errors import NoRoomToWait
 from delayhub.client.models.claims import Claim, ClaimAnswer, EndedClaim
 from delayhub.client.request import Request, given, segment
 
 #: How long a puller waits for a job, where it says nothing, in seconds.
 WAIT_SECONDS = 20
+#: How often the site is asked where it has no room for one that waits, in seconds.
+POLL_SECONDS = 1.0
 
 
 class AsyncClaims:
@@ -42,7 +48,14 @@ class AsyncClaims:
         # The answer must come before the connection gives up.
         held_back = int(min(wait, self._connection.timeout_seconds / 2))
         body = given(biz_types=list(biz_types), max=most, wait=held_back, lease_seconds=lease)
-        return (await self._connection.one(ClaimAnswer, Request("POST", "/claims", body=body))).claims
+        over = time.monotonic() + held_back
+        while True:
+            try:
+                return (await self._connection.one(ClaimAnswer, Request("POST", "/claims", body=body))).claims
+            except NoRoomToWait:  # and none is due
+                if (left := over - time.monotonic()) <= 0:
+                    return []
+            await anyio.sleep(min(left, POLL_SECONDS))
 
     async def done(self, claim: Claim | str, *, note: str = "") -> EndedClaim:
         """The job has succeeded; a note is kept with the attempt."""

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import anyio
 
 from delayhub.client.asynchronous.connection import AsyncConnection
-from delayhub.client.errors import ServerUnavailable, WaitTimeout
+from delayhub.client.errors import NoRoomToWait, WaitTimeout
 from delayhub.client.models.jobs import (
     Attempt,
     BulkAnswer,
@@ -233,7 +233,5 @@ class AsyncJobs:
         longest = int(min(seconds, self._connection.timeout_seconds / 2))
         try:
             return await self._connection.one(Job, read(path_of(job_id), query=parameters(wait=longest or None)))
-        except ServerUnavailable as error:
-            if error.code != "too_many_waits":
-                raise
+        except NoRoomToWait:
             return await self.read(job_id)

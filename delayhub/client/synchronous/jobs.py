@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar, Unpack
 from uuid import UUID, uuid4
 
-from delayhub.client.errors import ServerUnavailable, WaitTimeout
+from delayhub.client.errors import NoRoomToWait, WaitTimeout
 from delayhub.client.models.jobs import (
     Attempt,
     BulkAnswer,
@@ -229,7 +229,5 @@ class Jobs:
         longest = int(min(seconds, self._connection.timeout_seconds / 2))
         try:
             return self._connection.one(Job, read(path_of(job_id), query=parameters(wait=longest or None)))
-        except ServerUnavailable as error:
-            if error.code != "too_many_waits":
-                raise
+        except NoRoomToWait:
             return self.read(job_id)

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import httpx
 import pytest
 
-from delayhub.client import Client, NotFound, RateLimited, ServerUnavailable, UnexpectedAnswer, Unreachable
+from delayhub.client import NotFound, RateLimited, ServerUnavailable, UnexpectedAnswer, Unreachable
 from delayhub.client.synchronous import connection
+from tests.answering_site import Site, ok, refused
 from tests.client_models import job_document
-
-
-class Site:
-    """Answers with what it is given, one after the other, and keeps what it was asked."""
-
-    def __init__(self, *answers: httpx.Response | Exception) -> None:
-        self._answers = iter(answers)
-        self.asked: list[httpx.Request] = []
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.asked.append(request)
-        answer = next(self._answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def client(self, **options: Any) -> Client:
-        return Client("https://delay.example", api_key="k", transport=httpx.MockTransport(self), **options)
 
 
 @pytest.fixture
@@ -37,16 +19,6 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     made: list[float] = []
     monkeypatch.setattr(connection.time, "sleep", made.append)
     return made
-
-
-def ok(value: Any = None, *, status: int = 200) -> httpx.Response:
-    return httpx.Response(status, json=job_document() if value is None else value)
-
-
-def refused(status: int, **headers: str) -> httpx.Response:
-    return httpx.Response(
-        status, json={"detail": "no"}, headers={name.replace("_", "-"): v for name, v in headers.items()}
-    )
 
 
 def test_a_creation_whose_answer_is_lost_is_repeated_with_the_same_key(pauses: list[float]) -> None:
