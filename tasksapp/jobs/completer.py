@@ -76,6 +76,7 @@ class Completion(NamedTuple):
         return EndedJob(
             row.id, self.job.biz_type, finished.status, row.biz_id, row.body, row.due_at, attempts,
             finished.last_error, finished.error_class, row.traceparent, row.raw, row.request,
+            row.flow_key,
         )  # fmt: skip
 
     @property

@@ -41,6 +41,7 @@ class EndedJob(NamedTuple):
     traceparent: str
     raw: bytes | memoryview | None = None
     request: str = ""
+    flow_key: str = ""
 
     @property
     def follow_up(self) -> str:
@@ -54,7 +55,7 @@ class EndedJob(NamedTuple):
             job.refresh_from_db(fields=["body", "raw"])  # both at once
         return cls(
             job.id, job.biz_type, job.status, job.biz_id, job.body, job.due_at, job.attempts, job.last_error,
-            job.error_class, job.traceparent, job.raw, job.request,
+            job.error_class, job.traceparent, job.raw, job.request, job.flow_key,
         )  # fmt: skip
 
 
@@ -76,7 +77,7 @@ def make_follow_ups(ended: Sequence[EndedJob], *, using: str) -> None:
         if job.follow_up:
             by_tenant.setdefault(job.biz_type.tenant_id or 0, []).append(job)
     for tenant_id, group in by_tenant.items():
-        requests = [(job, request) for job in group if (request := _request(job)) is not None]
+        requests = [(job, request) for job in group if (request := _request(job, using=using)) is not None]
         made = create_many([request for _, request in requests], seen_by=Reach(tenant_id), using=using)
         for (job, request), outcome in zip(requests, made, strict=True):
             if isinstance(outcome, Rejected):
@@ -100,8 +101,8 @@ def has_receivers(status: str) -> bool:
     return bool(signal.receivers)
 
 
-def _request(job: EndedJob) -> JobRequest | None:
-    job = _with_body(job)
+def _request(job: EndedJob, *, using: str) -> JobRequest | None:
+    job = _with_body(job, using=using)
     body = json.loads(job.body)
     depth = _depth(body) + 1
     if depth > MOST_DEPTH:
@@ -124,14 +125,16 @@ def _request(job: EndedJob) -> JobRequest | None:
     except InvalidJob:
         # With what it follows beside it, the body is too large or too deep for a job.
         carried = {FOLLOWS: {**carried[FOLLOWS], "body_left_out": True}, "body": None}
-    return JobRequest(job.follow_up, biz_id=job.biz_id, body=carried, traceparent=job.traceparent)
+    return JobRequest(
+        job.follow_up, biz_id=job.biz_id, flow_key=job.flow_key, body=carried, traceparent=job.traceparent
+    )
 
 
-def _with_body(job: EndedJob) -> EndedJob:
+def _with_body(job: EndedJob, *, using: str) -> EndedJob:
     # A task that ran into its hard time limit was completed without its body, and so is a claim of a puller.
     if job.body:
         return job
-    body, raw = Job.objects.filter(id=job.id).values_list("body", "raw").first() or ("null", None)
+    body, raw = Job.objects.using(using).filter(id=job.id).values_list("body", "raw").first() or ("null", None)
     return job._replace(body=body, raw=raw)
 
 

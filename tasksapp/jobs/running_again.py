@@ -19,7 +19,7 @@ from tasksapp.models import Job, Status
 
 
 def run_again(job_id: UUID, *, by: Actor | None = None, using: str | None = None) -> Created:
-    """A new job, due at once, with the biz id, body, priority, attempts and own request of one that has succeeded.
+    """A new job, due at once, with what one carries that has succeeded: biz id, flow key, body, priority, …
 
     It has an id of its own, so that receivers do not take it for a repetition.
 
@@ -34,6 +34,7 @@ def run_again(job_id: UUID, *, by: Actor | None = None, using: str | None = None
     request = JobRequest(
         job.biz_type.code,
         biz_id=job.biz_id,
+        flow_key=job.flow_key,
         body=WrittenJson(json.loads(job.body), job.body),
         raw=job.raw,
         content_type=content_type_of(job.request),

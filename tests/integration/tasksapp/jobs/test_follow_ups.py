@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from delayhub.clock import SystemClock
@@ -19,6 +20,7 @@ from tasksapp.errors import InvalidBizType
 from tasksapp.jobs import completion, signals
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
+from tasksapp.jobs.follow_ups import EndedJob, make_follow_ups
 from tasksapp.models import BizType, Job, Status, Transition
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
@@ -70,6 +72,32 @@ def test_a_success_makes_a_job_from_what_happened(closing: BizType) -> None:
     code, biz_id, follows, body = follow_up()
     assert (code, biz_id, body) == ("paid.report", "42", {"total": 5})
     assert (follows["id"], follows["status"], follows["attempts"], follows["depth"]) == (str(job_id), "succeeded", 1, 1)
+
+
+def test_it_has_the_flow_key_of_the_job_that_it_follows(closing: BizType) -> None:
+    complete(due(biz_id="42", flow_key="customer-7"), completion.succeeded)
+
+    assert Job.objects.get(biz_type__code="paid.report").flow_key == "customer-7"
+
+
+class ReadsElsewhere:
+    """A project's router: what is read comes from a replica, which may be behind."""
+
+    def db_for_read(self, model: type, **hints: Any) -> str:
+        return "replica"
+
+
+def test_the_body_is_read_where_the_outcome_is_written(closing: BizType, settings: Any) -> None:
+    job_id = due(biz_id="42", body={"total": 5})
+    # What Celery's main process knows of a job whose child it killed.
+    ended = EndedJob.of(Job.objects.select_related("biz_type").get(id=job_id))._replace(body="", status="succeeded")
+    settings.DATABASE_ROUTERS = [ReadsElsewhere()]
+
+    with transaction.atomic():
+        make_follow_ups([ended], using="default")
+
+    settings.DATABASE_ROUTERS = []
+    assert follow_up()[3] == {"total": 5}
 
 
 def test_a_death_makes_one_and_a_retry_makes_none(closing: BizType) -> None:

@@ -26,13 +26,17 @@ def biz_type(db: None) -> BizType:
 
 
 def test_it_is_a_new_job_with_the_same_content(biz_type: BizType) -> None:
-    first = store_job(biz_type, Status.SUCCEEDED, biz_id="42", body='{"total": 1e2}', priority=1, max_attempts=3)
+    first = store_job(
+        biz_type, Status.SUCCEEDED,
+        biz_id="42", flow_key="customer-7", body='{"total": 1e2}', priority=1, max_attempts=3,
+    )  # fmt: skip
 
     again = jobs.run_again(first.id, by=Actor("ada"))
 
     job = Job.objects.get(id=again.job_id)
     assert job.id != first.id
-    assert (job.biz_type, job.biz_id, job.body) == (biz_type, "42", '{"total": 1e2}')
+    assert (job.biz_type, job.biz_id, job.flow_key) == (biz_type, "42", "customer-7")
+    assert job.body == '{"total": 1e2}'
     assert (job.priority, job.max_attempts, job.created_by, job.status) == (1, 3, "ada", Status.PENDING)
     assert Job.objects.get(id=first.id).status == Status.SUCCEEDED
 
