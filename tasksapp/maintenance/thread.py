@@ -14,6 +14,7 @@ from tasksapp.maintenance.operation_turns import OperationTurns
 from tasksapp.maintenance.purger import Purger
 from tasksapp.series.maker import SeriesMaker
 from tasksapp.sql.driver.fork_guard import ForkGuard
+from tasksapp.sql.due_jobs import database_now_ms
 from tasksapp.sql.purge_rows import Purged
 
 logger = logging.getLogger(__name__)
@@ -81,7 +82,9 @@ class MaintenanceThread:
     def _make_series(self) -> bool:
         """Makes occurrences; whether that succeeded. It comes first, and also where the loader's turn fails."""
         try:
-            self._loader.clock.sync()
+            if not self._loader.clock.sync() and not self._loader.clock.is_set:
+                # Never by the clock of this machine: it may be minutes ahead.
+                self._loader.clock.set(database_now_ms(using=self._loader.using))
             self._has_more = self._series.run_once().has_more
         except Exception as error:
             # Nothing of it may keep the loader from its turn.

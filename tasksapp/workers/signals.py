@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import Any
 
-from celery import current_app
+from celery import Celery, bootsteps, current_app
 from celery.concurrency import get_implementation
 from celery.concurrency.prefork import TaskPool
 from celery.exceptions import WorkerShutdown
@@ -42,10 +42,28 @@ class _Running:
     stand_in: RedisStandIn | None = None
 
 
-@worker_ready.connect(dispatch_uid="tasksapp.workers.signals")
-def start_maintenance(sender: Any = None, **_: Any) -> None:
+class MaintenanceStep(bootsteps.StartStopStep):
+    """Starts the maintenance before the worker connects to Redis, which may be away: series need none.
+
+    After the pool, so that no child is forked beside the first turn, which may load millions of timers.
+    """
+
+    requires = ("celery.worker.components:Pool",)
+
+    def start(self, parent: Any) -> None:
+        """Called once, when the pool runs."""
+        start_maintenance(parent.app)
+
+
+@worker_init.connect(dispatch_uid="tasksapp.workers.signals")
+def plan_maintenance(sender: Any = None, **_: Any) -> None:
+    """Lets the worker start the maintenance at its time."""
+    sender.app.steps["worker"].add(MaintenanceStep)
+
+
+def start_maintenance(app: Celery) -> None:
     """Starts the maintenance thread in a worker that consumes a timer lane."""
-    if _Running.thread is None and _serves_timers(sender.app):
+    if _Running.thread is None and _serves_timers(app):
         using = router.db_for_write(Job)
         loader = Loader(using=using)
         _Running.thread = MaintenanceThread(loader)
@@ -146,6 +164,6 @@ def last_purge() -> tuple[int, int]:
     return at_ms, purged.jobs
 
 
-def _serves_timers(app: Any) -> bool:
+def _serves_timers(app: Celery) -> bool:
     """Whether the worker consumes a timer lane."""
     return bool(set(options().lanes) & set(app.amqp.queues.consume_from))

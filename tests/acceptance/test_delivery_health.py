@@ -8,10 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 import requests
 
+from delayhub.client import Client, JobSeriesFields
+from delayhub.demo.samples import CLOSE_ORDER
 from delayhub.demo.scenario import plan
 from delayhub.demo.site import ADMIN_NAME, Site
 from delayhub.local.redis_server import RedisServer
@@ -123,6 +126,19 @@ def test_run_now_says_that_the_job_waits_since_no_worker_takes_it(site: Site, pl
     assert 'class="success"' not in page
 
 
+def create_series(site: Site, **fields: Unpack[JobSeriesFields]) -> int:
+    """The id of a new series of the first sample."""
+
+    with Client(site.url, api_key=site.api_key) as api:
+        return api.series.create(CLOSE_ORDER.code, name="each second", **fields).id
+
+
+def ended_of(site: Site, series: int) -> int:
+    """How many jobs of the series have succeeded."""
+    with Client(site.url, api_key=site.api_key) as api:
+        return len([*api.jobs.list(series=series, status="succeeded")])
+
+
 def test_without_redis_all_places_say_so(site: Site, places: Places) -> None:
     site.redis.kill()
     try:
@@ -137,6 +153,8 @@ def test_without_redis_all_places_say_so(site: Site, places: Places) -> None:
         site.worker.launch()
         started = create_on(site, plan(jobs=3, seconds=1, now=now(), run="started without"))
         wait_until_all_ended(site, started)
+        series = create_series(site, every=1, count=3)
+        wait_until(lambda: ended_of(site, series) == 3, otherwise=site.worker.log_tail)
     finally:
         site.redis.start()
     after = create_on(site, plan(jobs=3, seconds=1, now=now(), run="redis is back"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -10,12 +11,15 @@ import redis
 from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from delayhub.clock import SystemClock
 from delayhub.engine import TimerLane
 from tasksapp.jobs.creation import create
 from tasksapp.maintenance import thread as module
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
-from tasksapp.models import BizType
+from tasksapp.models import BizType, Job
+from tasksapp.series.verbs import create as create_series
+from tasksapp.timers.lanes import without_redis
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,6 +49,20 @@ def test_a_database_that_refuses_connections_costs_turns_and_no_timer(
         assert lane.count("order.close") == 1
 
     assert thread.run_once() is True
+
+
+def test_without_redis_series_go_on_by_the_clock_of_the_database(
+    biz_type: BizType, lane: TimerLane, loader: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = create_series("order.close", name="hourly", every=timedelta(hours=1))
+    # Another time than that of this machine.
+    an_hour_ahead = SystemClock().now_ms() + 3_600_000
+    monkeypatch.setattr(module, "database_now_ms", lambda *, using: an_hour_ahead)
+    with without_redis():
+        assert MaintenanceThread(loader).run_once() is False, "the loader needs Redis"
+
+    assert Job.objects.filter(series=series).count() == 2
+    assert 0 <= loader.clock.now_ms() - an_hour_ahead < 600_000
 
 
 class Turns:

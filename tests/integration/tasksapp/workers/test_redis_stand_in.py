@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from delayhub.clock import SystemClock
 from tasksapp.biz_types import breaker
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, PausedKey, Status
 from tasksapp.timers.lanes import without_redis
+from tasksapp.workers import redis_stand_in as module
 from tasksapp.workers.delivery_runtime import DeliveryRuntime, delivery_runtime
 from tasksapp.workers.redis_silence import RedisSilence
 from tasksapp.workers.redis_stand_in import RedisStandIn
@@ -68,6 +70,17 @@ def test_what_is_due_is_delivered_once(site: Site, make_biz_type: MakeBizType, r
     assert claimed == [1, 0]
     assert len(receiver.received) == 1
     assert {job.id: job.status for job in Job.objects.all()} == {due.id: Status.SUCCEEDED, later.id: Status.PENDING}
+
+
+def test_what_is_due_is_due_by_the_clock_of_the_database(
+    site: Site, make_biz_type: MakeBizType, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Another time than that of this machine.
+    an_hour_ahead = SystemClock().now_ms() + 3_600_000
+    monkeypatch.setattr(module, "database_now_ms", lambda *, using: an_hour_ahead)
+    store_job(make_biz_type("order.close", url=receiver.url()), due_in=timedelta(minutes=50))
+
+    assert site.turn() == 1
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.workers import delivery_runtime, signals
 from tasksapp.workers.signals import (
     finish_deliveries,
+    plan_maintenance,
     start_maintenance,
     start_numbers,
     start_stand_in,
@@ -107,19 +108,32 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
 
 
 def test_a_worker_that_serves_timers_keeps_the_tables_in_order_once(lane: TimerLane, threads: list[Thread]) -> None:
-    start_maintenance(sender=consumer("prefork", "celery"))
+    start_maintenance(consumer("prefork", "celery").app)
     assert threads == []
 
-    start_maintenance(sender=consumer("prefork", lane.name))
-    start_maintenance(sender=consumer("prefork", lane.name))
+    start_maintenance(consumer("prefork", lane.name).app)
+    start_maintenance(consumer("prefork", lane.name).app)
 
+    assert [type(thread) for thread in threads] == [Thread, Counting]
+
+
+def test_a_worker_begins_with_them_before_it_connects_and_after_its_children_are_there(
+    lane: TimerLane, threads: list[Thread], current_celery: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(current_celery.amqp.queues, "_consume_from", {lane.name: None})
+
+    plan_maintenance(sender=SimpleNamespace(app=current_celery))
+
+    (step,) = current_celery.steps["worker"]
+    assert step.requires == ("celery.worker.components:Pool",)
+    step(None).start(SimpleNamespace(app=current_celery))
     assert [type(thread) for thread in threads] == [Thread, Counting]
 
 
 def test_a_worker_that_shuts_down_leaves_the_tables_to_another_without_waiting(
     lane: TimerLane, threads: list[Thread]
 ) -> None:
-    start_maintenance(sender=consumer("solo", lane.name))
+    start_maintenance(consumer("solo", lane.name).app)
 
     stop_maintenance()
     stop_maintenance()
