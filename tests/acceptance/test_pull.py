@@ -79,6 +79,30 @@ def test_a_command_runs_for_each_job_and_its_exit_code_says_what_becomes_of_it(
     assert "exit code 1: no paper" in ended[tried.id].last_error
 
 
+def test_a_job_that_has_succeeded_runs_again_as_a_new_one(site: Site, api: Client) -> None:
+    made = api.jobs.create(BIZ_TYPE, biz_id="again", body={"order": 42}, priority=2, flow_key="customer-7")
+    (first,) = api.claims.claim([BIZ_TYPE], wait=10)
+    api.claims.done(first)
+
+    again = api.jobs.run_again(made.id)
+
+    (second,) = api.claims.claim([BIZ_TYPE], wait=10)
+    api.claims.done(second)
+    assert (second.job_id, second.body, second.biz_id) == (again.id, {"order": 42}, "again")
+    assert (again.priority, again.flow_key, again.status) == (2, "customer-7", "pending")
+    assert again.id != made.id
+    once_more = told(site, "jobs", "run-again", again.id)
+    assert {job.id for job in api.jobs.list(biz_id="again", status="pending")} == {once_more["id"]}
+    api.jobs.cancel(once_more["id"])
+
+
+def told(site: Site, *words: str) -> Any:
+    """What a command of `delayhub` says, as JSON."""
+    command = [sys.executable, "-m", "delayhub.cli", *words, "--json"]
+    environment = {**os.environ, "DELAYHUB_URL": site.url, "DELAYHUB_API_KEY": site.api_key}
+    return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60).stdout)
+
+
 def test_the_job_of_a_puller_that_is_killed_comes_again_after_its_lease(site: Site, api: Client) -> None:
     made = api.jobs.create(BIZ_TYPE, biz_id="killed", delay=timedelta(seconds=0))
     process = puller(site, "sleep", "60")

@@ -21,10 +21,12 @@ from tasksapp.jobs.listing import JobList
 from tasksapp.maintenance.creation_counter import CreationCounter
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.claim_jobs import claim_jobs
+from tasksapp.sql.due_jobs import due_jobs
 from tasksapp.sql.pending_rows import Position, pages
 from tasksapp.sql.purge_rows import purge_jobs
 from tasksapp.sql.return_lost_leases import return_lost_leases
 from tasksapp.sql.write_outcomes import write_outcomes
+from tests.fixture_types import MakeBizType
 from tests.outcomes import finished
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
@@ -97,6 +99,20 @@ def test_a_claim_reads_the_rows_it_was_given(full_table: BizType) -> None:
     used = scans(lambda: claim_jobs(ids, now=timezone.now(), lease_seconds=9, worker="w", using="default"))
 
     assert used == {"delayhub_job_pkey"}
+
+
+def test_due_jobs_are_read_and_sorted_no_further_than_they_are_wanted(
+    full_table: BizType, make_biz_type: MakeBizType
+) -> None:
+    """One order over all biz types sorts every row that is due: 470 ms where 200 000 of a million are."""
+    parts = [full_table.id, *(make_biz_type(f"other-{number}").id for number in range(3))]
+    then = timezone.now() + timedelta(days=30)
+
+    nodes = list(plans(lambda: due_jobs(dict.fromkeys(parts, 10), until=then, limit=10, using="default")))
+
+    assert {node["Index Name"] for node in nodes if "Index Name" in node} == {"delayhub_job_pending"}
+    (order,) = [node for node in nodes if node["Node Type"] == "Sort"]
+    assert order["Plan Rows"] <= 10 * len(parts)
 
 
 def test_outcomes_look_for_tombstones_in_one_place_of_their_plan(full_table: BizType) -> None:

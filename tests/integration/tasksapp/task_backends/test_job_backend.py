@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from delayhub.testing import advance_jobs, run_due_jobs
 from tasksapp import jobs
-from tasksapp.models import BizType, Job
+from tasksapp.models import Attempt, BizType, Job
 from tasksapp.task_backends.job_backend import job_priority, normalized
 from tasksapp.testing import WithoutTimers
 from tests.integration.tasksapp.task_backends.framework import INVALID_TASK, TASKS, of_framework
@@ -51,6 +51,9 @@ def test_a_task_is_a_job_and_its_result_can_be_read_by_its_id() -> None:
     assert (found.args, found.kwargs, found.errors, found.attempts) == ([1], {"more": 2}, [], 1)
     assert found.is_finished
     assert found.started_at == found.last_attempted_at <= found.finished_at
+    (attempt,) = Attempt.objects.all()
+    assert found.worker_ids == [attempt.worker]
+    assert attempt.worker
     result.refresh()
     assert result == found
 
