@@ -42,11 +42,14 @@ def delayhub() -> None:
     """Look at what waits in Redis, and act on it; no worker is needed."""
 
 
-def verb(*, is_failure: Callable[[Any], bool] = lambda _: False, **options: Any) -> Callable[[Verb], click.Command]:
+def verb(
+    *, is_failure: Callable[[Any], bool] = lambda _: False, upright: bool = False, **options: Any
+) -> Callable[[Verb], click.Command]:
     """A decorator: the function becomes a command that gets the app's control; its result is printed.
 
     Args:
         is_failure: whether the command ends with exit code 1 although it has a result.
+        upright: whether each row is printed as lines, one for each of its values.
         options: click's own.
     """
 
@@ -57,7 +60,7 @@ def verb(*, is_failure: Callable[[Any], bool] = lambda _: False, **options: Any)
                 found = function(control_of(click.get_current_context().obj.app), **arguments)
             except (DelayHubError, KombuError, redis.RedisError, OSError, ValueError) as error:
                 raise click.ClickException(str(error)) from error
-            show(found, as_json=as_json)
+            show(found, as_json=as_json, upright=upright)
             if is_failure(found):
                 raise click.exceptions.Exit(1)
 
@@ -237,6 +240,14 @@ def dead(control: Control, queue: str | None, limit: int, offset: int) -> list[R
     return [asdict(task) for task in control.dead(queue, limit=limit, offset=offset)]
 
 
+@verb(name="show", is_failure=lambda found: not found, upright=True)
+@queue_option
+@click.argument("task_id")
+def find(control: Control, queue: str | None, task_id: str) -> list[Row]:
+    """Where a task is, and what its message says; exit code 1 where it is nowhere, as when it has ended."""
+    return [{"queue": name, **asdict(task)} for name, tasks in control.find(task_id, queue).items() for task in tasks]
+
+
 @verb()
 @queue_option
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="Without ids: how many.")
@@ -340,14 +351,17 @@ def export_redis(control: Control, target: str | None, queues: Sequence[str], dr
     return control.export_redis(target, queues=queues, dry_run=dry_run)._asdict()
 
 
-def show(found: Row | Sequence[Row], *, as_json: bool) -> None:
-    """Prints rows as a table, or as JSON."""
+def show(found: Row | Sequence[Row], *, as_json: bool, upright: bool = False) -> None:
+    """Prints rows as a table, as lines, or as JSON."""
     if as_json:
         click.echo(json.dumps(found, default=as_text))
         return
     rows = [found] if isinstance(found, Mapping) else found
     if not rows:
         click.echo("none")
+        return
+    if upright:
+        click.echo("\n\n".join("\n".join(f"{name:<12} {as_text(row[name])}".rstrip() for name in row) for row in rows))
         return
     lines = [list(rows[0]), *([as_text(value) for value in row.values()] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]

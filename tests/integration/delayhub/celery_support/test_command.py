@@ -127,6 +127,24 @@ def test_reschedule_moves_and_revoke_removes(app: Celery, run: Run, queue: Delay
     assert queue.count() == Counts(0, 0, 0, 0)
 
 
+@pytest.mark.parametrize("compact", [False, True])
+def test_show_says_where_a_task_is_and_what_its_message_holds(app: Celery, run: Run, compact: bool) -> None:
+    app.conf.broker_transport_options = {"compact": compact}
+    task = app.tasks["shop.close"].apply_async(["order-1"], countdown=100, priority=3)
+    app.tasks["shop.close"].apply_async(["order-2"])
+
+    (shown,) = document(run("show", task.id, "--json"))
+    assert (shown["queue"], shown["place"], shown["task"]) == ("celery", "waiting", "shop.close")
+    assert (shown["args"], shown["kwargs"], shown["step"]) == ("['order-1']", "{}", 1)
+    lines = [line.split(maxsplit=1) for line in run("show", task.id).output.splitlines()]
+    assert ["task", "shop.close"] in lines
+    assert ["args", "['order-1']"] in lines
+    app.control.revoke(task.id)
+    for nowhere in (task.id, "unknown"):
+        result = run("show", nowhere)
+        assert (result.exit_code, result.output) == (1, "none\n")
+
+
 def test_dead_tasks_are_shown_with_the_reason_and_redriven(run: Run, queue: DelayQueue) -> None:
     queue.schedule([Entry("t1", payload=b"?")])
     (claimed,) = queue.claim(1).entries
