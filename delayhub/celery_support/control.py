@@ -19,7 +19,7 @@ from delayhub.celery_support.held_keys import HeldKey, held_keys
 from delayhub.celery_support.job_store import JobFindings, find_job_store
 from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connection, kombu_workers
 from delayhub.celery_support.periodic import Periodic, forget_entry, periodic_entries
-from delayhub.celery_support.queued_task import QueuedTask
+from delayhub.celery_support.queued_task import QueuedTask, messages_of
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
 from delayhub.celery_support.task_limits import TaskLimit, lifted_limits, set_at_once_for_all, set_for_all, task_limits
 from delayhub.celery_support.task_message import TaskMessage, stretch, task_message
@@ -209,14 +209,7 @@ class Control(CeleryControl):
         Nothing is found of a task that has ended: its message is gone.
         """
         with self._channel() as channel:
-            found = {
-                name: [
-                    QueuedTask.of(one, place)
-                    for place, entries in channel.queue(name).look(task_id).items()
-                    for one in entries
-                ]
-                for name in self._queues(channel, queue)
-            }
+            found = {name: messages_of(channel.queue(name), task_id) for name in self._queues(channel, queue)}
         return {name: tasks for name, tasks in found.items() if tasks}
 
     def redrive(self, queue: str | None = None, ids: Sequence[str] | None = None, *, limit: int = 100) -> int:

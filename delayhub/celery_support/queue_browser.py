@@ -12,7 +12,7 @@ from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.backlog import Backlog, backlogs
 from delayhub.celery_support.held_keys import HeldKey, held_keys
-from delayhub.celery_support.queued_task import QueuedTask
+from delayhub.celery_support.queued_task import QueuedTask, messages_of
 from delayhub.celery_support.task_limits import TaskLimit, task_limits
 from delayhub.clock import Clock, SystemClock, moment
 from delayhub.engine import DelayQueue, Place, TimerLane
@@ -180,7 +180,7 @@ class QueueBrowser:
 
     def find(self, queue: str, task_id: str) -> list[QueuedTask]:
         """The messages of a task id in that queue, wherever they are, copies too."""
-        return [QueuedTask.of(one, place) for place, found in self.queue(queue).look(task_id).items() for one in found]
+        return messages_of(self.queue(queue), task_id)
 
     def search(
         self,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from delayhub.clock import moment
-from delayhub.engine import Listed, Place
+from delayhub.engine import DelayQueue, Listed, Place
 from delayhub.transport.envelope import Unreadable, from_payload
 
 
@@ -78,6 +78,11 @@ class QueuedTask:
         """Whether its id, its task or, if wanted, its arguments hold a text, which is casefolded already."""
         words = [self.id, self.task, *([self.args, self.kwargs] if with_arguments else [])]
         return any(needle in word.casefold() for word in words)
+
+
+def messages_of(queue: DelayQueue, task_id: str) -> list[QueuedTask]:
+    """The messages of a task id in that queue, wherever they are, copies too."""
+    return [QueuedTask.of(one, place) for place, found in queue.look(task_id).items() for one in found]
 
 
 def _headers(payload: bytes) -> Mapping[str, Any]:
