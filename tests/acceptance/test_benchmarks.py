@@ -118,6 +118,15 @@ def test_no_job_is_lost_when_everything_it_stands_on_dies_once() -> None:
 
 
 @pytest.mark.slow
+def test_every_job_fires_while_redis_is_frozen() -> None:
+    # How late says nothing here, beside other tests.
+    found = figures("benchmarks/chaos_redis_away.py", "--only=frozen", "--seconds=4", "--rate=10", "--late=60")
+
+    assert found["frozen"]["jobs"] == 100
+    # the exit code says that every one was called back
+
+
+@pytest.mark.slow
 def test_jobs_can_be_measured_beside_plain_tasks(database: str) -> None:
     found = figures(
         *("benchmarks/jobs.py", "--jobs=200", "--rounds=1", "--seconds=0.5", "--flushed=100"),
