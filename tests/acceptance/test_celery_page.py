@@ -52,13 +52,15 @@ def test_every_command_of_the_page_does_what_it_says(
         said[verb] = run(f"celery -A shop delayhub {typed}", tmp_path)
 
     assert list(said) == [
-        "counts", "limits", "flow-keys", "unique", "backlog", "scheduled", "reschedule", "revoke", "schedules", "dead",
-        "redrive", "check", "lift-limits", "import-redis", "export-redis",
+        "counts", "limits", "flow-keys", "unique", "backlog", "scheduled", "show", "reschedule", "revoke", "schedules",
+        "dead", "redrive", "check", "lift-limits", "import-redis", "export-redis",
     ]  # fmt: skip
     assert said["backlog"].split()[-7:] == ["celery", "1", "0", "0", "1", "0.0", "0"]
     assert said["counts"].split()[-6:] == ["celery", "1", "0", "0", "1", "0"]
     assert waiting.id in said["scheduled"]
     assert "order-42" in said["scheduled"]
+    assert re.search(r"^place +waiting$", said["show"], re.MULTILINE)
+    assert "order-42" in said["show"]
     assert "True" in said["reschedule"]
     assert "unreadable" in said["dead"]
     assert "Redis" in said["check"] or "appendonly" in said["check"]
