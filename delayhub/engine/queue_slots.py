@@ -55,13 +55,15 @@ def declared_number(arguments: Mapping[str, Any]) -> int | None:
     return checked_number(arguments[SLOTS_ARGUMENT]) if SLOTS_ARGUMENT in arguments else None
 
 
-def slots_command(queue: str, known: QueueSlots, *, prefix: str, number: int = 0) -> tuple[Any, ...]:
+def slots_command(queue: str, known: QueueSlots, *, prefix: str) -> tuple[Any, ...]:
     """The command that answers with a queue's slots, for callers that send and read by themselves."""
     keys = [LaneKeys(queue, prefix).base]
-    return script("queue_slots").command(keys, [number, known.number, known.places])
+    return script("queue_slots").command(keys, [0, known.number, known.places, 0])
 
 
-def ask_slots(client: redis.Redis, queue: str, known: QueueSlots, *, prefix: str, number: int = 0) -> QueueSlots:
+def ask_slots(
+    client: redis.Redis, queue: str, known: QueueSlots, *, prefix: str, number: int = 0, proposed: int = 0
+) -> QueueSlots:
     """A queue's slots, and its tasks with limits.
 
     Args:
@@ -70,9 +72,10 @@ def ask_slots(client: redis.Redis, queue: str, known: QueueSlots, *, prefix: str
         known: what the caller knows, which counts where Redis has lost it.
         prefix: of the keys.
         number: the number to set; 0 for none.
+        proposed: the number where the queue has no slots yet; 0 for none.
     """
     lane = LaneKeys(queue, prefix)
-    found = script("queue_slots").run(client, [lane.base], [number, known.number, known.places])
+    found = script("queue_slots").run(client, [lane.base], [number, known.number, known.places, proposed])
     slots = QueueSlots(*found)
     if slots.places == 1:
         return slots

@@ -47,11 +47,11 @@ class SlotTable:
 
     def propose(self, queue: str, number: int) -> QueueSlots:
         """The slots of a queue, which are so many where it had none. Raises what Redis raises."""
-        return self._kept(queue, QueueSlots(number, number), number=0)
+        return self._kept(queue, proposed=number)
 
     def set(self, queue: str, number: int) -> QueueSlots:
         """The slots of a queue, which are so many from now on. Raises what Redis raises."""
-        return self._kept(queue, self._known.get(queue, QueueSlots()), number=number)
+        return self._kept(queue, number=number)
 
     def note(self, queue: str, slots: QueueSlots) -> None:
         """Keeps what Redis said of a queue."""
@@ -66,7 +66,8 @@ class SlotTable:
         self._known.pop(queue, None)
         self._fresh_until.pop(queue, None)
 
-    def _kept(self, queue: str, known: QueueSlots, *, number: int) -> QueueSlots:
-        found = ask_slots(self._connect(), queue, known, prefix=self._prefix, number=number)
+    def _kept(self, queue: str, *, number: int = 0, proposed: int = 0) -> QueueSlots:
+        known = self._known.get(queue, QueueSlots())
+        found = ask_slots(self._connect(), queue, known, prefix=self._prefix, number=number, proposed=proposed)
         self.note(queue, found)
         return found

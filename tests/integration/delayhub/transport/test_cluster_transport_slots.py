@@ -14,7 +14,7 @@ from kombu import Connection, Consumer, Producer, Queue
 from delayhub.engine import Counts, DelayQueue
 from delayhub.engine.lane_tag import slot_lane, slot_of
 from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
-from delayhub.engine.queue_slots import QueueSlots, ask_slots
+from delayhub.engine.queue_slots import QueueSlots, ask_slots, read_slots
 from delayhub.errors import OptionError
 from delayhub.transport.consuming import cluster_consumer, lookout
 from tests.cluster import LocalCluster
@@ -113,6 +113,19 @@ def test_an_argument_only_proposes_and_a_timer_lane_has_no_slots(cluster: LocalC
         assert connection.channel().slots("q") == QueueSlots(8, 8)
         with pytest.raises(OptionError, match="lane is a timer lane, which has no slots"):
             lane(connection.channel()).declare()
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_an_argument_leaves_a_number_alone_that_was_set(cluster: LocalCluster, is_known: bool) -> None:
+    with Connection(cluster.url) as connection, Connection(cluster.url) as other:
+        channel = connection.channel()
+        channel.slot_table.set("q", 2)
+        declaring = channel if is_known else other.channel()
+
+        slotted(64)(declaring).declare()
+
+        assert declaring.slots("q") == QueueSlots(2, 2)
+        assert read_slots(channel.publisher, ["q"], prefix="") == {"q": QueueSlots(2, 2)}
 
 
 def test_a_second_try_goes_to_the_slots_of_the_first(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
