@@ -108,7 +108,7 @@ class UniqueSend:
             if wanted.when_taken == "raise":
                 raise UniqueTaken(name, said["key"], publish.kept_id)
         for offered in publish.offered:
-            if offered.replaced_id:
+            if offered.replaced_id not in ("", call):  # its own id is that of the message that takes the place
                 self._announce(offered, options.get("producer"))
         return result
 

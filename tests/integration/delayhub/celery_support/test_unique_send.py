@@ -109,6 +109,16 @@ def test_a_replaced_call_ends_as_revoked(shop: Celery, queue: DelayQueue) -> Non
         first.get(timeout=10)
 
 
+def test_a_call_that_replaces_one_with_its_own_id_is_not_revoked(shop: Celery, queue: DelayQueue) -> None:
+    latest = shop.tasks["shop.latest"]
+    first = latest.apply_async([7], task_id="report-7", countdown=60)
+
+    again = latest.apply_async([7, True], task_id="report-7", countdown=60)
+
+    assert len(stored(queue)) == 1
+    assert (first.id, again.id, again.state) == ("report-7", "report-7", "PENDING")
+
+
 def test_a_key_for_a_time_refuses_also_after_the_task_has_ended(shop: Celery, queue: DelayQueue) -> None:
     first = shop.tasks["shop.calm"].delay(7)
     claim = queue.claim(1)
