@@ -36,11 +36,16 @@ class QueueSlots(NamedTuple):
 
     def slot(self, entry_id: str, task: str | None, flow_key: str | None = None) -> int:
         """The slot of a message; copies of an id are with it, and all messages of a flow key are in one."""
+        shared = self.shared_slot(task, flow_key)
+        return slot_of(entry_id, self.number) if shared is None else shared
+
+    def shared_slot(self, task: str | None, flow_key: str | None = None) -> int | None:
+        """The one slot of all messages of a task with a limit, or of a flow key; None where any slot will do."""
         if self.number == 1:
             return 0
         if task is not None and task in self.limited:
             return slot_of(task, self.number)
-        return slot_of(flow_key or entry_id, self.number)
+        return slot_of(flow_key, self.number) if flow_key else None
 
 
 def checked_number(number: Any) -> int:

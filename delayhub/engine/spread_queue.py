@@ -65,6 +65,12 @@ class SpreadQueue(DelayQueue):
 
     # ------------------------------------------------------------ producing
 
+    def takes_in_first(self, entry: Entry, *, unique_key: str | None = None) -> bool:
+        """Whether a message may be in slot 0: limits and unique keys count in the slot of their other messages."""
+        if unique_key is not None:
+            return self.slots.slot(unique_key, None) == 0
+        return not self.slots.shared_slot(task_of(entry.payload), flow_key_of(entry.payload))
+
     def schedule(self, entries: Sequence[Entry], *, mode: Mode = Mode.NEW) -> list[Scheduled]:
         """What became of each entry, in order; one call a slot."""
         slots = [self.slots.slot(entry.id, task_of(entry.payload), flow_key_of(entry.payload)) for entry in entries]

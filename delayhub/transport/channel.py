@@ -180,9 +180,8 @@ class Channel(KombuChannel):
         occurrence = occurrence_of(message)
         if occurrence is not None:
             client, prefix = self._storing_client(), self.options.key_prefix
-            # A unique key may be in another of a queue's slots than the entry's state.
-            there = queue if unique is None or len(self._storing_queue(queue).parts) == 1 else None
-            if put(occurrence, entry, queue=there, client=client, key_prefix=prefix, unique=unique):
+            to = self._publishing_queue(queue)
+            if put(occurrence, entry, queue=to, client=client, key_prefix=prefix, unique=unique):
                 self._update_expiry(queue)
                 return
         if unique is not None:

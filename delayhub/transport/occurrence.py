@@ -8,9 +8,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from delayhub.clock import moment
-from delayhub.engine import Entry
+from delayhub.engine import DelayQueue, Entry
 from delayhub.engine.occurrences import Occurrence, OccurrenceBook
 from delayhub.engine.scripts import Executor
+from delayhub.engine.spread_queue import SpreadQueue
 from delayhub.engine.unique import Offered, UniqueKey
 from delayhub.errors import NotReplicated, OccurrenceTaken
 from delayhub.transport.unique_publish import note_offered
@@ -52,7 +53,7 @@ def put(
     occurrence: Occurrence,
     entry: Entry,
     *,
-    queue: str | None,
+    queue: DelayQueue,
     client: Executor,
     key_prefix: str,
     unique: UniqueKey | None = None,
@@ -61,14 +62,18 @@ def put(
 
     A message whose unique key is taken is not stored there either: the occurrence is left out.
 
-    A message for several queues, or for one that is not known before, is stored after that: a beat that is killed in
-    between leaves it out, and no beat publishes it twice.
+    A message for several queues, for one that is not known before, or for another of the queue's slots, where its limit
+    or its unique key counts, is stored after that: a beat that is killed in between leaves it out, and no beat
+    publishes it twice.
 
     Raises:
         OccurrenceTaken: another beat may have published it.
         NotReplicated: it is stored, but too few replicas have it.
     """
-    if queue != occurrence.lane:
+    is_beside = queue.name == occurrence.lane
+    if is_beside and isinstance(queue, SpreadQueue):
+        is_beside = queue.takes_in_first(entry, unique_key=unique.key if unique is not None else None)
+    if not is_beside:
         move_on(occurrence, client=client, key_prefix=key_prefix)
         return False
     book = OccurrenceBook(client, occurrence.lane, key_prefix=key_prefix)

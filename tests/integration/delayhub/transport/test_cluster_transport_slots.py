@@ -6,6 +6,7 @@ Through it: ``slot_table``.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,12 +15,17 @@ from kombu import Connection, Consumer, Producer, Queue
 from delayhub.engine import Counts, DelayQueue
 from delayhub.engine.lane_tag import slot_lane, slot_of
 from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
+from delayhub.engine.occurrences import Occurrence, OccurrenceBook, PeriodicEntry
 from delayhub.engine.queue_slots import QueueSlots, ask_slots, read_slots
-from delayhub.errors import OptionError
+from delayhub.engine.task_name import FLOW_KEY_HEADER, KEY_MARK
+from delayhub.errors import OccurrenceTaken, OptionError
 from delayhub.transport.consuming import cluster_consumer, lookout
+from delayhub.transport.occurrence import OCCURRENCE_HEADER, nominal_time, publishing
 from tests.cluster import LocalCluster
 from tests.consuming import drain, keep_payloads, take_all
 from tests.integration.delayhub.transport.publishing import eta
+
+FAR_MS = 4_000_000_000_000
 
 
 def slotted(number: int) -> Queue:
@@ -165,6 +171,41 @@ def test_a_task_with_a_limit_is_in_one_slot(cluster: LocalCluster, layer: str, l
         publish(connection.channel(), range(20))
 
         assert sorted(part.count().ready for part in channel.queue("q").parts) == [0] * 7 + [20]
+
+
+@pytest.mark.parametrize(
+    ("headers", "slot"),
+    [
+        ({"task": "shop.mail"}, 0),  # no limit: with the state of its entry
+        ({"task": "shop.close"}, slot_of("shop.close", 8)),
+        ({"task": "shop.mail", FLOW_KEY_HEADER: "tenant-7"}, slot_of("tenant-7", 8)),
+    ],
+)
+def test_a_periodic_message_is_in_the_slot_of_other_calls_with_its_limit_and_moves_its_entry_on_once(
+    cluster: LocalCluster, headers: dict[str, str], slot: int
+) -> None:
+    with Connection(cluster.url) as connection:
+        channel = connection.channel()
+        slotted(8)(channel).declare()
+        limits = {"shop.close": AtOnce(1), "shop.mail" + KEY_MARK: AtOnce(1)}
+        set_limits(channel.queue("q"), SET_AT_ONCE, limits)
+        book, again = OccurrenceBook(channel.publisher, "q"), connection.channel()
+        book.plan("e", PeriodicEntry(print="p", grid="g", next=1000), instead_of=None)
+        claim = book.claim("e", "p", due_ms=1000, beat="b")
+        found = Occurrence(lane="q", name="e", token=claim.token, due_ms=1000, nominal_ms=1000, next_ms=FAR_MS)
+        sent = {**headers, OCCURRENCE_HEADER: nominal_time(found)}
+
+        with publishing(found):
+            Producer(again).publish([1], routing_key="q", headers={**sent, "id": "periodic"})
+        with publishing(replace(found, token="1", is_over=False)), pytest.raises(OccurrenceTaken):
+            Producer(again).publish([1], routing_key="q", headers={**sent, "id": "of-a-slow-beat"})
+        if slot:
+            Producer(again).publish([1], routing_key="q", headers={**headers, "id": "by-code"})
+
+        parts = [[one.id for one in part.list("ready")] for part in channel.queue("q").parts]
+        assert parts[slot] == ["periodic", "by-code"][: 1 + bool(slot)]
+        assert sum(map(len, parts)) == 1 + bool(slot)
+        assert [(one.next, one.count) for one in book.all().values()] == [(FAR_MS, 1)]
 
 
 def test_a_slot_is_claimed_from_when_its_next_message_is_due_however_seldom_slots_are_asked(

@@ -28,6 +28,15 @@ def test_a_flow_key_is_in_one_slot_and_keys_are_spread() -> None:
     assert len({slots.slot("id", "shop.mail", each) for each in ids}) == 1  # the task's own limit counts for all
 
 
+def test_messages_without_a_limit_and_a_flow_key_share_no_slot() -> None:
+    slots = QueueSlots(8, 8, frozenset({"shop.mail"}))
+
+    assert slots.shared_slot("shop.close") is None
+    assert slots.shared_slot("shop.mail") == slots.slot("any", "shop.mail")
+    assert slots.shared_slot("shop.close", "tenant-7") == slots.slot("any", "shop.close", "tenant-7")
+    assert QueueSlots(1, 8, frozenset({"shop.mail"})).shared_slot("shop.mail") == 0
+
+
 @pytest.mark.parametrize("number", [0, 3, 128, -2, "8", True, None, 2.0])
 def test_other_numbers_are_refused(number: Any) -> None:
     with pytest.raises(OptionError, match=r"a queue has 1, 2, 4, 8, 16, 32 or 64 slots, got"):
