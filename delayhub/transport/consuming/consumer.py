@@ -359,7 +359,6 @@ class Consumer:
     def _end_claims(self) -> None:
         """Claims no more; what a claim under way still brings is in the buffer."""
         self._closed = True
-        self.buffer.limiting.discard(self.identity)
         self.alarm.close()
         try:
             if self.claims.sent and self.claims.socket is not None:
@@ -367,6 +366,7 @@ class Consumer:
                 self._read_last()
         except Exception as error:
             logger.warning("the last claim's reply was lost, its leases will run out: %s", error)
+        self.buffer.limiting.discard(self.identity)  # after the last reply, which may have found limits
         self._unsend()
         self.claims.close()
         self.bell.wire.close()
