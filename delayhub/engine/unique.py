@@ -89,8 +89,8 @@ class Offered(NamedTuple):
     """What became of a message with a unique key.
 
     ``outcome``: ``added``, ``follows`` (it waits for its key), ``replaced`` (it took another's place), ``refused``, or
-    ``repeated``: this publish had stored it. ``id``: the message's, or, where it was refused, that of the message that
-    has the key. ``replaced_id`` and ``replaced_payload``: the message that is gone.
+    ``repeated``: an earlier try had stored it. ``id``: the message's, or, where it was refused, that of the message
+    that has the key. ``replaced_id`` and ``replaced_payload``: the message that is gone.
     """
 
     outcome: str

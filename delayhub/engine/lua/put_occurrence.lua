@@ -11,7 +11,8 @@ local id, due, step, payload = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), AR
 local entry, outcome = load_entry(lane, name), 1
 
 if not may_publish(entry, token, at) then
-  return entry and entry.done == token and 3 or 0
+  local is_done = entry and entry.done == token
+  return is_done and (ARGV[10] and {'repeated', id, replaced_by(q, id)} or 3) or 0
 end
 if ARGV[10] then
   outcome = {offer(q, lane, {

@@ -38,4 +38,7 @@ local function forget(q, ids)
     end
   end
   free_keys(q, ids, true)
+  for _, id in ipairs(redis.call('EXISTS', q .. UNIQUE) == 1 and ids or {}) do
+    redis.call('HDEL', q .. UNIQUE, 'was:' .. id)
+  end
 end

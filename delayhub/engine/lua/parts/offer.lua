@@ -1,11 +1,16 @@
+-- replaced_by(q, name): id and payload of the message whose place a message has taken, for a publish whose reply was lost.
+local function replaced_by(q, name)
+  return string.match(redis.call('HGET', q .. UNIQUE, 'was:' .. name) or '', '^(%Z+)%z(.*)$')
+end
+
 -- offer(q, lane, m): stores a message with a unique key, unless the key is taken. `m` has id, due, step, payload, token; key,
 -- about, ms (for how long it is taken, 0: see about); and mode, which says what a taken key means: refuse, replace (the one that
 -- has it, where no consumer holds that, or the one that waits for it), wait, or continue (as wait, but its own
--- message passes it the key). Returns an outcome, the id, and what was
--- replaced: its id and payload.
+-- message passes it the key). Returns an outcome, the id, and what was replaced, also by an earlier try: its id and payload.
 local function offer(q, lane, m)
-  if m.token ~= '' and stored_already(q, m.id, m.token) then
-    return 'repeated', m.id
+  local stored = m.token ~= '' and stored_already(q, m.id, m.token)
+  if stored then
+    return 'repeated', m.id, replaced_by(q, stored)
   elseif m.ms > 0 then
     return offer_for_a_time(q, lane, m)
   end
@@ -39,6 +44,7 @@ local function offer(q, lane, m)
     local other = base_name(q, victim)
     lift(q, victim, false)
     forget(q, {victim})
+    redis.call('HSET', q .. UNIQUE, 'was:' .. name, other .. '\0' .. replaced)
     return 'replaced', name, other, replaced
   end
   return redis.call('HEXISTS', q .. UNIQUE, 'due:' .. name) == 1 and 'follows' or 'added', name

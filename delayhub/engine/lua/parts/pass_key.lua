@@ -2,7 +2,8 @@
 -- or is dead and had it, has `id:<id>` there: until when it has it ('e': its end, 's': its start), 'c' (part of a canvas) or
 -- '-', ':', when it expires (ms; 0: never), ':', the key. Those that wait for it are in FOLLOWERS, and in WAITING for a while;
 -- `due:<id>` has their true score there and their number, `next:<key>` the id of one that a newer one may replace. `run:<id>`
--- marks a message that is acknowledged, but whose task still runs: the token of its lease.
+-- marks a message that is acknowledged, but whose task still runs: the token of its lease. `was:<id>` keeps what a message has
+-- replaced, as long as that message is there: id, NUL, payload.
 -- unfollow(q, key, id): a message waits for its key no more. Returns its true score, or nil where it did not wait.
 local function unfollow(q, key, id)
   local score, number = string.match(redis.call('HGET', q .. UNIQUE, 'due:' .. id) or '', '^(%d+) (%d+)$')

@@ -14,8 +14,9 @@ import delayhub
 from delayhub import Unique
 from delayhub.celery_support.control import Control
 from delayhub.engine import DelayQueue, Place
-from delayhub.engine.unique import taken_keys
+from delayhub.engine.unique import offer, taken_keys
 from delayhub.errors import OptionError, UniqueInCanvas, UniqueTaken
+from delayhub.transport import channel as channel_module
 from delayhub.transport.envelope import from_payload
 from delayhub.transport.unique_publish import UNIQUE_HEADER
 
@@ -105,6 +106,26 @@ def test_a_replaced_call_ends_as_revoked(shop: Celery, queue: DelayQueue) -> Non
     second = shop.tasks["shop.latest"].apply_async([7, True], countdown=90)
 
     assert stored(queue) == [second.id]
+    with pytest.raises(TaskRevokedError):
+        first.get(timeout=10)
+
+
+def test_a_replaced_call_ends_also_where_the_reply_to_the_replacing_publish_is_lost(
+    shop: Celery, queue: DelayQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = shop.tasks["shop.latest"].apply_async([7], countdown=60)
+    replies = [ConnectionError("the reply is lost")]
+
+    def loses_a_reply(*given: Any) -> Any:
+        offered = offer(*given)
+        if replies:
+            raise replies.pop()
+        return offered
+
+    monkeypatch.setattr(channel_module, "offer", loses_a_reply)
+    second = shop.tasks["shop.latest"].apply_async([7, True], countdown=90)
+
+    assert (stored(queue), replies) == ([second.id], [])
     with pytest.raises(TaskRevokedError):
         first.get(timeout=10)
 

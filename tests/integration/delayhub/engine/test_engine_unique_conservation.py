@@ -128,7 +128,7 @@ class UniqueConservation(RuleBasedStateMachine):
         assert set(places) == payloads == self.alive
         assert {one[2].decode() for one in following} == set(fields["due"])
         assert all(places[one] is Place.WAITING for one in fields["due"])
-        assert set(fields["id"]) <= payloads
+        assert set(fields["id"]) | set(fields["was"]) <= payloads
         for key in ("k1", "k2"):
             holder = fields["key"].get(key)
             assert holder is None or places[holder] is not Place.DEAD
@@ -165,7 +165,7 @@ class UniqueConservation(RuleBasedStateMachine):
         return dict(found)
 
     def _fields(self) -> dict[str, dict[str, str]]:
-        found: dict[str, dict[str, str]] = {kind: {} for kind in ("key", "id", "due", "next", "run")}
+        found: dict[str, dict[str, str]] = {kind: {} for kind in ("key", "id", "due", "next", "run", "was")}
         for field, value in self.queue.client.hgetall(self.queue.keys.unique).items():
             kind, _, name = field.decode().partition(":")
             found[kind][name] = value.decode()

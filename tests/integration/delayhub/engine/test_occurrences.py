@@ -7,7 +7,10 @@ import redis
 
 from delayhub.engine import DelayQueue, Entry
 from delayhub.engine.occurrences import ClaimedOccurrence, Occurrence, OccurrenceBook, PeriodicEntry
+from delayhub.engine.unique import UniqueKey, WhenTaken, offer
 from tests.fixture_types import Now, Until
+
+FAR_MS = 4_000_000_000_000
 
 
 @pytest.fixture
@@ -94,6 +97,19 @@ def test_an_id_that_is_taken_is_stored_as_a_copy(book: OccurrenceBook, queue: De
     planned(book, at)
 
     assert book.put(occurrence(claimed(book, at), at), Entry("one")) == ("copied", "one#1")
+
+
+def test_a_unique_message_that_is_sent_again_says_again_what_it_replaced(
+    book: OccurrenceBook, queue: DelayQueue, now_ms: Now
+) -> None:
+    at, unique = now_ms(), UniqueKey(key="k", when_taken=WhenTaken.REPLACE)
+    offer(queue, Entry("before", FAR_MS, payload=b"0"), unique)
+    planned(book, at)
+    done = occurrence(claimed(book, at), at)
+
+    assert book.put(done, Entry("one", payload=b"1"), unique=unique) == ("replaced", "one", "before", b"0")
+    assert book.put(done, Entry("one", payload=b"1"), unique=unique) == ("repeated", "one", "before", b"0")
+    assert queue.count().ready == 1
 
 
 def test_a_skipped_occurrence_leaves_the_last_one_as_it_was(book: OccurrenceBook, now_ms: Now) -> None:
