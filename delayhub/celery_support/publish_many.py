@@ -23,7 +23,8 @@ from delayhub.engine import Entry
 from delayhub.errors import OptionError, PublishedInPart, UniqueInCanvas, UniqueTaken
 from delayhub.transport.publish_batch import collect
 
-#: Messages of one call of Redis, all or none of which are stored; as many as the engine takes in a call.
+#: Messages that are stored at a time, all or none of them (of a queue with slots: of each slot); as many as the engine
+#: takes in a call.
 CHUNK = 500
 #: Bytes of one call: Redis does nothing else while it stores them.
 CHUNK_BYTES = 512 * 1024
