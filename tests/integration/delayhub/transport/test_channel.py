@@ -8,7 +8,7 @@ import pytest
 import redis
 from kombu import Consumer, Producer, Queue
 
-from delayhub.engine import Counts, Entry
+from delayhub.engine import Counts, DelayQueue, Entry
 from delayhub.transport.hooks import hooks
 from tests.consuming import drain, keep_payloads
 from tests.fixture_types import Stored
@@ -65,6 +65,31 @@ def test_a_queue_that_expires_leaves_no_key(connection: Any, redis_client: redis
 
     assert kept == []
     wait_until(lambda: not redis_client.keys("delayhub:*"))
+
+
+@pytest.mark.parametrize("error", [redis.ConnectionError("lost"), redis.ResponseError("BUSY"), OSError("no route")])
+def test_a_publish_whose_expiry_fails_is_stored_once_and_the_next_one_sets_it(
+    connection: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    tries = list[int]()
+
+    def fails(queue: DelayQueue, after_ms: int) -> None:
+        del queue
+        tries.append(after_ms)
+        raise error
+
+    with connection.channel() as channel:
+        Queue("reply", expires=60, auto_delete=True, durable=False)(channel).declare()
+        with monkeypatch.context() as patched:
+            patched.setattr(DelayQueue, "expire", fails)
+            Producer(channel).publish("x", routing_key="reply", retry=True)
+
+        payloads = stored("reply").keys.payload
+        assert (stored("reply").count().ready, channel.publisher.pttl(payloads)) == (1, -1)
+        assert tries == [60_000]
+        assert f"queue reply keeps its messages longer than it should: {error}" in caplog.text
+        Producer(channel).publish("x", routing_key="reply")
+        assert 0 < channel.publisher.pttl(payloads) <= 60_000
 
 
 def test_a_requeue_costs_a_strike_only_where_the_process_was_lost(connection: Any, stored: Stored) -> None:
