@@ -23,13 +23,6 @@ TESTED_THROUGH = {
         "a queue's slots are proposed, asked for and changed there",
     ),
     **{
-        f"delayhub/transport/consuming/{module}.py": (
-            "tests/integration/delayhub/transport/test_cluster_transport.py",
-            "queues of a real cluster are consumed",
-        )
-        for module in ("cluster_consumer", "lane_consumer")
-    },
-    **{
         f"delayhub/{module}.py": ("tests/integration/delayhub/beat/test_scheduler.py", "whole turns of beats show it")
         for module in ("beat/shared_ticks", "beat/tended_entries", "transport/occurrence")
     },

@@ -1,7 +1,4 @@
-"""The transport on a real cluster: queues on several nodes, slots that move under load, what is refused.
-
-Through the transport: ``cluster_consumer``, and ``lane_consumer``, which it has for each queue.
-"""
+"""The transport on a real cluster: queues on several nodes, slots that move under load, what is refused."""
 
 from __future__ import annotations
 
