@@ -180,6 +180,10 @@ def with_another_serializer(app: Celery, close: Any, patched: pytest.MonkeyPatch
     return {"serializer": "yaml"}
 
 
+def with_stamps(app: Celery, close: Any, patched: pytest.MonkeyPatch) -> dict[str, Any]:
+    return {"stamped_headers": ["visit"], "visit": "v-7"}
+
+
 @pytest.mark.parametrize(
     "arrange",
     [
@@ -191,6 +195,7 @@ def with_another_serializer(app: Celery, close: Any, patched: pytest.MonkeyPatch
         with_a_link,
         with_compression,
         with_another_serializer,
+        with_stamps,
     ],
 )
 def test_it_goes_one_by_one_where_something_acts_on_each_publish(
@@ -206,6 +211,8 @@ def test_it_goes_one_by_one_where_something_acts_on_each_publish(
     found = messages(queue)
     assert [message["headers"]["id"] for message in found] == list(published)
     assert all(message["headers"].get("traced") for message in found) == (arrange is with_receiver)
+    stamps = [message["headers"]["stamps"] for message in found]
+    assert stamps == [{"visit": "v-7"} if arrange is with_stamps else {}] * 2
 
 
 def test_eager_tasks_run(app: Celery, close: Any, queue: DelayQueue) -> None:
