@@ -99,16 +99,29 @@ def test_a_publish_asks_the_replicas_of_its_own_node(
     cluster: LocalCluster, missing: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = {"wait_replicas": 1, "wait_seconds": 0.01, "wait_replicas_missing": missing}
-    queues = queues_on_each_node(cluster)[:1]
-    with Connection(cluster.url, transport_options=options) as connection:
-        if missing == "raise":
-            with pytest.raises(NotReplicated, match="0 of 1 replicas"):
-                publish(connection, queues, 1)
-        else:
-            publish(connection, queues, 1)
-            assert "0 of 1 replicas" in caplog.text
+    for queue in queues_on_each_node(cluster):
+        before = waits(cluster)
+        with Connection(cluster.url, transport_options=options) as connection:
+            if missing == "raise":
+                with pytest.raises(NotReplicated, match="0 of 1 replicas"):
+                    publish(connection, [queue], 1)
+            else:
+                publish(connection, [queue], 1)
+                assert caplog.text.count("0 of 1 replicas") == 1
+                caplog.clear()
 
-        assert connection.channel().count(queues[0].name) == Counts(0, 1, 0, 0)
+            assert connection.channel().count(queue.name) == Counts(0, 1, 0, 0)
+        # Where the script is not known yet, two.
+        assert (waits(cluster) - before).keys() == {cluster.owner(f"{{{queue.name}}}").port}
+
+
+def waits(cluster: LocalCluster) -> Counter[int]:
+    """How many WAIT each node has had, by its port."""
+    found: Counter[int] = Counter()
+    for node in cluster.masters:
+        with node.client() as client:
+            found[node.port] = client.info("commandstats").get("cmdstat_wait", {"calls": 0})["calls"]
+    return found
 
 
 def test_nodes_that_speak_tls_are_reached_by_their_own_scheme(tmp_path: Path) -> None:
