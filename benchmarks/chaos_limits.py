@@ -9,7 +9,8 @@ Question: a task with ``rate_limit`` and one with ``max_in_flight``, both with a
 Machine: whatever runs it.
 Command: make chaos-limits
 Result: a table and one JSON line; exit code 0 only if no second had more starts than the limit and one, no more ran at
-    once than may, all others had no less than the limit less one and what the kills took, and each task ran.
+    once than may, all others had no less than the limit less one and what the kills took, and each task ran. With
+    --only-backlog, for busy machines, seconds count by what Redis let start in them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.children import run_main
+from benchmarks.permits import Permits, most_in_a_second
 from delayhub.engine import DelayQueue, Entry
 from delayhub.engine.limits import DECLARED, Limit, flying_counts, set_limits
 from delayhub.local.redis_server import RedisServer
@@ -78,18 +80,31 @@ class Workers:
 
 
 def run(
-    folder: Path, *, rate: int, seconds: int, kill_every: float, backlog: int, seed: int, early_acks: bool = False
+    folder: Path,
+    *,
+    rate: int,
+    seconds: int,
+    kill_every: float,
+    backlog: int,
+    seed: int,
+    early_acks: bool = False,
+    lease: float = 3.0,
 ) -> dict[str, float]:
     """The figures of one run."""
     folder.mkdir()
     chance = random.Random(seed)
-    with RedisServer(append_only=False) as server:
+    with (
+        RedisServer(append_only=False) as server,
+        server.client(socket_timeout=None) as client,
+        Permits(client, queue="celery", task="limits.mail") as permits,
+    ):
         environment = {
             "LIMITS_BROKER": f"delayhub://127.0.0.1:{server.port}/0",
             "LIMITS_FOLDER": str(folder),
             "LIMITS_RATE": f"{rate}/s",
             "LIMITS_AT_ONCE": str(AT_ONCE),
             "LIMITS_ACK": "early" if early_acks else "late",
+            "LIMITS_LEASE": str(lease),
         }
         os.environ.update(environment)
         from benchmarks import limits_shop
@@ -123,7 +138,8 @@ def run(
                 held = held_at_the_end(server, deadline) if early_acks else 0
         finally:
             workers.stop()
-    found = _figures(folder, published, kills, rate=rate, backlog=backlog, reports=reports)
+    found = _figures(folder, published, kills, rate=rate, backlog=backlog, reports=reports, lease=lease)
+    found |= {"permits": len(permits.times), "most permits in a second": most_in_a_second(permits.times)}
     if early_acks:
         numbers = [number for number, _ in starts(folder, "report")]
         found |= {
@@ -169,8 +185,7 @@ def _all_ran(folder: Path, backlog: int, others: int, reports: int, done: str) -
 
 def starts_a_second(folder: Path) -> int:
     """The most starts of the task with ``rate_limit`` in any second."""
-    mails = sorted(at for _, at in starts(folder, "mail"))
-    return max((bisect_left(mails, at + 1.0) - number for number, at in enumerate(mails)), default=0)
+    return most_in_a_second(sorted(at for _, at in starts(folder, "mail")))
 
 
 def most_at_once(folder: Path, name: str = "report", *, lasts_at_most: float = 2.5) -> int:
@@ -193,10 +208,16 @@ def most_at_once(folder: Path, name: str = "report", *, lasts_at_most: float = 2
 
 
 def _figures(
-    folder: Path, published: Mapping[int, float], kills: list[float], *, rate: int, backlog: int, reports: int
+    folder: Path,
+    published: Mapping[int, float],
+    kills: list[float],
+    *,
+    rate: int,
+    backlog: int,
+    reports: int,
+    lease: float,
 ) -> dict[str, float]:
     mails = sorted(at for _, at in starts(folder, "mail"))
-    windows = [bisect_left(mails, at + 1.0) - number for number, at in enumerate(mails)]
     first: dict[int, float] = {}
     for number, at in starts(folder, "work"):
         first[number] = min(at, first.get(number, at))
@@ -211,7 +232,8 @@ def _figures(
         + reports
         - len({n for n, _ in starts(folder, "reported")}),
         "may run at once": AT_ONCE,
-        "most at once": most_at_once(folder),
+        # A lease is renewed when a third of it has passed, so what is left of it is more than this.
+        "most at once": most_at_once(folder, lasts_at_most=lease / 2),
         "reports": reports,
         "others": len(first),
         "others late p50 ms": round(statistics.median(late), 1),
@@ -224,7 +246,7 @@ def _figures(
         seconds = [bisect_left(mails, inner[0] + n + 1) - bisect_left(mails, inner[0] + n) for n in range(whole)]
         found |= {
             "starts": len(mails),
-            "most starts in a second": max(windows),
+            "most starts in a second": most_in_a_second(mails),
             "starts a second": round((len(inner) - 1) / (inner[-1] - inner[0]), 3),
             "fewest in a second": min(seconds),
             "seconds below the limit less one": sum(count < rate - 1 for count in seconds),
@@ -297,6 +319,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only-backlog", action="store_true", help="without the run to compare with")
     parser.add_argument("--early-acks", action="store_true", help="of the task of which only so many run at once")
+    parser.add_argument("--lease", type=float, default=3.0, help="seconds after which what was killed runs again")
     parser.add_argument("--keys", type=int, default=100_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -311,6 +334,7 @@ def main() -> int:
                     backlog=backlog,
                     seed=options.seed,
                     early_acks=options.early_acks,
+                    lease=options.lease,
                 )
     for name in runs["backlog"]:
         print(f"{name:36}" + "".join(f"{of_run.get(name, ''):>14}" for of_run in runs.values()))
@@ -319,18 +343,26 @@ def main() -> int:
         print(f"{name:40}{value:>14}")
     print(json.dumps(runs))
     found = runs["backlog"]
-    good = (
+    holds = (
         found["never run"] == 0
-        and found["most starts in a second"] <= options.rate + 1
+        # By Redis' clock, so this is the same on a busy machine. A start without a permit would not be among them.
+        and found["most permits in a second"] <= options.rate + 1
+        and found["permits"] >= found["starts"]
+        # A task notes its start late where the machine is busy. But each process has one at most that was let start and
+        # has not noted it: only free processes get any.
+        and found["most starts in a second"] <= options.rate + 1 + sum(size for _, size in POOLS)
         and found["most at once"] <= AT_ONCE
+    )
+    steady = (
+        found["most starts in a second"] <= options.rate + 1
         and not (found.get("run twice", 0) or found.get("held at the end", 0))
         # Of each killed worker, at most what ran at once.
         and found.get("lost to kills", 0) <= AT_ONCE * found["kills"]
         # A worker that is killed takes the permits of what it was about to start, and some seconds of its processes.
         and found["seconds below the limit less one"] <= 2 * found["kills"]
     )
-    # The little run is for machines that are busy with other tests: there it is enough that each task runs.
-    return 0 if good or (options.only_backlog and found["never run"] == 0) else 1
+    # The little run is for machines that are busy with other tests: there single seconds say nothing about the limit.
+    return 0 if holds and (steady or options.only_backlog) else 1
 
 
 if __name__ == "__main__":
