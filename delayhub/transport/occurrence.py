@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from kombu.log import get_logger
+
 from delayhub.clock import moment
 from delayhub.engine import DelayQueue, Entry
 from delayhub.engine.occurrences import Occurrence, OccurrenceBook
@@ -15,6 +17,8 @@ from delayhub.engine.spread_queue import SpreadQueue
 from delayhub.engine.unique import Offered, UniqueKey
 from delayhub.errors import NotReplicated, OccurrenceTaken
 from delayhub.transport.unique_publish import note_offered
+
+logger = get_logger(__name__)
 
 #: The header with the nominal time of an occurrence, ISO 8601 in UTC.
 OCCURRENCE_HEADER = "x-delayhub-occurrence"
@@ -96,6 +100,12 @@ def move_on(occurrence: Occurrence, *, client: Executor, key_prefix: str) -> Non
     Raises:
         OccurrenceTaken: another beat may have published it.
     """
-    if not OccurrenceBook(client, occurrence.lane, key_prefix=key_prefix).settle(occurrence):
+    try:
+        is_ours = OccurrenceBook(client, occurrence.lane, key_prefix=key_prefix).settle(occurrence)
+    except NotReplicated as error:
+        # It has moved, so the message is to be stored: without that no beat would ever publish it.
+        logger.warning("%s has moved on: %s", occurrence.name, error, extra={"action": "publish"})
+        is_ours = True
+    if not is_ours:
         raise OccurrenceTaken(occurrence.name)
     occurrence.is_over = True

@@ -20,7 +20,7 @@ from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
 from delayhub.engine.occurrences import Occurrence, OccurrenceBook, PeriodicEntry
 from delayhub.engine.queue_slots import QueueSlots, ask_slots, read_slots
 from delayhub.engine.task_name import FLOW_KEY_HEADER, KEY_MARK
-from delayhub.errors import OccurrenceTaken, OptionError
+from delayhub.errors import NotReplicated, OccurrenceTaken, OptionError
 from delayhub.transport.consuming import cluster_consumer
 from delayhub.transport.occurrence import OCCURRENCE_HEADER, nominal_time, publishing
 from tests.cluster import LocalCluster
@@ -193,9 +193,7 @@ def test_a_periodic_message_is_in_the_slot_of_other_calls_with_its_limit_and_mov
         limits = {"shop.close": AtOnce(1), "shop.mail" + KEY_MARK: AtOnce(1)}
         set_limits(channel.queue("q"), SET_AT_ONCE, limits)
         book, again = OccurrenceBook(channel.publisher, "q"), connection.channel()
-        book.plan("e", PeriodicEntry(print="p", grid="g", next=1000), instead_of=None)
-        claim = book.claim("e", "p", due_ms=1000, beat="b")
-        found = Occurrence(lane="q", name="e", token=claim.token, due_ms=1000, nominal_ms=1000, next_ms=FAR_MS)
+        found = claimed_occurrence(book)
         sent = {**headers, OCCURRENCE_HEADER: nominal_time(found)}
 
         with publishing(found):
@@ -209,6 +207,31 @@ def test_a_periodic_message_is_in_the_slot_of_other_calls_with_its_limit_and_mov
         assert parts[slot] == ["periodic", "by-code"][: 1 + bool(slot)]
         assert sum(map(len, parts)) == 1 + bool(slot)
         assert [(one.next, one.count) for one in book.all().values()] == [(FAR_MS, 1)]
+
+
+def test_a_periodic_message_is_stored_also_where_too_few_replicas_know_that_its_entry_has_moved(
+    cluster: LocalCluster,
+) -> None:
+    options = {"wait_replicas": 1, "wait_seconds": 0.01}
+    with Connection(cluster.url, transport_options=options) as connection:
+        channel = connection.channel()
+        slotted(8)(channel).declare()
+        set_limits(channel.queue("q"), SET_AT_ONCE, {"shop.close": AtOnce(1)})
+        found = claimed_occurrence(OccurrenceBook(channel.publisher, "q"))
+        headers = {"task": "shop.close", "id": "periodic", OCCURRENCE_HEADER: nominal_time(found)}
+
+        with publishing(found), pytest.raises(NotReplicated):
+            Producer(connection.channel()).publish([1], routing_key="q", headers=headers)
+
+        assert found.is_over
+        assert [one.id for one in channel.queue("q").list("ready")] == ["periodic"]
+
+
+def claimed_occurrence(book: OccurrenceBook) -> Occurrence:
+    """An occurrence of an entry of the queue, which this process may publish."""
+    book.plan("e", PeriodicEntry(print="p", grid="g", next=1000), instead_of=None)
+    claim = book.claim("e", "p", due_ms=1000, beat="b")
+    return Occurrence(lane="q", name="e", token=claim.token, due_ms=1000, nominal_ms=1000, next_ms=FAR_MS)
 
 
 def test_a_slot_is_claimed_from_when_its_next_message_is_due_however_seldom_slots_are_asked(
