@@ -16,7 +16,7 @@ from delayhub.clock import Clock, moment
 from tasksapp.errors import InvalidSeries
 from tasksapp.models import BizType, Job, NewJob, Series
 from tasksapp.models.job_id import new_job_ids
-from tasksapp.series.plan import DISABLED_WAIT, MOST, Plan, plan
+from tasksapp.series.plan import DISABLED_WAIT, MOST, Plan, drops_before, plan
 from tasksapp.sql.advance_series import Advance, advance_series
 from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
 from tasksapp.sql.series_overlap import release_series, series_with_ended_jobs
@@ -146,26 +146,31 @@ def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most:
     if not biz_type.enabled:
         step.advances.append(Advance(series.pk, 0, series.next_occurrence_at, now + DISABLED_WAIT))
         return
+    dropped = 0
     try:
+        if (end := drops_before(series, now=now)) is not None:
+            dropped = _drop(step, series, biz_type, end=end, now=now, using=using)
+            series.made = max(0, series.made - dropped)
         planned = plan(series, now=now, most=min(MOST, most))
     except InvalidSeries as error:
         # Such as a time zone that this machine's data no longer have: the others go on.
         logger.warning("series %s stands still: %s", series.pk, error, extra={"action": "series"})
-        step.advances.append(Advance(series.pk, 0, series.next_occurrence_at, now + DISABLED_WAIT))
+        step.advances.append(Advance(series.pk, -dropped, series.next_occurrence_at, now + DISABLED_WAIT))
         return
-    dropped = 0
-    if planned.drops_before is not None:
-        # What an operation made is what a person asked for, whatever the outage.
-        old = unclaimed([series.pk], using=using).filter(occurrence_at__lt=planned.drops_before, operation_id=None)
-        gone = delete_unclaimed(old)
-        dropped = len(gone)
-        lane, queue = biz_type.timer_lane, biz_type.queue
-        step.gone += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in gone]
     rows = rows_of(series, biz_type, planned)
     step.rows += rows
     step.timers += [timer_of(row.job, biz_type) for row in rows]
     made = len(planned.occurrences) - dropped
     step.advances.append(Advance(series.pk, made, planned.next_occurrence_at, planned.make_at))
+
+
+def _drop(step: _Step, series: Series, biz_type: BizType, *, end: datetime, now: datetime, using: str) -> int:
+    """Deletes the occurrences before ``end`` that no worker has taken; how many they were."""
+    # What an operation made is what a person asked for, whatever the outage.
+    gone = delete_unclaimed(unclaimed([series.pk], using=using).filter(occurrence_at__lt=end, operation_id=None))
+    lane, queue = biz_type.timer_lane, biz_type.queue
+    step.gone += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in gone]
+    return len(gone)
 
 
 def rows_of(series: Series, biz_type: BizType, planned: Plan) -> list[NewOccurrence]:

@@ -42,13 +42,11 @@ class Plan(NamedTuple):
         occurrences: those that get a job.
         next_occurrence_at: the first after them; None where the series has ended.
         make_at: when there is more to make; None for never.
-        drops_before: unclaimed occurrences before it are not run any more; None for none.
     """
 
     occurrences: list[Occurrence]
     next_occurrence_at: datetime | None
     make_at: datetime | None
-    drops_before: datetime | None = None
 
 
 def schedule_of(series: Series) -> Schedule:
@@ -64,6 +62,20 @@ def schedule_of(series: Series) -> Schedule:
     )
 
 
+def drops_before(series: Series, *, now: datetime) -> datetime | None:
+    """Before when unclaimed occurrences are not run any more after an outage: a later one takes their place, or none.
+
+    None where all are run. Those that are dropped no longer count when :func:`plan` is asked. Raises InvalidSeries.
+    """
+    first = series.next_occurrence_at
+    if first is None or min(first, series.make_at or first) >= now - MISSED:
+        return None
+    if series.catch_up == Series.CatchUp.NONE:
+        return now
+    late = _missed(series, schedule_of(series), first=first, now=now)
+    return late[0] if late and series.catch_up == Series.CatchUp.LATEST else None
+
+
 def plan(series: Series, *, now: datetime, most: int = MOST) -> Plan:
     """What is to be made of a series whose time to be looked at has come. Raises InvalidSeries."""
     first = series.next_occurrence_at
@@ -71,9 +83,7 @@ def plan(series: Series, *, now: datetime, most: int = MOST) -> Plan:
         return Plan([], None, None)
     when = schedule_of(series)
     room = most if series.count is None else min(most, series.count - series.made)
-    late, drops_before = _missed(series, when, first=first, now=now), None
-    if first < now - MISSED or (series.make_at is not None and series.make_at < now - MISSED):
-        drops_before = _drops_before(series, late, now=now)
+    late = _missed(series, when, first=first, now=now)
     if first >= now - MISSED:
         coming = chain((first,), when.after(first))
         made = [Occurrence(at, at + jitter_of(series.pk, at, jitter=series.jitter)) for at in _soon(coming, now, room)]
@@ -85,9 +95,9 @@ def plan(series: Series, *, now: datetime, most: int = MOST) -> Plan:
             made += [Occurrence(at, at + jitter_of(series.pk, at, jitter=series.jitter)) for at in soon]
     last = made[-1].at if made else now
     if series.count is not None and series.made + len(made) >= series.count:
-        return Plan(made, None, None, drops_before)
+        return Plan(made, None, None)
     following = when.next(last)
-    return Plan(made, following, _make_at(last, following, now=now), drops_before)
+    return Plan(made, following, _make_at(last, following, now=now))
 
 
 def first_occurrence(series: Series, *, after: datetime) -> datetime | None:
@@ -121,13 +131,6 @@ def _missed(series: Series, when: Schedule, *, first: datetime, now: datetime) -
             break
         found.append(at)
     return found[::-1]
-
-
-def _drops_before(series: Series, late: list[datetime], *, now: datetime) -> datetime | None:
-    """Rows from before an outage are not run after it where a later one takes their place, or none is run."""
-    if series.catch_up == Series.CatchUp.NONE:
-        return now
-    return late[0] if late and series.catch_up == Series.CatchUp.LATEST else None
 
 
 def _make_at(last: datetime, following: datetime | None, *, now: datetime) -> datetime | None:

@@ -146,6 +146,18 @@ def test_what_was_missed_is_caught_up_as_the_series_says(
     assert set(caught.values_list("due_at", flat=True)) <= {back}
 
 
+def test_a_count_takes_in_those_that_were_made_again_after_an_outage(
+    biz_type: BizType, at: At, begin: datetime
+) -> None:
+    series = create("order.close", name="two", every=HOUR, anchor=begin, count=2)
+
+    at(begin + 5 * HOUR + 30 * MINUTE)
+
+    assert occurrences(series) == [begin + 5 * HOUR, begin + 6 * HOUR]
+    series.refresh_from_db()
+    assert (series.made, series.next_occurrence_at, series.make_at) == (2, None, None)
+
+
 def test_no_more_than_the_latest_thousand_are_caught_up_a_hundred_a_turn(
     biz_type: BizType, at: At, begin: datetime
 ) -> None:

@@ -51,4 +51,4 @@ def test_what_was_missed_is_due_now(catch_up: str, count: int) -> None:
 
 
 def test_one_that_has_ended_makes_nothing() -> None:
-    assert plan(series(next_occurrence_at=None), now=NOON) == ([], None, None, None)
+    assert plan(series(next_occurrence_at=None), now=NOON) == ([], None, None)
