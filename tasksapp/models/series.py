@@ -12,6 +12,9 @@ from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
 
+#: A series that was not looked at so long after its time has had an outage: no worker was there.
+MISSED = timedelta(seconds=60)
+
 
 class Series(models.Model):
     """What is to happen again and again: the content of its jobs, when they are due, and how far they are made."""

@@ -16,11 +16,11 @@ from delayhub.clock import Clock, moment
 from tasksapp.errors import InvalidSeries
 from tasksapp.models import BizType, Job, NewJob, Series
 from tasksapp.models.job_id import new_job_ids
-from tasksapp.series.plan import DISABLED_WAIT, MOST, Plan, drops_before, plan
+from tasksapp.series.plan import INVALID_WAIT, MOST, Outage, Plan, outage, plan
 from tasksapp.sql.advance_series import Advance, advance_series
 from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
 from tasksapp.sql.series_overlap import release_series, series_with_ended_jobs
-from tasksapp.sql.unclaimed_occurrences import delete_unclaimed, unclaimed
+from tasksapp.sql.unclaimed_occurrences import Touched, delete_unclaimed, redate_unclaimed, unclaimed
 from tasksapp.timers.arming import arm, forget, move
 from tasksapp.timers.timer import Timer, grouped
 
@@ -48,6 +48,7 @@ class _Step:
     rows: list[NewOccurrence] = field(default_factory=list)
     timers: list[Timer] = field(default_factory=list)
     gone: list[Timer] = field(default_factory=list)
+    moved: list[Timer] = field(default_factory=list)
     advances: list[Advance] = field(default_factory=list)
 
 
@@ -80,12 +81,13 @@ class SeriesMaker:
 
     def _step(self, now: datetime, *, most: int) -> _Step | None:
         """One transaction; None where no series waits that is not another's at this moment."""
-        waiting = Series.objects.using(self._using).filter(make_at__lte=now).order_by("make_at", "id")
+        waiting = Series.objects.using(self._using).filter(make_at__lte=now, biz_type__enabled=True)
+        waiting = waiting.order_by("make_at", "id")
         if not connections[self._using].features.has_select_for_update and not waiting.exists():
             return None  # SQLite: a transaction that writes would wait for all others
         with transaction.atomic(using=self._using):
             lock_for_writing(using=self._using)
-            found = list(waiting.select_for_update(skip_locked=True, no_key=True)[:STEP_SERIES])
+            found = list(waiting.select_for_update(skip_locked=True, no_key=True, of=("self",))[:STEP_SERIES])
             if not found:
                 return None
             return make(found, now=now, most=most, using=self._using)
@@ -129,13 +131,15 @@ def make(found: Sequence[Series], *, now: datetime, most: int = MOST, using: str
     if step.rows:
         insert_occurrences(step.rows, now=now, using=using)
     advance_series(step.advances, using=using)
-    added, gone = grouped(step.timers), step.gone
+    added, gone, moved = grouped(step.timers), step.gone, step.moved
 
     # A function, not a partial: Django names a hook that fails by its __qualname__.
     def set_timers() -> None:
         arm(added)
         if gone:
             forget(gone)
+        if moved:
+            move(moved)
 
     transaction.on_commit(set_timers, using=using, robust=True)
     return step
@@ -144,18 +148,17 @@ def make(found: Sequence[Series], *, now: datetime, most: int = MOST, using: str
 def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most: int, using: str) -> None:
     """Adds what is made of one series."""
     if not biz_type.enabled:
-        step.advances.append(Advance(series.pk, 0, series.next_occurrence_at, now + DISABLED_WAIT))
-        return
+        return  # once it is enabled, the time since then is an outage
     dropped = 0
     try:
-        if (end := drops_before(series, now=now)) is not None:
-            dropped = _drop(step, series, biz_type, end=end, now=now, using=using)
+        if (ended := outage(series, now=now)) is not None:
+            dropped = _after(ended, step, series, biz_type, now=now, using=using)
             series.made = max(0, series.made - dropped)
         planned = plan(series, now=now, most=min(MOST, most))
     except InvalidSeries as error:
         # Such as a time zone that this machine's data no longer have: the others go on.
         logger.warning("series %s stands still: %s", series.pk, error, extra={"action": "series"})
-        step.advances.append(Advance(series.pk, -dropped, series.next_occurrence_at, now + DISABLED_WAIT))
+        step.advances.append(Advance(series.pk, -dropped, series.next_occurrence_at, now + INVALID_WAIT))
         return
     rows = rows_of(series, biz_type, planned)
     step.rows += rows
@@ -164,12 +167,21 @@ def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most:
     step.advances.append(Advance(series.pk, made, planned.next_occurrence_at, planned.make_at))
 
 
-def _drop(step: _Step, series: Series, biz_type: BizType, *, end: datetime, now: datetime, using: str) -> int:
-    """Deletes the occurrences before ``end`` that no worker has taken; how many they were."""
-    # What an operation made is what a person asked for, whatever the outage.
-    gone = delete_unclaimed(unclaimed([series.pk], using=using).filter(occurrence_at__lt=end, operation_id=None))
+def _after(ended: Outage, step: _Step, series: Series, biz_type: BizType, *, now: datetime, using: str) -> int:
+    """Deletes or moves the occurrences that the outage made late and no worker has taken; how many it deletes."""
+    late = unclaimed([series.pk], using=using).filter(occurrence_at__lte=now, next_run_at__lte=now)
+    if ended.since is not None:
+        late = late.filter(due_at__gte=ended.since)
     lane, queue = biz_type.timer_lane, biz_type.queue
-    step.gone += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in gone]
+    gone: Sequence[Touched] = ()
+    if ended.drops_before is not None:
+        # What an operation made is what a person asked for, whatever the outage.
+        gone = delete_unclaimed(late.filter(occurrence_at__lt=ended.drops_before, operation_id=None))
+        step.gone += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in gone]
+    if ended.since is not None:
+        # Due now, as those that were not made yet, so that no rule about lateness ends them.
+        kept = redate_unclaimed(late, now=now)
+        step.moved += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in kept]
     return len(gone)
 
 

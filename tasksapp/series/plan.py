@@ -12,20 +12,21 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from tasksapp.models import Series
+from tasksapp.models.series import MISSED
 from tasksapp.series.schedule import Schedule, jitter_of, schedule
 
 #: Beside the next occurrence, those are made that are due so soon.
 AHEAD = timedelta(seconds=60)
 #: More are made when those that are made last for so long only.
 REFILL = timedelta(seconds=30)
-#: An occurrence that was not made so long after its time was missed.
-MISSED = timedelta(seconds=60)
 #: In one turn a series gets so many at most; of those that were missed it gets so many at most.
 MOST, MOST_MISSED = 100, 1_000
 #: How soon a series is looked at again that got as many as one turn makes.
 AGAIN = timedelta(milliseconds=500)
-#: How soon a series of a disabled biz type is looked at again.
-DISABLED_WAIT = timedelta(seconds=10)
+#: How soon a series is looked at again whose schedule cannot be reckoned.
+INVALID_WAIT = timedelta(seconds=10)
+#: The smallest step of time that databases keep.
+_TICK = timedelta(microseconds=1)
 
 
 class Occurrence(NamedTuple):
@@ -62,23 +63,45 @@ def schedule_of(series: Series) -> Schedule:
     )
 
 
-def drops_before(series: Series, *, now: datetime) -> datetime | None:
-    """Before when unclaimed occurrences are not run any more after an outage: a later one takes their place, or none.
+class Outage(NamedTuple):
+    """A time without workers that has ended, as a series sees it.
 
-    None where all are run. Those that are dropped no longer count when :func:`plan` is asked. Raises InvalidSeries.
+    Args:
+        since: occurrences that were due from then on were made late by it; None: all that are late.
+        drops_before: of those, the ones before that moment are not run any more: a later one takes their place, or
+            none. None: all are run.
     """
+
+    since: datetime | None
+    drops_before: datetime | None
+
+
+def outage(series: Series, *, now: datetime) -> Outage | None:
+    """The outage that has ended for a series whose time to be looked at has come. Raises InvalidSeries.
+
+    What it drops no longer counts when :func:`plan` is asked.
+    """
+    seen_late = series.make_at is not None and series.make_at < now - MISSED
     first = series.next_occurrence_at
-    if first is None or min(first, series.make_at or first) >= now - MISSED:
+    if not seen_late and (first is None or first >= now - MISSED):
         return None
-    if series.catch_up == Series.CatchUp.NONE:
-        return now
-    late = _missed(series, schedule_of(series), first=first, now=now)
-    return late[0] if late and series.catch_up == Series.CatchUp.LATEST else None
+    # Those that were due before had a worker, and are late since their biz type was paused or has a limit.
+    since = series.make_at - AHEAD if seen_late and series.make_at is not None else None
+    match series.catch_up:
+        case Series.CatchUp.NONE:
+            return Outage(since, now)
+        case Series.CatchUp.LATEST:
+            return Outage(since, next(schedule_of(series).before(now + _TICK), None) if first else None)
+        case _:
+            return Outage(since, None)
 
 
 def plan(series: Series, *, now: datetime, most: int = MOST) -> Plan:
     """What is to be made of a series whose time to be looked at has come. Raises InvalidSeries."""
+    # Where the last ones of a count were dropped, there are more.
     first = series.next_occurrence_at
+    if first is None and series.count is not None:
+        first = first_occurrence(series, after=now)
     if first is None:
         return Plan([], None, None)
     when = schedule_of(series)
@@ -93,11 +116,10 @@ def plan(series: Series, *, now: datetime, most: int = MOST) -> Plan:
         if len(late) <= room:
             soon = _soon(when.after(now), now, room - len(late))
             made += [Occurrence(at, at + jitter_of(series.pk, at, jitter=series.jitter)) for at in soon]
-    last = made[-1].at if made else now
-    if series.count is not None and series.made + len(made) >= series.count:
-        return Plan(made, None, None)
-    following = when.next(last)
-    return Plan(made, following, _make_at(last, following, now=now))
+    last = made[-1] if made else Occurrence(now, now)
+    is_counted_out = series.count is not None and series.made + len(made) >= series.count
+    following = None if is_counted_out else when.next(last.at)
+    return Plan(made, following, _make_at(last.due_at if made else None, following, now=now))
 
 
 def first_occurrence(series: Series, *, after: datetime) -> datetime | None:
@@ -126,15 +148,16 @@ def _missed(series: Series, when: Schedule, *, first: datetime, now: datetime) -
         return []
     most = {Series.CatchUp.NONE: 0, Series.CatchUp.LATEST: 1}.get(Series.CatchUp(series.catch_up), MOST_MISSED)
     found = []
-    for at in islice(when.before(now + timedelta(microseconds=1)), most):
+    for at in islice(when.before(now + _TICK), most):
         if at < first:
             break
         found.append(at)
     return found[::-1]
 
 
-def _make_at(last: datetime, following: datetime | None, *, now: datetime) -> datetime | None:
+def _make_at(last_due_at: datetime | None, following: datetime | None, *, now: datetime) -> datetime | None:
+    """When the series is looked at again: by then a worker has been there for the last one, or there was an outage."""
     if following is None:
-        return None
+        return last_due_at
     # Where there is more to make at once, the others come first.
-    return max(now + AGAIN if following <= now else now, min(last, following - REFILL))
+    return max(now + AGAIN if following <= now else now, min(last_due_at or now, following - REFILL))

@@ -31,6 +31,8 @@ WHERE s.id = a.id
 
 def advance_series(advances: Sequence[Advance], *, using: str) -> None:
     """Writes how far the series are made; the caller has locked them."""
+    if not advances:
+        return
     if connections[using].vendor == "postgresql":
         with connections[using].cursor() as cursor:
             cursor.execute(_ADVANCE, [list(column) for column in zip(*advances, strict=True)])

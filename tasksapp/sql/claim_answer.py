@@ -56,7 +56,7 @@ class ClaimAnswer:
         claimed: ours now, in the order of the ids.
         forwarded: their biz type runs a Celery task, whose own worker claims them; not forwarded again for a while.
         not_due: id and the time the row says; also those whose timers were in the wrong lane: pullers claim them, or a
-            worker does.
+            worker does; and a later time where its series has yet to say what an outage made late.
         shut: pending and due, but their biz type is paused or disabled.
         locked: another transaction holds the row at this moment.
         ended: too old or too late, or its series has a live one: skipped or dead by this claim.
@@ -98,6 +98,7 @@ class ClaimAnswer:
         under_way: bool,
         elsewhere: bool = False,
         apart: bool = False,
+        settled_at: datetime | None = None,
     ) -> None:
         """Notes a row that the claim left as it was, by the reason for that."""
         if status != Transition.CLAIM.source or under_way:
@@ -106,6 +107,8 @@ class ClaimAnswer:
             self.not_due.append((job_id, next_run_at))
         elif shut:
             self.shut.append(job_id)
+        elif settled_at is not None:
+            self.not_due.append((job_id, settled_at))
         elif apart:
             self.expiring.append(job_id)
         else:

@@ -12,8 +12,9 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.models import F
 
-from tasksapp.models import BizType, Job, Transition, error_class
+from tasksapp.models import BizType, Job, Series, Transition, error_class
 from tasksapp.models.max_age import age_begins, age_used_up
+from tasksapp.models.series import MISSED
 from tasksapp.sql.biz_type_revision import COLUMN, content_revision
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
 from tasksapp.sql.driver.microseconds import Moments, unix_microseconds
@@ -27,6 +28,8 @@ TOO_LATE = "too late: max_lateness is exceeded"
 TOO_LONG = "it expired: expires_at has passed"
 #: Reason of a job whose task is sent once more.
 NOT_TAKEN = "its task was sent, but no worker ran it: none has registered it, or none consumes its queue"
+#: When an occurrence is claimed again that would be too late, but whose series has yet to say what an outage made late.
+SETTLE_WAIT = timedelta(seconds=1)
 
 #: What is decided about a job that is due: one of these, or what its biz type says of a late one.
 RUN, FORWARD, OLD = "run", "forward", "old"
@@ -113,6 +116,9 @@ _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("ne
 DEATHS = (DEAD, OLD, LAPSED)
 #: Whether a row's death makes another job: it is left for ``tasksapp.sql.expire_jobs``, which does both at once.
 _APART = f"tells AND decision IN ('{DEAD}', '{OLD}', '{LAPSED}')"
+#: Decisions that wait for the end of an outage; see ``SETTLE_WAIT``.
+KILLED_BY_LATENESS = (OLD, SKIP, DEAD)
+_UNSETTLED = f"after_outage AND decision IN ('{OLD}', '{SKIP}', '{DEAD}')"
 
 #: Rows are found by their ids alone. Where statistics know of no pending rows, as between two bursts, the planner would
 #: walk the index of those from end to end for each claim; the CASE keeps it from that.
@@ -130,6 +136,10 @@ WITH seen AS (
             AS under_way,
         (b.target = '{BizType.Target.PULL}') <> %(pulling)s AS elsewhere,
         j.version,
+        j.occurrence_at IS NOT NULL AND j.attempts = 0 AND EXISTS (
+            SELECT FROM delayhub_series s
+            WHERE s.id = j.series_id AND s.make_at < %(now)s - interval '{MISSED.total_seconds()} s'
+        ) AS after_outage,
         CASE
             WHEN b.has_tombstones AND {HAS_TOMBSTONE} THEN '{RESOLVED}'
             WHEN j.expires_at <= %(now)s AND j.redriven_at IS NULL
@@ -145,7 +155,7 @@ WITH seen AS (
 ), free AS (
     SELECT j.id FROM delayhub_job j
     WHERE j.id = ANY(%(ids)s::uuid[])
-        AND j.id IN (SELECT id FROM seen WHERE NOT shut AND NOT under_way AND NOT elsewhere AND NOT ({_APART}))
+        AND j.id IN (SELECT id FROM seen WHERE NOT (shut OR under_way OR elsewhere OR {_APART} OR {_UNSETTLED}))
         AND CASE WHEN j.status = '{Transition.CLAIM.source}' THEN j.next_run_at <= %(now)s ELSE false END
     ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
@@ -169,7 +179,7 @@ WITH seen AS (
         AND j.version = seen.version
     RETURNING j.status, {_RETURNED}
 )
-SELECT seen.status, seen.shut, seen.under_way, seen.elsewhere, {_APART}, taken.status, {_COLUMNS}
+SELECT seen.status, seen.shut, seen.under_way, seen.elsewhere, {_APART}, {_UNSETTLED}, taken.status, {_COLUMNS}
 FROM seen LEFT JOIN taken ON taken.id = seen.id
 """,  # noqa: S608  our own constants
     {
@@ -230,7 +240,7 @@ def claim_jobs(
 
 def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Moments) -> None:
     """Notes what a row of the statement says."""
-    status, shut, under_way, elsewhere, apart, became, *columns = row
+    status, shut, under_way, elsewhere, apart, unsettled, became, *columns = row
     if became is None:
         next_run_at = moments[columns[_NEXT_RUN_AT]]
         answer.add_left(
@@ -242,6 +252,7 @@ def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Mom
             under_way=under_way,
             elsewhere=elsewhere,
             apart=apart,
+            settled_at=now + SETTLE_WAIT if unsettled else None,
         )
         return
     for index in _MOMENTS:
@@ -275,7 +286,8 @@ def _claim_by_orm(
             elsewhere = biz_type.is_pulled != pulling
             decision = RESOLVED if job.id in resolved else decision_of(job, now=now, forwarding=forward > 0)
             apart = biz_type.on_dead != "" and decision in DEATHS
-            if shut or under_way or elsewhere or not due or apart:
+            unsettled = decision in KILLED_BY_LATENESS and _is_after_outage(job, now=now)
+            if shut or under_way or elsewhere or not due or apart or unsettled:
                 answer.add_left(
                     job.id,
                     status=job.status,
@@ -285,6 +297,7 @@ def _claim_by_orm(
                     under_way=under_way,
                     elsewhere=elsewhere,
                     apart=apart,
+                    settled_at=now + SETTLE_WAIT if unsettled else None,
                 )
                 continue
             counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
@@ -306,6 +319,13 @@ def _claim_by_orm(
                 # From here on nothing replaces it, and it may come back to pending beside a younger one.
                 values |= {"version": F("version") + 1, "debounce_key": ""}
             jobs.filter(id__in=group).update(**values, worker=worker, updated_at=now)
+
+
+def _is_after_outage(job: Job, *, now: datetime) -> bool:
+    """Whether the job is an occurrence that no worker has taken, and its series waits to be looked at since long."""
+    if job.series_id is None or job.occurrence_at is None or job.attempts:
+        return False
+    return Series.objects.using(job._state.db).filter(id=job.series_id, make_at__lt=now - MISSED).exists()
 
 
 def decision_of(job: Job, *, now: datetime, forwarding: bool) -> str:

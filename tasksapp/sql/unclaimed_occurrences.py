@@ -1,4 +1,4 @@
-"""Occurrences of a series that no worker has taken yet: an edit deletes or rewrites them.
+"""Occurrences of a series that no worker has taken yet: an edit deletes or rewrites them, and an outage moves them.
 
 They are never cancelled: a row that stays, cancelled, holds the place of its occurrence for ever.
 """
@@ -17,8 +17,8 @@ from tasksapp.models import Job, Transition
 _PENDING = Transition.CLAIM.source
 
 
-class Unmade(NamedTuple):
-    """An occurrence that was deleted, as far as its timer must be known."""
+class Touched(NamedTuple):
+    """An occurrence that was deleted or moved, as far as its timer must be known."""
 
     id: UUID
     priority: int
@@ -32,13 +32,22 @@ def unclaimed(series_ids: Iterable[int], *, using: str) -> QuerySet[Job]:
     return rows.filter(untouched).order_by("id").select_for_update(skip_locked=True, no_key=True)
 
 
-def delete_unclaimed(rows: QuerySet[Job]) -> list[Unmade]:
+def delete_unclaimed(rows: QuerySet[Job]) -> list[Touched]:
     """Deletes those rows of :func:`unclaimed`, and gives back what their timers are found by."""
-    found = [Unmade(*row) for row in rows.values_list("id", "priority", "flow_key")]
+    found = [Touched(*row) for row in rows.values_list("id", "priority", "flow_key")]
     if found:
         # Nothing refers to a job by a foreign key, and attempts there are none.
         gone = Job.objects.using(rows.db).filter(id__in=[one.id for one in found], status=_PENDING)
         gone._raw_delete(rows.db)
+    return found
+
+
+def redate_unclaimed(rows: QuerySet[Job], *, now: datetime) -> list[Touched]:
+    """Has those rows of :func:`unclaimed` be due now, and gives back what their timers are found by."""
+    found = [Touched(*row) for row in rows.values_list("id", "priority", "flow_key")]
+    if found:
+        due = Job.objects.using(rows.db).filter(id__in=[one.id for one in found], status=_PENDING)
+        due.update(due_at=now, next_run_at=now, version=F("version") + 1, updated_at=now)
     return found
 
 

@@ -1,13 +1,12 @@
-"""SeriesMaker: occurrences are made by count and time, each once, and what was missed is caught up as asked for.
+"""SeriesMaker: occurrences are made by count and time, each once, and edits make them again.
 
 How far each series is made is written by ``advance_series``.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import count
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -16,42 +15,10 @@ from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.series import maker as module
-from tasksapp.series.maker import SeriesMaker
 from tasksapp.series.verbs import change, create
-from tests.standing_clock import StandingClock
+from tests.integration.tasksapp.series_making import HOUR, MINUTE, SECOND, At, occurrences
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
-
-
-class At:
-    """Makers whose clock a test sets."""
-
-    def __init__(self) -> None:
-        self.clock = StandingClock()
-        self.maker = SeriesMaker(using="default", clock=self.clock)
-
-    def __call__(self, now: datetime) -> int:
-        """What a turn at that moment makes."""
-        self.clock.seconds = due_ms(now) / 1000
-        return self.maker.run_once().made
-
-
-@pytest.fixture
-def at() -> At:
-    return At()
-
-
-@pytest.fixture
-def begin() -> datetime:
-    """The beginning of the next hour."""
-    return timezone.now().replace(minute=0, second=0, microsecond=0) + HOUR
-
-
-def occurrences(series: Series, **which: Any) -> list[datetime]:
-    rows = Job.objects.filter(series=series, occurrence_at__isnull=False, **which).order_by("occurrence_at")
-    return list(rows.values_list("occurrence_at", flat=True))
 
 
 def test_the_next_occurrence_is_made_at_once_and_each_further_one_when_its_time_has_come(
@@ -120,60 +87,6 @@ def test_it_ends_after_its_count_or_its_end(biz_type: BizType, at: At, begin: da
 
     assert occurrences(two) == occurrences(early) == [begin, begin + HOUR]
     assert set(Series.objects.values_list("make_at", flat=True)) == {None}
-
-
-@pytest.mark.parametrize(
-    ("catch_up", "missed"),
-    [
-        # the one before the outage is not run either
-        ("none", []),
-        # the latest takes the place of the one from before the outage
-        ("latest", [9]),
-        ("all", list(range(10))),
-    ],
-)
-def test_what_was_missed_is_caught_up_as_the_series_says(
-    biz_type: BizType, at: At, begin: datetime, catch_up: str, missed: list[int]
-) -> None:
-    series = create("order.close", name="hourly", every=HOUR, anchor=begin, catch_up=catch_up)
-    back = begin + 9 * HOUR + 30 * MINUTE
-
-    at(back)
-
-    assert occurrences(series) == [*(begin + step * HOUR for step in missed), begin + 10 * HOUR]
-    caught = Job.objects.filter(occurrence_at__lt=back).exclude(occurrence_at=begin)
-    # Due now, so that no rule about lateness ends them.
-    assert set(caught.values_list("due_at", flat=True)) <= {back}
-
-
-def test_a_count_takes_in_those_that_were_made_again_after_an_outage(
-    biz_type: BizType, at: At, begin: datetime
-) -> None:
-    series = create("order.close", name="two", every=HOUR, anchor=begin, count=2)
-
-    at(begin + 5 * HOUR + 30 * MINUTE)
-
-    assert occurrences(series) == [begin + 5 * HOUR, begin + 6 * HOUR]
-    series.refresh_from_db()
-    assert (series.made, series.next_occurrence_at, series.make_at) == (2, None, None)
-
-
-def test_no_more_than_the_latest_thousand_are_caught_up_a_hundred_a_turn(
-    biz_type: BizType, at: At, begin: datetime
-) -> None:
-    begin = begin.replace(year=begin.year - 20)
-    series = create("order.close", name="minutely", every=MINUTE, anchor=begin, catch_up="all")
-    Job.objects.all().delete()
-    Series.objects.update(next_occurrence_at=begin, make_at=begin)
-    now = timezone.now().replace(second=30, microsecond=0)
-
-    turns = [at(now + step * SECOND) for step in range(12)]
-
-    made = occurrences(series, occurrence_at__lt=now)
-    assert turns[:9] == [100] * 9
-    assert len(made) == 1_000
-    assert now - made[-1] < MINUTE
-    assert made[-1] - made[0] == 999 * MINUTE
 
 
 def test_what_has_a_row_is_not_made_again(biz_type: BizType, at: At, begin: datetime) -> None:
