@@ -62,7 +62,7 @@ def run_due_jobs(
 
 
 def advance_jobs(*, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
-    """Lets so much time pass for the rows of jobs: all their times, and those of their biz types, come nearer.
+    """Lets so much time pass for rows: all times of jobs, and those of their biz types and series, come nearer.
 
     Raises:
         JobStoreMissing: ``tasksapp`` is not in this process' ``INSTALLED_APPS``.

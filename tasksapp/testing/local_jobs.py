@@ -12,8 +12,8 @@ from uuid import UUID
 
 from celery import current_app
 from celery.exceptions import Ignore, Retry
-from django.db import router
-from django.db.models import DateTimeField, F
+from django.db import router, transaction
+from django.db.models import DateTimeField, F, Model
 from django.test.utils import TestContextDecorator
 from django.utils import timezone
 
@@ -28,7 +28,8 @@ from tasksapp.delivery.outcomes import CallbackResult, Response
 from tasksapp.delivery.sender import Sender, header_text
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer
-from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
+from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, PausedKey, Series, Status, Tombstone
+from tasksapp.series.maker import SeriesMaker
 from tasksapp.sql.claim_answer import ClaimedJob
 from tasksapp.tasks import run_task, task_of
 from tasksapp.timers.lanes import client, without_redis
@@ -38,6 +39,10 @@ from tasksapp.workers.job_callbacks import JobCallbacks
 WORKER = "tests"
 #: Times from here on mean "until a person says otherwise", and come no nearer.
 NEVER = datetime(9000, 1, 1, tzinfo=UTC)
+#: Further than any two occurrences of a series are apart.
+AWAY = timedelta(days=73_000)
+#: What comes nearer when time passes.
+MOVED: tuple[type[Model], ...] = (Job, Attempt, IdempotencyKey, BizType, Series, Tombstone, PausedKey)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +110,20 @@ def run_due_jobs(*, receive: Receive | None, send: bool, limit: int) -> list[Ran
 
 
 def bring_nearer(jump: timedelta) -> None:
-    """Moves all times of jobs, attempts, keys and biz types back by so much."""
+    """Moves all times of jobs, series and biz types back by so much, and those of what belongs to them."""
     using = router.db_for_write(Job)
-    for model in (Job, Attempt, IdempotencyKey, BizType):
+    for model in MOVED:
         names = [field.name for field in model._meta.get_fields() if isinstance(field, DateTimeField)]
         for name in names:
             rows = model._default_manager.using(using).filter(**{f"{name}__lt": NEVER})
-            rows.update(**{name: F(name) - jump})
+            # A series has one job at a time, and rows are moved one after another: first out of each other's way.
+            steps = (AWAY, jump - AWAY) if (model, name) == (Job, "occurrence_at") else (jump,)
+            with transaction.atomic(using=using):
+                for step in steps:
+                    rows.update(**{name: F(name) - step})
+    for series in Series.objects.using(using).exclude(times=[]):
+        times = [(datetime.fromisoformat(at) - jump).isoformat() for at in series.times]
+        Series.objects.using(using).filter(pk=series.pk).update(times=times)
     biz_type_cache.clear()
 
 
@@ -126,6 +138,7 @@ class _Run:
         self._claimer = Claimer(clock=self._clock, worker=WORKER, using=self._using)
         completer = Completer(clock=self._clock, worker=WORKER, using=self._using)
         self._callbacks = JobCallbacks(clock=self._clock, completer=completer)
+        self._series = SeriesMaker(using=self._using, clock=self._clock)
 
     def to_the_end(self, *, limit: int) -> list[RanJob]:
         """Runs what is due, and what becomes due by that."""
@@ -142,6 +155,9 @@ class _Run:
         return ran
 
     def _next(self, left: set[UUID]) -> UUID | None:
+        # A worker makes the jobs of series beside it.
+        while self._series.run_once().has_more:
+            pass
         due = Job.objects.using(self._using).filter(status=Status.PENDING, next_run_at__lte=timezone.now())
         return due.exclude(id__in=left).order_by("next_run_at", "priority", "id").values_list("id", flat=True).first()
 

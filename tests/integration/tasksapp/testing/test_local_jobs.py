@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,11 +16,13 @@ from delayhub import delayed_task
 from delayhub.errors import UnknownTask
 from delayhub.testing import MovableClock, advance_jobs, run_due_jobs, without_timers
 from delayhub.webhooks.signature import sign
-from tasksapp import jobs
-from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
+from tasksapp import jobs, series
+from tasksapp.errors import KeyResolved
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, PausedKey, Status
 from tasksapp.testing import SentCallback
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver
+from tests.integration.tasksapp.series_making import occurrences
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -43,6 +45,10 @@ def again() -> None:
 @pytest.fixture(autouse=True)
 def _nothing_ran(current_celery: Celery) -> None:
     closed.clear()
+
+
+def in_future(**time: float) -> datetime:
+    return timezone.now().replace(microsecond=0) + timedelta(**time)
 
 
 @pytest.fixture
@@ -146,6 +152,66 @@ def test_a_callback_goes_to_a_real_receiver(make_biz_type: MakeBizType, receiver
 
     assert ran.job.status == Status.SUCCEEDED
     assert [request.body for request in receiver.received] == [b'{"order":42}']
+
+
+@pytest.mark.django_db
+def test_a_series_goes_on_as_time_passes(signed: BizType) -> None:
+    row = series.create("order.paid", name="often", every=timedelta(seconds=10), ends_at=in_future(days=1))
+    made = occurrences(row)
+    ran = []
+
+    for _ in range(3):
+        advance_jobs(seconds=10)
+        ran += [each.job.id for each in run_due_jobs()]
+
+    row.refresh_from_db()
+    assert row.anchor is not None
+    assert row.ends_at is not None
+    assert (row.ends_at - in_future(days=1)) < -timedelta(seconds=29)
+    assert len(ran) == len(set(ran)) == 3
+    moved = occurrences(row)
+    assert moved[: len(made)] == [at - timedelta(seconds=30) for at in made]
+    assert {(at - row.anchor) % timedelta(seconds=10) for at in moved} == {timedelta(0)}
+
+
+@pytest.mark.django_db
+def test_listed_times_come_nearer(signed: BizType) -> None:
+    listed = [in_future(hours=hours) for hours in (1, 2, 3)]
+    row = series.create("order.paid", name="three", times=listed)
+
+    ran = []
+    for _ in listed:
+        advance_jobs(hours=1)
+        ran.append(len(run_due_jobs()))
+
+    row.refresh_from_db()
+    assert ran == [1, 1, 1]
+    assert row.times == [(at - timedelta(hours=3)).isoformat() for at in listed]
+
+
+@pytest.mark.django_db
+def test_a_long_time_is_an_outage_to_a_series(signed: BizType) -> None:
+    BizType.objects.update(max_lateness=timedelta(minutes=10), when_late="skip")
+    row = series.create("order.paid", name="hourly", every=timedelta(hours=1))
+
+    advance_jobs(hours=1, minutes=40)
+    (ran,) = run_due_jobs()
+
+    assert ran.job.status == Status.SUCCEEDED
+    assert len(occurrences(row)) == 2
+
+
+@pytest.mark.django_db
+def test_a_resolve_and_a_pause_of_a_key_end_as_time_passes(signed: BizType) -> None:
+    jobs.resolve("order.paid", "order-42")
+    PausedKey.objects.create(biz_type=signed, flow_key="a", paused_at=timezone.now(), until=in_future(hours=1))
+    with pytest.raises(KeyResolved):
+        jobs.create("order.paid", biz_id="order-42")
+
+    advance_jobs(days=8)
+
+    assert jobs.create("order.paid", biz_id="order-42").created
+    assert PausedKey.objects.get().until < timezone.now()
 
 
 @pytest.mark.django_db(transaction=True)
