@@ -17,7 +17,7 @@ from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.host_patterns import host_patterns
 from tasksapp.delivery.request_url import BadUrl, request_url
-from tasksapp.models import BizType
+from tasksapp.models import BizType, Series
 from tasksapp.models.code import is_code
 
 _HEADER_NAME = re.compile(r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
@@ -71,7 +71,22 @@ def complaints(biz_type: BizType) -> dict[str, str]:
     if biz_type.lane not in options().lanes:
         lanes = ", ".join(options().lanes)
         found["lane"] = _("No worker serves this lane; DELAYHUB['LANES'] has %(lanes)s.") % {"lanes": lanes}
-    return found | _about_owner(biz_type) | _about_follow_ups(biz_type)
+    return found | _about_owner(biz_type) | _about_follow_ups(biz_type) | _about_one_live(biz_type)
+
+
+def _about_one_live(biz_type: BizType) -> dict[str, str]:
+    if biz_type.pk is None or biz_type.one_live == BizType.OneLive.ANY:
+        return {}
+    using = biz_type._state.db or router.db_for_read(BizType)
+    # Only those who choose it: where an earlier release let them, other fields can be stored all the same.
+    chooses = BizType.objects.using(using).filter(pk=biz_type.pk, one_live=BizType.OneLive.ANY).exists()
+    series = Series.objects.using(using).filter(biz_type=biz_type.pk).exclude(biz_id="").order_by("name").first()
+    if series is None or not chooses:
+        return {}
+    text = _(
+        "The jobs of the series %(name)s have a biz id, and several are live at once: take it from the series first."
+    )
+    return {"one_live": text % {"name": series.name}}
 
 
 def _about_follow_ups(biz_type: BizType) -> dict[str, str]:

@@ -77,6 +77,7 @@ def create(
         setattr(row, name, value)
     check(row, now=now)
     row.biz_type = _biz_type(biz_type, reach, using=using)
+    _refuse_one_live(row)
     for name, value in _content_of(row, values, of_biz_type).items():
         setattr(row, name, value)
     try:
@@ -119,6 +120,8 @@ def change(
             setattr(row, name, value)
         check(row, now=now)
         changed = {name for name in values if getattr(row, name) != before[name]}
+        if "biz_id" in changed:
+            _refuse_one_live(row)
         if changed & set(CONTENT):
             _rewrite(row, now=now, using=using)
         if changed & set(SCHEDULE) and not row.is_paused:
@@ -241,6 +244,15 @@ def _content_of(row: Series, values: Mapping[str, Any], given: Mapping[str, Any]
         found["request"] = own
     of_bytes = {name: given[name] for name in ("raw", "content_type") if name in given}
     return found | edited_bytes(row, {**values, **found}, **of_bytes)
+
+
+def _refuse_one_live(row: Series) -> None:
+    """Raises InvalidSeries where one job of its biz id may live: the next of a series waits beside those that run."""
+    if row.biz_id and row.biz_type.one_live != BizType.OneLive.ANY:
+        text = _(
+            "the biz type %(code)s keeps one live job of each biz id, and a series has several: leave the biz id empty"
+        )
+        raise InvalidSeries("biz_id", "one_live", text % {"code": row.biz_type.code})
 
 
 def _biz_type(code: Any, reach: Reach, *, using: str) -> BizType:

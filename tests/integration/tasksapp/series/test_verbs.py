@@ -72,6 +72,28 @@ def test_what_a_series_cannot_be_is_refused_by_field(
     assert not Series.objects.exists()
 
 
+def test_a_biz_id_is_refused_where_its_biz_type_keeps_one_live_job_of_each(make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.single", one_live="refuse")
+    row = api.create("order.single", name="b", cron="0 0 * * *")
+
+    for call in (
+        lambda: api.create("order.single", name="a", cron="0 0 * * *", biz_id="42"),
+        lambda: api.change(row.pk, biz_id="42"),
+    ):
+        with pytest.raises(InvalidSeries, match="keeps one live job of each biz id") as refusal:
+            call()
+        assert (refusal.value.field, refusal.value.code) == ("biz_id", "one_live")
+    assert Series.objects.get().biz_id == ""
+    assert api.change(row.pk, priority=1, biz_id="").priority == 1
+
+
+def test_a_series_that_had_a_biz_id_before_that_choice_may_be_changed(biz_type: BizType) -> None:
+    row = api.create("order.close", name="a", cron="0 0 * * *", biz_id="42")
+    BizType.objects.update(one_live="refuse")
+
+    assert api.change(row.pk, cron="0 1 * * *", biz_id="42").cron == "0 1 * * *"
+
+
 def test_a_name_is_given_once_in_a_biz_type(hourly: Series, make_biz_type: MakeBizType) -> None:
     make_biz_type("other")
 
