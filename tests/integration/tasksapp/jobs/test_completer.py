@@ -12,15 +12,16 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from delayhub.celery_support.job_store import Again, Done, JobCall, NotRun
-from delayhub.engine import Gate, TimerLane
+from delayhub.engine import Gate, TimerLane, due_ms
 from delayhub.local.redis_server import RedisServer
+from tasksapp import series
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, Response, Retry
 from tasksapp.jobs import completion
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.creation import create
 from tasksapp.jobs.running_job import RunningJob
-from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.models import Attempt, BizType, Job, Series, Status
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.job_callbacks import JobCallbacks
@@ -235,3 +236,53 @@ def test_a_job_that_dies_without_an_attempt_is_counted_as_dead(
 
     counts = {(key.kind, key.key): count for key, count in pulse_recorder.counts.take().items()}
     assert counts == {("dead", "system"): 1}
+
+
+@pytest.mark.parametrize("outcome", [Delivered(), Retry("status 503")])
+def test_the_end_of_a_live_job_lets_the_one_begin_that_waits_for_it(
+    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks, lane: TimerLane, outcome: Any
+) -> None:
+    row = series.create("order.close", name="a", cron="0 0 1 1 *", overlap="cancel")
+    first, second = triggered(row), triggered(row)
+    (callback,) = callbacks.make(claimer.running_jobs(claimer.claim_due([first], now_ms=0)), claimed_at=0.0)
+    claimer.claim_due([second], now_ms=0)
+    row.refresh_from_db()
+    assert (row.live_job, row.waiting_job) == (first, second)
+    fires_at = fires_ms(lane, second)
+
+    callbacks.write([CallbackResult(callback, outcome, callback.run_at_ms)])
+
+    row.refresh_from_db()
+    assert (row.live_job, row.waiting_job) == (None, None)
+    job = Job.objects.get(id=second)
+    assert job.next_run_at <= timezone.now()
+    assert fires_ms(lane, second) == due_ms(job.next_run_at) < fires_at
+    assert [running.id for running in claimer.running_jobs(claimer.claim_due([second], now_ms=0))] == [second]
+
+
+def test_a_live_job_that_is_tried_again_stays_the_live_one(
+    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks
+) -> None:
+    row = series.create("order.close", name="a", cron="0 0 1 1 *", overlap="skip")
+    first = triggered(row)
+
+    for outcome, live in ((Retry("status 503"), first), (Delivered(), None)):
+        Job.objects.filter(id=first).update(next_run_at=timezone.now() - timedelta(seconds=1))
+        (callback,) = callbacks.make(claimer.running_jobs(claimer.claim_due([first], now_ms=0)), claimed_at=0.0)
+        callbacks.write([CallbackResult(callback, outcome, callback.run_at_ms)])
+        row.refresh_from_db()
+        assert row.live_job == live
+
+
+def triggered(row: Series) -> UUID:
+    """A job of the series that is due, also to a clock that is a little behind."""
+    job_id = series.trigger(row.pk)
+    at = timezone.now() - timedelta(seconds=1)
+    Job.objects.filter(id=job_id).update(due_at=at, next_run_at=at)
+    return job_id
+
+
+def fires_ms(lane: TimerLane, job_id: UUID) -> int:
+    at = lane.look("order.close", [str(job_id)])[0]
+    assert at is not None
+    return at

@@ -10,6 +10,7 @@ import pytest
 import redis
 from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils import timezone
 
 from delayhub.clock import SystemClock
 from delayhub.engine import TimerLane
@@ -17,7 +18,7 @@ from tasksapp.jobs.creation import create
 from tasksapp.maintenance import thread as module
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
-from tasksapp.models import BizType, Job
+from tasksapp.models import BizType, Job, Series
 from tasksapp.series.verbs import create as create_series
 from tasksapp.timers.lanes import without_redis
 from tests.waiting import wait_until
@@ -100,6 +101,27 @@ def test_it_takes_turns_until_it_is_stopped_and_then_leaves_the_seat(
     assert turns.resigned == 1
     assert Loader(using="default").run_once().held
     assert turns.count == stopped_at
+
+
+@pytest.mark.parametrize("without", ["the seat", "Redis"])
+def test_the_jobs_of_series_are_made_without_the_seat_and_without_redis(
+    biz_type: BizType, monkeypatch: pytest.MonkeyPatch, loader: Loader, lane: TimerLane, without: str
+) -> None:
+    series = create_series("order.close", name="hourly", every=timedelta(hours=1))
+    Job.objects.all().delete()
+    due = timezone.now()
+    Series.objects.update(next_occurrence_at=due, make_at=due)
+    thread = MaintenanceThread(loader)
+    if without == "the seat":
+        assert Loader(using="default").run_once().held
+
+        assert thread.run_once() is True
+    else:
+        with without_redis():
+            assert thread.run_once() is False
+
+    assert not thread.is_loader
+    assert series.jobs.filter(occurrence_at=due).exists()
 
 
 def test_a_redis_that_is_away_when_it_stops_is_no_obstacle(

@@ -15,7 +15,8 @@ from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.series import maker as module
-from tasksapp.series.verbs import change, create
+from tasksapp.series.verbs import change, create, trigger
+from tests.integration.tasksapp.claiming import claim
 from tests.integration.tasksapp.series_making import HOUR, MINUTE, SECOND, At, occurrences
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -155,3 +156,59 @@ def test_moments_are_those_of_the_wall_clock(biz_type: BizType) -> None:
     (moment,) = occurrences(series)
 
     assert moment.astimezone(UTC).hour == 1
+
+
+@pytest.mark.parametrize("overlap", ["skip", "cancel"])
+def test_those_that_may_not_overlap_are_all_made_and_the_claim_decides(
+    biz_type: BizType, at: At, begin: datetime, overlap: str
+) -> None:
+    series = create("order.close", name="secondly", every=SECOND, anchor=begin, starts_at=begin, overlap=overlap)
+    at(begin)
+    made = occurrences(series)
+    first = Job.objects.get(occurrence_at=begin).id
+    claim(first, now=begin)
+
+    at(begin + 35 * SECOND)
+
+    series.refresh_from_db()
+    assert series.live_job == first
+    # Judged when they are made, there would be none beside the one that lives.
+    assert made == [begin + step * SECOND for step in range(61)]
+    assert occurrences(series) == [begin + step * SECOND for step in range(96)]
+    assert Job.objects.filter(status=Status.PENDING).count() == 95
+
+
+def test_a_job_begins_that_waited_for_one_that_ended_without_a_word(
+    biz_type: BizType, at: At, begin: datetime, lane: TimerLane
+) -> None:
+    now = timezone.now().replace(microsecond=0) + SECOND
+    series = create("order.close", name="yearly", cron="0 0 1 1 *", overlap="cancel")
+    first, second = trigger(series.pk), trigger(series.pk)
+    claim(first, now=now + SECOND)
+    claim(second, now=now + SECOND)
+    Job.objects.filter(id=first).update(status=Status.DEAD)
+
+    at(now + 2 * SECOND)
+
+    series.refresh_from_db()
+    assert (series.live_job, series.waiting_job) == (None, None)
+    assert Job.objects.get(id=second).next_run_at == now + 2 * SECOND
+    assert lane.look("order.close", [str(second)]) == [due_ms(now + 2 * SECOND)]
+    assert [job.id for job in claim(second, now=now + 2 * SECOND).claimed] == [second]
+
+
+def test_those_that_live_are_left_alone_and_ends_are_looked_for_every_few_seconds(
+    biz_type: BizType, at: At, begin: datetime
+) -> None:
+    now = timezone.now().replace(microsecond=0) + SECOND
+    series = create("order.close", name="yearly", cron="0 0 1 1 *", overlap="skip")
+    first = trigger(series.pk)
+    claim(first, now=now + SECOND)
+    live = []
+
+    for seconds in (1, 2, 8):
+        at(now + seconds * SECOND)
+        live.append(Series.objects.get().live_job)
+        Job.objects.filter(id=first).update(status=Status.DEAD)
+
+    assert live == [first, first, None]
