@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, Series, Status
 from tasksapp.models.max_age import age_begins, age_used_up
 from tasksapp.sql.claim_answer import ClaimAnswer
-from tasksapp.sql.claim_jobs import claim_jobs
+from tasksapp.sql.claim_jobs import SETTLE_WAIT, claim_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,3 +120,52 @@ def test_no_attempt_of_a_job_begins_from_its_own_end_on(
     expired = status != Status.RUNNING
     assert (job.status, job.last_error) == (status, "it expired: expires_at has passed" if expired else "")
     assert (answer.ended, len(answer.claimed)) == ([job.id] if expired else [], int(not expired))
+
+
+@pytest.mark.parametrize(
+    ("fields", "biz_type_fields", "looked_at_ago", "waits"),
+    [
+        # nobody has looked at its series for more than a minute: what that made late is not said yet
+        ({}, {"when_late": "skip"}, MINUTE + INSTANT, True),
+        ({}, {"when_late": "dead"}, MINUTE + INSTANT, True),
+        ({}, {"when_late": "dead", "on_dead": "other"}, MINUTE + INSTANT, True),
+        ({}, {"max_age": MINUTE}, MINUTE + INSTANT, True),
+        # there was a worker, so it is late for another reason
+        ({}, {"when_late": "skip"}, MINUTE, False),
+        ({}, {"max_age": MINUTE}, None, False),
+        # triggered by hand
+        ({"occurrence_at": None}, {"when_late": "skip"}, 5 * MINUTE, False),
+        # a worker had it before
+        ({"attempts": 1}, {"max_age": MINUTE}, 5 * MINUTE, False),
+        # its own end has nothing to do with an outage
+        ({"expires_at": NOW}, {"when_late": "skip"}, 5 * MINUTE, False),
+    ],
+)
+def test_an_occurrence_that_is_too_late_waits_until_its_series_has_said_what_an_outage_made_late(
+    biz_type: BizType,
+    fields: dict[str, object],
+    biz_type_fields: dict[str, object],
+    looked_at_ago: timedelta | None,
+    *,
+    waits: bool,
+) -> None:
+    job = due_job(biz_type, due_at=NOW - 5 * MINUTE)
+    BizType.objects.update(**{"max_lateness": MINUTE, **biz_type_fields})
+    make_at = None if looked_at_ago is None else NOW - looked_at_ago
+    series = Series.objects.create(biz_type=biz_type, name="a", make_at=make_at, created_at=NOW, updated_at=NOW)
+    Job.objects.update(**{"series": series, "occurrence_at": NOW - 5 * MINUTE, **fields})
+
+    answer = claim(job)
+
+    assert answer.claimed == []
+    assert (answer.not_due, answer.ended) == (([(job.id, NOW + SETTLE_WAIT)], []) if waits else ([], [job.id]))
+
+
+def test_an_occurrence_that_is_late_and_not_too_late_waits_for_nothing(biz_type: BizType) -> None:
+    job = due_job(biz_type, due_at=NOW - 5 * MINUTE)
+    series = Series.objects.create(
+        biz_type=biz_type, name="a", make_at=NOW - 5 * MINUTE, created_at=NOW, updated_at=NOW
+    )
+    Job.objects.update(series=series, occurrence_at=NOW - 5 * MINUTE)
+
+    assert [one.id for one in claim(job).claimed] == [job.id]
