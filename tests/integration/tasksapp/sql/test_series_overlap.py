@@ -35,7 +35,8 @@ def of_overlap(overlap: str) -> Series:
 def due_jobs(row: Series, count: int = 2) -> list[UUID]:
     """Jobs of the series that are due, the oldest occurrence first."""
     now, ids = timezone.now(), new_job_ids(count)
-    times = [now - timedelta(seconds=count - number) for number in range(count)]
+    # So close together that none is at the moment of another pair.
+    times = [now - timedelta(microseconds=count - number) for number in range(count)]
     biz_type = BizType.objects.get(id=row.biz_type_id)
     rows = [
         NewOccurrence(new_job(row, biz_type, job_id=job_id, due_at=at), row.pk, at)
