@@ -18,9 +18,11 @@ ENDS = {"&&", "|", ">", "<", "#"}
 
 
 def commands_on(page: str) -> list[str]:
-    """Each command in the blocks of a page that are no Python."""
-    blocks = re.findall(r"^```\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
-    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    """Each command in the blocks of a page that are for a shell."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    lines = [
+        line for language, block in blocks if language in {"", "sh"} for line in block.replace("\\\n", " ").splitlines()
+    ]
     return [line for line in lines if line.startswith("delayhub ")]
 
 
@@ -33,7 +35,7 @@ def words_of(command: str) -> list[str]:
 @pytest.mark.parametrize("command", [*commands_on("docs/cli.md"), *commands_on("README.md")])
 def test_each_command_on_the_pages_can_be_typed(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("orders.ndjson", "biz-types.json"):
+    for name in ("orders.ndjson", "biz-types.json", "request.json"):
         Path(name).write_text("{}")
     found: click.Command = delayhub
     context, words = click.Context(delayhub), words_of(command)
