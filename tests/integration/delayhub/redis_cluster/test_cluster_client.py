@@ -130,7 +130,7 @@ def test_a_slot_that_is_being_moved_is_waited_for_and_its_target_is_never_asked(
 
 
 def test_a_client_that_may_not_wait_says_that_nothing_was_executed(cluster: LocalCluster) -> None:
-    hasty = client_of(cluster_pool(cluster.url, timeout_seconds=0.2))
+    hasty = client_of(cluster_pool(cluster.url, timeout_seconds=1))
     hasty.ping()
     moving = MovingSlot(cluster, "hasty")
 

@@ -123,11 +123,11 @@ def test_an_answer_may_ask_to_cancel_other_jobs_and_nothing_is_cancelled(receive
 
 def test_a_refused_connection_is_told_from_a_silent_receiver(silent: int) -> None:
     refused = sent(f"http://127.0.0.1:{free_port()}/")
-    slow = sent(f"http://127.0.0.1:{silent}/", timeout_seconds=0.2)
+    slow = sent(f"http://127.0.0.1:{silent}/", timeout_seconds=2)
 
     assert "Connection refused" in refused.reason
     assert not refused.is_sent
-    assert slow.reason == "no whole answer within 0.2 s"
+    assert slow.reason == "no whole answer within 2 s"
     assert slow.is_sent
     assert {refused.verdict, slow.verdict} == {Verdict.TRIED_AGAIN}
 

@@ -34,11 +34,11 @@ def test_a_receiver_that_never_answers_is_given_up_after_the_timeout() -> None:
     async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    result = outcome_of(hang, timeout_seconds=0.2)
+    result = outcome_of(hang, timeout_seconds=1)
 
-    assert (failed(result).reason, failed(result).kind) == ("no whole answer within 0.2 s", "timeout")
+    assert (failed(result).reason, failed(result).kind) == ("no whole answer within 1 s", "timeout")
     assert not failed(result).unsent
-    assert 190 <= result.duration_ms < 20_000
+    assert 990 <= result.duration_ms < 20_000
 
 
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"])
@@ -50,9 +50,9 @@ def test_a_receiver_that_drips_is_given_up_after_the_timeout(head: bytes) -> Non
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    result = outcome_of(drip, timeout_seconds=0.3)
+    result = outcome_of(drip, timeout_seconds=1)
 
-    assert failed(result).reason == "no whole answer within 0.3 s"
+    assert failed(result).reason == "no whole answer within 1 s"
     assert result.duration_ms < 20_000
 
 
@@ -154,7 +154,7 @@ def test_informational_answers_without_end_are_given_up() -> None:
             await writer.drain()
             await asyncio.sleep(0.01)
 
-    assert failed(outcome_of(hint, timeout_seconds=0.3)).reason == "no whole answer within 0.3 s"
+    assert failed(outcome_of(hint, timeout_seconds=1)).reason == "no whole answer within 1 s"
 
 
 def test_what_a_database_cannot_take_is_taken_out_of_an_answer() -> None:
