@@ -40,7 +40,7 @@ def check_declared_series(
         faults = series_faults(current_app)
     except Exception:
         return []
-    return [checks.Warning(fault, hint=f"At each deploy, {_COMMAND[4:]}.", id="delayhub.W026") for fault in faults]
+    return [checks.Warning(fault, hint=f"R{_COMMAND[1:]}.", id="delayhub.W026") for fault in faults]
 
 
 @worker_ready.connect(dispatch_uid="tasksapp.task_backends.series_report")

@@ -49,6 +49,15 @@ def check_broker(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> li
     return found
 
 
+def names_redis() -> bool:
+    """Whether the settings name a Redis for timers; :func:`settings_faults` says what is wrong where they do not."""
+    try:
+        timer_pool(timeout_seconds=1)
+    except (OptionError, ValueError):
+        return False
+    return True
+
+
 def settings_faults() -> list[str]:
     """What in the settings keeps every job from running, a sentence for each; asks no server."""
     for pool, place in ((_brokers_pool, "the broker's URL"), (timer_pool, "DELAYHUB['REDIS_URL']")):

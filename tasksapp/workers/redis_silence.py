@@ -63,7 +63,8 @@ class RedisSilence:
             return False
         self._since, self._back_at = self._clock.monotonic(), None
         logger.warning(
-            "Redis is away: due jobs are claimed from the database, but for biz types with limits",
+            "Redis is away: due jobs are claimed from the database; those of biz types with limits, and those that run"
+            " a Celery task, wait until it is back",
             extra={"action": "stand_in"},
         )
         return True

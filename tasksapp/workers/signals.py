@@ -27,9 +27,11 @@ from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import Job
 from tasksapp.stats.pulse_recorder import pulse_recorder
+from tasksapp.timers.fitness import names_redis
 from tasksapp.timers.slots import held_slots
 from tasksapp.workers.delivery_runtime import close_delivery_runtime, warm_up
 from tasksapp.workers.redis_stand_in import RedisStandIn
+from tasksapp.workers.timer_queues import report_faults
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ class MaintenanceStep(bootsteps.StartStopStep):
 
     def start(self, parent: Any) -> None:
         """Called once, when the pool runs."""
+        report_faults(parent)
         start_maintenance(parent.app)
 
 
@@ -62,8 +65,8 @@ def plan_maintenance(sender: Any = None, **_: Any) -> None:
 
 
 def start_maintenance(app: Celery) -> None:
-    """Starts the maintenance thread in a worker that consumes a timer lane."""
-    if _Running.thread is None and _serves_timers(app):
+    """Starts the maintenance thread in a worker that consumes a timer lane; not where the settings name no Redis."""
+    if _Running.thread is None and _serves_timers(app) and names_redis():
         using = router.db_for_write(Job)
         loader = Loader(using=using)
         _Running.thread = MaintenanceThread(loader)
@@ -92,7 +95,7 @@ def warm_up_worker(sender: Any = None, **_: Any) -> None:
 @worker_process_init.connect(dispatch_uid="tasksapp.workers.signals.warm_up")
 def warm_up_child(**_: Any) -> None:
     """The same in a child of a prefork pool, right after the fork."""
-    if _serves_timers(current_app):
+    if _serves_timers(current_app) and names_redis():
         warm_up()
 
 

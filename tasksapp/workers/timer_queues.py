@@ -29,19 +29,18 @@ def take_timers(instance: Any = None, **signal: Any) -> None:
         add_timer_queues(instance.app)
 
 
+def report_faults(worker: Any) -> None:
+    """Logs an error for all in the settings that keeps every job from running: at the start, also without a broker."""
+    if _ends_at_once(worker):
+        return
+    for fault in settings_faults():
+        logger.error("no job can run: %s", fault, extra={"action": "startup"})
+
+
 @worker_ready.connect(dispatch_uid="tasksapp.workers.timer_queues")
 def report_unserved_timers(sender: Any = None, **_: Any) -> None:
-    """Logs an error where timers cannot fire at all, a warning where no worker takes them at this moment."""
-    is_green = getattr(sender.pool, "is_green", False)
-    takes_timers = bool(set(options().lanes) & set(sender.app.amqp.queues.consume_from))
-    if is_green and takes_timers:
-        return  # this worker ends at once, and says that
-    faults = settings_faults()
-    for fault in faults:
-        logger.error("no job can run: %s", fault, extra={"action": "startup"})
-    if faults:
-        return
-    if takes_timers:
+    """Logs a warning where no worker takes the timers at this moment."""
+    if _takes_timers(sender) or settings_faults():
         return
     try:
         served = is_served()
@@ -55,7 +54,16 @@ def report_unserved_timers(sender: Any = None, **_: Any) -> None:
             lanes,
             f"a pool of greenlets (gevent, eventlet) cannot deliver jobs, so start a worker with another, such as"
             f" celery -A … worker -P threads -Q {lanes}"
-            if is_green
+            if getattr(sender.pool, "is_green", False)
             else "start one with these queues in its -Q, or without -Q",
             extra={"action": "startup"},
         )
+
+
+def _takes_timers(worker: Any) -> bool:
+    return bool(set(options().lanes) & set(worker.app.amqp.queues.consume_from))
+
+
+def _ends_at_once(worker: Any) -> bool:
+    """Whether it is a worker that cannot do what it was given, and says that: see ``tasksapp.workers.signals``."""
+    return getattr(worker.pool, "is_green", False) and _takes_timers(worker)

@@ -117,6 +117,16 @@ def test_a_worker_that_serves_timers_keeps_the_tables_in_order_once(lane: TimerL
     assert [type(thread) for thread in threads] == [Thread, Counting]
 
 
+def test_without_a_redis_in_the_settings_nothing_is_started(
+    lane: TimerLane, threads: list[Thread], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signals, "names_redis", lambda: False)
+
+    start_maintenance(consumer("solo", lane.name).app)
+
+    assert threads == []
+
+
 def test_a_worker_begins_with_them_before_it_connects_and_after_its_children_are_there(
     lane: TimerLane, threads: list[Thread], current_celery: Celery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +136,7 @@ def test_a_worker_begins_with_them_before_it_connects_and_after_its_children_are
 
     (step,) = current_celery.steps["worker"]
     assert step.requires == ("celery.worker.components:Pool",)
-    step(None).start(SimpleNamespace(app=current_celery))
+    step(None).start(SimpleNamespace(app=current_celery, pool=None))
     assert [type(thread) for thread in threads] == [Thread, Counting]
 
 

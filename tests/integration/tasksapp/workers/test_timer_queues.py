@@ -14,7 +14,7 @@ from kombu import Queue
 
 from tasksapp.maintenance.leader import Leader
 from tasksapp.timers.fitness import check_broker
-from tasksapp.workers.timer_queues import report_unserved_timers, take_timers
+from tasksapp.workers.timer_queues import report_faults, report_unserved_timers, take_timers
 
 LANE = "delayhub.timers"
 
@@ -35,7 +35,9 @@ def start(app: Celery, **options: Any) -> None:
 def reports(app: Celery, caplog: pytest.LogCaptureFixture, *, is_green: bool = False) -> str:
     logging.getLogger("tasksapp").propagate = True
     with caplog.at_level(logging.WARNING):
-        report_unserved_timers(SimpleNamespace(app=app, pool=SimpleNamespace(is_green=is_green)))
+        worker = SimpleNamespace(app=app, pool=SimpleNamespace(is_green=is_green))
+        report_faults(worker)
+        report_unserved_timers(worker)
     return caplog.text
 
 
