@@ -289,8 +289,8 @@ def check(control: Control) -> Sequence[Row]:
         fitness, left = control.examine()
     except (KombuError, redis.RedisError, OSError) as error:
         return [{"level": "fault", "about": f"no task runs: Redis does not answer: {error}"}]
-    rows = [{"level": "fault", "about": fault} for fault in fitness.faults]
-    rows += [{"level": "warning", "about": warning} for warning in fitness.warnings]
+    rows = [{"level": "fault", "about": f"this Redis server: {fault}"} for fault in fitness.faults]
+    rows += [{"level": "warning", "about": f"this Redis server: {warning}"} for warning in fitness.warnings]
     if fault := import_fault(control):
         return [*rows, {"level": "fault", "about": fault}]
     of_jobs = control.examine_jobs()

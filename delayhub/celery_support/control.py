@@ -178,6 +178,7 @@ class Control(CeleryControl):
 
         Raises:
             ValueError: neither ``eta`` nor ``countdown`` is given, or both are; or it is no time.
+            TypeError: ``eta`` is no datetime.
             NotOurBroker: the app's broker is not DelayHub's; the verbs below raise this too.
         """
         if (eta is None) == (countdown is None):
@@ -187,6 +188,8 @@ class Control(CeleryControl):
                 eta = self.app.now().astimezone(UTC) + timedelta(seconds=float(countdown or 0))
             except (OverflowError, ValueError) as error:
                 raise ValueError(f"a countdown is a number of seconds, got {countdown!r}") from error
+        if not isinstance(eta, datetime):
+            raise TypeError(f"an eta is a datetime, got {eta!r}")
         moment = eta if eta.tzinfo else eta.replace(tzinfo=self.app.timezone)
         with self._channel() as channel:
             answers = [

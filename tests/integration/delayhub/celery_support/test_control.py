@@ -38,3 +38,5 @@ def test_pages_over_several_queues_are_in_one_order(app: Celery, redis_client: A
 def test_one_time_is_wanted(app: Celery) -> None:
     with pytest.raises(ValueError, match="either eta or countdown"):
         app.control.reschedule("t")
+    with pytest.raises(TypeError, match="an eta is a datetime, got 'tomorrow'"):
+        app.control.reschedule("t", eta="tomorrow")
