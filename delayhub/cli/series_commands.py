@@ -206,7 +206,7 @@ def _show(session: Session, found: JobSeries) -> None:
             ("biz id", found.biz_id),
             ("flow key", found.flow_key),
             *([("content type", found.content_type)] if found.content_type else []),
-            ("body", found.body if found.raw is None else shown_body(found)),
+            ("body", shown_body(found)),
             ("declared by", found.declared_by),
             ("version", found.version),
         ],

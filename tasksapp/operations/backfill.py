@@ -84,6 +84,8 @@ def plan_backfill(
     for name, given in (("since", since), ("until", until)):
         if not isinstance(given, datetime) or given.tzinfo is None:
             raise InvalidJob(name, "invalid", _("%(name)s must be a time with a zone") % {"name": name})
+    if since >= now:
+        raise InvalidJob("since", "future", _("since must be before now: what comes is made by the series"))
     if until > now:
         raise InvalidJob("until", "future", _("until may not be later than now: what comes is made by the series"))
     if until <= since:

@@ -139,7 +139,8 @@ def schedule(
 
     Raises InvalidSeries.
     """
-    given = [name for name, value in (("cron", cron_expression), ("every", every), ("times", times)) if value]
+    named = {"cron": bool(cron_expression), "every": every is not None, "times": bool(times)}
+    given = [name for name, is_given in named.items() if is_given]
     if len(given) != 1:
         field = given[1] if given else "cron"
         text = _("give one of cron, every and times, got %(given)s") % {"given": ", ".join(given) or _("none")}

@@ -73,7 +73,11 @@ def parse(raw: bytes) -> Any:
     except UnicodeEncodeError:
         raise _malformed("The body holds half a surrogate pair (\\ud800 to \\udfff).") from None
     except ValueError as error:
-        raise _malformed(f"The body is not JSON: {error}.") from None
+        # Of a number with more than 4,300 digits, Python says which of its own settings to change.
+        has_long_number = "set_int_max_str_digits" in str(error)
+        raise _malformed(
+            "A number in the body has too many digits." if has_long_number else f"The body is not JSON: {error}."
+        ) from None
     return value
 
 

@@ -276,13 +276,15 @@ def test_a_series_from_its_creation_to_its_end(typed: Type, monkeypatch: pytest.
     made = shown(typed, "series", "create", BIZ_TYPE, "each hour", "--every", "1h", "--flow-key", "a", "--body", "[1]")
     assert (made["every"], made["flow_key"], made["body"]) == (3600, "a", [1])
     assert shown(typed, "series", "show", name)["id"] == made["id"]
+    assert shown(typed, "series", "change", name, "--body", '{"open": true}')["body"] == {"open": True}
+    assert '{"open": true}' in typed("series", "show", name)[1]
     assert shown(typed, "jobs", "list", "--series", str(made["id"]))["series"] == made["id"]
     code, out, _ = typed("series", "pause", name, "--reason", "holidays")
     assert (code, "paused" in out, "holidays" in out) == (0, True, True)
     assert "each hour" in typed("series", "list", "--paused")[1]
     assert shown(typed, "series", "resume", str(made["id"]))["paused_at"] is None
-    assert shown(typed, "series", "change", name, "--overlap", "skip", "--version", "3")["overlap"] == "skip"
-    assert typed("series", "change", name, "--overlap", "skip", "--version", "3")[0] == ExitCode.CONFLICT
+    assert shown(typed, "series", "change", name, "--overlap", "skip", "--version", "4")["overlap"] == "skip"
+    assert typed("series", "change", name, "--overlap", "skip", "--version", "4")[0] == ExitCode.CONFLICT
     assert typed("series", "change", name)[0] == ExitCode.USAGE
     assert shown(typed, "series", "change", name, "--text", "<a/>")["body_text"] == "<a/>"
     assert "text/plain; charset=utf-8" in typed("series", "show", name)[1]

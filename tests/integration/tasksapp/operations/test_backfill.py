@@ -137,10 +137,12 @@ def test_a_person_who_may_not_trigger_series_does_not_backfill(
         ("until", {"until": HOUR}),
         ("until", {"until": -20 * HOUR}),
         ("since", {"naive": True}),
+        ("since", {"since": HOUR}),
     ],
 )
 def test_what_cannot_be_backfilled_is_refused(hourly: Series, begin: datetime, field: str, bounds: Any) -> None:
     since = begin.replace(tzinfo=None) if "naive" in bounds else begin
+    since = timezone.now() + bounds["since"] if "since" in bounds else since
     until_ = timezone.now() + bounds["until"] if "until" in bounds else None
 
     with pytest.raises(InvalidJob) as refusal:

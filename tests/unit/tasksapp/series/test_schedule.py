@@ -57,6 +57,7 @@ def test_the_shortest_gap_is_that_of_the_closest_two() -> None:
         ("cron", "one_of", {}),
         ("every", "one_of", {"cron_expression": "* * * * *", "every": HOUR}),
         ("every", "range", {"every": timedelta(milliseconds=999), "anchor": NOON}),
+        ("every", "range", {"every": timedelta(0), "anchor": NOON}),
         ("every", "range", {"every": timedelta(days=3661), "anchor": NOON}),
         ("anchor", "required", {"every": HOUR}),
         ("times", "invalid", {"times": ["tomorrow"]}),
