@@ -11,6 +11,7 @@ import pytest
 from celery import Celery
 
 from delayhub.local.redis_server import RedisServer
+from delayhub.local.service import Service
 from tasksapp.queues.heartbeats import WorkerBeat, read_workers
 from tests.acceptance.celery_worker import worker_service
 from tests.waiting import wait_until
@@ -28,7 +29,7 @@ def test_a_worker_appears_shows_its_running_task_and_is_gone_after_a_kill(
     pool: str, patience: dict[str, str], broker: str, tmp_path: Path
 ) -> None:
     with worker_service("patience", patience, "-P", pool, "-c", "2", folder=tmp_path) as worker:
-        wait_until(read_workers, otherwise=worker.log.read_text)
+        wait_for(worker)
         found = the_worker()
         assert (found.pid, found.pool, found.lanes) == (worker.pid, pool, ("delayhub.timers",))
         wait_until(lambda: the_worker().is_loader)
@@ -45,7 +46,7 @@ def test_a_worker_appears_shows_its_running_task_and_is_gone_after_a_kill(
 
 def test_a_worker_that_is_stopped_is_gone_at_once(patience: dict[str, str], tmp_path: Path) -> None:
     with worker_service("patience", patience, "-Q", "patience.tasks", "-c", "1", folder=tmp_path) as worker:
-        wait_until(read_workers, otherwise=worker.log.read_text)
+        wait_for(worker)
         assert the_worker().lanes == ()
 
         worker.stop()
@@ -56,11 +57,16 @@ def test_a_worker_that_is_stopped_is_gone_at_once(patience: dict[str, str], tmp_
 def test_a_worker_of_greenlets_without_timers_is_seen_too(patience: dict[str, str], tmp_path: Path) -> None:
     options = ("-P", "gevent", "-Q", "patience.tasks", "-c", "7")
     with worker_service("patience", patience, *options, folder=tmp_path) as worker:
-        wait_until(read_workers, otherwise=worker.log.read_text)
+        wait_for(worker)
 
         found = the_worker()
 
         assert (found.pool, found.concurrency, found.lanes, found.pid) == ("gevent", 7, (), worker.pid)
+
+
+def wait_for(worker: Service) -> None:
+    """Until the worker is seen as one: children of its pool are there before it, and each stands for itself then."""
+    wait_until(lambda: [beat.pid for beat in read_workers()] == [worker.pid], otherwise=worker.log.read_text)
 
 
 def the_worker() -> WorkerBeat:

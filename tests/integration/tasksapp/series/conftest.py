@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 from django.utils import timezone
 
-from tests.integration.tasksapp.series_making import HOUR, At
+from tests.integration.tasksapp.series_making import MINUTE, At
 
 
 @pytest.fixture
@@ -17,5 +17,5 @@ def at() -> At:
 
 @pytest.fixture
 def begin() -> datetime:
-    """The beginning of the next hour."""
-    return timezone.now().replace(minute=0, second=0, microsecond=0) + HOUR
+    """A full minute, at every time of the day the next one of an hourly series, and too far away for its job."""
+    return timezone.now().replace(second=0, microsecond=0) + 50 * MINUTE

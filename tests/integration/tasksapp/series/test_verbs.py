@@ -31,8 +31,8 @@ ADA = Actor("ada")
 
 @pytest.fixture
 def begin() -> datetime:
-    """The beginning of the next hour."""
-    return timezone.now().replace(minute=0, second=0, microsecond=0) + HOUR
+    """A full minute, at every time of the day the next one of an hourly series, and too far away for its job."""
+    return timezone.now().replace(second=0, microsecond=0) + timedelta(minutes=50)
 
 
 @pytest.fixture
