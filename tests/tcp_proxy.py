@@ -21,6 +21,7 @@ class TcpProxy:
     def __init__(self, target: int) -> None:
         self.target = target
         self.stalled = threading.Event()
+        self._ends_lock = threading.Lock()  # connections are taken in one thread and cut in another
         self._ends: set[socket.socket] = set()
         self._mute: set[socket.socket] = set()
         self._slow_by = 0.0
@@ -46,8 +47,9 @@ class TcpProxy:
 
     def cut(self) -> int:
         """How many connections were cut; new ones are passed on again."""
-        cut, self._ends = self._ends, set()
-        self._mute = set()
+        with self._ends_lock:
+            cut, self._ends = self._ends, set()
+            self._mute = set()
         for end in cut:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -56,7 +58,8 @@ class TcpProxy:
 
     def mute(self) -> int:
         """How many connections are half-open from now on: nothing comes over them any more. New ones work."""
-        self._mute = set(self._ends)
+        with self._ends_lock:
+            self._mute = set(self._ends)
         return len(self._mute) // 2
 
     def slow_down(self, delay: float, *, seconds: float) -> None:
@@ -78,9 +81,11 @@ class TcpProxy:
             except OSError:
                 near.close()
                 continue
-            self._ends |= {near, far}
+            for end in (near, far):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._ends_lock:
+                self._ends |= {near, far}
             for source, sink in ((near, far), (far, near)):
-                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
