@@ -69,7 +69,7 @@ def test_counts_made_by_the_page_say_where_they_end(
 def test_a_biz_type_that_flows_is_not_called_what_a_breaker_that_is_down_is(
     person: Client, lane: TimerLane, make_biz_type: MakeBizType, settings: Any, redis_server: Any
 ) -> None:
-    settings.DELAYHUB = {"REDIS_URL": redis_server.url}
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": redis_server.url}
     make_biz_type("a.flows")
     make_biz_type("b.down")
     make_biz_type("c.paused", paused_until=timezone.now() + timedelta(hours=1), paused_by="ada", pause_reason="db move")
@@ -89,7 +89,7 @@ def test_a_biz_type_that_flows_is_not_called_what_a_breaker_that_is_down_is(
 def test_jobs_that_are_late_are_named_above_all_else(
     person: Client, biz_type: BizType, lane: TimerLane, settings: Any, redis_server: Any
 ) -> None:
-    settings.DELAYHUB = {"REDIS_URL": redis_server.url}
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": redis_server.url}
     lane.hold("a loader", lease_ms=60_000)
     lane.claim()
     count_rows(biz_type, pending=12_300, due_now=12_300, oldest_due_at=timezone.now() - timedelta(seconds=41))
@@ -147,7 +147,7 @@ def test_an_empty_site_says_what_is_missing(person: Client) -> None:
 def test_it_asks_the_database_twelve_times_at_most_however_many_biz_types_there_are(
     person: Client, biz_types: int, lane: TimerLane, settings: Any, redis_server: Any
 ) -> None:
-    settings.DELAYHUB = {"REDIS_URL": redis_server.url}
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": redis_server.url}
     store_scene()
     now = timezone.now()
     BizType.objects.bulk_create(
