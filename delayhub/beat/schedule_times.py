@@ -35,8 +35,9 @@ def next_ms(schedule: Any, after_ms: int, *, anchor_ms: int, zone: tzinfo) -> in
     if type(schedule) is schedules.schedule:
         if not schedule.relative:
             return next_of_interval(interval_ms(schedule), after_ms, anchor_ms=anchor_ms)
-        start = moment(after_ms).astimezone(zone)
-        left = remaining(start, _length(schedule), start, relative=True)
+        after = moment(after_ms)
+        # In UTC is "now": between two times of one zone, Celery 5.5.0 counts hours of the clock on the wall.
+        left = remaining(after.astimezone(zone), _length(schedule), after, relative=True)
         return after_ms + max(1, _ms(left))
     return _next_of_unknown(schedule, after_ms)
 
