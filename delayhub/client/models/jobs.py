@@ -27,24 +27,24 @@ class OwnRequest(TypedDict, total=False):
     url: str | None
 
 
-class JobRequest(TypedDict, total=False):
-    """A job to create, at a time that ``due_at`` or ``delay`` says; with neither, it is due at once.
+class JobContent(TypedDict, total=False):
+    """When a new job is due, and what it carries. With neither ``due_at`` nor ``delay``, it is due at once."""
 
-    A ``datetime`` without a zone is refused by the site; a ``delay`` is a timedelta or seconds.
-    """
-
-    biz_type: str
-    biz_id: str
+    #: When; a datetime without a zone is refused by the site. Or:
     due_at: datetime | str | None
+    #: How long from now; a timedelta or seconds.
     delay: timedelta | float | None
+    #: Any JSON value; the receiver gets it.
     body: Any
+    #: 0 goes first, 9 last.
     priority: int | None
+    #: In place of the biz type's.
     max_attempts: int | None
-    idempotency_key: str | None
-    debounce_key: str | None
-    debounce_max_wait: timedelta | float | None
+    #: No attempt begins from then on.
     expires_at: datetime | str | None
+    #: Whose job it is, such as a customer: keys of a biz type share it fairly.
     flow_key: str
+    #: A timeout, headers and a URL of its own; its biz type must allow what they say.
     request: OwnRequest | None
     #: The exact bytes of the body, in its place.
     raw: bytes | None
@@ -52,21 +52,31 @@ class JobRequest(TypedDict, total=False):
     content_type: str | None
 
 
-class PlannedJob(TypedDict, total=False):
+class PlannedJob(JobContent, total=False):
     """A job of a plan; the plan has its business key."""
 
+    #: The code of its biz type.
     biz_type: str
-    due_at: datetime | str | None
-    delay: timedelta | float | None
-    body: Any
-    priority: int | None
-    max_attempts: int | None
-    expires_at: datetime | str | None
-    flow_key: str
-    request: OwnRequest | None
-    #: The exact bytes of the body, in its place.
-    raw: bytes | None
-    content_type: str | None
+
+
+class JobFields(JobContent, total=False):
+    """The fields of a new job, beside its biz type."""
+
+    #: The business key, such as an order number.
+    biz_id: str
+    #: The same request with the same key makes one job.
+    idempotency_key: str | None
+    #: A later request with the same key replaces this one until its first attempt begins.
+    debounce_key: str | None
+    #: How long such requests may put the job off.
+    debounce_max_wait: timedelta | float | None
+
+
+class JobRequest(JobFields, total=False):
+    """A job to create, as one of many."""
+
+    #: The code of its biz type.
+    biz_type: str
 
 
 class JobChange(TypedDict, total=False):

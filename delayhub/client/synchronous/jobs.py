@@ -6,8 +6,7 @@ import builtins
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 from uuid import UUID, uuid4
 
 from delayhub.client.errors import NoRoomToWait, WaitTimeout
@@ -19,10 +18,10 @@ from delayhub.client.models.jobs import (
     DeadJobQuery,
     Job,
     JobChange,
+    JobFields,
     JobQuery,
     JobRequest,
     Lifted,
-    OwnRequest,
     Plan,
     PlannedJob,
     Resolution,
@@ -58,25 +57,7 @@ class Jobs:
 
     # ------------------------------------------------------------ creating
 
-    def create(
-        self,
-        biz_type: str,
-        *,
-        biz_id: str = "",
-        due_at: datetime | str | None = None,
-        delay: timedelta | float | None = None,
-        body: Any = None,
-        priority: int | None = None,
-        max_attempts: int | None = None,
-        idempotency_key: str | None = None,
-        debounce_key: str | None = None,
-        debounce_max_wait: timedelta | float | None = None,
-        expires_at: datetime | str | None = None,
-        flow_key: str = "",
-        request: OwnRequest | None = None,
-        raw: bytes | None = None,
-        content_type: str | None = None,
-    ) -> CreatedJob:
+    def create(self, biz_type: str, **fields: Unpack[JobFields]) -> CreatedJob:
         """Creates a job; gives it, with what its creation did.
 
         Without an idempotency key of yours the client makes one, so that a request that is repeated because its answer
@@ -84,39 +65,10 @@ class Jobs:
 
         Args:
             biz_type: the code of its biz type.
-            biz_id: the business key, such as an order number.
-            due_at: when; a datetime with a zone. Or:
-            delay: how long from now; a timedelta or seconds. With neither, the job is due at once.
-            body: any JSON value; the receiver gets it.
-            priority: 0 goes first, 9 last.
-            max_attempts: in place of the biz type's.
-            idempotency_key: the same request with the same key makes one job.
-            debounce_key: a later request with the same key replaces this one until its first attempt begins.
-            debounce_max_wait: how long such requests may put the job off.
-            expires_at: no attempt begins from then on.
-            flow_key: whose job it is, such as a customer: keys of a biz type share it fairly.
-            request: a timeout, headers and a URL of its own; its biz type must allow what they say.
-            raw: bytes that the receiver gets as they are, in the place of a JSON body.
-            content_type: of those; None for application/octet-stream.
+            fields: when it is due, and what it carries: those of :class:`delayhub.client.JobFields`.
         """
-        fields: JobRequest = {
-            "biz_type": biz_type,
-            "biz_id": biz_id,
-            "due_at": due_at,
-            "delay": delay,
-            "body": body,
-            "priority": priority,
-            "max_attempts": max_attempts,
-            "idempotency_key": idempotency_key,
-            "debounce_key": debounce_key,
-            "debounce_max_wait": debounce_max_wait,
-            "expires_at": expires_at,
-            "flow_key": flow_key,
-            "request": request,
-            "raw": raw,
-            "content_type": content_type,
-        }
-        return self._connection.one(CreatedJob, Request("POST", "/jobs", body=new_job_fields(fields), repeatable=True))
+        body = new_job_fields({"biz_type": biz_type, **fields})
+        return self._connection.one(CreatedJob, Request("POST", "/jobs", body=body, repeatable=True))
 
     def create_many(self, jobs: Iterable[JobRequest]) -> Sequence[BulkResult]:
         """Creates jobs, up to 1 000 with each request; gives a result for each, in their order.
