@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,8 @@ class History:
         self.queue = DelayQueue(client, "q", options=EngineOptions(max_strikes=4))
         #: Of each lease, which release claimed it.
         self.leases: dict[Lease, str] = {}
+        #: Acknowledged by this release, which left them to a consumer that has them by a newer lease.
+        self.ended_late: set[str] = set()
         self.number = 0
         self.left_parked: set[str] = set()
         self.log: list[str] = []
@@ -187,6 +190,7 @@ class History:
         self.log.append(f"{release} claim {args}")
         held = self.leased(alive=True) - {lease.id for lease in acks}
         reply = self.releases[release].run("claim", [self.queue.lane_keys.base, self.queue.keys.base], *args)
+        self.note_ended(acks, release)
         for _, token, flat_entries, *_ in reply[5]:
             for entry_id in flat_entries[::2]:
                 self.leases[self.queue.lease(entry_id.decode(), token)] = release
@@ -206,19 +210,23 @@ class History:
         match verb:
             case "acknowledge":
                 self.run(release, verb, *pair)
+                self.note_ended([lease], release)
                 return {lease.id}
             case "retry":
                 self.retry(release, lease)
                 self.run(release, "acknowledge", *pair)
+                self.note_ended([lease], release)
                 return {lease.id}
             case "release" | "delay":
                 self.run(release, "release", 10**9 if verb == "delay" else 0, 1, *pair)
+                return started
             case "extend":
                 self.run(release, verb, 60_000, *pair)
             case "lapse":
                 self.run(release, "extend", 0, *pair)
             case "bury":
                 self.run(release, verb, "because", *pair)
+                return started
             case "strike":
                 self.run(release, verb, 4, "because", *pair)
                 return started
@@ -293,15 +301,20 @@ class History:
     def named(self, name: str) -> set[str]:
         return {found for found in self.payloads() if found.partition("#")[0] == name}
 
+    def note_ended(self, leases: Iterable[Lease], release: str) -> None:
+        """Those that are there after their acknowledgement, another holds."""
+        if release == NEW:
+            self.ended_late |= {lease.id for lease in leases} & self.payloads()
+
     def started(self) -> set[str]:
-        """Those that a consumer has acknowledged early: gone where its lease is."""
-        return {lease.id for lease, release in self.leases.items() if release == NEW and self.is_started(lease)}
+        """Those that a consumer has acknowledged early, or after it had lost its lease: gone with the lease they have."""
+        return {lease.id for lease in self.leases if self.is_started(lease)}
 
     def is_started(self, lease: Lease) -> bool:
         holder: Any = self.client.hget(self.queue.keys.holder, lease.id)
         if not holder or int(holder.partition(b":")[0]) != lease.token:
             return False
-        return any(line == f"new start {(lease.id, lease.token)}" for line in self.log)
+        return lease.id in self.ended_late or f"new start {(lease.id, lease.token)}" in self.log
 
     def some_leases(self, release: str) -> list[Lease]:
         own = [lease for lease, by in self.leases.items() if by == release][-4:]

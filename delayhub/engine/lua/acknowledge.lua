@@ -4,7 +4,7 @@
 -- Returns: how many entries were removed
 -- Complexity: O(log n) a lease
 -- Uses: ring, leave_flight, drop, owned, acknowledge
--- Seldom: pass_key, forget, task_of, places, parked, lift
+-- Seldom: pass_key, forget, task_of, places, parked, lift, mark_done
 local ended = acknowledge(KEYS[1], 1, #ARGV / 2)
 if has_left_flight then
   ring(KEYS[2])

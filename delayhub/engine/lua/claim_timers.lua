@@ -8,7 +8,7 @@
 -- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(steps in use) a queue of the agenda (64 at most)
 -- Uses: now, ring, allow_writes_when_full, note_claim, drop, owned, acknowledge, waiting, line, first_due, permits, take_due,
 --   take_first, slots, timers, key_limits, key_gate, key_turn, take_turns, claim_queue, gate, alarm
--- Seldom: leave_flight, pass_key, forget, task_of, places, parked, lift
+-- Seldom: leave_flight, pass_key, forget, task_of, places, parked, lift, mark_done
 local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local keyed_limit, key_limit, claimed, acknowledged, at, more = tonumber(ARGV[5]), tonumber(ARGV[6]), {}, 0, 7, 0
 allow_writes_when_full(lane)

@@ -4,9 +4,10 @@
 -- ARGV: delay ms, 1 where they had been delivered, then for each lease: id, token
 -- Returns: how many leases still held
 -- Complexity: O(log n) a lease
--- Uses: now, ring, leave_flight, owned, pass_key, forget, key_holder
+-- Uses: now, ring, leave_flight, owned, pass_key, forget, key_holder, without_done
 local q, lane, delay = KEYS[1], KEYS[2], tonumber(ARGV[1])
-local ids, holders = owned(q, 3, (#ARGV - 2) / 2)
+local ended, holders = owned(q, 3, (#ARGV - 2) / 2)
+local ids, holders = without_done(q, ended, holders)
 for i, id in ipairs(ids) do
   local step, score = string.match(holders[i], '^%d+:(%d+):(%d+)$')
   redis.call('ZREM', q .. LEASED, id)
@@ -22,7 +23,7 @@ for i, id in ipairs(ids) do
   end
 end
 leave_flight(q, ids)
-if #ids > 0 then
+if #ended > 0 then
   ring(lane)
 end
-return #ids
+return #ended

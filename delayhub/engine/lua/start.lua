@@ -4,20 +4,10 @@
 -- ARGV: for each lease: id, token
 -- Returns: how many leases still held, of such messages
 -- Complexity: O(1) a lease
--- Uses: owned
+-- Uses: mark_done, owned
 local q, started = KEYS[1], 0
 local ids, holders = owned(q, 1, #ARGV / 2)
 for i, id in ipairs(ids) do
-  local has_started, token = false, string.match(holders[i], '^%d+')
-  if string.sub(redis.call('HGET', q .. UNIQUE, 'id:' .. id) or '', 1, 1) == 'e' then
-    redis.call('HSET', q .. UNIQUE, 'run:' .. id, token)
-    has_started = true
-  end
-  local flying = redis.call('HGET', q .. FLYING, id)
-  if flying then
-    redis.call('HSET', q .. FLYING, id, (string.gsub(flying, '\r.*$', '')) .. '\r' .. token)
-    has_started = true
-  end
-  started = started + (has_started and 1 or 0)
+  started = started + (mark_done(q, id, holders[i]) and 1 or 0)
 end
 return started

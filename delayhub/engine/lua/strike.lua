@@ -3,7 +3,7 @@
 -- ARGV: max strikes, why, then for each lease: id, token
 -- Returns: how many went back to their place, how many died
 -- Complexity: O(log n) a lease
--- Uses: now, ring, allow_writes_when_full, leave_flight, owned, pass_key, forget, key_holder, reap
+-- Uses: now, ring, allow_writes_when_full, leave_flight, owned, pass_key, forget, key_holder, without_done, reap
 local q = KEYS[1]
 allow_writes_when_full(q)
 local ids = owned(q, 3, (#ARGV - 2) / 2)

@@ -2,6 +2,7 @@
 -- their entries with them. Returns how many.
 -- A holder whose lease ran out ends its entry too, wherever that is by now: its work is done. Tokens only grow, and what
 -- is kept of a lost lease goes with the entry, so a token that is not older belongs to this entry and to none before it.
+-- Where another runs the entry now, its unique key and its place stay that one's: they and the entry end with its lease.
 local function acknowledge(q, first, count)
   if count == 0 then
     return 0
@@ -17,9 +18,12 @@ local function acknowledge(q, first, count)
     for i = first, first + 2 * count - 2, 2 do
       local lost = redis.call('HGET', q .. LOST, ARGV[i])
       if lost and tonumber(ARGV[i + 1]) >= tonumber(lost) then
-        seldom().lift(q, ARGV[i], true)
-        drop(q, {ARGV[i]})
-        ended = ended + 1
+        local holder = redis.call('HGET', q .. HOLDER, ARGV[i])
+        if not (holder and seldom().mark_done(q, ARGV[i], holder)) then
+          seldom().lift(q, ARGV[i], true)
+          drop(q, {ARGV[i]})
+          ended = ended + 1
+        end
       end
     end
   end

@@ -1,33 +1,14 @@
--- without_started(q, ids): these leased ids without those that were acknowledged when they started, and had their lease only
--- for their unique key, or their place among those of a task that run at once. Those are gone. The mark has the token of that
--- lease: a script of an earlier release that ends it leaves the mark, which is none of a later lease.
-local function without_started(q, ids)
-  if #ids == 0 or redis.call('EXISTS', q .. UNIQUE, q .. FLYING) == 0 then
-    return ids
-  end
-  local left = {}
-  for _, id in ipairs(ids) do
-    local token = string.match(redis.call('HGET', q .. HOLDER, id) or '', '^%d+') or 'none'
-    local mark = string.match(redis.call('HGET', q .. FLYING, id) or '', '\r(%d+)$')
-    if mark == token or redis.call('HGET', q .. UNIQUE, 'run:' .. id) == token then
-      redis.call('ZREM', q .. LEASED, id)
-      redis.call('HDEL', q .. HOLDER, id)
-      forget(q, {id})
-    else
-      left[#left + 1] = id
-    end
-  end
-  return left
-end
-
 -- reap(q, limit, max_strikes, why): ends leases that ran out. Each costs a strike: the entry goes back to its place in
 -- line, or at max_strikes to the dead, for the reason `why`. Returns how many went back and how many died. The token of
 -- the first lease that was lost is kept, by which its holder may end the message after all.
 local function reap(q, limit, max_strikes, why)
   local returned, died = 0, 0
-  local ids = without_started(q, redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit))
-  for _, id in ipairs(ids) do
-    local token, step, score = string.match(redis.call('HGET', q .. HOLDER, id) or '', '^(%d+):(%d+):(%d+)$')
+  local ids, holders = redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, limit), {}
+  if #ids > 0 then
+    ids, holders = without_done(q, ids, redis.call('HMGET', q .. HOLDER, unpack(ids)))
+  end
+  for i, id in ipairs(ids) do
+    local token, step, score = string.match(holders[i] or '', '^(%d+):(%d+):(%d+)$')
     local strikes = redis.call('HINCRBY', q .. STRIKES, id, 1)
     if token then
       redis.call('HSETNX', q .. LOST, id, token)

@@ -78,7 +78,7 @@ class UniqueConservation(RuleBasedStateMachine):
         if not self.leases:
             return
         lease = data.draw(st.sampled_from(self.leases))
-        runs = lease.id in self._fields()["run"]  # acknowledged early: with its lease it is gone
+        is_done = lease.id in self._fields()["run"]  # it started, or was ended late: with its lease it is gone
         match verb:
             case "acknowledge":
                 self.queue.acknowledge([lease])
@@ -93,7 +93,7 @@ class UniqueConservation(RuleBasedStateMachine):
             case "lapse":
                 self.queue.extend([lease], lease_ms=0)
                 self.queue.reap()
-        if verb in {"acknowledge", "lapse"} or (verb == "strike" and runs):
+        if verb in {"acknowledge", "lapse"} or is_done:
             self._forget_the_gone()
 
     @rule(data=st.data(), verb=st.sampled_from(["cancel", "discard", "soon", "later", "redrive"]))
