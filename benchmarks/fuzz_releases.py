@@ -16,11 +16,8 @@ Caveat: an earlier release knows no unique keys and no places in flight. It may 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -29,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from redis.exceptions import NoScriptError
 
 from benchmarks.chaos_upgrade import tree_of
+from benchmarks.release_scripts import Release, sources_of
 from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Place
 from delayhub.engine.keys import MAX_STEPS
 from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
@@ -56,31 +53,9 @@ CLAIMS = 400
 #: What stays of a queue that has nothing: limits, and keys of its lane.
 STAYS = (":limits", ":limited", ":@wake", ":@token", ":@alarm", ":tat", ":revoked")
 
-#: Prints the source of each script of the release whose package is imported.
-DUMP = (
-    "import json; from delayhub.engine.scripts import names, script;"
-    "print(json.dumps({name: script(name).source for name in names()}))"
-)
-
 
 class Broken(AssertionError):
     """A history broke the law."""
-
-
-class Release:
-    """The scripts of a release."""
-
-    def __init__(self, client: redis.Redis, sources: dict[str, str]) -> None:
-        self.client = client
-        self.sources = sources
-        self.shas = {name: hashlib.sha1(source.encode()).hexdigest() for name, source in sources.items()}
-
-    def run(self, name: str, keys: list[str], *args: Any) -> Any:
-        """The reply of a verb."""
-        try:
-            return self.client.execute_command("EVALSHA", self.shas[name], len(keys), *keys, *args)
-        except NoScriptError:
-            return self.client.execute_command("EVAL", self.sources[name], len(keys), *keys, *args)
 
 
 class History:
@@ -208,12 +183,9 @@ class History:
         verb = self.chance.choice(FINISHES)
         started = self.started()
         match verb:
-            case "acknowledge":
-                self.run(release, verb, *pair)
-                self.note_ended([lease], release)
-                return {lease.id}
-            case "retry":
-                self.retry(release, lease)
+            case "acknowledge" | "retry":
+                if verb == "retry":
+                    self.retry(release, lease)
                 self.run(release, "acknowledge", *pair)
                 self.note_ended([lease], release)
                 return {lease.id}
@@ -307,7 +279,7 @@ class History:
             self.ended_late |= {lease.id for lease in leases} & self.payloads()
 
     def started(self) -> set[str]:
-        """Those that a consumer has acknowledged early, or after it had lost its lease: gone with the lease they have."""
+        """Those that a consumer has acknowledged early, or after it had lost its lease: gone with it."""
         return {lease.id for lease in self.leases if self.is_started(lease)}
 
     def is_started(self, lease: Lease) -> bool:
@@ -367,16 +339,6 @@ class History:
         held: Any = self.client.hgetall(self.queue.keys.holder)
         pairs = [(name.decode(), int(value.partition(b":")[0])) for name, value in held.items()]
         self.queue.acknowledge([self.queue.lease(name, token) for name, token in pairs])
-
-
-def sources_of(tree: Path) -> dict[str, str]:
-    """The scripts of the release in that folder."""
-    environment = {**os.environ, "PYTHONPATH": str(tree)}
-    printed = subprocess.run(
-        [sys.executable, "-c", DUMP], cwd=tree, env=environment, capture_output=True, text=True, check=True
-    ).stdout
-    sources: dict[str, str] = json.loads(printed)
-    return sources
 
 
 def main() -> int:

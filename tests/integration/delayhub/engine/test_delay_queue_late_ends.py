@@ -18,6 +18,13 @@ STAYS = (":limits", ":limited", ":@wake", ":@token", ":@alarm")
 
 KINDS = ("a unique key", "a place of its task", "a place of its flow key", "key and place")
 
+
+def lapse(queue: DelayQueue, lease: Lease) -> None:
+    """Its holder freezes until its lease has run out."""
+    queue.extend([lease], lease_ms=0)
+    queue.reap()
+
+
 #: How the last holder's lease may end; each leaves the message to the one that was told of its end.
 ENDS: dict[str, Callable[[DelayQueue, Lease], object]] = {
     "acknowledged": lambda queue, lease: queue.acknowledge([lease]),
@@ -25,7 +32,7 @@ ENDS: dict[str, Callable[[DelayQueue, Lease], object]] = {
     "put off": lambda queue, lease: queue.release([lease], delay_ms=60_000),
     "buried": lambda queue, lease: queue.bury([lease], reason="no"),
     "struck": lambda queue, lease: queue.strike([lease], why="its process was lost"),
-    "run out": lambda queue, lease: lapse(queue, lease),
+    "run out": lapse,
     "run out after an early acknowledgement": lambda queue, lease: (start(queue, [lease]), lapse(queue, lease)),
 }
 
@@ -55,12 +62,6 @@ def kind(request: pytest.FixtureRequest, queue: DelayQueue) -> str:
 def claim(queue: DelayQueue) -> list[Lease]:
     """The leases of a claim."""
     return [queue.lease(entry.id, entry.token) for entry in queue.claim(10).entries]
-
-
-def lapse(queue: DelayQueue, lease: Lease) -> None:
-    """Its holder freezes until its lease has run out."""
-    queue.extend([lease], lease_ms=0)
-    queue.reap()
 
 
 def held_by_three(queue: DelayQueue, kind: str) -> list[Lease]:
