@@ -47,12 +47,15 @@ PYTEST = sh -c '$(BIN)/python -m pytest "$$@" || [ $$? -eq 5 ]' pytest
 SQLITE_ONLY := acceptance browser conformance house unit
 
 # Tests of how long something takes run alone, and first: their process compiles the tests for the others.
-test: $(VENV)/.dev $(VENV)/.node ## run all tests on SQLite, then those that touch the database on PostgreSQL
+test: $(VENV)/.dev ## run all tests on SQLite, then those that touch the database on PostgreSQL
 	$(PYTEST) -n 0 -m timing $(TESTS)
-	$(PYTEST) -n $(WORKERS) -m "not timing" $(TESTS)
-	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing" $(addprefix --ignore=tests/,$(SQLITE_ONLY)) $(TESTS)
+	$(PYTEST) -n $(WORKERS) -m "not timing and not check" $(TESTS)
+	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing and not check" $(addprefix --ignore=tests/,$(SQLITE_ONLY)) $(TESTS)
 
-check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deployment checks, files of deploy/
+# Where tests of the source are: few files, so that this does not import all tests.
+CHECKS = tests/house $(shell grep -rl --include='test_*.py' '^@pytest\.mark\.check' tests)
+
+check: $(VENV)/.dev $(VENV)/.node ## lint, types, house rules, import walls, migrations, OpenAPI, deployment checks, files of deploy/
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -64,6 +67,7 @@ check: $(VENV)/.dev ## lint, types, import walls, migrations, Django's deploymen
 	$(BIN)/yamllint --strict -c deploy/yamllint.yaml deploy
 	$(BIN)/kubernetes-validate --strict deploy/kubernetes/*.yaml
 	@! command -v hadolint >/dev/null || hadolint deploy/Dockerfile
+	$(BIN)/python -m pytest -q -n 0 -m check $(CHECKS)
 
 fmt: $(VENV)/.dev ## format the code and fix what the linter can
 	$(BIN)/ruff check --fix .
@@ -211,7 +215,7 @@ $(VENV)/.standalone: pyproject.toml constraints.txt | $(VENV)/.python
 		exit 1; }
 	@touch $@
 
-# Linters of OpenAPI documents, where the machine has npm; their test says that it cannot run elsewhere.
+# Linters of OpenAPI documents for `make check`, where the machine has npm; their test says that it cannot run elsewhere.
 $(VENV)/.node: | $(VENV)/.python
 	@if command -v npm >/dev/null; then \
 		npm install --silent --no-fund --no-audit --no-save --prefix $(VENV)/node $(OPENAPI_LINTERS); \

@@ -4,6 +4,7 @@ Fixtures: a private Redis server for each test process, a broker on it, a connec
 
 Rules:
 - A test that touches the database gets the marker ``database`` by itself: those run on PostgreSQL too.
+- The house rules get the marker ``check``: they are a part of ``make check``.
 - ``postgresql_only`` and ``sqlite_only`` tests are left out of a run on the other database, not skipped.
 - A skipped test fails the run, unless its reason begins with "cannot run here:". With ``DELAYHUB_SKIPS=none`` in
   the environment not even that counts.
@@ -20,7 +21,6 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery, current_app
-from hypothesis import HealthCheck, settings
 from kombu import Connection
 
 from delayhub.local.redis_server import RedisServer
@@ -28,14 +28,15 @@ from delayhub.redis_cluster import client_of, cluster_pool
 from delayhub.transport import register
 from tests.cluster import LocalCluster
 from tests.long_first import long_first
+from tests.property_sizes import load_profile
+from tests.repository import ROOT
 
 register()
 
-# How long a generated input takes is the machine's matter: it may stand still for a second.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+load_profile()
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_serialized_rollback"}
+HOUSE = ROOT / "tests" / "house"
 ALLOWED_SKIP = "cannot run here:"
 
 
@@ -164,6 +165,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("database")
+        if item.path.is_relative_to(HOUSE):
+            item.add_marker("check")
     left_out = [item for item in items if item.get_closest_marker(other)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)

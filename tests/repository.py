@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -17,6 +20,34 @@ def python_files(*rooms: str) -> list[Path]:
         for path in (ROOT / room).rglob("*.py")
         if "migrations" not in path.parts and not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
     )
+
+
+@cache
+def text_of(path: Path) -> str:
+    """What the file holds, read once in a run."""
+    return path.read_text()
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The module as its syntax tree, parsed once in a run, for all rules; a rule changes nothing in it."""
+    tree = ast.parse(text_of(path))
+    gc.freeze()  # else each collection walks over all trees again, which costs more than to parse them
+    return tree
+
+
+@cache
+def functions_of(path: Path) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+    """All functions and methods of the module, those within others too."""
+    return tuple(_functions_in(tree_of(path)))
+
+
+def _functions_in(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for blocks in ("body", "orelse", "finalbody", "handlers", "cases"):  # expressions, most of a tree, hold none
+        for inner in getattr(node, blocks, ()):
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield inner
+            yield from _functions_in(inner)
 
 
 def text_files() -> Iterator[Path]:

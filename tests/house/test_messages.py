@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from babel.messages.catalog import Message
 
 from tests.messages import MO, found, is_untranslated, sources, texts_of, translated, translations_of
-from tests.repository import ROOT, python_files
+from tests.repository import ROOT, python_files, tree_of
 
 #: A placeholder as Python's % writes it.
 PLACEHOLDER = re.compile(r"%(?:\((?P<name>\w+)\))?[-+ 0#]*\d*(?:\.\d+)?[sdrfgx]|%%")
@@ -76,7 +76,7 @@ def test_no_page_in_python_shows_a_text_that_is_not_translated() -> None:
     bare = {
         f"{path.relative_to(ROOT)}:{line}: {text}"
         for path in python_files("tasksapp/admin")
-        for line, text in bare_strings(ast.parse(path.read_text()))
+        for line, text in bare_strings(tree_of(path))
     }
 
     assert bare == set()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.tested_through import TESTED_THROUGH
-from tests.repository import ROOT, python_files
+from tests.repository import ROOT, functions_of, python_files, text_of, tree_of
 
 SOURCE = ("delayhub", "tasksapp")
 MIRRORS = ("tests/unit", "tests/integration")
@@ -43,12 +43,7 @@ def named_after(test: Path) -> str | None:
 
 def does_something(module: Path) -> bool:
     """Whether the module defines a function or a method with a body."""
-    functions = [
-        node
-        for node in ast.walk(ast.parse(module.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    return any(not is_empty(statement) for function in functions for statement in function.body)
+    return any(not is_empty(statement) for function in functions_of(module) for statement in function.body)
 
 
 def is_empty(statement: ast.stmt) -> bool:
@@ -86,10 +81,10 @@ def test_every_module_that_does_something_has_a_test_of_its_name() -> None:
 @pytest.mark.parametrize("module", TESTED_THROUGH)
 def test_a_module_without_a_test_of_its_name_is_named_by_the_test_that_covers_it(module: str) -> None:
     covering, why = TESTED_THROUGH[module]
-    text = (ROOT / covering).read_text()
+    text = text_of(ROOT / covering)
     public = [
         node.name
-        for node in ast.parse((ROOT / module).read_text()).body
+        for node in tree_of(ROOT / module).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_")
     ]
 

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Mode, Place
 from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, flying_counts, parked_counts, set_limits
 from delayhub.engine.unique import start
+from tests.property_sizes import examples
 
 FAR = 4_000_000_000_000
 IDS = st.sampled_from([f"id{number}" for number in range(3)])
@@ -356,5 +357,5 @@ class Conservation(RuleBasedStateMachine):
 
 TestConservation = Conservation.TestCase
 TestConservation.settings = settings(
-    max_examples=60, stateful_step_count=60, deadline=None, phases=[Phase.reuse, Phase.generate]
+    max_examples=examples(30), stateful_step_count=60, deadline=None, phases=[Phase.reuse, Phase.generate]
 )

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Place
 from delayhub.engine.unique import UniqueKey, WhenTaken, offer, start
+from tests.property_sizes import examples
 
 FAR = 4_000_000_000_000
 KEYS = st.sampled_from(["k1", "k2"])
@@ -181,5 +182,5 @@ class UniqueConservation(RuleBasedStateMachine):
 
 TestUniqueConservation = UniqueConservation.TestCase
 TestUniqueConservation.settings = settings(
-    max_examples=30, stateful_step_count=40, deadline=None, phases=[Phase.reuse, Phase.generate]
+    max_examples=examples(15), stateful_step_count=40, deadline=None, phases=[Phase.reuse, Phase.generate]
 )

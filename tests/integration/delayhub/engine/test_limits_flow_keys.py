@@ -27,6 +27,7 @@ from delayhub.engine.limits import (
 from delayhub.engine.task_name import KEY_MARK, flow_key_of, head_of, parking_names, task_of
 from delayhub.engine.unique import start
 from tests.fixture_types import Until
+from tests.property_sizes import examples
 
 #: A limit that lets one start, and no other while a test runs.
 ONCE = Limit(10**13)
@@ -284,5 +285,5 @@ class Keyed(RuleBasedStateMachine):
 
 TestKeyed = Keyed.TestCase
 TestKeyed.settings = settings(
-    max_examples=25, stateful_step_count=40, deadline=None, phases=[Phase.reuse, Phase.generate]
+    max_examples=examples(12), stateful_step_count=40, deadline=None, phases=[Phase.reuse, Phase.generate]
 )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from delayhub.engine import EngineOptions, Gate, TimerClaim, TimerLane
 from tests.fixture_types import Now, Until
+from tests.property_sizes import examples
 from tests.timer_leases import leases_of
 
 MINUTE = 60_000
@@ -43,7 +44,7 @@ def test_under_a_backlog_each_permit_goes_to_the_most_urgent(lane: TimerLane, no
     assert taken[:6] == [*(f"urgent-{n}" for n in range(5)), "usual-0"]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     timers=st.lists(st.tuples(st.integers(0, 12 * MINUTE), st.integers(0, 9)), min_size=1, max_size=60),
     limit=st.integers(1, 40),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from delayhub.engine import Gate, TimerLane
 from delayhub.engine.scripts import names, script
 from delayhub.local.redis_server import RedisServer
+from tests.property_sizes import examples
 
 BEGIN_US = 1_900_000_000_000_000
 #: Lateness of claims that costs no permit, in µs.
@@ -74,7 +75,7 @@ def test_claims_that_come_late_get_the_whole_rate(
     assert len(claimer.gone) >= int(0.98 * (burst + rate * claimer.gone[-1] / 1e6))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(20), deadline=None, derandomize=True, database=None)
 @given(
     gaps=st.lists(st.sampled_from([100, 1_000, 2_001, 30_000, 99_000, 250_000, 1_100_000]), min_size=5, max_size=60),
     rate=st.sampled_from([3, 70, 500]),

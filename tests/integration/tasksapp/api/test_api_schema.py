@@ -27,6 +27,7 @@ from tasksapp.models import ApiKey, BizType, Job, Operation, Series, Status
 from tasksapp.pulling.claim_token import ClaimToken
 from tasksapp.series.verbs import create as create_series
 from tests.job_rows import store_job
+from tests.property_sizes import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -181,7 +182,7 @@ def test_an_operation_answers_as_the_schema_says(
 
     @given(case=operation.as_strategy())
     @settings(
-        max_examples=8,
+        max_examples=examples(8),
         derandomize=True,
         database=None,
         deadline=None,

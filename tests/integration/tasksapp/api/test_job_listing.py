@@ -17,6 +17,7 @@ from tasksapp.models import ApiKey, BizType, Job, Status, Tenant
 from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.problem_documents import problem
 from tests.job_rows import job_row, store_job
+from tests.property_sizes import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,7 +37,7 @@ def pages(ask: Ask, query: str, *, between: Any = lambda: None) -> list[str]:
 @pytest.mark.parametrize(("order", "status"), [("-id", ""), ("next_run_at", "pending"), ("-finished_at", "dead")])
 @given(deeds=st.lists(st.tuples(st.sampled_from(["insert", "delete"]), st.integers(0, 11)), max_size=10))
 @settings(
-    max_examples=12, deadline=None, derandomize=True, database=None,
+    max_examples=examples(6), deadline=None, derandomize=True, database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 def test_whoever_is_there_all_the_time_is_on_exactly_one_page(

@@ -12,7 +12,7 @@ import pytest
 from tasksapp.api.openapi_document import openapi_document
 from tests.repository import ROOT
 
-#: Where `make test` installs them, if the machine has npm.
+#: Where `make check` installs them, if the machine has npm.
 TOOLS = ROOT / ".venv" / "node" / "node_modules" / ".bin"
 QUIET = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true", "NO_COLOR": "1"}
 
@@ -26,6 +26,7 @@ def document(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("tool", "arguments", "clean"),
     [

@@ -22,6 +22,7 @@ from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.return_lost_leases import return_lost_leases
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.outcomes import finished, tried
+from tests.property_sizes import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -175,6 +176,6 @@ def test_jobs_live_as_the_table_says() -> None:
     run_state_machine_as_test(
         LifeOfJobs,
         settings=settings(
-            max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples(12), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

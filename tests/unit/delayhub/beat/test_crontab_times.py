@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from delayhub.beat.crontab_times import CrontabTimes
 from delayhub.clock import due_ms, moment
+from tests.property_sizes import examples
 
 BERLIN = "Europe/Berlin"
 
@@ -93,7 +94,7 @@ def test_a_leap_day_is_found_eight_years_ahead() -> None:
     assert leap_day.next_ms(due_ms(datetime(2096, 3, 1, tzinfo=UTC))) == due_ms(datetime(2104, 2, 29, tzinfo=UTC))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(
     st.datetimes(datetime(2026, 1, 1), datetime(2027, 12, 1)),  # noqa: DTZ001  hypothesis wants them naive
     st.sampled_from([BERLIN, "Australia/Lord_Howe", "America/New_York", "Africa/Casablanca", "Asia/Kathmandu", "UTC"]),

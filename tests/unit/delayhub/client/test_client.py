@@ -36,6 +36,7 @@ def test_the_client_brings_in_neither_django_nor_celery() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.check
 def test_all_public_names_of_a_wheel_are_typed(tmp_path: Path) -> None:
     # Pyright looks at what is installed, and does not see an editable installation: the wheel gets an environment of
     # its own, to which ours lends the libraries.

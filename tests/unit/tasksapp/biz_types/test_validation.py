@@ -22,6 +22,7 @@ from tasksapp.biz_types.validation import (
 )
 from tasksapp.delivery.route import Route
 from tasksapp.models import BizType
+from tests.property_sizes import examples
 
 
 def biz_type(**fields: Any) -> BizType:
@@ -179,7 +180,7 @@ urls = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     url=urls,
     headers=st.dictionaries(odd_text | st.just("X-A"), odd_text | st.integers(), max_size=3),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasksapp.api.http.json_decoder import MAX_BULK, TooManyJobs, decode
@@ -98,7 +98,6 @@ def test_only_the_body_of_a_job_does() -> None:
     assert decode('[{"body": 1e2}]') == [{"body": 100.0}]
 
 
-@settings(deadline=None)
 @given(request=requests, write=writers)
 def test_what_python_decodes_is_decoded_alike(request: Any, write: Any) -> None:
     text = write(request)
@@ -106,7 +105,6 @@ def test_what_python_decodes_is_decoded_alike(request: Any, write: Any) -> None:
     assert plain(decode(text)) == json.loads(text)
 
 
-@settings(deadline=None)
 @given(request=requests, write=writers, data=st.data())
 def test_what_python_refuses_is_refused_in_the_same_words(request: Any, write: Any, data: st.DataObject) -> None:
     text = write(request)
