@@ -1,7 +1,8 @@
 """Does every statement that is run often use an index when the table is large?
 
 Question: which plans does PostgreSQL choose for claims, sweeps, leases, purges, look-ups and the admin's lists, and how
-    long do they take, with so many rows, of which three in four have ended?
+    long do they take, with so many rows, of which three in four have ended? And what do biz types without jobs cost
+    where another one has a million overdue ones, also while the statistics do not know that yet?
 Machine: whatever runs it; a private PostgreSQL, some 12 GB of disk for 10 million rows.
 Command: make explain-jobs, or make explain-jobs ROWS=50000
 Result: the plans, then one JSON line with ms by statement; exit code 1 where a plan reads more than the beginning
@@ -14,14 +15,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
-from explain_rows import fill
+from explain_rows import fill, fill_one
 from jobs_rig import rig
 
 from benchmarks.children import run_main
@@ -141,6 +142,40 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     }
 
 
+def of_idle(biz_types: Sequence[Any], now: datetime) -> dict[str, Callable[[], object]]:
+    """What is asked about biz types that have no jobs, by name."""
+    from tasksapp.models import BizType, Operation, Status
+    from tasksapp.operations.pages import biz_types_with_jobs
+    from tasksapp.sql.due_jobs import due_jobs
+    from tasksapp.sql.has_jobs import has_jobs, has_jobs_in
+    from tasksapp.sql.pending_rows import count_pending, pages, timer_work
+    from tasksapp.sql.purge_rows import purge_jobs
+    from tasksapp.stats.counts import count_bounded
+
+    one, using = biz_types[len(biz_types) // 2].pk, "default"
+    hour, overdue_since = now + timedelta(hours=1), now - timedelta(seconds=2)
+    return {
+        "sweep: biz types with work": lambda: timer_work(
+            after=hour, until=hour + timedelta(seconds=2), overdue_since=overdue_since, using=using
+        ),
+        "sweep: biz types with work in the first turn": lambda: timer_work(
+            after=None, until=hour, overdue_since=overdue_since, using=using
+        ),
+        "sweep: first page": lambda: next(pages(one, after=None, until=hour, using=using), None),
+        "sweep: count the window": lambda: count_pending(one, after=now, until=hour, using=using),
+        "due jobs": lambda: due_jobs({biz_type.pk: 10 for biz_type in biz_types}, until=now, limit=10, using=using),
+        "purge 500 jobs": lambda: purge_jobs(one, before=now, using=using),
+        "has jobs": lambda: has_jobs(one, using=using),
+        "has jobs that may fire": lambda: [
+            has_jobs_in(status, one, using=using) for status in (Status.PENDING, Status.RUNNING)
+        ],
+        "operation: biz types with jobs": lambda: [
+            biz_types_with_jobs(Operation(verb=verb, job_filter={}), using=using) for verb in ("cancel", "redrive")
+        ],
+        "count each biz type, while no loader counts": lambda: count_bounded(BizType.objects.all(), bound=200),
+    }
+
+
 def admin_lists(code: str, job: Any) -> dict[str, Callable[[], object]]:
     """The admin's list of jobs, as it is opened, filtered and searched."""
     from django.contrib.auth.models import User
@@ -173,27 +208,41 @@ def admin_lists(code: str, job: Any) -> dict[str, Callable[[], object]]:
     return {f"admin: {name}": look(query) for name, query in queries.items()}
 
 
+def look_at(asked: Mapping[str, Callable[[], object]], *, bound_ms: float) -> tuple[dict[str, float], list[str]]:
+    """Shows the plans; gives back how many ms each statement took, and what is wrong with them."""
+    took: dict[str, float] = {}
+    wrong = []
+    for name, statement in asked.items():
+        print(f"\n{name}")
+        for plan in explain(statement):
+            print(f"  {plan['Execution Time']:.1f} ms\n{describe(plan['Plan'])}")
+            took[name] = round(took.get(name, 0.0) + plan["Execution Time"], 1)
+            wrong += [f"{name}: {fault}" for fault in faults(plan, bound_ms=bound_ms)]
+        if name not in took:
+            wrong.append(f"{name}: no statement was seen")
+    return took, wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument(
+        "--rows-of-one", type=int, default=1_000_000, help="overdue, of one biz type; never more than --rows"
+    )
     parser.add_argument("--bound-ms", type=float, default=500.0, help="that a statement may take")
+    parser.add_argument("--idle-bound-ms", type=float, default=50.0, help="that one about idle biz types may take")
     asked = parser.parse_args()
     with rig() as made:
         made.set_django_up()
         seconds = fill(asked.rows)
-        took: dict[str, float] = {}
-        wrong = []
-        for name, statement in statements(timezone.now()).items():
-            print(f"\n{name}")
-            for plan in explain(statement):
-                print(f"  {plan['Execution Time']:.1f} ms\n{describe(plan['Plan'])}")
-                took[name] = round(took.get(name, 0.0) + plan["Execution Time"], 1)
-                wrong += [f"{name}: {fault}" for fault in faults(plan, bound_ms=asked.bound_ms)]
-            if name not in took:
-                wrong.append(f"{name}: no statement was seen")
+        took, wrong = look_at(statements(timezone.now()), bound_ms=asked.bound_ms)
+        idle: dict[str, dict[str, float]] = {}
+        for when, biz_types in fill_one(min(asked.rows, asked.rows_of_one)):
+            idle[when], more = look_at(of_idle(biz_types, timezone.now()), bound_ms=asked.idle_bound_ms)
+            wrong += [f"idle, {when}: {fault}" for fault in more]
         connection.close()
     print("", *wrong, sep="\n")
-    print(json.dumps({"rows": asked.rows, "fill s": seconds, "ms": took, "wrong": wrong}))
+    print(json.dumps({"rows": asked.rows, "fill s": seconds, "ms": took, "ms, idle": idle, "wrong": wrong}))
     return int(bool(wrong))
 
 

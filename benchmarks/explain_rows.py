@@ -1,8 +1,13 @@
-"""Rows of every status, made by PostgreSQL itself: half a year of jobs, as a table has them after purges."""
+"""Rows made by PostgreSQL itself: half a year of jobs, as a table has them after purges, or those of one biz type."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
 
 #: Indexes are made again afterwards, which is several times faster than keeping them on the way.
 _INDEXES = """
@@ -50,6 +55,15 @@ SELECT biz_type_id, biz_id, repeat('0', 64), id, created_at + interval '170 days
 WHERE abs(hashtext(biz_id)) %% 10 = 0
 """
 
+#: Jobs that were due in the last day and still wait.
+_OVERDUE = """
+INSERT INTO delayhub_job (id, biz_type_id, biz_id, due_at, next_run_at, body, priority, traceparent, status, attempts,
+    attempt_base, system_errors, version, worker, last_error, error_class, created_by, created_at, updated_at)
+SELECT gen_random_uuid(), %(biz_type)s, 'order-' || n, at, at, '{}', 5, '', 'pending', 0, 0, 0, 1,
+    '', '', '', '', at, at
+FROM generate_series(1, %(rows)s) AS n, LATERAL (SELECT now() - interval '1 day' * random() AS at) AS times
+"""
+
 #: Each biz type's attempts: two hours of minutes, two days of ten minutes, 30 days of hours; 12 counters in each.
 _PULSES = """
 INSERT INTO delayhub_pulse (at, biz_type_id, span_seconds, kind, key, count)
@@ -87,6 +101,32 @@ def fill(rows: int, *, biz_types: int = 5) -> float:
         for table in ("delayhub_job", "delayhub_attempt", "delayhub_idempotency_key"):
             cursor.execute(f"VACUUM (ANALYZE) {table}")
     return round(time.monotonic() - began, 1)
+
+
+def fill_one(rows: int, *, idle: int = 20) -> Iterator[tuple[str, list[Any]]]:
+    """Gives one paused biz type so many overdue jobs, and so many others none; both times it says what to look at.
+
+    Yields what the statistics know, and the idle biz types: first right after the import, when statistics are of a time
+    at which each had a few jobs, and then after ANALYZE.
+    """
+    from django.db import connection
+
+    from tasksapp.models import BizType
+
+    address = "http://127.0.0.1/hook"
+    full = BizType.objects.create(code="full", url=address, paused_until=timezone.now() + timedelta(days=1))
+    others = [BizType.objects.create(code=f"idle.{number}", url=address) for number in range(idle)]
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE delayhub_job SET (autovacuum_enabled = off)")
+        cursor.execute("TRUNCATE delayhub_job CASCADE")
+        for biz_type in (full, *others):
+            cursor.execute(_OVERDUE, {"biz_type": biz_type.pk, "rows": 30})
+        cursor.execute("ANALYZE delayhub_job")
+        cursor.execute("DELETE FROM delayhub_job")
+        cursor.execute(_OVERDUE, {"biz_type": full.pk, "rows": rows})
+        yield "right after an import", others
+        cursor.execute("ANALYZE delayhub_job")
+        yield "after ANALYZE", others
 
 
 def fill_pulses() -> int:

@@ -15,6 +15,7 @@ from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.sql.has_jobs import has_jobs
 
 #: How long the previous signing secret signs beside a new one, so that receivers can change over.
 ROTATION = timedelta(days=1)
@@ -208,6 +209,11 @@ def public_keys(biz_type: BizType, *, now: datetime) -> list[str]:
     """The public keys by which its callbacks can be checked, the newest first."""
     goes_on = biz_type.previous_key_until is not None and biz_type.previous_key_until > now
     return [key for key in (biz_type.public_key, biz_type.previous_public_key if goes_on else "") if key]
+
+
+def may_delete(biz_type: BizType) -> bool:
+    """Whether it has no jobs, which keep it."""
+    return not has_jobs(biz_type.pk, using=_using(biz_type))
 
 
 def delete(biz_type: BizType, *, by: Actor | None = None) -> None:

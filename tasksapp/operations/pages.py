@@ -21,6 +21,7 @@ from tasksapp.operations.ages import Ages, count_with_ages
 from tasksapp.operations.cursor import Place, Walk
 from tasksapp.operations.reach import biz_types_of
 from tasksapp.operations.verbs import job_verb, source_of
+from tasksapp.sql.has_jobs import has_jobs_in
 from tasksapp.sql.make_live import no_other_is_live
 from tasksapp.sql.tombstones import not_resolved
 
@@ -219,7 +220,7 @@ def biz_types_with_jobs(operation: Operation, *, using: str) -> list[int]:
         found = set(jobs.filter(id__in=wanted.ids).values_list("biz_type_id", flat=True))
         return [one for one in ids if one in found]
     # A question for each: one statement for all would be planned as a walk over all rows.
-    return [one for one in ids if jobs.filter(biz_type_id=one, status=source).exists()]
+    return [one for one in ids if source is not None and has_jobs_in(source, one, using=using)]
 
 
 def _narrowed(rows: QuerySet[Job], wanted: JobFilter) -> QuerySet[Job]:

@@ -211,10 +211,12 @@ def test_what_each_verb_costs_can_be_measured() -> None:
 
 @pytest.mark.slow
 def test_what_is_run_often_uses_an_index(database: str) -> None:
-    found = figures("benchmarks/explain_jobs.py", "--rows=30000", database=database)
+    # others may share the machine: what counts here is how many rows are read
+    found = figures("benchmarks/explain_jobs.py", "--rows=30000", "--idle-bound-ms=5000", database=database)
 
     assert found["wrong"] == []
     assert len(found["ms"]) >= 20
+    assert [len(each) >= 9 for each in found["ms, idle"].values()] == [True, True]
 
 
 @pytest.mark.slow

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from django.utils.translation import ngettext
 
 from tasksapp.admin.frame.fragments import number
+from tasksapp.biz_types.verbs import may_delete
 from tasksapp.models import LIVE, BizType, Job
 from tasksapp.stats.counts import FARTHEST, bounded_count
 
 
 def why_kept(biz_types: Iterable[BizType]) -> list[str]:
     """A sentence for each of the biz types that has jobs: how many, and what to do."""
-    return [_reason(biz_type) for biz_type in biz_types if Job.objects.filter(biz_type=biz_type).exists()]
+    return [_reason(biz_type) for biz_type in biz_types if not may_delete(biz_type)]
 
 
 def _reason(biz_type: BizType) -> str:
