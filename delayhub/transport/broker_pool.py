@@ -15,6 +15,9 @@ from delayhub.transport.cluster_transport import ClusterChannel, ClusterTranspor
 from delayhub.transport.options import TransportOptions
 from delayhub.transport.transport import SentinelTransport, Transport
 
+#: How many connections a pool may have that threads share: redis-py has no word for "as many as they need".
+UNBOUNDED = 2**31
+
 
 def broker_pool(connection: Connection, *, timeout_seconds: float) -> redis.ConnectionPool:
     """A pool of connections to the server, or the cluster, that the broker's transport would use; none is open yet.
@@ -63,6 +66,6 @@ def broker_channel(connection: Connection, *, timeout_seconds: float) -> Any:
         pool = channel._get_pool()
         pool.connection_kwargs["retry"] = Retry(NoBackoff(), retries=0)
     # kombu allows ten; a web server has a thread for each request.
-    pool.max_connections = 2**31
+    pool.max_connections = UNBOUNDED
     channel._pool = pool
     return channel

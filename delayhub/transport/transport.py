@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ssl
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import redis
 from kombu.log import get_logger
 from kombu.transport import redis as kombu_redis
 from kombu.utils.url import url_to_parts
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from delayhub.errors import OptionError
@@ -86,12 +89,24 @@ class SentinelChannel(Channel, kombu_redis.SentinelChannel):
         manager = Sentinel(  # type: ignore[no-untyped-call]  # redis-py has no types here
             [(url.hostname, url.port or self.connection.default_port) for url in urls] or [first],
             min_other_sentinels=getattr(self, "min_other_sentinels", 0),
-            sentinel_kwargs=getattr(self, "sentinel_kwargs", None),
+            sentinel_kwargs={**_brief(params), **(getattr(self, "sentinel_kwargs", None) or {})},
             **params,
         )
         # kombu closes the connections to the sentinels by these.
         setattr(self, "_async_sentinel_manager" if asynchronous else "_sentinel_manager", manager)
         return manager.master_for(name, redis.Redis).connection_pool  # type: ignore[no-untyped-call]  # nor here
+
+
+def _brief(params: Mapping[str, Any]) -> dict[str, Any]:
+    """How connections to sentinels are made, by how those to the master are: with the same limits, and tried once.
+
+    Where a sentinel is away the next one is asked. redis-py would try each for seconds first, and wait for one that
+    hangs without end as soon as ``sentinel_kwargs`` are given.
+    """
+    return {
+        **{name: value for name, value in params.items() if name.startswith("socket_")},
+        "retry": Retry(NoBackoff(), retries=0),
+    }
 
 
 class SentinelTransport(Transport):

@@ -19,7 +19,7 @@ import delayhub.transport
 from delayhub.errors import OptionError
 from delayhub.redis_cluster import ClusterPool, cluster_pool, is_cluster_url
 from delayhub.redis_url import redis_url
-from delayhub.transport.broker_pool import broker_pool
+from delayhub.transport.broker_pool import UNBOUNDED, broker_pool
 from tasksapp.conf import options
 
 NO_BROKER = (
@@ -33,17 +33,23 @@ def timer_pool(*, timeout_seconds: float) -> redis.ConnectionPool:
 
     Raises OptionError where the settings do not name one Redis server, or one cluster.
     """
-    if url := options().redis_url:
-        if is_cluster_url(url):
-            return cluster_pool(url, timeout_seconds=timeout_seconds)
-        return redis.ConnectionPool.from_url(
+    url = options().redis_url
+    if not url:
+        return broker_pool(broker(), timeout_seconds=timeout_seconds)
+    pool: redis.ConnectionPool
+    if is_cluster_url(url):
+        pool = cluster_pool(url, timeout_seconds=timeout_seconds)
+    else:
+        pool = redis.ConnectionPool.from_url(
             redis_url(url),
             socket_timeout=timeout_seconds,
             socket_connect_timeout=timeout_seconds,
             retry=Retry(NoBackoff(), retries=0),
             protocol=2,
         )
-    return broker_pool(broker(), timeout_seconds=timeout_seconds)
+    # redis-py 8 allows a hundred; a web server has a thread for each request.
+    pool.max_connections = UNBOUNDED
+    return pool
 
 
 def timer_prefix() -> str:

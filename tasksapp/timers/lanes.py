@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import redis
 from django.core.signals import setting_changed
@@ -19,7 +17,7 @@ from delayhub.clock import Clock, SystemClock
 from delayhub.engine import EngineOptions, TimerLane
 from delayhub.engine.keys import directory
 from delayhub.errors import OptionError
-from delayhub.redis_cluster import ClusterClient, client_of
+from delayhub.redis_cluster import client_of
 from tasksapp.conf import Options, options
 from tasksapp.timers.broker import celery_app, timer_pool, timer_prefix
 
@@ -50,71 +48,70 @@ _silence: dict[str, float] = {}
 _clock: Clock = SystemClock()
 
 
-class _Brisk(NamedTuple):
-    """A lane of one thread, and the options and the Celery app that it was made by."""
+class _Reached:
+    """The clients and lanes by one set of options and one Celery app, which decide what server it is."""
 
-    lane: TimerLane
-    options: Options
-    app: object
-
-
-class _Own(threading.local):
-    """The calling thread's lanes, by name. Each has one connection and no pool."""
-
-    def __init__(self) -> None:
-        self.lanes: dict[str, _Brisk] = {}
+    def __init__(self, known: Options) -> None:
+        self.options = known
+        self.clients: dict[float, redis.Redis] = {}
+        self.lanes: dict[tuple[str, float], TimerLane] = {}
+        #: Lanes that this process has added to the queues that counts and autoscalers look at.
         self.listed: set[TimerLane] = set()
 
+    def client(self, timeout_seconds: float) -> redis.Redis:
+        """The client that waits for so long."""
+        found = self.clients.get(timeout_seconds)
+        if found is None:
+            found = self.clients.setdefault(timeout_seconds, client_of(timer_pool(timeout_seconds=timeout_seconds)))
+        return found
 
-_own = _Own()
+    def lane(self, name: str, timeout_seconds: float) -> TimerLane:
+        """The lane, by that client."""
+        found = self.lanes.get((name, timeout_seconds))
+        if found is None:
+            made = TimerLane(self.client(timeout_seconds), name, options=EngineOptions(key_prefix=timer_prefix()))
+            found = self.lanes.setdefault((name, timeout_seconds), made)
+        return found
 
 
-def _forget() -> None:
-    _own.lanes.clear()
-    _own.listed.clear()
+#: By Celery app: threads may have different ones.
+_by_app: dict[Any, _Reached] = {}
 
 
-# A forked child has copies of its parent's connections, which still belong to the parent.
-os.register_at_fork(after_in_child=_forget)
+def _reached() -> _Reached:
+    now, app = options(), celery_app()
+    found = _by_app.get(app)
+    # By identity: the hash of all options takes 3 µs, at each create.
+    if found is None or found.options is not now:
+        found = _by_app[app] = _Reached(now)
+    return found
 
 
 def brisk_lane(name: str) -> TimerLane:
     """The lane, by a client that waits for Redis only briefly: for callers that a person waits for.
 
-    It belongs to the calling thread, since it has a single connection: that saves half of what redis-py's pool costs
-    (decision 18). It does not connect before the first command.
-
     Raises OptionError where the settings do not name one Redis server; all functions here do.
     """
     if _Out.depth:
         return _refusing_lane(name)
-    now, app = options(), celery_app()
-    own = _own.lanes.get(name)
-    # By identity: the hash of all options takes 3 µs, at each create.
-    if own is None or own.options is not now or own.app is not app:
-        single: Any = client_of(timer_pool(timeout_seconds=now.arm_timeout_seconds))
-        if not isinstance(single, ClusterClient):  # which has a connection for each node
-            # redis-py's single_connection_client=True does the same, but connects at once, and Redis may be away.
-            single.connection = single.connection_pool.make_connection()
-        lane = TimerLane(single, name, options=EngineOptions(key_prefix=timer_prefix()))
-        own = _own.lanes[name] = _Brisk(lane, now, app)
-    _drop_stale(own.lane.client.connection)
-    return own.lane
+    reached = _reached()
+    return reached.lane(name, reached.options.arm_timeout_seconds)
 
 
 def list_once(lane: TimerLane) -> None:
-    """Adds a brisk lane to the queues that counts and autoscalers look at, the first time that its thread asks.
+    """Adds a lane to the queues that counts and autoscalers look at, the first time that this process asks.
 
     A worker adds it too, when it declares its queues; but where no worker has started yet, its timers count most.
     """
-    if lane not in _own.listed:
+    listed = _reached().listed
+    if lane not in listed:
         lane.client.sadd(directory(timer_prefix()), lane.name)
-        _own.listed.add(lane)
+        listed.add(lane)
 
 
 def patient_lane(name: str) -> TimerLane:
     """The same lane, by a client that waits for seconds: for the loader and for commands."""
-    return _refusing_lane(name) if _Out.depth else _lane(name, options(), celery_app(), PATIENT_SECONDS)
+    return _refusing_lane(name) if _Out.depth else _reached().lane(name, PATIENT_SECONDS)
 
 
 def patient_lanes() -> list[TimerLane]:
@@ -124,7 +121,7 @@ def patient_lanes() -> list[TimerLane]:
 
 def watched_lane(name: str) -> TimerLane:
     """The same lane, by a client that waits a second: for what people look at."""
-    return _refusing_lane(name) if _Out.depth else _lane(name, options(), celery_app(), BRIEF_SECONDS)
+    return _refusing_lane(name) if _Out.depth else _reached().lane(name, BRIEF_SECONDS)
 
 
 def watched(call: Callable[[], T], *, server: str = "") -> T:
@@ -149,12 +146,12 @@ def watched(call: Callable[[], T], *, server: str = "") -> T:
 
 def client() -> redis.Redis:
     """The patient client itself, for questions about the server."""
-    return _refusing_client() if _Out.depth else _client(options(), celery_app(), PATIENT_SECONDS)
+    return _refusing_client() if _Out.depth else _reached().client(PATIENT_SECONDS)
 
 
 def brief_client() -> redis.Redis:
     """A client that waits a second, as ``watched_lane`` has it."""
-    return _refusing_client() if _Out.depth else _client(options(), celery_app(), BRIEF_SECONDS)
+    return _refusing_client() if _Out.depth else _reached().client(BRIEF_SECONDS)
 
 
 @contextmanager
@@ -217,35 +214,7 @@ def try_again() -> None:
     _silence.clear()
 
 
-def _drop_stale(connection: Any) -> None:
-    """Closes a connection that Redis has closed, or that still holds a reply; the next command connects again.
-
-    A pool checks that too. If the next command found it out, it would be lost, since no command is sent twice.
-    """
-    if getattr(connection, "_sock", None) is None:  # redis-py 8 has a name for it
-        return
-    try:
-        stale = connection.can_read()
-    except (redis.RedisError, OSError):
-        stale = True
-    if stale:
-        connection.disconnect()
-
-
-@cache
-def _client(known: Options, app: object, timeout_seconds: float) -> redis.Redis:
-    # The options and the Celery app decide which server it is.
-    return client_of(timer_pool(timeout_seconds=timeout_seconds))
-
-
-@cache
-def _lane(name: str, known: Options, app: object, timeout_seconds: float) -> TimerLane:
-    return TimerLane(_client(known, app, timeout_seconds), name, options=EngineOptions(key_prefix=timer_prefix()))
-
-
 @receiver(setting_changed, dispatch_uid="tasksapp.timers.lanes")
 def _follow_settings(*, setting: str, **_: Any) -> None:
     if setting.startswith("CELERY_BROKER"):
-        _client.cache_clear()
-        _lane.cache_clear()
-        _forget()
+        _by_app.clear()

@@ -103,28 +103,33 @@ def test_a_fault_of_the_caller_is_raised(clock: MovableClock) -> None:
         tried(lambda: 1 / 0, action="arm")
 
 
-# ---------------------------------------------------------------- a thread's own connection
+# ---------------------------------------------------------------- connections
 
 
-def own_client() -> Any:
-    """The client of the calling thread, as it is given out for one use."""
+def brisk_client() -> Any:
+    """The client of callers that a person waits for."""
     return brisk_lane("delayhub.timers").client
 
 
 def echo(word: str) -> str:
     """What the server gives back."""
-    reply: bytes = own_client().execute_command("EVAL", ECHO, 0, word)
+    reply: bytes = brisk_client().execute_command("EVAL", ECHO, 0, word)
     return reply.decode()
+
+
+def connected() -> str:
+    """What the server calls the connection that is used next."""
+    return str(brisk_client().client_id())
 
 
 def test_a_connection_is_used_again_also_after_an_error_reply() -> None:
     assert echo("one") == "one"
-    socket = own_client().connection._sock
+    before = connected()
     with pytest.raises(redis.ResponseError):
-        own_client().execute_command("EVALSHA", "0" * 40, 0)
+        brisk_client().execute_command("EVALSHA", "0" * 40, 0)
 
     assert echo("two") == "two"
-    assert own_client().connection._sock is socket
+    assert connected() == before
 
 
 def test_a_connection_that_the_server_closed_is_made_anew_without_a_failure(redis_client: redis.Redis) -> None:
@@ -146,11 +151,12 @@ def test_the_reply_that_came_too_late_is_nobody_elses(redis_client: redis.Redis,
 
 
 def test_a_reply_that_was_never_read_is_nobody_elses() -> None:
-    echo("one")
     # As when a signal handler raises between sending and reading, which is how Celery's soft time limits end a task.
-    connection = own_client().connection
+    pool = brisk_client().connection_pool
+    connection = pool.get_connection()
     connection.send_command("EVAL", ECHO, 0, "unread")
     assert connection.can_read(timeout=60)
+    pool.release(connection)
 
     assert echo("two") == "two"
 
@@ -160,40 +166,47 @@ def test_a_script_that_was_not_answered_in_time_is_not_sent_again(redis_client: 
     echo("early")
     redis_client.client_pause(2_000)
     with pytest.raises(redis.TimeoutError):
-        own_client().execute_command("EVAL", COUNT, 1, "counted")
+        brisk_client().execute_command("EVAL", COUNT, 1, "counted")
     redis_client.client_unpause()
 
     assert int(redis_client.get("counted") or 0) <= 1
-    assert own_client().execute_command("EVAL", COUNT, 1, "counted") <= 2
+    assert brisk_client().execute_command("EVAL", COUNT, 1, "counted") <= 2
 
 
 def test_while_redis_is_away_a_lane_is_given_out_all_the_same(settings: Any) -> None:
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
 
-    client = own_client()
+    client = brisk_client()
 
     with pytest.raises(redis.ConnectionError):
         client.execute_command("EVAL", ECHO, 0, "nobody hears")
 
 
-def test_each_thread_has_a_connection_of_its_own() -> None:
+def test_threads_get_their_own_answers_however_many_there_are() -> None:
     words = [f"word {number}" for number in range(300)]
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(echo, words)) == words
-        clients = set(threads.map(lambda _: id(own_client()), words))
 
-    assert id(own_client()) not in clients
+
+def test_a_web_server_may_have_more_threads_than_redis_py_allows_connections() -> None:
+    pool = brisk_client().connection_pool
+
+    taken = [pool.get_connection() for _ in range(101)]
+
+    assert all(connection.can_read() is False for connection in taken)
+    for connection in taken:
+        connection.disconnect()
+        pool.release(connection)
 
 
 def test_a_forked_child_leaves_its_parents_connection_alone() -> None:
-    echo("parent")
-    inherited = own_client().connection
+    inherited = connected()
     heard, say = os.pipe()
 
     child = os.fork()
     if child == 0:
         try:
-            os.write(say, f"{echo('child')} {own_client().connection is inherited}".encode())
+            os.write(say, f"{echo('child')} {connected() == inherited}".encode())
         finally:
             os._exit(0)
     os.waitpid(child, 0)
@@ -202,7 +215,7 @@ def test_a_forked_child_leaves_its_parents_connection_alone() -> None:
     with os.fdopen(heard) as told:
         assert told.read() == "child False"
     assert echo("parent again") == "parent again"
-    assert own_client().connection is inherited
+    assert connected() == inherited
 
 
 def test_pages_do_not_wait_again_for_a_redis_that_just_hung(clock: MovableClock) -> None:
