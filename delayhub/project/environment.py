@@ -24,6 +24,13 @@ class Environment:
         """The value, unchanged."""
         return self._variables.get(self._prefix + name, default)
 
+    def needed(self, name: str, *, why: str) -> str:
+        """The value; raises ImproperlyConfigured, with the reason that it is needed for, where there is none."""
+        value = self.text(name).strip()
+        if not value:
+            raise ImproperlyConfigured(f"{self._prefix}{name} must be set, since {why}")
+        return value
+
     def flag(self, name: str, *, default: bool = False) -> bool:
         """True or False; raises ImproperlyConfigured unless it is 1/0, true/false, yes/no or on/off."""
         value = self.text(name, str(default)).strip().lower()

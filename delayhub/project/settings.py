@@ -166,7 +166,13 @@ CELERY_BROKER_URL = BROKER_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # Redis may be away for as long as it likes: a worker goes on without it, and must not end for that.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-CELERY_BROKER_TRANSPORT_OPTIONS = {"lease_seconds": env.number("BROKER_LEASE_SECONDS", 30, minimum=1)}
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"lease_seconds": env.number("BROKER_LEASE_SECONDS", 30, minimum=1)}
+if BROKER_URL.startswith("delayhub-sentinel://"):
+    CELERY_BROKER_TRANSPORT_OPTIONS["master_name"] = env.needed(
+        "BROKER_MASTER_NAME", why="the broker is behind Sentinel"
+    )
+    if env.text("BROKER_SENTINEL_PASSWORD"):
+        CELERY_BROKER_TRANSPORT_OPTIONS["sentinel_kwargs"] = {"password": env.text("BROKER_SENTINEL_PASSWORD")}
 CELERY_TASK_DEFAULT_QUEUE = "delayhub.tasks"
 CELERY_TASK_QUEUES = [
     Queue("delayhub.tasks"),

@@ -39,6 +39,12 @@ def test_a_number_that_cannot_be_is_refused(value: str, complaint: str) -> None:
         Environment({"DELAYHUB_HSTS_SECONDS": value}).number("HSTS_SECONDS", 10)
 
 
+@pytest.mark.parametrize("given", [{}, {"DELAYHUB_MASTER": " "}])
+def test_what_is_needed_and_missing_is_named_with_the_reason(given: dict[str, str]) -> None:
+    with pytest.raises(ImproperlyConfigured, match="DELAYHUB_MASTER must be set, since there is none"):
+        Environment(given).needed("MASTER", why="there is none")
+
+
 def test_names_are_split_at_commas_and_trimmed() -> None:
     assert Environment({"DELAYHUB_ALLOWED_HOSTS": " a.example , ,b.example"}).names("ALLOWED_HOSTS") == [
         "a.example",

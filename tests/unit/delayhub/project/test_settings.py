@@ -110,6 +110,18 @@ def test_each_lane_is_a_queue_whose_timers_the_deliver_task_gets(tmp_path: Path)
     assert {lane.queue_arguments["x-delayhub-task"] for lane in lanes} == {"tasksapp.deliver"}
 
 
+def test_behind_sentinel_the_master_is_named_by_a_variable(tmp_path: Path) -> None:
+    url = "delayhub-sentinel://a:26379;delayhub-sentinel://b:26379"
+
+    found = settings_with(tmp_path, BROKER_URL=url, BROKER_MASTER_NAME="clock")
+    guarded = settings_with(tmp_path, BROKER_URL=url, BROKER_MASTER_NAME="clock", BROKER_SENTINEL_PASSWORD="pw")
+
+    assert found.CELERY_BROKER_TRANSPORT_OPTIONS == {"lease_seconds": 30, "master_name": "clock"}
+    assert guarded.CELERY_BROKER_TRANSPORT_OPTIONS["sentinel_kwargs"] == {"password": "pw"}
+    with pytest.raises(ImproperlyConfigured, match="DELAYHUB_BROKER_MASTER_NAME must be set, since"):
+        settings_with(tmp_path, BROKER_URL=url)
+
+
 def test_a_task_is_acknowledged_when_it_is_done(tmp_path: Path) -> None:
     found = settings_with(tmp_path)
 
