@@ -106,6 +106,15 @@ ROWS = (
         redis_py="6.4.0",
         server="Redis 6.2",
     ),
+    # What pip takes beside a package that holds Celery back, as celery-batches does.
+    Row(
+        name="5.6, kombu 5.7",
+        python="3.13",
+        celery="5.6.3",
+        kombu="5.7.0",
+        redis_py="8.1.0",
+        server="Valkey 9.1",
+    ),
     Row(name="5.6, first", python="3.12", celery="5.6.0", kombu="5.6.0", redis_py="7.0.1", server="Redis 7.0"),
     Row(name="Redis 8", python="3.13", celery="5.7.0", kombu="5.7.0", redis_py="8.0.1", server="Redis 8"),
     Row(name="Valkey 8", python="3.12", celery="5.7.0", kombu="5.7.0", redis_py="7.4.1", server="Valkey 8"),

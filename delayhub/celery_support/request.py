@@ -1,11 +1,14 @@
-"""Celery's requests of our messages: they have their eta again, and report lost processes to the transport."""
+"""Celery's requests of our messages: they have their eta again, and end however they leave the pool."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, ClassVar, cast
 
+from billiard.einfo import ExceptionInfo
 from celery import bootsteps
 from celery.exceptions import Reject
 from celery.utils.imports import symbol_by_name
@@ -38,6 +41,8 @@ class MakeOurRequests(bootsteps.Step):
         super().__init__(parent, **options)
         # Only the prefork pool, which counts its processes, runs tasks outside this process.
         OurRequest.runs_here = not getattr(parent.pool, "uses_semaphore", False)
+        if OurRequest.runs_here:
+            vars(parent.pool)["apply_async"] = partial(apply_watched, parent.pool.apply_async)
         for task in parent.app.tasks.values():
             task.Request = ours(cast("type[Request]", symbol_by_name(task.Request)))
 
@@ -54,6 +59,7 @@ class OurRequest(Request):
     quick_runs: ClassVar[dict[str, int]] = {}
     _loses_child = False
     _is_kept = False
+    _is_broken_off = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -65,9 +71,14 @@ class OurRequest(Request):
 
     def on_accepted(self, pid: Any, time_accepted: float) -> None:
         """Called when the task is about to start. An early acknowledgement is sent before the task can block that."""
-        if not self.task.acks_late and isinstance(self.message.channel, Channel):
-            self._acknowledge_early(self.message.channel)
-        super().on_accepted(pid, time_accepted)
+        try:
+            if not self.task.acks_late and isinstance(self.message.channel, Channel):
+                self._acknowledge_early(self.message.channel)
+            super().on_accepted(pid, time_accepted)
+        except Exception as error:
+            if self.runs_here:  # elsewhere the task runs all the same
+                self.break_off(error)
+            raise
 
     def _acknowledge_early(self, channel: Channel) -> None:
         book, tag = channel.book, self.message.delivery_tag
@@ -85,12 +96,13 @@ class OurRequest(Request):
             return
 
         def on_success(self: OurRequest, failed__retval__runtime: Any, **options: Any) -> Any:
+            if isinstance(failed__retval__runtime, ExceptionInfo):
+                # What a pool without processes reports of a task that raised SystemExit; Celery would fail to read it.
+                return self.on_failure(failed__retval__runtime)
             name, (_, _, seconds) = self.task.name, failed__retval__runtime
             if self.runs_here and seconds is not None:  # there is no time of a run that Celery cut short
                 self.quick_runs[name] = self.quick_runs.get(name, 0) + 1 if seconds < QUICK_SECONDS else 0
-            answer = inner(self, failed__retval__runtime, **options)
-            self._note_end()
-            return answer
+            return self._end(inner, self, failed__retval__runtime, **options)
 
         cls.on_success = on_success  # type: ignore[assignment]  # that is its purpose
 
@@ -99,9 +111,45 @@ class OurRequest(Request):
         raised = getattr(exc_info.exception, "exc", exc_info.exception)
         # A task that raises Reject asks to be requeued; every other requeue after a failure is that of a lost process.
         self._loses_child = not isinstance(raised, Reject)
-        answer = super().on_failure(exc_info, *args, **options)
+        return self._end(super().on_failure, exc_info, *args, **options)
+
+    def _end(self, finish: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """What Celery's own end of a request gives; however that goes, the request is over."""
+        try:
+            answer = finish(*args, **options)
+        except Exception as error:
+            self.break_off(error)
+            raise
         self._note_end()
         return answer
+
+    def run(self, target: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """What a pool of this process runs: the task. Celery hears nothing of errors that it lets out."""
+        try:
+            return target(*args, **options)
+        except Exception as error:
+            self.break_off(error)
+            raise
+
+    def break_off(self, error: Exception) -> None:
+        """Ends a request that Celery does not end, since what should store its result, or report it, has failed.
+
+        Celery counts it among those that run for as long as the process lives, so that its lease would be renewed, its
+        place and its unique key kept, and a free process not be seen. A message that is not acknowledged goes back with
+        a strike: its result may be one that can never be stored.
+        """
+        if self._is_broken_off or not isinstance(self.message.channel, Channel):
+            return
+        self._is_broken_off = True
+        state.task_ready(self)
+        back = "" if self.acknowledged else "; it comes again"
+        logger.error("task %s did not end as it should: %r%s", self, error, back, extra={"action": "broken_off"})
+        try:
+            if not self.acknowledged:
+                self._loses_child = True
+                self.reject(requeue=True)
+        finally:
+            self._note_end()
 
     def _note_end(self) -> None:
         """The next message may start; the transport waits for that where tasks have limits. A key or place is free."""
@@ -117,15 +165,21 @@ class OurRequest(Request):
     def on_timeout(self, soft: bool, timeout: float) -> None:
         """Called when a time limit is over; a hard one kills the process, which then cannot complete its job."""
         self._loses_child = not soft
-        super().on_timeout(soft, timeout)
-        if not soft and isinstance(self.message.channel, Channel):
-            self._end_kept(self.message.channel)
-        if not soft and self.task.acks_late and not self.acknowledged and isinstance(self.message.channel, Channel):
+        if soft:
+            super().on_timeout(soft, timeout)
+            return
+        try:
+            self._end(super().on_timeout, soft, timeout)
+        finally:
+            self._report_time_limit(timeout)
+        if self.task.acks_late and not self.acknowledged and isinstance(self.message.channel, Channel):
             self.reject(requeue=True)  # Celery before 5.7 leaves it with the worker for as long as that lives
+
+    def _report_time_limit(self, seconds: float) -> None:
         job_id = self.request_dict.get(JOB_HEADER)
-        if job_id is not None and not soft and not cast("bool | int | None", state.should_terminate):
+        if job_id is not None and not cast("bool | int | None", state.should_terminate):
             # In a thread of its own: this is the worker's event loop, which must not wait for a database.
-            arguments = job_id, self.hostname or "", timeout
+            arguments = job_id, self.hostname or "", seconds
             threading.Thread(target=_fail_job, args=arguments, name="delayhub-time-limit", daemon=True).start()
 
     def reject(self, requeue: bool = False) -> None:
@@ -143,6 +197,22 @@ def _fail_job(job_id: str, worker: str, seconds: float) -> None:
     except Exception:
         # Its lease runs out then, and it comes back as the job of a lost worker.
         logger.exception("the time limit of job %s was not written down", job_id, extra={"action": "time_limit"})
+
+
+def apply_watched(
+    apply_async: Callable[..., Any],
+    target: Callable[..., Any],
+    args: Any = None,
+    kwargs: Any = None,
+    *,
+    callback: Any = None,
+    **options: Any,
+) -> Any:
+    """What the pool's ``apply_async`` gives; a request of ours notes what leaves the pool without its callback."""
+    request = getattr(callback, "__self__", None)
+    if isinstance(request, OurRequest):
+        target = partial(request.run, target)
+    return apply_async(target, args, kwargs, callback=callback, **options)
 
 
 def ours(kind: type[Request]) -> type[Request]:

@@ -312,6 +312,15 @@ def test_limits_and_unique_keys_of_a_queue_in_slots_hold_while_masters_fall() ->
     assert found["messages left"] == found["keys left"] == 0
 
 
+@pytest.mark.slow
+def test_a_worker_runs_its_tasks_again_after_redis_was_away() -> None:
+    (found,) = figures(
+        "-m", "benchmarks.chaos_outages", "--schemes=delayhub", "--pools=solo", "--acks=late", "--outages=2"
+    ).values()
+
+    assert (found["outages"], found["later"], found["ran"], found["held"]) == (1, 7, 7, 0)
+
+
 def earlier_release() -> str:
     """The commit that ``chaos_upgrade`` takes; a clone without history has its newest one only."""
     if not (ROOT / ".git").exists() or shutil.which("git") is None:

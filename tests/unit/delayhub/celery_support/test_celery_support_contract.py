@@ -12,6 +12,7 @@ from celery.app.base import Celery as App
 from celery.app.control import Control
 from celery.app.task import Task
 from celery.backends.base import Backend
+from celery.concurrency.base import BasePool
 from celery.worker import consumer, request, state, strategy
 from celery.worker.consumer import Connection
 from flower.utils.broker import Broker, BrokerBase
@@ -66,6 +67,12 @@ def test_a_request_takes_its_eta_once_and_gives_its_task_the_dict_that_we_put_it
     assert "message.headers.copy()" in inspect.getsource(request.Request.__init__)
     assert "if req.eta:" in inspect.getsource(strategy.default)
     assert "self.request_dict" in inspect.getsource(request.create_request_cls)
+
+
+def test_requests_go_to_the_pool_with_a_callback_of_their_own_through_the_method_that_we_watch() -> None:
+    assert "apply_async = pool.apply_async" in inspect.getsource(request.create_request_cls)
+    assert "callback=self.on_success" in inspect.getsource(request.create_request_cls)
+    assert list(inspect.signature(BasePool.apply_async).parameters) == ["self", "target", "args", "kwargs", "options"]
 
 
 def test_flower_asks_a_broker_class_for_queues() -> None:

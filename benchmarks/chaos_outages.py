@@ -1,0 +1,158 @@
+"""Does a worker of any pool run its tasks again after Redis was away, with results in the same Redis?
+
+Question: one worker, tasks that run while Redis is killed with -9, so that neither their results nor their
+    acknowledgements can be stored; Redis comes back with its append-only file after some seconds. Does each task run
+    that is published then: plain, with ``rate_limit``, with ``max_in_flight``, and unique? Is any lease, place or
+    unique key left? The same worker on ``redis://`` beside it.
+Machine: whatever runs it; five cases run at once, each with a Redis of its own.
+Command: make chaos-outages
+Result: a table and one JSON line; exit code 0 only if with ``delayhub://`` every later task ran, and nothing was held.
+Caveat: on ``redis://`` only the tasks are counted; it has no leases, and no places or keys that all workers share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from benchmarks.children import run_main
+from delayhub.engine import DelayQueue
+from delayhub.engine.limits import flying_counts
+from delayhub.engine.unique import taken_keys
+from delayhub.local.redis_server import RedisServer
+from tests.waiting import wait_until
+
+POOLS = ("solo", "threads", "prefork", "gevent", "eventlet")
+CONCURRENCY = 4
+#: Tasks that run while Redis goes away take so long.
+RUNNING_SECONDS = 1.5
+#: How long the tasks that were published after an outage have to run, and what is held to be gone.
+PATIENCE_SECONDS = 45.0
+
+
+def run_case(scheme: str, pool: str, ack: str, outages: list[float]) -> dict[str, Any]:
+    """What came of the outages in one worker."""
+    with tempfile.TemporaryDirectory() as name, RedisServer(append_only=True) as server:
+        folder = Path(name)
+        address = f"127.0.0.1:{server.port}/0"
+        environment = {"OUTAGE_FOLDER": name, "OUTAGE_BROKER": f"{scheme}://{address}", "OUTAGE_ACK": ack}
+        os.environ.update(environment)
+        os.environ.pop("DJANGO_SETTINGS_MODULE", None)  # this is a Celery app without Django
+        worker = _start_worker(folder, pool, {**os.environ, "OUTAGE_RESULTS": f"redis://{address}"})
+        try:
+            wait_until(lambda: " ready." in (folder / "log").read_text(), otherwise="a worker that is ready")
+            return _case(server, folder, outages, is_ours=scheme == "delayhub")
+        finally:
+            if worker.poll() is None:
+                worker.kill()
+            worker.wait()
+            if log := os.environ.get("OUTAGE_LOGS"):
+                (Path(log) / f"{scheme}-{pool}-{ack}.log").write_bytes((folder / "log").read_bytes())
+
+
+def _start_worker(folder: Path, pool: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "celery", "-A", "benchmarks.outage_shop", "worker", "-P", pool]
+    command += ["-c", str(CONCURRENCY), "-l", "INFO", "--without-gossip", "--without-mingle"]
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+
+
+def _case(server: RedisServer, folder: Path, outages: list[float], *, is_ours: bool) -> dict[str, Any]:
+    from benchmarks import outage_shop
+
+    numbers = itertools.count()
+    later = ran = stuck = 0
+    slowest = 0.0
+
+    def publish(seconds: float, *, first: int) -> list[str]:
+        tasks = outage_shop.TASKS[first:] + outage_shop.TASKS[:first]
+        words = [f"{task.name}-{next(numbers)}" for task in tasks]
+        with outage_shop.app.connection_for_write(outage_shop.app.conf.broker_url) as connection:
+            for task, word in zip(tasks, words, strict=True):
+                task.apply_async([word, seconds], connection=connection)
+        return words
+
+    def began() -> list[str]:
+        return (folder / "began").read_text().split() if (folder / "began").exists() else []
+
+    for turn, away_seconds in enumerate(outages):
+        # In solo, which runs one at a time, each outage meets another task.
+        first = publish(RUNNING_SECONDS, first=turn % len(outage_shop.TASKS))[0]
+        try:
+            wait_until(lambda first=first: first in began(), within_seconds=PATIENCE_SECONDS)
+        except TimeoutError:
+            return {"outages": turn, "later": later + 1, "ran": ran, "held": held(server) if is_ours else 0}
+        server.kill()
+        time.sleep(away_seconds)
+        server.restart()
+        restarted = time.monotonic()
+        # One unique call may wait, with another word; it is the one that all later ones become.
+        words = {word for word in publish(0.01, first=0) if "single" not in word}
+        words |= {word for word in publish(0.01, first=0) if "single" not in word}
+
+        def is_over(words: set[str] = words) -> bool:
+            return words <= set(began()) and not (is_ours and held(server))
+
+        with contextlib.suppress(TimeoutError):  # the figures say it
+            wait_until(is_over, within_seconds=PATIENCE_SECONDS)
+            slowest = max(slowest, time.monotonic() - restarted)
+            words.add(publish(0.01, first=0)[3])  # nothing holds the key now: this very call runs
+            wait_until(is_over, within_seconds=PATIENCE_SECONDS)
+        stuck += held(server) if is_ours else 0
+        later += len(words)
+        ran += len(words & set(began()))
+    return {"outages": len(outages), "later": later, "ran": ran, "held": stuck, "slowest s": round(slowest, 1)}
+
+
+def held(server: RedisServer) -> int:
+    """How many messages are held or wait, places that are taken, and unique keys."""
+    with server.client() as client:
+        queue = DelayQueue(client, "celery")
+        counts = queue.count()
+        messages = counts.waiting + counts.ready + counts.leased + counts.parked + counts.dead
+        return messages + sum(flying_counts(queue).values()) + len(taken_keys(queue))
+
+
+def main() -> int:
+    """Runs each case in a process of its own, all at once, and shows what came of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--outages", type=float, nargs="+", default=[4.0, 20.0] * 5, help="seconds of each")
+    parser.add_argument("--schemes", nargs="+", default=["delayhub", "redis"])
+    parser.add_argument("--pools", nargs="+", choices=POOLS, default=list(POOLS))
+    parser.add_argument("--acks", nargs="+", choices=("early", "late"), default=["early", "late"])
+    parser.add_argument("--at-once", type=int, default=5, help="cases that run beside each other")
+    parser.add_argument("--case", action="store_true", help="run the one case here")
+    asked = parser.parse_args()
+    if asked.case:
+        print(json.dumps(run_case(asked.schemes[0], asked.pools[0], asked.acks[0], asked.outages)))
+        return 0
+    cases = list(itertools.product(asked.schemes, asked.pools, asked.acks))
+    command = [sys.executable, "-m", "benchmarks.chaos_outages", "--case", "--outages", *map(str, asked.outages)]
+
+    def figures(case: tuple[str, str, str]) -> dict[str, Any]:
+        scheme, pool, ack = case
+        options = ["--schemes", scheme, "--pools", pool, "--acks", ack]
+        done = subprocess.run([*command, *options], stdout=subprocess.PIPE, text=True, check=False)
+        made: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {"failed": done.returncode}
+        print(f"{' '.join(case):24}", made, file=sys.stderr, flush=True)
+        return made
+
+    with ThreadPoolExecutor(asked.at_once) as threads:
+        found = {" ".join(case): made for case, made in zip(cases, threads.map(figures, cases), strict=True)}
+    print(json.dumps(found))
+    ours = [figures for name, figures in found.items() if name.startswith("delayhub ")]
+    return int(any("failed" in each or each["ran"] < each["later"] or each["held"] for each in ours))
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))
