@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from delayhub.extras import not_installed
 from delayhub.schemes import register_with_kombu
 
 if TYPE_CHECKING:
@@ -53,7 +54,10 @@ def __getattr__(name: str) -> Any:
         home = _HOMES[name]
     except KeyError:
         raise AttributeError(f"module 'delayhub' has no attribute {name!r}") from None
-    value = getattr(import_module(home), name)
+    try:
+        value = getattr(import_module(home), name)
+    except ModuleNotFoundError as error:
+        raise not_installed(error, extra="celery") from None
     globals()[name] = value
     return value
 

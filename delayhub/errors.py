@@ -4,6 +4,7 @@
 
     DelayHubError
     ├── OptionError          an option has a value that cannot work
+    ├── NotInstalled         a package is missing, or its version is one that does not work
     ├── NotOurBroker         the app's broker is not DelayHub's
     ├── ImportRunning        another import from kombu's queues is under way
     ├── OldWorkersAlive      workers of the old broker still hold what is to be imported
@@ -37,6 +38,17 @@ class DelayHubError(Exception):
 
 class OptionError(DelayHubError, ValueError):
     """An option has a value that cannot work; the message names the option and the value."""
+
+
+class NotInstalled(DelayHubError, ModuleNotFoundError):
+    """A package is missing, or its version is one that does not work; the message says what to install.
+
+    ``extra`` is the extra of this distribution that brings it, ``name`` what is missing.
+    """
+
+    def __init__(self, what: str, *, extra: str, name: str | None = None) -> None:
+        self.extra = extra
+        super().__init__(f'{what}: pip install "delayhub[{extra}]"', name=name)
 
 
 class NotOurBroker(DelayHubError, TypeError):

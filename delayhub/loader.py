@@ -13,7 +13,12 @@ from celery.app.control import Control as CeleryControl
 from celery.loaders.app import AppLoader
 from celery.utils.imports import symbol_by_name
 
-from delayhub.celery_support.install import install
+from delayhub.extras import not_installed
+
+try:
+    from delayhub.celery_support.install import install
+except ModuleNotFoundError as error:
+    raise not_installed(error, extra="celery") from None
 
 
 class Loader(AppLoader):

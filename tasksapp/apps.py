@@ -9,6 +9,10 @@ from django.apps.registry import Apps
 from django.db import router
 from django.db.models.signals import post_migrate
 
+from delayhub.extras import require
+
+require("django", "celery")  # before models and admin, whose imports would name a module, and not what to install
+
 
 class TasksAppConfig(AppConfig):
     """Installs the timeout centre in a project: ``INSTALLED_APPS += ["tasksapp"]``."""

@@ -9,7 +9,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from delayhub.beat.scheduler import Scheduler
+from delayhub.extras import not_installed
+
+try:
+    from delayhub.beat.scheduler import Scheduler
+except ModuleNotFoundError as error:
+    raise not_installed(error, extra="celery") from None
 
 __all__ = ["DatabaseScheduler", "Scheduler"]
 

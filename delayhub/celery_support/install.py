@@ -6,6 +6,7 @@ from datetime import tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import celery
 from celery.app.control import Control as CeleryControl
 from celery.utils.imports import symbol_by_name
 from celery.worker import state
@@ -19,6 +20,7 @@ from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.celery_support.task_results import announce_dead
 from delayhub.celery_support.unique_send import UniqueSend
 from delayhub.errors import OptionError
+from delayhub.extras import check_version
 from delayhub.transport import register
 from delayhub.transport.hooks import HOOKS_OPTION, Hooks, name_hooks
 
@@ -44,7 +46,9 @@ def install(app: Celery, *, safe: bool = False) -> Celery:
 
     Raises:
         OptionError: the app's own control class has a method that is named like one of ours.
+        NotInstalled: Celery has a version that does not work, or was never tried.
     """
+    check_version("celery", celery.__version__)
     register()
     worker_revoke.register()
     worker_rate_limit.register()

@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 from delayhub.cli.session import Session
+from delayhub.extras import not_installed
 
 #: The commands and groups, where they are, and their short help: with it, ``--help`` imports none of them.
 HOMES: dict[str, tuple[str, str]] = {
@@ -41,7 +42,10 @@ class LazyGroup(click.Group):
         if cmd_name not in HOMES:
             return None
         module, _, name = HOMES[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), name)
+        try:
+            command: click.Command = getattr(import_module(module), name)
+        except ModuleNotFoundError as error:  # `up` and `demo` start what the other commands only talk to
+            raise not_installed(error, extra="standalone") from None
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -6,7 +6,6 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
@@ -15,12 +14,10 @@ import click
 from delayhub.demo import demo, up
 from delayhub.demo.site import SiteOptions
 from delayhub.errors import DelayHubError
+from delayhub.extras import require
 
 #: The exit code that shells give a program which a Ctrl-C ended.
 INTERRUPTED = 130
-#: Some of what the services import.
-NEEDED = ("django", "granian", "cryptography")
-
 
 _AS_IT_IS = {"ignore_unknown_options": True, "help_option_names": list[str]()}
 
@@ -42,10 +39,9 @@ def demo_command(arguments: tuple[str, ...]) -> int:
 def start(arguments: Sequence[str]) -> int:
     """The exit code of a command; SIGINT, SIGTERM and SIGHUP end its services.
 
-    Raises ClickException where something is not installed that the services need.
+    Raises NotInstalled where something is not installed that the services need.
     """
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise click.ClickException(f'a whole site needs {", ".join(missing)}: pip install "delayhub[standalone]"')
+    require("standalone", "django", "celery")
     # SIGINT too: a shell starts background programs with SIGINT ignored.
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, end_as_ctrl_c_does)

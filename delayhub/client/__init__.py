@@ -5,7 +5,12 @@
 ...     job = client.jobs.create("order.close", biz_id="order-42", delay=1800, body={"order": 42})
 """
 
-from delayhub.client.asynchronous.client import AsyncClient
+from delayhub.extras import not_installed
+
+try:
+    from delayhub.client.asynchronous.client import AsyncClient
+except ModuleNotFoundError as error:
+    raise not_installed(error, extra="client") from None
 from delayhub.client.errors import (
     ApiError,
     ClaimLost,

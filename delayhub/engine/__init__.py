@@ -7,7 +7,12 @@ script (``lua/``), every key is in :mod:`delayhub.engine.keys`.
 from __future__ import annotations
 
 from delayhub.clock import Clock, SystemClock, due_ms
-from delayhub.engine.claim import Claim, ClaimedQueue, QueueClaim, claim_command, parse_claim
+from delayhub.extras import not_installed
+
+try:
+    from delayhub.engine.claim import Claim, ClaimedQueue, QueueClaim, claim_command, parse_claim
+except ModuleNotFoundError as error:
+    raise not_installed(error, extra="celery") from None
 from delayhub.engine.delay_queue import DelayQueue
 from delayhub.engine.entry import Claimed, Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled
 from delayhub.engine.gate import Gate

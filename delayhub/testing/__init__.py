@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from delayhub.extras import not_installed
+
 if TYPE_CHECKING:
     from delayhub.local.redis_server import RedisServer
     from delayhub.testing.jobs import advance_jobs, run_due_jobs, without_timers
@@ -28,7 +30,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'delayhub.testing' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        raise not_installed(error, extra="embedded") from None
 
 
 def __dir__() -> list[str]:

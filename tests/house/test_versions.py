@@ -9,6 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from delayhub.extras import BOUNDS
 from delayhub.local.server_program import OLDEST
 from tests.matrix import ROWS, Row, cells
 from tests.repository import ROOT
@@ -30,7 +31,7 @@ def pinned(name: str) -> Version:
 
 def bounds(name: str) -> tuple[Version, Version]:
     """From which version on a package may be, and below which."""
-    wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["django"]]
+    wanted = [*PROJECT["optional-dependencies"]["celery"], *PROJECT["optional-dependencies"]["django"]]
     (found,) = (one for one in map(Requirement, wanted) if one.name.lower() == name)
     by_operator = {part.operator: Version(part.version) for part in found.specifier}
     return by_operator[">="], by_operator["<"]
@@ -48,6 +49,10 @@ def test_the_oldest_and_the_newest_that_passed_are_the_bounds(name: str, field: 
     assert (oldest, versions[-1]) == (versions[0], pinned(name))
     newest = versions[-1].release
     assert below.release == ((newest[0] + 1,) if name == "redis" else (newest[0], newest[1] + 1))
+
+
+def test_the_bounds_that_the_transport_checks_are_those_of_the_extra() -> None:
+    assert {name: tuple(map(Version, pair)) for name, pair in BOUNDS.items()} == {name: bounds(name) for name in BOUNDS}
 
 
 def test_django_may_be_what_all_tests_run_on_or_what_passed() -> None:

@@ -40,7 +40,7 @@ def failed_check(run: Run) -> list[dict[str, str]]:
 
 
 def test_celery_finds_the_command() -> None:
-    assert "delayhub.celery_support.command:delayhub" in {
+    assert "delayhub.celery_support.command_group:group" in {
         found.value for found in entry_points(group="celery.commands", name="delayhub")
     }
 
