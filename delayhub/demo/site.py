@@ -27,10 +27,16 @@ from delayhub.local.redis_server import RedisServer, free_port
 from delayhub.local.service import LOG_TAIL_LINES, Service
 
 ADMIN_NAME = "admin"
-PREPARE_SECONDS = 120
+#: Long, as in a service's start: on a machine at load 35 a new database takes more than two minutes.
+PREPARE_SECONDS = 600
 #: Threads of the web server, how many of them may wait for a body, and how many for a job: four are left to all others.
 WEB_THREADS, BODY_SLOTS, LONG_POLLS = 24, 12, 8
 PING_SECONDS = 1.0
+PREPARATION = "preparation of the database"
+#: The receiver fails every callback of one sample, so that people see jobs die; a breaker would pause it.
+NO_BREAKER = {"DELAYHUB_BREAKER_FAILURES": "100000"}
+#: The receiver is on this machine, to which callbacks may not go unless a setting allows it.
+RECEIVER_NETWORK = "127.0.0.0/8"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +48,7 @@ class SiteOptions:
         web_port: the port of admin and API; None for a free one, here and below.
         redis_port: the port of Redis.
         receiver_port: the port of the receiver.
-        settings: further ``DELAYHUB_*`` environment variables for its processes.
+        settings: ``DELAYHUB_*`` environment variables for its processes, over those of this process.
         broker_url: another broker than its own Redis.
     """
 
@@ -181,47 +187,47 @@ class Site:
 
     @cached_property
     def environment(self) -> dict[str, str]:
-        """The environment of its processes: this process's, and what makes them one site."""
+        """The environment of its processes: usual values, over them this process's, over all what makes it one."""
+        given = {**os.environ, **(self.options.settings or {})}
+        networks = filter(None, (RECEIVER_NETWORK, given.get("DELAYHUB_ALLOWED_NETWORKS")))
         return {
-            **os.environ,
             "DELAYHUB_LOG_FORMAT": "console",
             "PYTHONUNBUFFERED": "1",
             "DELAYHUB_BODY_SLOTS": str(BODY_SLOTS),
             "DELAYHUB_LONG_POLLS": str(LONG_POLLS),
-            # The receiver fails every callback of one sample, so that people see jobs die; a breaker would pause it.
-            "DELAYHUB_BREAKER_FAILURES": "100000",
-            **(self.options.settings or {}),
+            **NO_BREAKER,
+            **given,
             "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
             "DELAYHUB_DATA_DIR": str(self.folder.path),
             "DELAYHUB_BROKER_URL": self.options.broker_url or self.redis.url.replace("redis://", "delayhub://"),
-            # The receiver is on this machine, to which callbacks may not go unless a setting allows it.
-            "DELAYHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
+            "DELAYHUB_ALLOWED_NETWORKS": ",".join(networks),
             SECRET_VARIABLE: self.signing_secret,
         }
 
     # ------------------------------------------------------------ private
 
     def prepare(self) -> None:
-        """Runs ``delayhub.demo.prepare``: migrates the database and fills it; raises ServiceDied if that fails."""
+        """Runs ``delayhub.demo.prepare``: migrates the database and fills it; raises ServiceDied if that fails, or takes ten minutes."""
         wanted = {
             "DELAYHUB_SITE_ADMIN": ADMIN_NAME,
             "DELAYHUB_SITE_PASSWORD": self.admin_password,
             "DELAYHUB_SITE_API_KEY": self.api_key,
             "DELAYHUB_SITE_RECEIVER": self.receiver_url,
         }
-        done = subprocess.run(
-            [sys.executable, "-m", "delayhub.demo.prepare"],
-            env={**self.environment, **wanted},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PREPARE_SECONDS,
-            umask=PRIVATE_UMASK,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "delayhub.demo.prepare"],
+                env={**self.environment, **wanted},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=PREPARE_SECONDS,
+                umask=PRIVATE_UMASK,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ServiceDied(PREPARATION, None, tail_of(error.stderr)) from error
         if done.returncode != 0:
-            tail = "\n".join(done.stderr.splitlines()[-LOG_TAIL_LINES:])
-            raise ServiceDied("preparation of the database", done.returncode, tail)
+            raise ServiceDied(PREPARATION, done.returncode, tail_of(done.stderr))
 
     def _service(self, name: str, command: list[str], *, address: str) -> Service:
         def answers() -> bool:
@@ -249,6 +255,11 @@ class Site:
 
     def _worker_answers(self) -> bool:
         return bool(self._celery.control.ping(destination=[self._worker_name], timeout=PING_SECONDS, limit=1))
+
+
+def tail_of(output: bytes | None) -> str:
+    """The last lines of what a process wrote."""
+    return "\n".join((output or b"").decode(errors="replace").splitlines()[-LOG_TAIL_LINES:])
 
 
 def require_free(port: int) -> None:

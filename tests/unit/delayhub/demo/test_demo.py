@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -12,6 +13,7 @@ from rich.console import Console
 
 from delayhub.client import AsyncClient, BulkResult, Job, JobRequest
 from delayhub.demo import demo
+from delayhub.demo.report import LATEST_MS, Number, Report
 from delayhub.demo.scenario import Change, PlannedJob, plan
 from tests.client_models import job_like
 
@@ -116,3 +118,43 @@ def test_a_sample_that_was_changed_is_named_with_the_way_out() -> None:
 
     assert message.startswith("the demo cannot begin: order.close is paused; invoice.push is disabled: change that")
     assert "--data" in message
+
+
+RIGHT = Report((Number("jobs", 1, 1), Number("lateness max, ms", 4, at_most=LATEST_MS)), ())
+LATE = Report((Number("jobs", 1, 1), Number("lateness max, ms", LATEST_MS + 1, at_most=LATEST_MS)), ())
+WRONG = Report((Number("jobs", 0, 1),), ("order.close 7: is pending, must be succeeded",))
+PAUSED = ["order.close is paused"]
+
+
+@pytest.mark.parametrize(
+    ("report", "changes_made", "said"),
+    [
+        (RIGHT, [], []),
+        # a sample that was changed when all had gone well is no news
+        (RIGHT, PAUSED, []),
+        (LATE, [], ["jobs fired later than the 5 s"]),
+        # what was not changed is not to blame
+        (WRONG, [], ["order.close 7: is pending"]),
+        (WRONG, PAUSED, ["order.close 7: is pending", "Meanwhile order.close is paused: change that back"]),
+    ],
+)
+def test_what_is_said_under_the_table_names_only_what_is_so(
+    report: Report, changes_made: list[str], said: list[str]
+) -> None:
+    lines = list(demo.remarks(report, changes_made, load=20.4))
+
+    assert len(lines) == len(said)
+    assert all(part in line for part, line in zip(said, lines, strict=True))
+
+
+def test_late_jobs_are_told_with_the_load_of_the_machine() -> None:
+    [line] = demo.remarks(LATE, [], load=20.44)
+
+    assert f"the load of this one is 20.4 on {os.cpu_count()} processors" in line
+
+
+def test_of_many_faults_the_first_are_shown_and_the_others_counted() -> None:
+    lines = list(demo.remarks(Report((), ("fault",) * 25), [], load=0))
+
+    assert len(lines) == demo.SHOWN_FAULTS + 1
+    assert lines[-1] == "… and 5 more"

@@ -89,12 +89,15 @@ def test_a_job_that_fired_a_millisecond_early_is_a_fault(jobs: Sequence[Followed
     assert number(report, "early") == 1
 
 
-def test_a_job_that_waited_for_a_sweep_is_too_late(jobs: Sequence[FollowedJob]) -> None:
+def test_lateness_alone_warns_and_is_no_fault(jobs: Sequence[FollowedJob]) -> None:
     first = next(job for job in jobs if job.status == "succeeded")
+    assert not report_on(jobs).is_late
 
     report = report_on(spoil(jobs, "succeeded", callbacks=callback(first, at_ms=first.callbacks[0].at_ms + 5_000)))
 
-    assert not report.is_right
+    assert report.is_right
+    assert report.is_late
+    assert [number.name for number in report.numbers if "!" in number.mark] == ["lateness max, ms"]
 
 
 def test_a_wrong_signature_is_counted(jobs: Sequence[FollowedJob]) -> None:

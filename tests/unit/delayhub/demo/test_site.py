@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from delayhub.demo.receiver import SECRET_VARIABLE
 from delayhub.demo.site import Site, SiteOptions, require_free
 from delayhub.errors import PortTaken
 from delayhub.local.redis_server import free_port
@@ -57,6 +58,19 @@ def test_its_processes_use_its_folder_and_its_redis_whatever_the_caller_set(
     assert found["DELAYHUB_BROKER_URL"] == f"delayhub://127.0.0.1:{site.redis.port}/0"
     assert found["DELAYHUB_DATA_DIR"] == str(tmp_path)
     assert found["DELAYHUB_LEASE_SECONDS"] == "3"
+
+
+def test_what_the_operator_set_stands_over_what_is_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = {name for name in site_in(tmp_path).environment if name.startswith(("DELAYHUB_", "PYTHONUNBUFFERED"))}
+    for name in usual:
+        monkeypatch.setenv(name, "7")
+
+    found = site_in(tmp_path).environment
+
+    assert "DELAYHUB_BREAKER_FAILURES" in usual
+    its_own = {"DELAYHUB_DATA_DIR", "DELAYHUB_BROKER_URL", SECRET_VARIABLE}
+    assert {name for name in usual if found[name] != "7"} == its_own | {"DELAYHUB_ALLOWED_NETWORKS"}
+    assert found["DELAYHUB_ALLOWED_NETWORKS"] == "127.0.0.0/8,7"
 
 
 def test_redis_keeps_its_data_and_services_end_in_the_opposite_order_of_their_start(tmp_path: Path) -> None:
