@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages bench-rivals bench-cluster
+.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages bench-rivals bench-cluster
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,6 +104,9 @@ fuzz: $(VENV)/.dev ## send 10 000 generated requests to a live site, on SQLite a
 fuzz-limits: $(VENV)/.dev ## try 10 000 random histories of a queue with every limit: does each due timer pass in time (minutes)
 	DELAYHUB_LIVENESS_RUNS=$(RUNS) DELAYHUB_LIVENESS_FIRST=$$(date +%s) \
 		$(BIN)/python -m pytest -q --timeout 3600 tests/integration/delayhub/engine/test_timer_lane_liveness.py
+
+calendars: $(VENV)/.dev ## walk beat and series over each change of clocks of every zone, 1990 to 2037, beside an oracle (half an hour)
+	DELAYHUB_CALENDARS=1 $(BIN)/python -m pytest -q --timeout 14400 tests/unit/delayhub/test_wall_clock_zones.py
 
 lint-openapi: $(VENV)/.dev $(VENV)/.node ## check the OpenAPI document by redocly and spectral
 	$(BIN)/python -m pytest -q tests/integration/tasksapp/api/test_openapi_document_linters.py

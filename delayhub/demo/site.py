@@ -207,7 +207,11 @@ class Site:
     # ------------------------------------------------------------ private
 
     def prepare(self) -> None:
-        """Runs ``delayhub.demo.prepare``: migrates the database and fills it; raises ServiceDied if that fails, or takes ten minutes."""
+        """Runs ``delayhub.demo.prepare``: migrates the database and fills it.
+
+        Raises:
+            ServiceDied: that failed, or took longer than ten minutes.
+        """
         wanted = {
             "DELAYHUB_SITE_ADMIN": ADMIN_NAME,
             "DELAYHUB_SITE_PASSWORD": self.admin_password,

@@ -1,11 +1,7 @@
 """Cron: the moments that a cron expression names in a time zone, forwards and backwards.
 
-The expression is walked on the wall clock, and each of its times is looked up in the time zone. Where clocks change:
-
-* An expression with a fixed minute and hour runs once: a time that the change leaves out runs at the first moment
-  after it, and one that comes twice runs the first time.
-* One with ``*`` in the minute or the hour runs at each time that the clock shows: none in what is left out, and twice
-  in what comes twice.
+Where clocks change, an expression with a fixed minute and hour runs once, and one with ``*`` in the minute or the hour
+whenever clocks show its times: see :mod:`delayhub.wall_clock`.
 
 With six fields the first is that of the seconds. They are added to the moments of the other five, since the library
 leaves out and doubles moments of six fields where clocks change.
@@ -15,22 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
-from heapq import heappop, heappush
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 from django.utils.translation import gettext as _
 
+from delayhub.wall_clock import moments
 from tasksapp.errors import InvalidSeries
 
 #: An expression has so many characters at most.
 LONGEST = 200
-#: Clocks are changed by less than this; where they are changed within it, the walk begins so much earlier.
-NEAR_CHANGE = timedelta(days=1, hours=2)
-_SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+_SECOND = timedelta(seconds=1)
 
 
 class Cron(NamedTuple):
@@ -64,71 +58,16 @@ class Cron(NamedTuple):
         """The moments on one side of that one, each once, and in order from it."""
         sign = -1 if backwards else 1
         seconds = self.seconds[::sign]
-        for minute in self._minutes(moment, sign=sign):
+        for minute in moments(self._wall_times, moment, zone=self.zone, fixed=self.is_fixed, sign=sign):
             for second in seconds:
                 found = minute + second * _SECOND
                 if (found - moment) * sign > timedelta(0):
                     yield found
 
-    def _minutes(self, moment: datetime, *, sign: int) -> Iterator[datetime]:
-        """The minutes that the expression names, from a little before that moment on, each once and in order."""
-        # A minute may be named by times of both halves of a change, so those that come twice wait for their place.
-        waiting: list[tuple[timedelta, datetime]] = []
-        last: datetime | None = None
-        for wall in self._walls(moment, sign=sign):
-            found = self._moments(wall)
-            if found:
-                first = min((each - moment) * sign for each in found)
-                while waiting and waiting[0][0] < first:
-                    at = heappop(waiting)[1]
-                    if at != last:
-                        last = at
-                        yield at
-            for each in found:
-                heappush(waiting, ((each - moment) * sign, each))
-        while waiting:
-            at = heappop(waiting)[1]
-            if at != last:
-                last = at
-                yield at
-
-    def _walls(self, moment: datetime, *, sign: int) -> Iterator[datetime]:
-        """The wall-clock times that the expression names, from a little before that moment on."""
-        begin = moment.astimezone(self.zone).replace(tzinfo=None, second=0, microsecond=0) - sign * _MINUTE
-        if self._is_near_change(moment):
-            begin -= sign * NEAR_CHANGE
+    def _wall_times(self, begin: datetime, *, sign: int) -> Iterator[datetime]:
         walk = copy(_parsed(self.minutes))
         walk.dt, walk.tick_direction = begin, sign
         yield from walk
-
-    def _is_near_change(self, moment: datetime) -> bool:
-        offsets = {
-            (moment + step).astimezone(self.zone).utcoffset() for step in (-NEAR_CHANGE, timedelta(0), NEAR_CHANGE)
-        }
-        return len(offsets) > 1
-
-    def _moments(self, wall: datetime) -> list[datetime]:
-        """The moments at which clocks show that time and the expression runs, in UTC."""
-        first, second = wall.replace(tzinfo=self.zone), wall.replace(tzinfo=self.zone, fold=1)
-        begin, again = first.astimezone(UTC), second.astimezone(UTC)
-        if begin == again:
-            return [begin]
-        if again > begin:  # it comes twice
-            return [begin] if self.is_fixed else [begin, again]
-        # It is left out. Read by the old offset it lies after the change, by the new one before it.
-        return [self._change(after=again, before=begin)] if self.is_fixed else []
-
-    def _change(self, *, after: datetime, before: datetime) -> datetime:
-        """The moment of the change of clocks between the two."""
-        old = after.astimezone(self.zone).utcoffset()
-        while before - after > _SECOND:
-            middle = after + (before - after) / 2
-            middle = middle.replace(microsecond=0)
-            if middle.astimezone(self.zone).utcoffset() == old:
-                after = middle
-            else:
-                before = middle
-        return before
 
 
 @lru_cache(maxsize=4096)

@@ -109,7 +109,7 @@ def test_each_time_of_day_occurs_once_each_day(start: datetime, zone: str, minut
         frozenset(range(7)),
         tuple(sorted(hours)),
         tuple(sorted(minutes)),
-        False,
+        True,
         tz,
     )
     first = start.replace(tzinfo=UTC)
