@@ -25,6 +25,7 @@
         ├── StaleSeries       the series has changed since the caller read it
         ├── NameTaken         the biz type has a series of that name
         ├── StaleKey          the API key has changed since the caller read it
+        ├── TaskRefused       the project does not let jobs of the biz type lead to that task, or to that queue
         ├── InvalidBizType    a biz type has values that none can have
         └── CodeTaken         there is a biz type of that code
 """
@@ -242,6 +243,19 @@ class Fault(NamedTuple):
     field: str
     code: str
     message: str
+
+
+class TaskRefused(JobError):
+    """The project does not let jobs of the biz type lead to that task, or to that queue.
+
+    Args:
+        reason: a sentence.
+        is_final: whether it stays so until a person changes something; not where another worker may still declare it.
+    """
+
+    def __init__(self, reason: str, *, is_final: bool = True) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
 
 
 class InvalidBizType(JobError, ValueError):

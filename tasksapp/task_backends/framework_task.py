@@ -6,20 +6,22 @@ from importlib import import_module
 from typing import Any
 
 from delayhub import delayed_task
+from tasksapp.biz_types.allowed_tasks import DJANGO_QUEUES, DJANGO_TASK
+from tasksapp.errors import TaskRefused
 from tasksapp.workers.kept_text import Kept
 
 #: The packages that have the framework: Django's own (from 6.0), and the one for Django before.
 FRAMEWORKS = ("django.tasks", "django_tasks")
 #: What the codes of their biz types begin with; the name of the queue follows.
-BIZ_TYPE_PREFIX = "django-tasks."
+BIZ_TYPE_PREFIX = DJANGO_QUEUES
 
 
-@delayed_task(biz_type=f"{BIZ_TYPE_PREFIX}default", name="tasksapp.run_django_task", bind=True, ignore_result=True)
+@delayed_task(biz_type=f"{BIZ_TYPE_PREFIX}default", name=DJANGO_TASK, bind=True, ignore_result=True)
 def run_django_task(self: Any, **call: Any) -> Kept:
     """Runs the task of a job; its return value, or its exception's class and traceback, is kept with the attempt."""
-    framework = call["framework"]
+    framework = call.get("framework")
     if framework not in FRAMEWORKS:
-        raise ValueError(f"there is no tasks framework {framework!r}")
+        raise TaskRefused(f"The project's code has not enqueued this: there is no tasks framework {framework!r}.")
     backend = import_module(framework).task_backends[call["backend"]]
     kept: Kept = backend.run(self.job.id)
     return kept

@@ -18,11 +18,13 @@ from types import ModuleType
 from typing import Any
 from uuid import UUID
 
+from django.core.signing import BadSignature, Signer
 from django.db import router
 from django.utils.module_loading import import_string
 
 from delayhub.celery_support.job_arguments import decoded
 from delayhub.celery_support.job_store import job_store
+from tasksapp.errors import TaskRefused
 from tasksapp.models import Attempt, Job, Status
 from tasksapp.task_backends.framework_task import BIZ_TYPE_PREFIX, run_django_task
 from tasksapp.workers.kept_text import AFTER, ATTRIBUTE, Kept
@@ -32,6 +34,9 @@ logger = logging.getLogger(__name__)
 #: The end of a traceback says most.
 TRACEBACK_LENGTH = 16_000
 MOST_RESULT_BYTES = 65_536
+
+#: Signs the call that ``enqueue`` writes into a body: a body says what is imported, and others can write bodies too.
+_signer = Signer(salt="delayhub.django-tasks")
 
 _STATUS = {Status.PENDING: "READY", Status.RUNNING: "RUNNING", Status.SUCCEEDED: "SUCCESSFUL"}
 
@@ -74,6 +79,7 @@ class JobBackend:
             "queue_name": task.queue_name,
             "run_after": task.run_after.isoformat() if task.run_after else None,
         }
+        call["signature"] = _signer.signature(_signed_text(call))
         scheduled = job_store().schedule(
             _QueueTask(task.queue_name, max_attempts=self.options.get("max_attempts")),
             args=[],
@@ -94,7 +100,7 @@ class JobBackend:
         using = router.db_for_write(Job)
         jobs = Job.objects.using(using).filter(id=job_id, biz_type__code__startswith=BIZ_TYPE_PREFIX)
         job = jobs.select_related("biz_type").first()
-        if job is None:
+        if job is None or not _is_enqueued(job):
             raise self._no_result(result_id)
         attempts = list(Attempt.objects.using(using).filter(job_id=job_id).order_by("number"))
         return self._result(job, attempts)
@@ -102,9 +108,14 @@ class JobBackend:
     def run(self, job_id: str) -> Kept:
         """Runs the task of a job that this worker has claimed.
 
-        Raises what the task raises; the exception brings its class and traceback.
+        Raises what the task raises; the exception brings its class and traceback. Raises TaskRefused for a job that the
+        project's own code did not enqueue: its body would import whatever it names.
         """
-        result = self.get_result(job_id)
+        try:
+            result = self.get_result(job_id)
+        except self._module("exceptions").TaskResultDoesNotExist:
+            said = "The project's code has not enqueued this: only enqueue() makes jobs of Django's tasks."
+            raise TaskRefused(said) from None
         self._module("signals").task_started.send(type(self), task_result=result)
         task = result.task
         context = [self._module("base").TaskContext(task_result=result)] if task.takes_context else []
@@ -187,6 +198,27 @@ class _QueueTask:
     def __init__(self, queue_name: str, *, max_attempts: int | None) -> None:
         self.biz_type = f"{BIZ_TYPE_PREFIX}{queue_name}"
         self.job_max_attempts = max_attempts
+
+
+def _is_enqueued(job: Job) -> bool:
+    """Whether the project's own code made the job as it is: its body names what is imported and called."""
+    match decoded(job.body):
+        case {"kwargs": {"signature": str(signature), **call}}:
+            pass
+        case {"kwargs": {"task": str()}}:
+            # Of an earlier release, which signed none: its own code made it where nobody else is named.
+            return not (job.created_by or job.changed_by or job.series_id)
+        case _:
+            return False
+    try:
+        _signer.unsign(f"{_signed_text(call)}{_signer.sep}{signature}")
+    except BadSignature:
+        return False
+    return True
+
+
+def _signed_text(call: Mapping[Any, Any]) -> str:
+    return json.dumps(call, sort_keys=True)
 
 
 def job_priority(priority: int) -> int:

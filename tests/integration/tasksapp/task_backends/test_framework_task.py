@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tasksapp.errors import TaskRefused
 from tasksapp.task_backends.framework_task import run_django_task
 
 
 def test_a_call_names_one_of_the_two_frameworks() -> None:
-    with pytest.raises(ValueError, match="no tasks framework 'os'"):
+    with pytest.raises(TaskRefused, match="no tasks framework 'os'"):
         run_django_task(framework="os", backend="default")

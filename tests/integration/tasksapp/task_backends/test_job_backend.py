@@ -6,6 +6,7 @@ ours in their places.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -20,6 +21,7 @@ from django.utils import timezone
 
 from delayhub.testing import advance_jobs, run_due_jobs
 from tasksapp import jobs
+from tasksapp.access.actors import Actor
 from tasksapp.models import Attempt, BizType, Job
 from tasksapp.task_backends.job_backend import job_priority, normalized
 from tasksapp.testing import WithoutTimers
@@ -87,6 +89,48 @@ def test_a_task_is_deferred_and_keeps_its_priority_and_queue() -> None:
     assert run_due_jobs() == []
     found = total.get_result(result.id).task
     assert (found.run_after, found.priority, found.queue_name) == (at, -37, "mail")
+
+
+def of_before(body: dict[str, Any]) -> dict[str, Any]:
+    """The body as an earlier release wrote it."""
+    return {"args": [], "kwargs": {name: value for name, value in body["kwargs"].items() if name != "signature"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "by"),
+    [
+        # another task, with the signature of this one; with none; and of nothing
+        (lambda body: {**body, "kwargs": {**body["kwargs"], "task": "antigravity.fly"}}, None),
+        (lambda body: {**body, "kwargs": {**body["kwargs"], "args": [5]}}, None),
+        (of_before, Actor("api:checkout")),
+        (lambda body: {"follows": {}, "body": body}, None),
+        (lambda body: {}, None),
+    ],
+)
+def test_a_job_that_the_projects_code_did_not_enqueue_imports_and_runs_nothing(change: Any, by: Actor | None) -> None:
+    total.enqueue(1)
+    made = Job.objects.get()
+    body = json.loads(made.body)
+    Job.objects.all().delete()
+    forged = jobs.create("django-tasks.default", body=change(body), by=by)
+
+    (ran,) = run_due_jobs()
+
+    assert (ran.job.status, ran.job.attempts) == ("dead", 1)
+    assert ran.result is None
+    assert "antigravity" not in sys.modules
+    assert ran.job.last_error.startswith("The project's code has not enqueued this")
+    with pytest.raises(NoResult):
+        total.get_result(str(forged.job_id))
+
+
+def test_a_job_of_an_earlier_release_runs_and_so_does_one_that_a_person_redrove() -> None:
+    total.enqueue(1)
+    Job.objects.update(changed_by="ada")
+    body = of_before(json.loads(Job.objects.get().body))
+    jobs.create("django-tasks.default", body=body)
+
+    assert [ran.job.status for ran in run_due_jobs()] == ["succeeded", "succeeded"]
 
 
 @pytest.mark.parametrize(("given", "step"), [(100, 0), (81, 0), (80, 1), (0, 5), (-100, 9), (-80, 9)])
