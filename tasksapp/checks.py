@@ -48,6 +48,23 @@ def check_api_authentication(app_configs: Sequence[AppConfig] | None = None, **_
 
 
 @register(Tags.security)
+def check_allowed_tasks(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """A warning for each entry that lets biz types run every task that workers have."""
+    given = getattr(settings, "DELAYHUB", {})
+    entries = given.get("ALLOWED_TASKS", ()) if isinstance(given, Mapping) else ()
+    return [
+        checks.Warning(
+            f"DELAYHUB['ALLOWED_TASKS'] has {entry!r}: who may write biz types and jobs there runs every task of the"
+            " project, with any arguments",
+            hint="Name the tasks, or a module of tasks that check their arguments, such as 'shop.callbacks.*'.",
+            id="delayhub.W031",
+        )
+        for entry in (entries if isinstance(entries, list | tuple) else ())
+        if isinstance(entry, str) and not entry.rpartition("/")[2].strip("*?.")
+    ]
+
+
+@register(Tags.security)
 def check_encryption_keys(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """An error for each encryption key that is not valid."""
     return [

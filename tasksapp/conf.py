@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
@@ -22,6 +23,13 @@ DEFAULT_LANE = "delayhub.timers"
 
 #: What a lane's name is made of: commas divide the names in a worker's ``-Q``, and braces mean something in Redis keys.
 _LANE = re.compile(r"[A-Za-z0-9._:@-]{1,100}")
+
+#: A pattern of names, after the code of a tenant (or a pattern of codes) where it is for another than the default one.
+_PATTERN = re.compile(r"(?:[a-z0-9*?][a-z0-9._*?-]*/)?[^/\s]+")
+#: Tasks to which no biz type leads, whatever is allowed: those that deliver jobs, and those that run other tasks.
+NEVER_TASKS = ("tasksapp.*", "celery.*")
+#: Queues to which none leads: those of Celery's own messages, and lanes of jobs that are pulled. Nor to timer lanes.
+NEVER_QUEUES = ("*.pidbox", "celeryev*", "@pull:*")
 
 
 class Limits(NamedTuple):
@@ -100,6 +108,8 @@ class Options:
         purge_rows_per_minute: rows that workers delete after their retention, at most; 0 leaves that to ``purge_jobs``.
         audit_days: how long entries of the audit are kept; 0 keeps them for ever.
         allowed_networks: private networks that callbacks may go to, such as ``10.1.0.0/16``.
+        allowed_tasks: Celery tasks that biz types may run, such as ``shop.tasks.*``; of a tenant ``acme/shop.tasks.*``.
+        allowed_queues: the queues to which biz types may send them, written alike; without, only a task's own queue.
         encryption_keys: Fernet keys for secrets, the newest first; empty: one derived from SECRET_KEY.
         owner_mail: the mail addresses of the owner of the site, who is told when something is wrong.
         owner_url: where such messages are posted too; None for nowhere.
@@ -143,6 +153,8 @@ class Options:
     purge_rows_per_minute: int = 60_000
     audit_days: float = 365.0
     allowed_networks: tuple[str, ...] = ()
+    allowed_tasks: tuple[str, ...] = ()
+    allowed_queues: tuple[str, ...] = ()
     encryption_keys: tuple[str, ...] = ()
     owner_mail: tuple[str, ...] = ()
     owner_url: str | None = None
@@ -178,6 +190,11 @@ def options() -> Options:
     Raises ImproperlyConfigured where a value is not valid.
     """
     return _current()
+
+
+def is_like(name: str, patterns: Sequence[str]) -> bool:
+    """Whether one of the patterns fits the name."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def complaints(given: Mapping[str, Any]) -> list[str]:
@@ -256,6 +273,21 @@ def _network_complaints(key: str, values: Sequence[str]) -> list[str]:
     return found
 
 
+def _pattern_complaints(key: str, patterns: Sequence[str]) -> list[str]:
+    label = f"DELAYHUB[{key!r}]"
+    found = [
+        f"{label} must be patterns of names, such as 'shop.*', or 'acme/shop.*' for the tenant acme, got {pattern!r}"
+        for pattern in patterns
+        if not _PATTERN.fullmatch(pattern)
+    ]
+    never = NEVER_TASKS if key == "ALLOWED_TASKS" else NEVER_QUEUES
+    return found + [
+        f"{label} has {pattern!r}, which no biz type may name whatever is allowed: leave it out"
+        for pattern in patterns
+        if is_like(pattern.rpartition("/")[2], never)
+    ]
+
+
 def _token_complaints(key: str, tokens: Sequence[str]) -> list[str]:
     if all(len(token) >= SHORTEST_TOKEN for token in tokens):
         return []
@@ -268,6 +300,8 @@ def _token_complaints(key: str, tokens: Sequence[str]) -> list[str]:
 _LIST_COMPLAINTS: Mapping[str, Callable[[str, Sequence[str]], list[str]]] = {
     "LANES": _lane_complaints,
     "ALLOWED_NETWORKS": _network_complaints,
+    "ALLOWED_TASKS": _pattern_complaints,
+    "ALLOWED_QUEUES": _pattern_complaints,
     "METRICS_NETWORKS": _network_complaints,
     "METRICS_TOKENS": _token_complaints,
 }

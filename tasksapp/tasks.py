@@ -12,6 +12,7 @@ from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, DelayedTask, run_job
 from delayhub.errors import UnknownTask
+from tasksapp.biz_types.allowed_tasks import is_declared
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.models import BizType
 from tasksapp.sql.claim_answer import ClaimedJob
@@ -23,6 +24,8 @@ from tasksapp.workers import (  # noqa: F401  connect what a worker does beside 
 )
 from tasksapp.workers.biz_type_report import is_biz_type_of
 from tasksapp.workers.delivery_runtime import delivery_runtime
+from tasksapp.workers.task_refusal import task_refusal
+from tasksapp.workers.task_runner import task_runner
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +62,7 @@ def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int,
         return
     runtime.hand_over(answer, claimed_at=claimed_at)
     for job in answer.forwarded:
-        _forward(self.app, job, now_ms=now_ms, using=runtime.using)
+        _forward(self.app, job, now_ms=now_ms, using=runtime.using, worker=self.request.hostname or "")
 
 
 @shared_task(
@@ -71,17 +74,24 @@ def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int,
     max_retries=None,
 )
 def run_task(self: Task[..., Any], task_name: str) -> Any:
-    """Runs the job that the message names with a task that is not a delayed task; gives back what that task does."""
+    """Runs the job that the message names with a task that knows nothing of jobs; gives back what that task does."""
+    known = self.app.tasks.get(task_name)
+    if isinstance(known, DelayedTask):
+        # The worker that sent this did not know the task. It runs as if the message named it.
+        known.push_request(**vars(self.request))
+        try:
+            return known()
+        finally:
+            known.pop_request()
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        task = self.app.tasks.get(task_name)
-        if task is None:
+        if known is None:
             raise UnknownTask(
                 f"no task is registered as {task_name!r} in this worker: import the module that defines it"
             )
-        return task(*args, **kwargs)
+        return known(*args, **kwargs)
 
-    return run_job(self.request, call)
+    return run_job(self.request, call, task_name=task_name)
 
 
 def task_of(app: Celery, biz_type: BizType) -> Any:
@@ -89,19 +99,29 @@ def task_of(app: Celery, biz_type: BizType) -> Any:
     return app.tasks.get(biz_type.task_name) or _renamed(app, biz_type)
 
 
-def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str) -> None:
-    """Sends the message of a job whose target is a Celery task; its own worker claims the row."""
+def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str, worker: str) -> None:
+    """Sends the message of a job whose target is a Celery task; its own worker claims the row.
+
+    One that leads to a task or a queue that the project does not allow fails instead, here.
+    """
     biz_type = biz_type_cache.as_of(job.biz_type_id, revision=job.biz_type_revision, using=using)
     task = task_of(app, biz_type)
-    # A delayed task, or one that only other workers know, is sent by its name; a plain one is run by ``run_task``.
-    plain = task is not None and not isinstance(task, DelayedTask)
+    name = biz_type.task_name if task is None else task.name
+    queue = _queue(biz_type, task)
+    if refused := task_refusal(app, biz_type, name, queue=queue):
+        extra = {"action": "refuse", "job_id": str(job.id), "biz_type": biz_type.code}
+        logger.error("job %s of %s is not sent: %s", job.id, biz_type.label, refused, extra=extra)
+        task_runner(worker=worker, using=using).refuse(job.id, refused, now_ms=now_ms)
+        return
+    # A delayed task is sent by its name; any other is run by ``run_task``, also where only other workers know it.
+    plain = not (is_declared(biz_type) if task is None else isinstance(task, DelayedTask))
     # A plain task would run within the limits of ``run_task`` instead of its own.
-    limits = {name: getattr(task, name) for name in ("time_limit", "soft_time_limit")} if plain else {}
+    limits = {each: getattr(task, each) for each in ("time_limit", "soft_time_limit")} if plain and task else {}
     app.send_task(
-        run_task.name if plain else (task.name if task is not None else biz_type.task_name),
-        args=[biz_type.task_name] if plain else (),
+        run_task.name if plain else name,
+        args=[name] if plain else (),
         task_id=f"{job.id}:{job.attempts + 1}",
-        queue=_queue(biz_type, task),
+        queue=queue,
         headers={JOB_HEADER: str(job.id), NOW_HEADER: now_ms},
         # Workers take JSON, since timers are messages in JSON too; the project's task_serializer may be another.
         serializer="json",

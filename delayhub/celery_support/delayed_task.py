@@ -132,7 +132,7 @@ class DelayedTask(_Task[P, R]):
         function = self.run if getattr(call, "__func__", None) is Task.__call__ else call
         if job_of(request) is None:
             return function(*args, **kwargs)
-        return cast("R", run_job(request, function))
+        return cast("R", run_job(request, function, task_name=self.name))
 
     def retry(self, *args: Any, **options: Any) -> Any:
         """In a job, sets when it runs again and leaves the rest to the job's policy; else Celery's own retry.
@@ -173,8 +173,8 @@ def job_of(request: Context) -> str | None:
     return (request.headers or {}).get(JOB_HEADER)
 
 
-def run_job(request: Context, function: Callable[..., Any]) -> Any:
-    """What the function gives back, called with the arguments of the job that the request's message names.
+def run_job(request: Context, function: Callable[..., Any], *, task_name: str) -> Any:
+    """What the function of that task gives back, called with the arguments of the job that the message names.
 
     Raises:
         Retry: the job runs again; the store sees to that, and nothing is published here.
@@ -191,6 +191,7 @@ def run_job(request: Context, function: Callable[..., Any]) -> Any:
     outcome = job_store().run(
         headers[JOB_HEADER],
         call,
+        task_name=task_name,
         worker=request.hostname or "",
         now_ms=headers.get(NOW_HEADER, 0),
     )

@@ -149,12 +149,15 @@ class JobStore(Protocol):
     ) -> ScheduledJob:
         """The same for asynchronous callers."""
 
-    def run(self, job_id: str, call: Callable[[JobCall], Any], *, worker: str, now_ms: int) -> TaskOutcome:
-        """Claims the job, lets the task make its call, and stores the outcome.
+    def run(
+        self, job_id: str, call: Callable[[JobCall], Any], *, task_name: str, worker: str, now_ms: int
+    ) -> TaskOutcome:
+        """Claims the job, lets the task make its call if the store allows that, and stores the outcome.
 
         Args:
             job_id: the job's id, as the message has it.
             call: runs the task's function.
+            task_name: the name of the task that makes the call.
             worker: the name of the worker that runs it.
             now_ms: a time, in Unix ms, at which the job was due by Redis' clock; 0 if unknown.
         """

@@ -225,6 +225,8 @@ DELAYHUB: dict[str, Any] = {
     "ALERT_CALM_SECONDS": env.number("ALERT_CALM_SECONDS", 600, minimum=10),
     "ALERT_REMINDER_HOURS": env.number("ALERT_REMINDER_HOURS", 6, minimum=1),
     "ALLOWED_NETWORKS": env.names("ALLOWED_NETWORKS"),
+    "ALLOWED_TASKS": env.names("ALLOWED_TASKS"),
+    "ALLOWED_QUEUES": env.names("ALLOWED_QUEUES"),
     "ENCRYPTION_KEYS": env.names("ENCRYPTION_KEYS"),
     "LONG_POLLS": env.number("LONG_POLLS", 1, minimum=0),
     "REST_CHANGES": env.choice("REST_CHANGES", "any", among=frozenset({"any", "conditional"})),

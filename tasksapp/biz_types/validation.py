@@ -12,6 +12,7 @@ from django.db import router
 from django.utils.translation import gettext as _
 
 from delayhub.webhooks.signature import key_of
+from tasksapp.biz_types.allowed_tasks import attempts_complaint, queue_complaint, task_complaint
 from tasksapp.biz_types.follow_ups import follow_up_loop
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
@@ -170,9 +171,30 @@ def _about_target(biz_type: BizType) -> dict[str, str]:
             return _about_address(biz_type)
         case BizType.Target.PULL if biz_type.timeout_seconds < 1:
             return {"timeout_seconds": _("A claim lasts a second at least.")}
-        case BizType.Target.CELERY if not biz_type.task_name:
-            return {"task_name": "Name the Celery task to run."}
+        case BizType.Target.CELERY:
+            return _about_task(biz_type)
     return {}
+
+
+def _about_task(biz_type: BizType) -> dict[str, str]:
+    if not biz_type.task_name:
+        return {"task_name": "Name the Celery task to run."}
+    found = {"max_attempts": attempts_complaint(biz_type)}
+    # Only for those who choose them: what is stored and was allowed once is refused where it would run.
+    if _chooses(biz_type, "target", "task_name"):
+        found["task_name"] = task_complaint(biz_type)
+    if _chooses(biz_type, "target", "task_name", "task_queue"):
+        found["task_queue"] = queue_complaint(biz_type)
+    return {name: message for name, message in found.items() if message is not None}
+
+
+def _chooses(biz_type: BizType, *fields: str) -> bool:
+    """Whether one of the fields is not as it is stored."""
+    if not biz_type.pk:
+        return True
+    using = biz_type._state.db or router.db_for_read(BizType)
+    given = {name: getattr(biz_type, name) for name in fields}
+    return not BizType.objects.using(using).filter(pk=biz_type.pk, **given).exists()
 
 
 def _about_address(biz_type: BizType) -> dict[str, str]:

@@ -147,6 +147,13 @@ class BizType(models.Model):
     task_queue = models.CharField(
         _("task queue"), max_length=200, blank=True, help_text=_("Its queue; empty for the task's own.")
     )
+    declared = models.JSONField(
+        _("declared"),
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("What the project's code says of its task: its name, its queue, its attempts."),
+    )
     timeout_seconds = models.FloatField(
         _("timeout seconds"), default=10.0, validators=[MinValueValidator(0.1), MaxValueValidator(600)]
     )

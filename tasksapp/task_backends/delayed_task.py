@@ -113,9 +113,12 @@ class TableStore:
         later = sync_to_async(self.schedule, thread_sensitive=True)
         return await later(task, args=args, kwargs=kwargs, **options)
 
-    def run(self, job_id: str, call: Callable[[JobCall], Any], *, worker: str, now_ms: int) -> TaskOutcome:
-        """Claims the row, calls the function, writes the outcome."""
-        return task_runner(worker=worker, using=router.db_for_write(Job)).run(UUID(job_id), call, now_ms=now_ms)
+    def run(
+        self, job_id: str, call: Callable[[JobCall], Any], *, task_name: str, worker: str, now_ms: int
+    ) -> TaskOutcome:
+        """Claims the row, calls the function if the project allows that, writes the outcome."""
+        runner = task_runner(worker=worker, using=router.db_for_write(Job))
+        return runner.run(UUID(job_id), call, now_ms=now_ms, task_name=task_name)
 
     def time_limit_exceeded(self, job_id: str, *, worker: str, seconds: float) -> None:
         """Completes the job with a failed attempt; another process of the worker than the one that ran it may do so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from celery import current_app
 
@@ -22,10 +23,14 @@ def biz_type_of_task(task: JobTask, *, using: str) -> BizType:
     tenant_id = reach_of(None, tenant=task.job_tenant, using=using).tenant_id
     biz_type = biz_type_cache.find({task.biz_type}, tenant_id=tenant_id, using=using).get(task.biz_type)
     if biz_type is None:
+        declaration = declaration_of(task, task_name=task.name)
+        attempts = {} if task.job_max_attempts is None else {"max_attempts": task.job_max_attempts}
         defaults = {
+            **attempts,
+            "declared": declaration,
             "target": BizType.Target.CELERY,
             "task_name": task.name,
-            "task_queue": getattr(task, "queue", None) or "",
+            "task_queue": declaration["queue"],
             "lane": DEFAULT_LANE if DEFAULT_LANE in options().lanes else options().lanes[0],
             "description": "Made with the first job of its task.",
         }
@@ -45,3 +50,13 @@ def biz_type_of_task(task: JobTask, *, using: str) -> BizType:
         return biz_type
     message = f"the biz type {biz_type.code} does not run the task {task.name}: set its target, or name another"
     raise InvalidJob("biz_type", "other_target", message)
+
+
+def declaration_of(task: JobTask, *, task_name: str) -> dict[str, Any]:
+    """What the task's code says of its jobs, as the row of their biz type keeps it.
+
+    Args:
+        task: the task.
+        task_name: the name by which the biz type knows it; it may be an alias.
+    """
+    return {"task": task_name, "queue": getattr(task, "queue", None) or "", "max_attempts": task.job_max_attempts}

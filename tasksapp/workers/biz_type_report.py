@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from celery.signals import worker_ready
+from django.apps import AppConfig
+from django.core import checks
+from django.core.checks import CheckMessage, Tags, register
 from django.db import DatabaseError, InterfaceError, router
+from django.utils.translation import override
 
 from delayhub.celery_support.delayed_task import DelayedTask
+from tasksapp.biz_types.allowed_tasks import queue_complaint, task_complaint
 from tasksapp.conf import options
 from tasksapp.models import BizType, Job
 from tasksapp.models.tenant import DEFAULT_TENANT
@@ -25,8 +30,28 @@ def report_biz_types(sender: Any = None, **_: Any) -> None:
     except (DatabaseError, InterfaceError) as error:
         logger.warning("the biz types could not be read: %s", error, extra={"action": "startup"})
         return
-    for fault in [*lane_faults(biz_types), *task_faults(sender.app, biz_types)]:
+    # Of those whose task has got another name, this worker knows better than their rows.
+    delayed = [task for task in sender.app.tasks.values() if isinstance(task, DelayedTask)]
+    unknown = [biz_type for biz_type in biz_types if not any(is_biz_type_of(task, biz_type) for task in delayed)]
+    for fault in [*lane_faults(biz_types), *task_faults(sender.app, biz_types), *refusals(unknown)]:
         logger.error("%s", fault, extra={"action": "startup"})
+
+
+@register(Tags.database)
+def check_refused_tasks(
+    app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """A warning for each biz type whose jobs are refused. It asks the database that biz types are in."""
+    using = router.db_for_write(BizType)
+    if using not in (databases or ()):
+        return []
+    rows = BizType.objects.using(using).select_related("tenant").filter(enabled=True)
+    try:
+        faults = refusals(rows)
+    except (DatabaseError, InterfaceError):
+        return []
+    hint = "Jobs of it are dead as soon as they are due; redrive them when it is allowed, or when it leads elsewhere."
+    return [checks.Warning(fault, hint=hint, id="delayhub.W030") for fault in faults]
 
 
 def lane_faults(biz_types: Iterable[BizType]) -> list[str]:
@@ -55,10 +80,24 @@ def task_faults(app: Any, biz_types: Iterable[BizType]) -> list[str]:
     ]
 
 
+def refusals(biz_types: Iterable[BizType]) -> list[str]:
+    """A sentence for each biz type whose jobs are refused, since the project does not allow their task or queue."""
+    with override("en"):
+        return [
+            f"jobs of {biz_type.label} will be refused. {complaint}"
+            for biz_type in biz_types
+            if biz_type.target == BizType.Target.CELERY
+            and (complaint := task_complaint(biz_type) or queue_complaint(biz_type))
+        ]
+
+
 def is_biz_type_of(task: DelayedTask[..., Any], biz_type: BizType) -> bool:
     """Whether the jobs of the delayed task are of that biz type."""
-    if task.biz_type != biz_type.code:
-        return False
+    return task.biz_type == biz_type.code and is_of_tenant(task, biz_type)
+
+
+def is_of_tenant(task: DelayedTask[..., Any], biz_type: BizType) -> bool:
+    """Whether the delayed task is for jobs of the biz type's tenant."""
     if task.job_tenant is None:
         return biz_type.tenant_id == DEFAULT_TENANT
     return bool(task.job_tenant == biz_type.tenant.code)

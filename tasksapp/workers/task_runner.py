@@ -9,11 +9,13 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
+from celery import current_app
 from celery.exceptions import Ignore, Reject, Retry
 
 from delayhub.celery_support.job_arguments import decoded
 from delayhub.celery_support.job_store import Again, Done, Failed, JobCall, NotRun, TaskOutcome
 from delayhub.clock import moment
+from tasksapp.errors import TaskRefused
 from tasksapp.jobs import completion
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
@@ -25,6 +27,7 @@ from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.kept_text import after_end, kept_text
 from tasksapp.workers.lease_keeper import LeaseKeeper
+from tasksapp.workers.task_refusal import task_refusal
 from tasksapp.workers.traced_attempts import traced_call
 
 Call = Callable[[JobCall], Any]
@@ -49,20 +52,29 @@ class TaskRunner:
         self._claimer = Claimer(clock=clock, worker=worker, using=using)
         self._completer = Completer(clock=clock, worker=worker, using=using)
 
-    def run(self, job_id: UUID, call: Call, *, now_ms: int) -> TaskOutcome:
-        """Runs the job and gives back how it went.
+    def run(self, job_id: UUID, call: Call, *, now_ms: int, task_name: str | None = None) -> TaskOutcome:
+        """Runs the job and gives back how it went. A task that the project does not allow to it is not called.
 
         Args:
             job_id: the job.
             call: runs the task's function.
             now_ms: Redis' time when the job's timer was due, Unix ms; 0 if unknown.
+            task_name: the task, whose name comes from a message; None where the call is no task's.
         """
         answer = self._claimer.claim_forwarded(job_id, now_ms=now_ms)
         if not answer.claimed:
             return NotRun(_why_not_run(answer))
         (job,) = self._claimer.running_jobs(answer)
         with self._keeper.hold(job, completer=self._completer):
-            return self._run(job, call)
+            return self._run(job, call if task_name is None else self._allowed(job, call, task_name=task_name))
+
+    def refuse(self, job_id: UUID, refused: TaskRefused, *, now_ms: int) -> TaskOutcome:
+        """Ends the attempt of a job whose message may not be sent, with the reason in its row."""
+
+        def call(_job_call: JobCall) -> Any:
+            raise refused
+
+        return self.run(job_id, call, now_ms=now_ms)
 
     def fail_for_time(self, job_id: UUID, *, seconds: float) -> bool:
         """Completes a job that this worker runs with a failed attempt: its hard time limit ended the process.
@@ -87,6 +99,14 @@ class TaskRunner:
             return bool(self._completer.complete([Completion(job, finished, receiver_is_up=None)]))
         finally:
             self._completer.close()
+
+    def _allowed(self, job: RunningJob, call: Call, *, task_name: str) -> Call:
+        def checked(job_call: JobCall) -> Any:
+            if refused := task_refusal(current_app, job.biz_type, task_name):
+                raise refused
+            return call(job_call)
+
+        return checked
 
     def _run(self, job: RunningJob, call: Call) -> TaskOutcome:
         started_at, started = self._now(), self._clock.monotonic()
@@ -175,6 +195,9 @@ def _finished(job: RunningJob, *, tried: Tried, error: Exception | None, now: da
     match error:
         case None:
             return completion.succeeded(job, tried=tried)
+        case TaskRefused(is_final=True):
+            error_class = task_error_class(TaskRefused.__name__)
+            return completion.gave_up(job, tried=tried, reason=str(error), error_class=error_class)
         case Reject():
             return completion.gave_up(job, tried=tried, reason=tried.error, error_class=task_error_class("Reject"))
     cause = _cause(error) or error
@@ -184,6 +207,7 @@ def _finished(job: RunningJob, *, tried: Tried, error: Exception | None, now: da
         error_class=task_error_class(type(cause).__name__),
         now=now,
         task_wait_seconds=_asked_wait_seconds(error, now=now),
+        unsent=isinstance(error, TaskRefused),
     )
 
 

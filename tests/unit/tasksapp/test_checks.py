@@ -43,6 +43,15 @@ def test_an_authentication_of_the_api_that_cannot_be_imported_is_an_error(settin
     assert "No module named 'shop'" in str(found[0].msg)
 
 
+def test_an_entry_that_allows_every_task_is_warned_about(settings: Any) -> None:
+    settings.DELAYHUB = {"ALLOWED_TASKS": ["*", "*/*", "acme/*.*", "shop.*", "acme/shop.tasks.close"]}
+
+    found = checks.check_allowed_tasks(None)
+
+    assert {each.id for each in found} == {"delayhub.W031"}
+    assert [str(each.msg).partition(" has ")[2].partition(":")[0] for each in found] == ["'*'", "'*/*'", "'acme/*.*'"]
+
+
 @pytest.mark.parametrize(
     ("options", "ids"),
     [

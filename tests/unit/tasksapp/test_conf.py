@@ -10,6 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tasksapp import checks, conf
 
+NO_PATTERN = "must be patterns of names, such as 'shop.*', or 'acme/shop.*' for the tenant acme"
+NEVER = "which no biz type may name whatever is allowed: leave it out"
 NO_LANE = "DELAYHUB['LANES'] must be names of Celery queues, of letters, digits and ._:@- (100 at most)"
 
 
@@ -31,6 +33,11 @@ NO_LANE = "DELAYHUB['LANES'] must be names of Celery queues, of letters, digits 
         # names that a Redis key, a worker's -Q or a person could misread
         *[({"LANES": [lane]}, f"{NO_LANE}, got {lane!r}") for lane in ("a{b}", " ", "a,b", "a b", "x" * 101)],
         ({"LANES": ["a", "b", "a"]}, "DELAYHUB['LANES'] names 'a' twice: write it once"),
+        # patterns that fit nothing, and names that are refused all the same
+        ({"ALLOWED_TASKS": ["a b"]}, f"DELAYHUB['ALLOWED_TASKS'] {NO_PATTERN}, got 'a b'"),
+        ({"ALLOWED_QUEUES": ["acme/"]}, f"DELAYHUB['ALLOWED_QUEUES'] {NO_PATTERN}, got 'acme/'"),
+        ({"ALLOWED_TASKS": ["acme/celery.map"]}, f"DELAYHUB['ALLOWED_TASKS'] has 'acme/celery.map', {NEVER}"),
+        ({"ALLOWED_QUEUES": ["x.pidbox"]}, f"DELAYHUB['ALLOWED_QUEUES'] has 'x.pidbox', {NEVER}"),
         ({"ALLOWED_NETWORKS": ["10.0.0.1/8"]}, "DELAYHUB['ALLOWED_NETWORKS']: 10.0.0.1/8 has host bits set"),
         (
             {"METRICS_NETWORKS": ["x"]},

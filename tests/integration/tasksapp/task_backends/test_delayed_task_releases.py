@@ -20,12 +20,17 @@ from tests.integration.tasksapp.claiming import claim
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("current_celery")]
 
 
+@pytest.fixture(autouse=True)
+def _allowed_queue(settings: Any) -> None:
+    settings.DELAYHUB |= {"ALLOWED_QUEUES": ["parcels"]}
+
+
 def sent_for(scheduled: Any, app: Celery, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str | None]:
     """The name and the queue of the message that a worker sends for the job."""
     sent: list[tuple[str, str | None]] = []
     monkeypatch.setattr(app, "send_task", lambda name, *, queue, **_: sent.append((name, queue)))
     (job,) = claim(scheduled.id, forward_seconds=300).forwarded
-    _forward(app, job, now_ms=0, using="default")
+    _forward(app, job, now_ms=0, using="default", worker="w1")
     (message,) = sent
     return message
 
@@ -74,7 +79,8 @@ def test_the_queue_of_a_delayed_task_is_its_own_or_else_that_of_its_biz_type(
 def test_a_worker_that_does_not_know_the_task_takes_the_queue_of_its_biz_type(
     make_biz_type: MakeBizType, current_celery: Celery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_biz_type("shop.weigh", target="celery", task_name="tests.shop.weigh", task_queue="parcels")
+    declared = {"task": "tests.shop.weigh", "queue": "parcels", "max_attempts": None}
+    make_biz_type("shop.weigh", target="celery", task_name="tests.shop.weigh", task_queue="parcels", declared=declared)
     made = jobs.create("shop.weigh")
 
     assert sent_for(made.job, current_celery, monkeypatch) == ("tests.shop.weigh", "parcels")

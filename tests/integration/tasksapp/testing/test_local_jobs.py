@@ -82,7 +82,11 @@ def test_what_a_task_raises_is_given_back_and_its_job_is_tried_again() -> None:
 
 
 @pytest.mark.django_db
-def test_a_task_that_is_no_delayed_task_runs_too(current_celery: Celery, make_biz_type: MakeBizType) -> None:
+def test_a_task_that_is_no_delayed_task_runs_too(
+    current_celery: Celery, make_biz_type: MakeBizType, settings: Any
+) -> None:
+    settings.DELAYHUB |= {"ALLOWED_TASKS": ["tests.testing.*"]}
+
     @current_celery.task(name="tests.testing.plain", shared=False)
     def plain(order: int) -> int:
         return order + 1

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from celery import Celery
 
 from tasksapp.models import BizType
-from tasksapp.workers.biz_type_report import report_biz_types
+from tasksapp.workers.biz_type_report import check_refused_tasks, report_biz_types
 from tests.fixture_types import MakeBizType
 
 
 @pytest.fixture
-def made(make_biz_type: MakeBizType) -> BizType:
+def made(make_biz_type: MakeBizType, settings: Any) -> BizType:
+    settings.DELAYHUB |= {"ALLOWED_TASKS": ["orders.*"], "ALLOWED_QUEUES": ["elsewhere"]}
     # A code of its own: delayed tasks of other tests belong to every app of this process.
     return make_biz_type("report.close", target=BizType.Target.CELERY, task_name="orders.close")
 
@@ -61,3 +63,16 @@ def test_biz_types_that_are_disabled_are_left_out(
     BizType.objects.update(enabled=False)
 
     assert reports(current_celery, caplog) == ""
+
+
+def test_a_task_that_the_project_does_not_allow_is_named_with_what_to_write(
+    current_celery: Celery, made: BizType, caplog: pytest.LogCaptureFixture, settings: Any
+) -> None:
+    BizType.objects.update(task_queue="elsewhere")
+    settings.DELAYHUB = {**settings.DELAYHUB, "ALLOWED_TASKS": []}
+    said = "jobs of report.close will be refused. The project does not let jobs run the task orders.close"
+
+    assert said in reports(current_celery, caplog)
+    (warning,) = check_refused_tasks(databases=["default"])
+    assert (warning.id, warning.msg[: len(said)]) == ("delayhub.W030", said)
+    assert check_refused_tasks() == []

@@ -54,7 +54,8 @@ def delayed(order_id: int) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_ran(current_celery: Celery) -> None:
+def _nothing_ran(current_celery: Celery, settings: Any) -> None:
+    settings.DELAYHUB |= {"ALLOWED_TASKS": ["tests.target.*", "elsewhere.*"], "ALLOWED_QUEUES": ["slow"]}
     closed.clear()
     trouble.clear()
 
@@ -145,8 +146,8 @@ def test_a_body_becomes_arguments(body: str, args: object, kwargs: object) -> No
         ("tests.target.delayed", "slow", ("tests.target.delayed", (), "slow")),
         # a plain one is run by ours
         ("tests.target.plain", "slow", ("tasksapp.run_task", ["tests.target.plain"], "slow")),
-        # one that only other workers know is sent as it is
-        ("elsewhere.close", "", ("elsewhere.close", (), None)),
+        # one that only other workers know, and that nothing declares, may be a plain one
+        ("elsewhere.close", "", ("tasksapp.run_task", ["elsewhere.close"], None)),
     ],
 )
 def test_a_due_job_is_sent_to_its_task(
@@ -165,13 +166,13 @@ def test_a_due_job_is_sent_to_its_task(
     calls: list[dict[str, Any]] = []
     monkeypatch.setattr(current_celery, "send_task", lambda name, **options: calls.append({"name": name, **options}))
 
-    _forward(current_celery, job, now_ms=5, using="default")
+    _forward(current_celery, job, now_ms=5, using="default", worker="w1")
 
     (call,) = calls
     assert (call["name"], call["args"], call["queue"]) == sent
     assert call["headers"] == {JOB_HEADER: str(job_id), NOW_HEADER: 5}
     # The limits of a plain task go with the message: the worker would go by those of ours.
-    assert call.get("time_limit") == (30 if call["name"] == run_task.name else None)
+    assert call.get("time_limit") == (30 if call["args"] == ["tests.target.plain"] else None)
 
 
 @pytest.fixture

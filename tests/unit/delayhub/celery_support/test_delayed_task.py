@@ -34,7 +34,9 @@ class ListStore:
         self.scheduled.append({"biz_type": task.biz_type, "max_attempts": task.job_max_attempts, **asked})
         return SimpleNamespace(id=len(self.scheduled))
 
-    def run(self, job_id: str, call: Callable[[JobCall], Any], *, worker: str, now_ms: int) -> TaskOutcome:
+    def run(
+        self, job_id: str, call: Callable[[JobCall], Any], *, task_name: str, worker: str, now_ms: int
+    ) -> TaskOutcome:
         if self.outcome is not None:
             return self.outcome
         asked = self.scheduled[int(job_id) - 1]
