@@ -41,6 +41,7 @@ from benchmarks.chaos_limits import (
 )
 from benchmarks.chaos_limits import starts as starts_of
 from benchmarks.children import run_main
+from delayhub.celery_support.backlog import backlogs
 from delayhub.engine import DelayQueue, Entry
 from delayhub.engine.limits import DECLARED, Limit, set_limits
 from delayhub.engine.task_name import KEY_MARK
@@ -96,10 +97,12 @@ def run(
                 while time.monotonic() < deadline and _left(folder, backlog, published, seconds):
                     time.sleep(0.5)
                 held = held_at_the_end(server, deadline, task="limits.tally") if early_acks else 0
+                with server.client() as client:
+                    healed = backlogs(client, [DelayQueue(client, "celery")])["celery"].healed
         finally:
             workers.stop()
     found: dict[str, float] = {"tenants": tenants, "limit a second of each": rate, "kills": kills}
-    found["never run"] = _left(folder, backlog, published, seconds)
+    found |= {"never run": _left(folder, backlog, published, seconds), "put right": healed}
     found |= _of_tenants(folder, backlog, begin, begin + seconds + START_SECONDS)
     if early_acks:
         found |= _of_early_acks(folder, backlog) | {"held at the end": held}
@@ -226,7 +229,7 @@ def main() -> int:
     if of_kills is None:
         return 0
     good = (
-        of_kills["never run"] == 0
+        of_kills["never run"] == of_kills["put right"] == 0
         and of_kills["most starts of a tenant in a second"] <= options.rate + 1
         and of_kills["most of a tenant at once"] <= 1
         and of_kills.get("run twice", 0) == 0

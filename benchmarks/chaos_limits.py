@@ -31,6 +31,7 @@ from typing import Any
 
 from benchmarks.children import run_main
 from benchmarks.permits import Permits, most_in_a_second
+from delayhub.celery_support.backlog import backlogs
 from delayhub.engine import DelayQueue, Entry
 from delayhub.engine.limits import DECLARED, Limit, flying_counts, set_limits
 from delayhub.local.redis_server import RedisServer
@@ -136,10 +137,12 @@ def run(
                 while not _all_ran(folder, backlog, len(published), reports, done) and time.monotonic() < deadline:
                     time.sleep(0.5)
                 held = held_at_the_end(server, deadline) if early_acks else 0
+                healed = backlogs(client, [DelayQueue(client, "celery")])["celery"].healed
         finally:
             workers.stop()
     found = _figures(folder, published, kills, rate=rate, backlog=backlog, reports=reports, lease=lease)
     found |= {"permits": len(permits.times), "most permits in a second": most_in_a_second(permits.times)}
+    found["put right"] = healed
     if early_acks:
         numbers = [number for number, _ in starts(folder, "report")]
         found |= {
@@ -345,6 +348,7 @@ def main() -> int:
     found = runs["backlog"]
     holds = (
         found["never run"] == 0
+        and found["put right"] == 0
         # By Redis' clock, so this is the same on a busy machine. A start without a permit would not be among them.
         and found["most permits in a second"] <= options.rate + 1
         and found["permits"] >= found["starts"]

@@ -30,6 +30,7 @@ from typing import Any
 from uuid import uuid4
 
 from benchmarks.children import run_main
+from delayhub.celery_support.backlog import backlogs
 from delayhub.engine import DelayQueue
 from delayhub.engine.unique import taken_keys
 from delayhub.local.redis_server import RedisServer
@@ -180,6 +181,7 @@ def run(
                 "keys left": len(left) + client.exists(queue.keys.unique, queue.keys.followers),
                 "messages left": sum(queue.count()),
                 "dead": queue.count().dead,
+                "put right": backlogs(client, [queue])[queue.name].healed,
             }
         finally:
             for process in workers.alive:
@@ -321,7 +323,9 @@ def main() -> int:
         print(f"{name:44}{value:>10}")
     print(json.dumps(found))
     bad = ("two at once", "lost, acks late", "lost, acks early, no kill took it", "refused for one that never ran")
-    return int(any(found[name] for name in (*bad, "canvases that hang", "keys left", "messages left", "dead")))
+    return int(
+        any(found[name] for name in (*bad, "canvases that hang", "keys left", "messages left", "dead", "put right"))
+    )
 
 
 if __name__ == "__main__":

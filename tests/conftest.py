@@ -27,6 +27,7 @@ from delayhub.local.redis_server import RedisServer
 from delayhub.redis_cluster import client_of, cluster_pool
 from delayhub.transport import register
 from tests.cluster import LocalCluster
+from tests.healing import what_was_healed
 from tests.long_first import long_first
 from tests.property_sizes import load_profile
 from tests.repository import ROOT
@@ -80,12 +81,14 @@ def redis_server() -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def redis_client(redis_server: RedisServer) -> Iterator[redis.Redis]:
+def redis_client(request: pytest.FixtureRequest, redis_server: RedisServer) -> Iterator[redis.Redis]:
     """A client that does not decode replies, of a server that holds nothing."""
     redis_server.check()
     with redis_server.client() as client:
         client.flushall()
         yield client
+        if "heals" not in request.keywords:
+            assert what_was_healed(client) == {}
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,8 @@ class Backlog(NamedTuple):
         dead: tasks that gave up.
         late_seconds: how long the first of the due tasks has been due; 0 where none is.
         parked: tasks that are due and that the limit of their task holds back; more workers would not help.
+        healed: places, unique keys and slots, since the queue exists, that something left behind and claims put right:
+            0 but for workers of an earlier release, and slots of killed ones.
     """
 
     waiting: int
@@ -31,6 +33,7 @@ class Backlog(NamedTuple):
     dead: int
     late_seconds: float
     parked: int = 0
+    healed: int = 0
 
 
 def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Backlog]:
@@ -38,7 +41,7 @@ def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Bac
     now_us = _now_us(client)
     last_due = _last_due(now_us)
     with client.pipeline(transaction=False) as pipeline:
-        for keys in (part.keys for queue in queues for part in queue.parts):
+        for lane, keys in ((part.lane_keys, part.keys) for queue in queues for part in queue.parts):
             pipeline.zcount(keys.waiting, f"({last_due}", "+inf")
             pipeline.zcount(keys.waiting, "-inf", last_due)
             pipeline.zrange(keys.waiting, 0, 0, withscores=True)
@@ -48,18 +51,23 @@ def backlogs(client: redis.Redis, queues: Sequence[DelayQueue]) -> dict[str, Bac
             pipeline.zcard(keys.leased)
             pipeline.zcard(keys.dead)
             pipeline.get(keys.parked)
+            pipeline.hvals(keys.healed)
+            pipeline.hvals(lane.healed)
         replies = iter(pipeline.execute())
     found = {queue.name: _whole([_backlog(replies, now_us=now_us) for _ in queue.parts]) for queue in queues}
     # Only a timer lane has timers, and it has no messages.
-    return {queue.name: found[queue.name] if any(found[queue.name]) else _of_lane(client, queue) for queue in queues}
+    for queue in queues:
+        if not any(found[queue.name]._replace(healed=0)):
+            found[queue.name] = _of_lane(client, queue)._replace(healed=found[queue.name].healed)
+    return found
 
 
 def _whole(parts: Sequence[Backlog]) -> Backlog:
     """The backlog of a queue, of those of its slots."""
     if len(parts) == 1:
         return parts[0]
-    waiting, due, leased, dead, late, parked = zip(*parts, strict=True)
-    return Backlog(sum(waiting), sum(due), sum(leased), sum(dead), max(late), sum(parked))
+    waiting, due, leased, dead, late, parked, healed = zip(*parts, strict=True)
+    return Backlog(sum(waiting), sum(due), sum(leased), sum(dead), max(late), sum(parked), sum(healed))
 
 
 def _of_lane(client: redis.Redis, queue: DelayQueue) -> Backlog:
@@ -91,25 +99,29 @@ def _backlog(replies: Any, *, now_us: int) -> Backlog:
         due += next(replies)
         since_us += [int(score) for _, score in next(replies)]
     late_us = now_us - min(since_us, default=now_us)
-    return Backlog(waiting, due, next(replies), next(replies), max(0, late_us) / 1_000_000, int(next(replies) or 0))
+    leased, dead, parked = next(replies), next(replies), int(next(replies) or 0)
+    healed = sum(map(int, [*next(replies), *next(replies)]))
+    return Backlog(waiting, due, leased, dead, max(0, late_us) / 1_000_000, parked, healed)
 
 
-#: The gauges of a queue for Prometheus: name, help, and which part of a backlog it is.
-GAUGES = (
+#: The metrics of a queue for Prometheus: name, help, and which part of a backlog it is.
+METRICS = (
     ("delayhub_queue_waiting", "Tasks that are not due yet.", "waiting"),
     ("delayhub_queue_due", "Tasks that are due and that no worker has.", "due"),
     ("delayhub_queue_leased", "Tasks that workers have.", "leased"),
     ("delayhub_queue_parked", "Tasks that are due and that the limit of their task holds back.", "parked"),
     ("delayhub_queue_dead", "Tasks that gave up.", "dead"),
     ("delayhub_queue_late_seconds", "How long the first of the due tasks has been due.", "late_seconds"),
+    ("delayhub_queue_healed_total", "Places, unique keys and slots that were left behind, and put right.", "healed"),
 )
 
 
 def as_prometheus(found: Mapping[str, Backlog]) -> str:
     """The backlogs in Prometheus' text format."""
     lines = []
-    for name, about, part in GAUGES:
-        lines += [f"# HELP {name} {about}", f"# TYPE {name} gauge"]
+    for name, about, part in METRICS:
+        kind = "counter" if name.endswith("_total") else "gauge"
+        lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
         for queue, backlog in found.items():
             label = queue.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
             lines.append(f'{name}{{queue="{label}"}} {getattr(backlog, part)}')

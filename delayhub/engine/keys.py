@@ -44,6 +44,7 @@ QUEUE_PARTS = {
     "FOLLOWERS": ":followers",
     "TIMED": ":timed",
     "TIMED_IDS": ":timed_ids",
+    "HEALED": ":healed",
 }
 
 #: Suffixes of what there is for each flow key, beside the sets of its timers: see :meth:`QueueKeys.flow_key`.
@@ -61,6 +62,7 @@ LANE_PARTS = {
     "CLAIMED": ":@claimed",
     "SCHEDULES": ":@schedules",
     "QUEUE_SLOTS": ":@slots",
+    "LANE_HEALED": ":@healed",
 }
 
 #: Priority steps of a queue: its ready sets are ``:ready:0`` (goes first) to ``:ready:9``.
@@ -199,6 +201,11 @@ class LaneKeys:
     def queue_slots(self) -> str:
         """STRING ``"<slots> <places>"``, in the lane of slot 0: how many slots are published to, and were ever."""
         return self.base + LANE_PARTS["QUEUE_SLOTS"]
+
+    @cached_property
+    def healed(self) -> str:
+        """HASH, timer lanes: ``slots`` or ``agenda`` → how many were left behind, and put right. See ``healed``."""
+        return self.base + LANE_PARTS["LANE_HEALED"]
 
     def queue(self, name: str) -> QueueKeys:
         """The keys of one queue in this lane."""
@@ -371,6 +378,11 @@ class QueueKeys:
     def timed_ids(self) -> str:
         """HASH: unique key that is taken for a time → the id that took it. It expires with the last."""
         return self.base + QUEUE_PARTS["TIMED_IDS"]
+
+    @cached_property
+    def healed(self) -> str:
+        """HASH: ``places``, ``turns``, ``keys`` or ``parked`` → how many were left behind, and claims put right."""
+        return self.base + QUEUE_PARTS["HEALED"]
 
     @property
     def every(self) -> tuple[str, ...]:

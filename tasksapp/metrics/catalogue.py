@@ -149,6 +149,12 @@ QUEUE_DEAD = Described("delayhub_queue_dead", Kind.GAUGE, "Tasks that gave up.",
 QUEUE_LATE = Described(
     "delayhub_queue_late_seconds", Kind.GAUGE, "How long the first of the due tasks has been due.", ("queue",)
 )
+QUEUE_HEALED = Described(
+    "delayhub_queue_healed_total",
+    Kind.COUNTER,
+    "Places, unique keys and slots that were left behind, and put right.",
+    ("queue",),
+)
 
 #: All of them, in the order of the page.
 EVERY = tuple(found for found in list(globals().values()) if isinstance(found, Described))

@@ -20,6 +20,7 @@ _PARTS = (
     (catalogue.QUEUE_LEASED, "leased"),
     (catalogue.QUEUE_DEAD, "dead"),
     (catalogue.QUEUE_LATE, "late_seconds"),
+    (catalogue.QUEUE_HEALED, "healed"),
 )
 
 

@@ -33,5 +33,6 @@ end
 -- A worker of an earlier release does not know all sets, and may have taken the queue off the agenda.
 if known and not redis.call('ZSCORE', lane .. AGENDA, name) then
   note_agenda(lane, name, math.floor(known / 16))
+  redis.call('HINCRBY', lane .. LANE_HEALED, 'agenda', 1)
 end
 return out

@@ -8,7 +8,10 @@ local function open_gate(q, want)
   end
   local allowed, reopens, since = want, nil, nil
   if max_in_flight then
-    redis.call('ZREMRANGEBYSCORE', q .. IN_FLIGHT, '-inf', now)
+    local expired = redis.call('ZREMRANGEBYSCORE', q .. IN_FLIGHT, '-inf', now)
+    if expired > 0 then
+      redis.call('HINCRBY', KEYS[1] .. LANE_HEALED, 'slots', expired)
+    end
     local free = tonumber(max_in_flight) - redis.call('ZCARD', q .. IN_FLIGHT)
     if free < allowed then
       allowed = math.max(free, 0)

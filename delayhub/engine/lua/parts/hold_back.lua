@@ -5,6 +5,7 @@ local function hold_back(q, due)
     local key = redis.call('HEXISTS', q .. UNIQUE, 'due:' .. due[i]) == 1 and key_of(q, due[i])
     if key and not holder_of(q, key) then
       pass_key(q, key)
+      redis.call('HINCRBY', q .. HEALED, 'keys', 1)
     end
     local score = key and string.match(redis.call('HGET', q .. UNIQUE, 'due:' .. due[i]) or '', '^%d+')
     if score then

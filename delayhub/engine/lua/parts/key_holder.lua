@@ -6,8 +6,11 @@ local function holder_of(q, key)
   while id and passed < 100 do
     local expires = tonumber(string.match(redis.call('HGET', q .. UNIQUE, 'id:' .. id) or '', '^..:(%d+):') or 0)
     local is_over = expires > 0 and expires <= now and not redis.call('ZSCORE', q .. LEASED, id)
-    if not is_over and redis.call('HEXISTS', q .. PAYLOAD, id) == 1 and not redis.call('ZSCORE', q .. DEAD, id) then
+    local is_there = redis.call('HEXISTS', q .. PAYLOAD, id) == 1 and not redis.call('ZSCORE', q .. DEAD, id)
+    if is_there and not is_over then
       return id
+    elseif not is_there then
+      redis.call('HINCRBY', q .. HEALED, 'keys', 1)
     end
     id, passed = pass_key(q, key), passed + 1
   end

@@ -7,8 +7,13 @@ local function key_limits(q, line)
     local expired = redis.call('ZRANGEBYSCORE', q .. IN_FLIGHT, '-inf', now, 'LIMIT', 0, 1000)
     if #expired > 0 then
       free_slots(q, expired)
+      redis.call('HINCRBY', KEYS[1] .. LANE_HEALED, 'slots', #expired)
     end
-    if redis.call('HLEN', q .. SLOT_KEYS) ~= redis.call('ZCARD', q .. IN_FLIGHT) then
+    local known_count, held = redis.call('HLEN', q .. SLOT_KEYS), redis.call('ZCARD', q .. IN_FLIGHT)
+    if known_count ~= held then
+      if known_count > 0 then -- else the keys have their limit since now
+        redis.call('HINCRBY', KEYS[1] .. LANE_HEALED, 'slots', math.abs(known_count - held))
+      end
       local known, ids = {}, redis.call('ZRANGE', q .. IN_FLIGHT, 0, -1)
       for i, id in ipairs(ids) do
         known[i] = redis.call('HGET', q .. SLOT_KEYS, id) or ''

@@ -32,6 +32,7 @@ local function pass_key(q, key)
       return id
     end
     redis.call('HDEL', q .. UNIQUE, 'id:' .. id)
+    redis.call('HINCRBY', q .. HEALED, 'keys', 1)
   end
   redis.call('HDEL', q .. UNIQUE, 'key:' .. key)
   return nil

@@ -40,6 +40,8 @@ local function take_parked(q, t, name)
         if key and key ~= name then
           represent(q, key, reopens_at(q, key), turn)
         end
+      else
+        redis.call('HINCRBY', q .. HEALED, 'parked', 1)
       end
     end
   end

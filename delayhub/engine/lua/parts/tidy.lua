@@ -1,5 +1,5 @@
--- Workers of an earlier release know nothing of places in flight, turns and unique keys, and leave them behind where they end a
--- message. So a claim that finds nothing to take looks at a few of these.
+-- Workers of an earlier release know no places in flight, turns and unique keys, and leave them behind where they end a message.
+-- So a claim that finds nothing to take looks at a few. HEALED counts what is put right: beside workers of this release nothing.
 -- land(q): lets go of places in flight of messages that no consumer has.
 local function land(q)
   local ids, gone = redis.call('HRANDFIELD', q .. FLYING, 2), {}
@@ -8,19 +8,23 @@ local function land(q)
       gone[#gone + 1] = ids[i]
     end
   end
-  leave_flight(q, gone)
+  if #gone > 0 then
+    leave_flight(q, gone)
+    redis.call('HINCRBY', q .. HEALED, 'places', #gone)
+  end
 end
 
 -- end_turns(q): removes turns of flow keys that have no messages.
 local function end_turns(q)
   if redis.call('EXISTS', q .. OPEN) == 0 then
+    redis.call('HINCRBY', q .. HEALED, 'turns', redis.call('ZCARD', q .. TURNS))
     redis.call('UNLINK', q .. TURNS)
     return
   end
   local keys = redis.call('ZRANDMEMBER', q .. TURNS, 2)
   for i, place in ipairs(redis.call('ZMSCORE', q .. OPEN, unpack(keys))) do
     if not place then
-      redis.call('ZREM', q .. TURNS, keys[i])
+      redis.call('HINCRBY', q .. HEALED, 'turns', redis.call('ZREM', q .. TURNS, keys[i]))
     end
   end
 end
@@ -32,22 +36,20 @@ local function end_keys(q)
     local kind, name = string.match(found[i], '^(%a+):(.*)$')
     if kind == 'key' then
       holder_of(q, name)
-    elseif kind == 'next' then
-      if redis.call('HEXISTS', q .. UNIQUE, 'due:' .. found[i + 1]) == 0 then
+    else
+      local of_next = kind == 'next' and 'due:' .. found[i + 1]
+      if redis.call('HEXISTS', q .. (of_next and UNIQUE or PAYLOAD), of_next or name) == 0 then
+        free_keys(q, of_next and {} or {name}, true)
         redis.call('HDEL', q .. UNIQUE, found[i])
+        redis.call('HINCRBY', q .. HEALED, 'keys', 1)
       end
-    elseif redis.call('HEXISTS', q .. PAYLOAD, name) == 0 then
-      free_keys(q, {name}, true)
-      redis.call('HDEL', q .. UNIQUE, found[i])
     end
   end
 end
 
 -- tidy(q): all of this, as far as there is any.
 local function tidy(q)
-  if redis.call('EXISTS', q .. FLYING) == 1 then
-    land(q)
-  end
+  land(q)
   if redis.call('EXISTS', q .. TURNS) == 1 then
     end_turns(q)
   end

@@ -15,7 +15,7 @@ local function whose_turn(q, name)
     if not found or redis.call('ZSCORE', q .. OPEN, found) then
       return found or name
     end
-    redis.call('ZREM', q .. TURNS, found)
+    redis.call('HINCRBY', q .. HEALED, 'turns', redis.call('ZREM', q .. TURNS, found))
     gone = gone + 1
   end
   return name

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import redis
 from celery import Celery
 from prometheus_client.parser import text_string_to_metric_families
 
 from delayhub.celery_support.backlog import Backlog, as_prometheus, backlogs
-from delayhub.engine import DelayQueue, Entry, TimerLane
+from delayhub.engine import DelayQueue, Entry, Gate, TimerLane
+from delayhub.engine.unique import UniqueKey, offer
 from tests.waiting import wait_until
 
 YEAR_2096_MS = 4_000_000_000_000
@@ -53,6 +55,22 @@ def test_the_backlog_of_a_timer_lane_counts_its_timers(redis_client: redis.Redis
     assert found.late_seconds > 1_000_000_000  # since 1970
 
 
+@pytest.mark.heals
+def test_what_claims_put_right_is_counted_of_queues_and_of_timer_lanes(redis_client: redis.Redis) -> None:
+    queue, lane = DelayQueue(redis_client, "orders"), TimerLane(redis_client, "orders.timers")
+    offer(queue, Entry("a", payload=b"?"), UniqueKey(key="order-7"))
+    redis_client.delete(queue.keys.payload, queue.keys.ready(0))  # as an earlier release would
+    lane.set_gate("close", Gate(max_in_flight=1))
+    redis_client.zadd(lane.keys.queue("close").in_flight, {"gone": 1})
+    lane.ensure("close", [("due", 1_000)])
+
+    assert offer(queue, Entry("b", payload=b"?"), UniqueKey(key="order-7")).outcome == "added"
+    lane.claim()
+
+    found = backlogs(redis_client, [queue, DelayQueue(redis_client, "orders.timers")])
+    assert {name: backlog.healed for name, backlog in found.items()} == {"orders": 1, "orders.timers": 1}
+
+
 def test_a_queue_that_never_was_has_nothing_to_do(redis_client: redis.Redis) -> None:
     assert backlogs(redis_client, [DelayQueue(redis_client, "none")]) == {"none": Backlog(0, 0, 0, 0, 0.0)}
 
@@ -65,6 +83,6 @@ def test_prometheus_reads_what_is_written_for_it() -> None:
         for family in text_string_to_metric_families(written)
         for sample in family.samples
     }
-    assert len(read) == 12
+    assert len(read) == 14
     assert read["delayhub_queue_due", 'a "b"\\c'] == 2
     assert read["delayhub_queue_late_seconds", 'a "b"\\c'] == 5.5

@@ -53,8 +53,8 @@ class Held:
     expired: bool = False
     #: It counts among those of its task that may run at once, while it is leased.
     flies: bool = False
-    #: It was acknowledged when its task started, and is leased only to count.
-    started: bool = False
+    #: It was acknowledged when its task started, or by one that had lost its lease, and is leased only to count.
+    done: bool = False
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Model:
             if held.strikes >= 2 and taken:
                 break
             taken.append(name)
-            held.place, held.flies, held.started = Place.LEASED, held.task in self.at_once, False
+            held.place, held.flies, held.done = Place.LEASED, held.task in self.at_once, False
             if task:
                 self.open.update({task: False} if task in self.open else {})
                 limited += 1
@@ -122,7 +122,7 @@ class Model:
     def reap(self, max_strikes: int) -> list[Lease]:
         lost = []
         for name, held in list(self.entries.items()):
-            if held.place is Place.LEASED and held.expired and held.started:
+            if held.place is Place.LEASED and held.expired and held.done:
                 self.forget(name)
             elif held.place is Place.LEASED and held.expired:
                 held.strikes += 1
@@ -232,15 +232,23 @@ class Conservation(RuleBasedStateMachine):
         match verb:
             case "acknowledge":
                 # A holder that lost its lease ends its message too, but never a later one of the same id.
-                ends = valid or (entry is not None and 0 < entry.lost <= lease.token)
+                is_late = not valid and entry is not None and 0 < entry.lost <= lease.token
+                # Where another holds it, and it counts, it ends with that lease.
+                is_kept = is_late and entry is not None and entry.place is Place.LEASED and entry.flies
+                ends = (valid or is_late) and not is_kept
                 assert self.queue.acknowledge([lease]) == ends
-                if ends:
+                if is_kept and entry:
+                    entry.done = True
+                elif ends:
                     self._void(lease.id)
                     self.model.forget(lease.id)
             case "release" | "delay":
                 delay_ms = 10**9 if verb == "delay" else 0
                 assert self.queue.release([lease], delay_ms=delay_ms, delivered=delivered) == valid
-                if valid and entry:
+                if valid and entry and entry.done:
+                    self._void(lease.id)
+                    self.model.forget(lease.id)
+                elif valid and entry:
                     self.void.append(lease)
                     entry.redelivered = entry.redelivered or delivered
                     entry.place = Place.WAITING if verb == "delay" else Place.READY
@@ -250,16 +258,19 @@ class Conservation(RuleBasedStateMachine):
                     entry.expired = False
             case "bury":
                 assert self.queue.bury([lease], reason="because") == valid
-                if valid and entry:
+                if valid and entry and entry.done:
+                    self._void(lease.id)
+                    self.model.forget(lease.id)
+                elif valid and entry:
                     self.void.append(lease)
                     entry.place = Place.DEAD
             case "start":
                 started = valid and entry is not None and entry.flies
                 assert start(self.queue, [lease]) == started
                 if started and entry:
-                    entry.started = True
+                    entry.done = True
             case "strike":
-                is_kept = valid and entry is not None and entry.started
+                is_kept = valid and entry is not None and entry.done
                 assert sum(self.queue.strike([lease], why="because")) == (valid and not is_kept)
                 if is_kept:
                     self._void(lease.id)
@@ -343,6 +354,7 @@ class Conservation(RuleBasedStateMachine):
         assert parked_counts(self.queue) == dict(parked)
         assert self.queue.count().parked == parked.total()
         assert flying_counts(self.queue) == dict(self.model.flying())
+        assert not self.queue.client.exists(self.queue.keys.healed)
         lost = {name.decode(): int(token) for name, token in self.queue.client.hgetall(self.queue.keys.lost).items()}
         assert lost == {name: held.lost for name, held in self.model.entries.items() if held.lost}
 

@@ -157,7 +157,7 @@ class UniqueConservation(RuleBasedStateMachine):
             if not sum(self.queue.count()):
                 break
         assert sum(self.queue.count()) == 0
-        assert not self.queue.client.exists(self.queue.keys.unique, self.queue.keys.followers)
+        assert not self.queue.client.exists(self.queue.keys.unique, self.queue.keys.followers, self.queue.keys.healed)
         super().teardown()
 
     def _places(self) -> dict[str, Place]:

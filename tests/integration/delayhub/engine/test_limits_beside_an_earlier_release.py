@@ -21,6 +21,8 @@ from delayhub.engine.task_name import KEY_MARK
 from delayhub.engine.unique import start
 from tests import earlier_release
 
+pytestmark = pytest.mark.heals
+
 ONCE = Limit(10**13)
 MAIL, EACH_KEY = "shop.mail", "shop.mail" + KEY_MARK
 
@@ -35,9 +37,9 @@ def taken(queue: DelayQueue, limit: int = 100, *, free: int | None = None) -> li
 
 
 def kept(queue: DelayQueue) -> set[str]:
-    """What there is of the queue beside its limits."""
+    """What there is of the queue beside its limits, and how much was put right."""
     found = {key.decode().removeprefix(queue.keys.base) for key in queue.client.keys(queue.keys.base + ":*")}
-    return found - {QUEUE_PARTS["LIMITS"], QUEUE_PARTS["LIMITED"]}
+    return found - {QUEUE_PARTS["LIMITS"], QUEUE_PARTS["LIMITED"], QUEUE_PARTS["HEALED"]}
 
 
 def parked_keys(queue: DelayQueue, count: int) -> None:

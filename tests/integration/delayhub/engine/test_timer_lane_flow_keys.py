@@ -102,6 +102,7 @@ def test_slots_hold_for_each_key_and_are_free_when_settled(lane: TimerLane, now_
     assert keys_of(then) == {"a": 1}
 
 
+@pytest.mark.heals
 def test_what_is_known_of_slots_is_made_again_from_the_slots(lane: TimerLane, now_ms: Now) -> None:
     lane.set_gate("close", Gate(key_max_in_flight=2))
     fill(lane, "a", 10, due=now_ms() - 100)
@@ -117,6 +118,7 @@ def test_what_is_known_of_slots_is_made_again_from_the_slots(lane: TimerLane, no
     assert lane.claim(100).batches == []
 
 
+@pytest.mark.heals
 def test_slots_of_lost_workers_expire(lane: TimerLane, now_ms: Now, until: Until) -> None:
     brief = TimerLane(lane.client, lane.name, options=EngineOptions(slot_seconds=0.05))
     lane.set_gate("close", Gate(key_max_in_flight=1))

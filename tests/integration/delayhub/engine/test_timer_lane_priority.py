@@ -132,6 +132,7 @@ def test_a_set_that_is_empty_is_not_looked_at_any_more(lane: TimerLane, now_ms: 
     assert not lane.client.exists(lane.keys.queue("close").gate)
 
 
+@pytest.mark.heals
 @pytest.mark.parametrize("step", [5, 1])
 def test_a_queue_that_an_older_worker_took_off_the_agenda_is_put_back(lane: TimerLane, now_ms: Now, step: int) -> None:
     lane.ensure("close", [("1", now_ms())], step=step)

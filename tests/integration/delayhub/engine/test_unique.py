@@ -269,6 +269,7 @@ def test_a_key_goes_with_its_message_to_another_queue_unless_it_is_taken_there(q
     assert outcome(other, "c") == ("refused", "a")
 
 
+@pytest.mark.heals
 def test_a_key_of_a_message_that_an_earlier_release_ended_is_free(queue: DelayQueue) -> None:
     put(queue, "a")
     put(queue, "b", "wait")

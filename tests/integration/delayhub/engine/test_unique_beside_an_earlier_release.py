@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from delayhub.engine import Counts, DelayQueue, Entry
 from delayhub.engine.unique import UniqueKey, WhenTaken, offer, start
 from tests import earlier_release
+
+pytestmark = pytest.mark.heals
 
 
 def put(queue: DelayQueue, name: str, key: str = "k", *, mode: str = "refuse") -> str:
