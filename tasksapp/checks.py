@@ -17,7 +17,7 @@ from django.urls import NoReverseMatch, get_resolver, reverse
 from django.utils.module_loading import import_string
 from django.views import defaults
 
-from tasksapp.conf import complaints
+from tasksapp.conf import NOT_A_DICT, complaints
 
 #: The databases that the statements in ``tasksapp.sql`` are written for, as Django calls them.
 SUPPORTED = {"postgresql", "sqlite"}
@@ -28,7 +28,7 @@ def check_options(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> l
     """An error for each option that does not exist, or whose value is not valid."""
     given = getattr(settings, "DELAYHUB", {})
     if not isinstance(given, Mapping):
-        return [Error(f"DELAYHUB must be a dict, got {given!r}", id="delayhub.E001")]
+        return [Error(NOT_A_DICT.format(type(given).__name__), id="delayhub.E001")]
     return [Error(complaint, id="delayhub.E002") for complaint in complaints(given)]
 
 

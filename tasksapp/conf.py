@@ -10,12 +10,14 @@ from datetime import timedelta
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.dispatch import receiver
+
+from delayhub.secrecy import NOT_SHOWN, Secrecy, is_shown
 
 #: The lane of a biz type that names no other.
 DEFAULT_LANE = "delayhub.timers"
@@ -38,6 +40,9 @@ class Limits(NamedTuple):
     least: float
     most: float
 
+
+#: Its values are not repeated: some are secrets.
+NOT_A_DICT = "DELAYHUB must be a dict, got a {}"
 
 #: A token of the metrics that is shorter could be guessed.
 SHORTEST_TOKEN = 16
@@ -79,9 +84,12 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Options:
     """The options in the ``DELAYHUB`` dict, where their names are in capitals.
+
+    Each text says by its mark what may be shown of it. One without a mark is not shown, neither on the page of the
+    system nor in a message about a wrong value.
 
     Args:
         lanes: the timer lanes; each is a Celery queue that workers consume.
@@ -129,9 +137,9 @@ class Options:
         schema_access: who may read the API's OpenAPI document: ``callers`` (and people in the admin) or ``anyone``.
     """
 
-    lanes: tuple[str, ...] = (DEFAULT_LANE,)
-    redis_url: str | None = None
-    key_prefix: str | None = None
+    lanes: Annotated[tuple[str, ...], Secrecy.OPEN] = (DEFAULT_LANE,)
+    redis_url: Annotated[str | None, Secrecy.HOST] = None
+    key_prefix: Annotated[str | None, Secrecy.OPEN] = None
     near_window_seconds: float = 3_600.0
     lease_seconds: float = 60.0
     sweep_seconds: float = 1.0
@@ -152,26 +160,34 @@ class Options:
     idempotency_hours: float = 168.0
     purge_rows_per_minute: int = 60_000
     audit_days: float = 365.0
-    allowed_networks: tuple[str, ...] = ()
-    allowed_tasks: tuple[str, ...] = ()
-    allowed_queues: tuple[str, ...] = ()
-    encryption_keys: tuple[str, ...] = ()
-    owner_mail: tuple[str, ...] = ()
-    owner_url: str | None = None
-    owner_secret: str | None = None
-    site_url: str | None = None
-    alert_language: str | None = None
+    allowed_networks: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
+    allowed_tasks: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
+    allowed_queues: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
+    encryption_keys: Annotated[tuple[str, ...], Secrecy.SECRET] = ()
+    owner_mail: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
+    owner_url: Annotated[str | None, Secrecy.HOST] = None
+    owner_secret: Annotated[str | None, Secrecy.SECRET] = None
+    site_url: Annotated[str | None, Secrecy.OPEN] = None
+    alert_language: Annotated[str | None, Secrecy.OPEN] = None
     alert_deaths: int = 1
     alert_overdue_seconds: float = 60.0
     alert_calm_seconds: float = 600.0
     alert_reminder_hours: float = 6.0
     long_polls: int = 1
-    rest_changes: str = "any"
-    metrics_tokens: tuple[str, ...] = ()
-    metrics_networks: tuple[str, ...] = ()
+    rest_changes: Annotated[str, Secrecy.OPEN] = "any"
+    metrics_tokens: Annotated[tuple[str, ...], Secrecy.SECRET] = ()
+    metrics_networks: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
     metrics_biz_types: int = 200
-    api_authentication: tuple[str, ...] = ()
-    schema_access: str = "callers"
+    api_authentication: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
+    schema_access: Annotated[str, Secrecy.OPEN] = "callers"
+
+    def __repr__(self) -> str:
+        shown = {field.name: getattr(self, field.name) for field in fields(self)}
+        told = (
+            f"{name}={value!r}" if is_shown(value, secrecy_of(name)) else f"{name}={NOT_SHOWN}"
+            for name, value in shown.items()
+        )
+        return f"Options({', '.join(told)})"
 
     @property
     def near_window(self) -> timedelta:
@@ -197,6 +213,11 @@ def is_like(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
+def secrecy_of(name: str) -> Secrecy | None:
+    """What may be shown of the option of that name, by its mark; None where it has none, or is no option."""
+    return _marks().get(name)
+
+
 def complaints(given: Mapping[str, Any]) -> list[str]:
     """What is wrong with a ``DELAYHUB`` dict, a sentence for each fault."""
     hints = get_type_hints(Options)
@@ -214,7 +235,7 @@ def read(given: Mapping[str, Any]) -> Options:
     Raises ImproperlyConfigured where a value is not valid.
     """
     if not isinstance(given, Mapping):
-        raise ImproperlyConfigured(f"DELAYHUB must be a dict, got {given!r}")
+        raise ImproperlyConfigured(NOT_A_DICT.format(type(given).__name__))
     known = {field.name.upper(): field.name for field in fields(Options)}
     usable = {key: value for key, value in given.items() if key in known}
     if wrong := complaints(usable):
@@ -230,16 +251,17 @@ def _unknown(key: Any, known: Mapping[str, str]) -> str:
 
 def _complaints_about(key: str, value: Any, kind: Any, limits: Limits | None) -> list[str]:
     label = f"DELAYHUB[{key!r}]"
+    got = f"got {value!r}" if secrecy_of(key.lower()) is Secrecy.OPEN else f"got a value of type {type(value).__name__}"
     if kind in (float, int):
         return _number_complaints(label, value, kind, limits)
     if kind == tuple[str, ...]:
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item for item in value):
-            return [f"{label} must be a list of strings, got {value!r}"]
+            return [f"{label} must be a list of strings, {got}"]
         return _LIST_COMPLAINTS[key](key, value) if key in _LIST_COMPLAINTS else []
     if words := _WORDS.get(key.lower()):
         return [] if value in words else [f"{label} must be one of {list(words)}, got {value!r}"]
     if value is not None and not isinstance(value, str):
-        return [f"{label} must be a string or None, got {value!r}"]
+        return [f"{label} must be a string or None, {got}"]
     return []
 
 
@@ -305,6 +327,13 @@ _LIST_COMPLAINTS: Mapping[str, Callable[[str, Sequence[str]], list[str]]] = {
     "METRICS_NETWORKS": _network_complaints,
     "METRICS_TOKENS": _token_complaints,
 }
+
+
+@cache
+def _marks() -> Mapping[str, Secrecy]:
+    hints = get_type_hints(Options, include_extras=True)
+    found = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return {name: mark for name, marks in found.items() for mark in marks if isinstance(mark, Secrecy)}
 
 
 @cache

@@ -22,6 +22,10 @@ class Traces:
     def __init__(self, exporter: InMemorySpanExporter) -> None:
         self._exporter = exporter
 
+    def all(self) -> list[ReadableSpan]:
+        """Those that have ended, in that order."""
+        return list(self._exporter.get_finished_spans())
+
     def named(self, name: str) -> list[ReadableSpan]:
         """Those of that name, in the order in which they ended."""
         return [span for span in self._exporter.get_finished_spans() if span.name == name]

@@ -17,10 +17,13 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from delayhub.secrecy import Secrecy
 from tasksapp.access.actors import NAME_LENGTH, Actor
+from tasksapp.access.shown_text import shown_text
 from tasksapp.delivery.own_request import read_own_request, shown_own_request
 from tasksapp.delivery.readable_bytes import text_of
 from tasksapp.models import AuditEntry
+from tasksapp.models.column_secrecy import secrecy_of_column
 
 #: A reason of a person keeps so many characters.
 REASON_LENGTH = 500
@@ -33,14 +36,6 @@ BODIES = frozenset({"body", "raw", "unique_key"})
 #: What stands in place of a secret.
 CHANGED = "changed"
 
-#: Columns whose values are secrets, or may hold some.
-SECRET_COLUMNS = frozenset(
-    {
-        "auth_secret", "auth_secret_sealed", "signing_secret", "signing_secret_sealed", "previous_signing_secret",
-        "previous_signing_secret_sealed", "signing_key_sealed", "previous_signing_key_sealed",
-        "headers", "hashed_key", "previous_hashed_key",
-    }
-)  # fmt: skip
 #: Columns that every deed changes, and that say nothing about it.
 SILENT_COLUMNS = frozenset({"version", "updated_at", "changed_by", "lease_until", "operation_id"})
 
@@ -158,13 +153,14 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[s
         had, has = before.get(name), after.get(name)
         if name in SILENT_COLUMNS or had == has:
             continue
-        if name in SECRET_COLUMNS:
-            new[name] = CHANGED
+        shown = {"before": _as_json(name, had), "after": _as_json(name, has)}
+        if secrecy_of_column(name) is Secrecy.SECRET or shown["before"] == shown["after"]:
+            new[name] = CHANGED  # it differs in what is not shown
             continue
         if name in before:
-            old[name] = _as_json(name, had)
+            old[name] = shown["before"]
         if name in after:
-            new[name] = _as_json(name, has)
+            new[name] = shown["after"]
     return old, new
 
 
@@ -199,4 +195,4 @@ def _as_json(name: str, value: Any) -> Any:
         return value.total_seconds()
     if value is None or isinstance(value, bool | int | float | dict | list):
         return value
-    return str(value)
+    return shown_text(name, str(value))

@@ -11,14 +11,13 @@ from django.db import transaction
 
 from tasksapp.delivery.own_request import read_own_request
 from tasksapp.models import BizType, Job, Series
+from tasksapp.models.column_secrecy import sealed_texts
 from tasksapp.models.encrypted_text import SecretUnreadable, is_newest, open_sealed, reseal
 
 #: Jobs that one statement looks at, and those that one transaction changes.
 LOOK_ROWS, CHANGE_ROWS = 10_000, 500
 #: Rows with unreadable secrets that are named.
 NAMED = 20
-
-_SEALED_COLUMNS = [column.name for column in BizType._meta.concrete_fields if column.name.endswith("_sealed")]
 
 
 @dataclass(slots=True)
@@ -65,7 +64,7 @@ class Resealer:
     def run_biz_types(self) -> None:
         """All biz types and series: there are few."""
         for biz_type in BizType.objects.using(self._using).order_by("id"):
-            for name in _SEALED_COLUMNS:
+            for name in sealed_texts(BizType).values():
                 self._keep(BizType, biz_type, name, _resealed, what=f"biz type {biz_type.label}")
         for series in Series.objects.using(self._using).exclude(request="").order_by("id"):
             self._keep(Series, series, "request", _resealed_request, what=f"series {series.pk}")

@@ -7,7 +7,9 @@ from uuid import uuid4
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from delayhub.secrecy import Secrecy
 from tasksapp.models.alert import Alert
+from tasksapp.models.column_secrecy import marked
 
 
 class AlertMessage(models.Model):
@@ -19,7 +21,7 @@ class AlertMessage(models.Model):
 
     uid = models.UUIDField(default=uuid4, unique=True, editable=False)
     channel = models.CharField(_("by"), max_length=10, choices=Channel)
-    address = models.CharField(_("address"), max_length=2000)
+    address = marked(Secrecy.HOST, models.CharField(_("address"), max_length=2000))
     subject = models.CharField(_("subject"), max_length=300)
     text = models.TextField(_("text"))
     payload = models.JSONField(default=dict)

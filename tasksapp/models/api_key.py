@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from delayhub.secrecy import Secrecy
+from tasksapp.models.column_secrecy import marked
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
 
 
@@ -37,7 +39,7 @@ class ApiKey(models.Model):
     prefix = models.CharField(
         _("prefix"), max_length=16, unique=True, help_text=_("How the key begins; finds the row.")
     )
-    hashed_key = models.CharField(_("hashed key"), max_length=128)
+    hashed_key = marked(Secrecy.SECRET, models.CharField(_("hashed key"), max_length=128))
     tenant = models.ForeignKey(
         Tenant,
         on_delete=models.PROTECT,
@@ -57,7 +59,9 @@ class ApiKey(models.Model):
         _("version"), default=1, db_default=1, editable=False, help_text=_("Grows with each change of what it may do.")
     )
     previous_prefix = models.CharField(max_length=16, blank=True, default="", db_default="", editable=False)
-    previous_hashed_key = models.CharField(max_length=128, blank=True, default="", db_default="", editable=False)
+    previous_hashed_key = marked(
+        Secrecy.SECRET, models.CharField(max_length=128, blank=True, default="", db_default="", editable=False)
+    )
     previous_until = models.DateTimeField(null=True, blank=True, editable=False)
     expires_at = models.DateTimeField(_("expires at"), null=True, blank=True, help_text=_("Empty: never."))
     enabled = models.BooleanField(_("enabled"), default=True)

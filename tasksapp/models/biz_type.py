@@ -11,8 +11,10 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from delayhub.secrecy import Secrecy
 from tasksapp.conf import DEFAULT_LANE
 from tasksapp.models.code import CODE
+from tasksapp.models.column_secrecy import marked
 from tasksapp.models.encrypted_text import SealedText
 from tasksapp.models.lasting_flag import LastingFlag
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
@@ -126,8 +128,11 @@ class BizType(models.Model):
 
     target = models.CharField(_("target"), max_length=10, choices=Target, default=Target.HTTP)
     method = models.CharField(_("method"), max_length=5, choices=Method, default=Method.POST)
-    url = models.CharField(
-        _("URL"), max_length=2000, blank=True, help_text=_("http:// or https://, where callbacks go.")
+    url = marked(
+        Secrecy.PARAMETERS,
+        models.CharField(
+            _("URL"), max_length=2000, blank=True, help_text=_("http:// or https://, where callbacks go.")
+        ),
     )
     url_hosts = models.CharField(
         _("hosts of jobs"),
@@ -137,11 +142,14 @@ class BizType(models.Model):
         db_default="",
         help_text=_("Where a job may lead by a URL of its own: hosts with commas between them. Empty: nowhere."),
     )
-    headers = models.JSONField(
-        _("headers"), default=dict, blank=True, help_text=_("Extra headers, a JSON object of strings.")
+    headers = marked(
+        Secrecy.SECRET,
+        models.JSONField(
+            _("headers"), default=dict, blank=True, help_text=_("Extra headers, a JSON object of strings.")
+        ),
     )
     auth = models.CharField(_("auth"), max_length=10, choices=Auth, default=Auth.NONE)
-    auth_secret_sealed = models.TextField(_("auth secret"), blank=True, editable=False)
+    auth_secret_sealed = marked(Secrecy.SECRET, models.TextField(_("auth secret"), blank=True, editable=False))
     auth_secret = SealedText("auth_secret_sealed")
     task_name = models.CharField(_("task name"), max_length=250, blank=True, help_text=_("The Celery task to run."))
     task_queue = models.CharField(
@@ -220,17 +228,22 @@ class BizType(models.Model):
         help_text=_("Finished jobs are kept this long; empty: always."),
     )
 
-    signing_secret_sealed = models.TextField(_("signing secret"), blank=True, editable=False)
+    signing_secret_sealed = marked(Secrecy.SECRET, models.TextField(_("signing secret"), blank=True, editable=False))
     signing_secret = SealedText("signing_secret_sealed")
-    previous_signing_secret_sealed = models.TextField(_("previous signing secret"), blank=True, editable=False)
+    previous_signing_secret_sealed = marked(
+        Secrecy.SECRET, models.TextField(_("previous signing secret"), blank=True, editable=False)
+    )
     previous_signing_secret = SealedText("previous_signing_secret_sealed")
     previous_secret_until = models.DateTimeField(_("previous secret until"), null=True, blank=True, editable=False)
 
-    signing_key_sealed = models.TextField(_("signing key"), blank=True, default="", db_default="", editable=False)
+    signing_key_sealed = marked(
+        Secrecy.SECRET, models.TextField(_("signing key"), blank=True, default="", db_default="", editable=False)
+    )
     signing_key = SealedText("signing_key_sealed")
     public_key = models.CharField(_("public key"), max_length=60, blank=True, default="", db_default="", editable=False)
-    previous_signing_key_sealed = models.TextField(
-        _("previous signing key"), blank=True, default="", db_default="", editable=False
+    previous_signing_key_sealed = marked(
+        Secrecy.SECRET,
+        models.TextField(_("previous signing key"), blank=True, default="", db_default="", editable=False),
     )
     previous_signing_key = SealedText("previous_signing_key_sealed")
     previous_public_key = models.CharField(
@@ -246,13 +259,16 @@ class BizType(models.Model):
         db_default="",
         help_text=_("Who is told when something is wrong: mail addresses, with commas between them."),
     )
-    owner_url = models.CharField(
-        _("owner's webhook"),
-        max_length=2000,
-        blank=True,
-        default="",
-        db_default="",
-        help_text=_("http:// or https://, where such messages are posted too."),
+    owner_url = marked(
+        Secrecy.HOST,
+        models.CharField(
+            _("owner's webhook"),
+            max_length=2000,
+            blank=True,
+            default="",
+            db_default="",
+            help_text=_("http:// or https://, where such messages are posted too."),
+        ),
     )
 
     has_tombstones = LastingFlag(

@@ -36,6 +36,7 @@ class SealedText(property):
             setattr(instance, field, seal(plain))
 
         super().__init__(read, write)
+        self.field = field
 
 
 def seal(plain: str) -> str:

@@ -49,6 +49,9 @@ def check_broker(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> li
     return found
 
 
+_IN_PASSWORDS = "in a password signs such as / # ? % must be written as %2F %23 %3F %25"
+
+
 def names_redis() -> bool:
     """Whether the settings name a Redis for timers; :func:`settings_faults` says what is wrong where they do not."""
     try:
@@ -65,8 +68,8 @@ def settings_faults() -> list[str]:
             pool(timeout_seconds=1)
         except OptionError as error:
             return [str(error) if pool is _brokers_pool else f"{place}: {error}"]
-        except ValueError as error:  # redis-py's or kombu's
-            return [f"{place} must be like delayhub://host:6379/0: {error}"]
+        except ValueError:  # redis-py's or kombu's, which may quote a part of the password
+            return [f"{place} cannot be read: it must be like delayhub://host:6379/0, and {_IN_PASSWORDS}"]
     prefix = str((broker().transport_options or {}).get("global_keyprefix", ""))
     if timer_prefix() != prefix:
         begin = f"the keys of the timers begin with {timer_prefix()!r}, those of the broker with {prefix!r}"

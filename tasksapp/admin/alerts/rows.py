@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from delayhub.secrecy import host_of
 from tasksapp.admin.frame.fragments import address, clock_time, duration, local_time
 from tasksapp.alerts.sentences import sentence_of
 from tasksapp.models import Alert, AlertMessage
@@ -65,10 +65,7 @@ def alert_rows(alerts: Iterable[Alert], *, has_messages: bool, site: str, now: d
 
 def shown_address(channel: str, where: str) -> str:
     """A mail address, or the host of a webhook: the rest of such an address is often a secret."""
-    if channel == AlertMessage.Channel.MAIL:
-        return where
-    parts = urlsplit(where)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    return where if channel == AlertMessage.Channel.MAIL else host_of(where)
 
 
 def _row(alert: Alert, *, messages: Sequence[AlertMessage], site: str, now: datetime) -> AlertRow:

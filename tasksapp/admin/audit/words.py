@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access.audit import BODIES, CHANGED, Deed
+from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.frame.masking import masked_changes
 from tasksapp.models import UNTIL_RESUMED, ApiKey, AuditEntry, BizType, Job, Series, Status
 
@@ -122,7 +123,8 @@ def _in_words(name: str, value: Any) -> str:
     if name in BODIES and isinstance(value, dict):
         return _body(value)
     time = _time(value) if name.endswith(("_at", "_until")) else None
-    return str(value) if time is None else _shown_time(time)
+    # Entries of earlier releases hold whole addresses.
+    return shown_text(name, str(value)) if time is None else _shown_time(time)
 
 
 def _body(mark: dict[str, Any]) -> str:

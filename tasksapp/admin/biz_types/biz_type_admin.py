@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from django.apps import apps
@@ -11,8 +12,8 @@ from django.db import models
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
+from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.biz_types.copying import copied, values_of
 from tasksapp.admin.biz_types.deletion import why_kept
@@ -35,6 +36,7 @@ from tasksapp.admin.frame.possible_rows import PossibleRows
 from tasksapp.admin.frame.tenants import has_tenants
 from tasksapp.biz_types import verbs
 from tasksapp.models import BizType
+from tasksapp.models.column_secrecy import marked_columns
 
 #: The package that ships htmx, which shows the schedule of what is typed. Without it, a button does.
 HTMX_APP = "django_htmx"
@@ -90,7 +92,7 @@ class BizTypeAdmin(
         return ["tenant", *self.readonly_fields] if obj else list(self.readonly_fields)
 
     def get_fieldsets(self, request: HttpRequest, obj: BizType | None = None) -> Any:
-        """The fields of the form, or of its tab; people who may not change the biz type see headers by name only."""
+        """The fields of the form, or of its tab; people who may not change the biz type see no secret in it."""
         may_change_secrets = self.has_secrets_permission(request)
         left_out = set() if has_tenants() else {"tenant"}
         if obj is None:
@@ -100,7 +102,7 @@ class BizTypeAdmin(
             left_out |= NOT_PULLED
         fieldsets = [_without(fieldset, left_out) for fieldset in fieldsets_of(request)]
         if not self.has_change_permission(request, obj):
-            return [_renamed(fieldset, {"headers": "header_names"}) for fieldset in fieldsets]
+            return [_without_secrets(fieldset) for fieldset in fieldsets]
         if obj.auth_secret_sealed and may_change_secrets:
             return [_with_credentials(fieldset) for fieldset in fieldsets]
         return fieldsets
@@ -188,11 +190,6 @@ class BizTypeAdmin(
         for biz_type in queryset:
             verbs.delete(biz_type, by=actor_of(request))
 
-    @admin.display(description=gettext_lazy("extra headers"))
-    def header_names(self, biz_type: BizType) -> str:
-        """The names of the extra headers; a value may be a key."""
-        return ", ".join(biz_type.headers) or _("none")
-
     def _copied(self, request: HttpRequest) -> BizType | None:
         """The biz type to copy. It is shown with its headers, so that takes the permission to change it."""
         original = copied(request)
@@ -204,9 +201,26 @@ def _without(fieldset: Any, left_out: set[str]) -> Any:
     return title, {**options, "fields": [name for name in options["fields"] if name not in left_out]}
 
 
-def _renamed(fieldset: Any, names: dict[str, str]) -> Any:
+def _without_secrets(fieldset: Any) -> Any:
+    """The fields, with what may be shown in place of those whose columns are marked."""
     title, options = fieldset
-    return title, {**options, "fields": [names.get(name, name) for name in options["fields"]]}
+    return title, {**options, "fields": [_SHOWN.get(name, name) for name in options["fields"]]}
+
+
+def _shown(column: str) -> Callable[[BizType], str]:
+    """What a page shows of the column; of headers their names, since a value may be a key."""
+    label = cast("Any", BizType._meta.get_field(column)).verbose_name
+
+    @admin.display(description=label)
+    def shown(biz_type: BizType) -> str:
+        value = getattr(biz_type, column)
+        return (", ".join(value) if isinstance(value, dict) else shown_text(column, value)) or _("none")
+
+    shown.__name__ = f"shown_{column}"
+    return shown
+
+
+_SHOWN = {column: _shown(column) for column in marked_columns(BizType)}
 
 
 def _with_credentials(fieldset: Any) -> Any:

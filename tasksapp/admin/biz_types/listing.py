@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.frame.fragments import DASH, address, badge, duration, flow_state, number, quiet
 from tasksapp.admin.frame.tenants import has_tenants
 from tasksapp.biz_types.breaker import Breaker, callback_host
@@ -120,7 +121,8 @@ class BizTypeList(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
             return format_html('<span title="{}">{}</span>', _("Celery task"), biz_type.task_name)
         if biz_type.is_pulled:
             return format_html("<span>{}</span>", _("pullers"))
-        return format_html('<span title="{}">{}</span>', f"{biz_type.method} {biz_type.url}", callback_host(biz_type))
+        request = f"{biz_type.method} {shown_text('url', biz_type.url)}"
+        return format_html('<span title="{}">{}</span>', request, callback_host(biz_type))
 
     def _jobs(self, biz_type: Any, label: str, count: int, *, tab: str) -> SafeString:
         shown = number(count, bound=biz_type.listed.bound)

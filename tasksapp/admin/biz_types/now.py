@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.audit.words import deed_label
 from tasksapp.admin.biz_types.copying import COPY_OF
 from tasksapp.admin.biz_types.listing import jobs_address
@@ -171,7 +172,7 @@ def _facts(biz_type: BizType) -> Iterator[Fact]:
         yield Fact(_("A claim lasts"), duration(seconds=biz_type.timeout_seconds))
     else:
         yield Fact(_("Receiver"), callback_host(biz_type))
-        yield Fact(_("Request"), f"{biz_type.method} {biz_type.url}")
+        yield Fact(_("Request"), f"{biz_type.method} {shown_text('url', biz_type.url)}")
         yield Fact(
             _("Signature"),
             _("none: the receiver cannot know who sent a callback") if biz_type.is_unsigned else _("signed"),

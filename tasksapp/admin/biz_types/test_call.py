@@ -11,6 +11,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.task_workers import ask_workers
 from tasksapp.admin.frame.actors import actor_of
@@ -65,6 +66,7 @@ class SampleCalls(BizTypePages):
         """
         biz_type = self.found(biz_type_id, allowed=self.has_test_permission(request))
         context: dict[str, Any] = {
+            "shown_url": shown_text("url", biz_type.url),
             "longest": f"{LONGEST_SECONDS:g}",
             "is_cut": biz_type.timeout_seconds > LONGEST_SECONDS,
         }

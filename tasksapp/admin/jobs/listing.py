@@ -20,6 +20,7 @@ from tasksapp.biz_types.holds import holds
 from tasksapp.jobs.listing import BodyLook, JobList, Page, TookTooLong
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, DeadCount, Job, Series
+from tasksapp.models.column_secrecy import sealed_texts
 from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.counts import FARTHEST, Counts, bounded_count, read_counts
 
@@ -109,10 +110,7 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
 
 
 #: What neither the list nor the reasons for waiting need of a biz type: long texts and secrets.
-_UNREAD = (
-    *("description", "headers", "auth_secret_sealed", "signing_secret_sealed", "previous_signing_secret_sealed"),
-    *("signing_key_sealed", "previous_signing_key_sealed", "url_hosts"),
-)
+_UNREAD = ("description", "headers", "url_hosts", *sealed_texts(BizType).values())
 
 
 def _check(request: HttpRequest, search: JobSearch, biz_types: list[BizType]) -> None:

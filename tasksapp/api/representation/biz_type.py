@@ -13,9 +13,10 @@ from tasksapp.api.representation.timestamp import timestamp
 from tasksapp.biz_types.definition import COLUMNS, definition_of
 from tasksapp.biz_types.validation import FAILURE_CODES, HIGHEST_RATE, LONGEST_AGE, LONGEST_BACKOFF_SECONDS
 from tasksapp.models import BizType
+from tasksapp.models.column_secrecy import marked_columns
 
-#: What may hold keys of receivers, or names of people: only keys that may change biz types see it.
-FOR_WRITERS = frozenset({"url", "url_hosts", "headers", "owner_mail", "owner_url"})
+#: What may hold keys of receivers, hosts or names of people: only keys that may change biz types see it.
+FOR_WRITERS = frozenset({"url_hosts", "owner_mail", *marked_columns(BizType)})
 #: What callers are told of a field, where that is not the help text of the model's field.
 _HELP = {
     "code": "What callers name it by: a-z, 0-9, '.', '_' and '-'.",

@@ -54,6 +54,8 @@ def system_report(*, check: bool = False) -> list[Section]:
             text = _("The database does not answer (%(error)s).") % {"error": type(error).__name__}
             found.append(Section(key=key, title=title, faults=[text]))
         except (OptionError, ImproperlyConfigured, ValueError, ImportError) as error:
-            text = _("The settings do not say: %(why)s") % {"why": error}
+            # What libraries say of a URL may quote a part of its password.
+            is_ours = isinstance(error, OptionError | ImproperlyConfigured | ImportError)
+            text = _("The settings do not say: %(why)s") % {"why": error if is_ours else type(error).__name__}
             found.append(Section(key=key, title=title, faults=[text]))
     return found

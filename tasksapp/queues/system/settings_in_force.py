@@ -1,4 +1,4 @@
-"""The settings that this process works with: never a secret, never a password."""
+"""The settings that this process works with, each as far as its mark lets it be shown."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from delayhub.errors import OptionError
-from tasksapp.conf import Options, options
+from delayhub.secrecy import Secrecy, host_of, is_shown
+from tasksapp.conf import Options, options, secrecy_of
 from tasksapp.queues.system.section import Column, Fact, Section, Value
-from tasksapp.timers.broker import address_of, broker, timer_address, timer_pool
-
-#: Options whose values are secrets: only how many there are is shown.
-SECRETS = {"encryption_keys"}
+from tasksapp.timers.broker import broker, timer_address
 
 
 def settings_section() -> Section:
@@ -39,16 +37,12 @@ def settings_section() -> Section:
 
 
 def _shown(name: str, value: object) -> Value:
-    if name in SECRETS and isinstance(value, tuple):
-        return _("%(count)d, not shown") % {"count": len(value)} if value else _("none: derived from SECRET_KEY")
-    if name == "redis_url" and value:
-        try:
-            return address_of(timer_pool(timeout_seconds=1))
-        except (OptionError, ValueError):
-            return _("it cannot be read")
+    secrecy = secrecy_of(name)
+    if is_shown(value, secrecy) or not value:
+        return [str(one) for one in value] if isinstance(value, tuple) else value  # type: ignore[return-value]  # a text
     if isinstance(value, tuple):
-        return [str(one) for one in value]
-    return value if isinstance(value, (str, int, float)) or value is None else str(value)
+        return _("%(count)d, not shown") % {"count": len(value)}
+    return host_of(str(value)) if secrecy is Secrecy.HOST else _("not shown")
 
 
 def _broker() -> str:

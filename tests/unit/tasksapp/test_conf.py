@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from delayhub.secrecy import Secrecy
 from tasksapp import checks, conf
 
 NO_PATTERN = "must be patterns of names, such as 'shop.*', or 'acme/shop.*' for the tenant acme"
@@ -43,12 +46,14 @@ NO_LANE = "DELAYHUB['LANES'] must be names of Celery queues, of letters, digits 
             {"METRICS_NETWORKS": ["x"]},
             "DELAYHUB['METRICS_NETWORKS']: 'x' does not appear to be an IPv4 or IPv6 network",
         ),
-        # a secret is not shown
+        # a secret is not shown, of the wrong type neither
+        ({"METRICS_TOKENS": "hush"}, "DELAYHUB['METRICS_TOKENS'] must be a list of strings, got a value of type str"),
+        ({"OWNER_SECRET": b"hush"}, "DELAYHUB['OWNER_SECRET'] must be a string or None, got a value of type bytes"),
         (
             {"METRICS_TOKENS": ["0123456789abcdef", "hush"]},
             "DELAYHUB['METRICS_TOKENS'] has a token of fewer than 16 characters: `openssl rand -hex 32` makes one",
         ),
-        ({"REDIS_URL": 6379}, "DELAYHUB['REDIS_URL'] must be a string or None, got 6379"),
+        ({"REDIS_URL": 6379}, "DELAYHUB['REDIS_URL'] must be a string or None, got a value of type int"),
         # one of a few words
         ({"SCHEMA_ACCESS": "all"}, "DELAYHUB['SCHEMA_ACCESS'] must be one of ['callers', 'anyone'], got 'all'"),
         ({"SCHEMA_ACCESS": None}, "DELAYHUB['SCHEMA_ACCESS'] must be one of ['callers', 'anyone'], got None"),
@@ -84,5 +89,25 @@ def test_every_option_has_a_meaning_and_every_number_its_bounds() -> None:
 def test_settings_that_are_no_dict_are_refused_with_a_sentence(settings: Any) -> None:
     settings.DELAYHUB = ["LANES"]
 
-    with pytest.raises(ImproperlyConfigured, match=r"DELAYHUB must be a dict, got \['LANES'\]"):
+    with pytest.raises(ImproperlyConfigured, match="DELAYHUB must be a dict, got a list"):
         conf.options()
+
+
+def test_every_text_says_by_a_mark_what_may_be_shown_of_it() -> None:
+    texts = {field.name for field in fields(conf.Options) if not isinstance(field.default, bool | int | float)}
+
+    assert {name for name in texts if conf.secrecy_of(name) is None} == set()
+
+
+def test_no_option_that_is_named_like_a_secret_is_marked_open() -> None:
+    named = {field.name for field in fields(conf.Options) if re.search("secret|token|_keys?$|passw|_url$", field.name)}
+
+    # Links in messages lead to the site.
+    assert {name for name in named if conf.secrecy_of(name) is Secrecy.OPEN} == {"site_url"}
+
+
+def test_options_that_are_printed_show_no_secret() -> None:
+    found = repr(conf.read({"OWNER_SECRET": "hush-1", "OWNER_URL": "https://hush-2/", "FLUSH_SIZE": 7}))
+
+    assert "hush" not in found
+    assert "flush_size=7" in found

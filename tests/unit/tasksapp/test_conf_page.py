@@ -4,21 +4,25 @@ import inspect
 import re
 from dataclasses import fields
 
-from tasksapp.conf import _LIMITS, Options
+from delayhub.secrecy import Secrecy
+from tasksapp.conf import _LIMITS, Options, secrecy_of
 from tests.repository import ROOT
 
+#: What the page says that others may see of an option.
+_SHOWN = {None: "", Secrecy.OPEN: "", Secrecy.HOST: "its host", Secrecy.SECRET: "no"}
 PAGE = ROOT / "docs/settings.md"
 
 
 def options_table() -> str:
     """Every option of the ``DELAYHUB`` dict: name, default, bounds and meaning, from the dataclass itself."""
     meanings = dict(re.findall(r"^    (\w+): (.*)$", inspect.getdoc(Options) or "", flags=re.MULTILINE))
-    rows = ["| option | default | from … to | what it is |", "|---|---|---|---|"]
+    rows = ["| option | default | from … to | shown | what it is |", "|---|---|---|---|---|"]
     for field in fields(Options):
         least_most = _LIMITS.get(field.name)
         bounds = "" if least_most is None else f"{least_most.least:g} … {least_most.most:.10g}"
         default = list(field.default) if isinstance(field.default, tuple) else field.default
-        rows.append(f"| `{field.name.upper()}` | `{default!r}` | {bounds} | {meanings[field.name]} |")
+        shown = _SHOWN[secrecy_of(field.name)]
+        rows.append(f"| `{field.name.upper()}` | `{default!r}` | {bounds} | {shown} | {meanings[field.name]} |")
     return "\n".join(rows)
 
 

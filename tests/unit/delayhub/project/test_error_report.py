@@ -22,3 +22,13 @@ def test_what_django_hides_is_hidden_too_and_the_rest_is_shown() -> None:
 
     assert found["STATIC_URL"] == "static/"
     assert found["SECRET_KEY"] != "hunter2"
+
+
+def test_of_the_options_only_those_are_shown_that_are_marked_open_and_of_the_environment_nothing() -> None:
+    options = {"OWNER_URL": PASSWORD_URL, "LANES": ["a"], "FLUSH_SIZE": 7, "NO_OPTION": "hunter2"}
+
+    found = ErrorReportFilter().cleanse_setting("DELAYHUB", options)
+
+    assert (found["LANES"], found["FLUSH_SIZE"]) == (["a"], 7)
+    assert "hunter2" not in str(found)
+    assert "hunter2" not in str(ErrorReportFilter().cleanse_setting("DELAYHUB_OWNER_MAIL", "hunter2"))

@@ -1,0 +1,29 @@
+"""What people and callers are shown of a column's text who may not change the row, by the column's mark."""
+
+from __future__ import annotations
+
+from yarl import URL
+
+from delayhub.secrecy import NOT_SHOWN, Secrecy, host_of
+from tasksapp.delivery.sent_request import shown_address
+from tasksapp.models.column_secrecy import secrecy_of_column
+
+
+def shown_text(column: str, text: str) -> str:
+    """The text as far as the mark of the column lets it be shown; '' for ''.
+
+    Args:
+        column: the name of a column.
+        text: what the column holds.
+    """
+    match secrecy_of_column(column) if text else None:
+        case Secrecy.SECRET:
+            return NOT_SHOWN
+        case Secrecy.HOST:
+            return host_of(text)
+        case Secrecy.PARAMETERS:
+            try:
+                return shown_address(URL(text))
+            except ValueError:
+                return NOT_SHOWN
+    return text
