@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages bench-rivals bench-cluster
+.PHONY: help demo up quick test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages bench-rivals bench-cluster
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ PYTEST = sh -c '$(BIN)/python -m pytest "$$@" || [ $$? -eq 5 ]' pytest
 
 # Browsers show the same pages on both databases; the others touch none, or bring their own.
 SQLITE_ONLY := acceptance browser conformance house unit
+
+quick: $(VENV)/.dev ## a minute: the unit tests but slow ones, and those of what changed (SINCE=commit; main by default)
+	@$(BIN)/python -m tests.quick "$(SINCE)" -n 2 $(TESTS)
 
 # Tests of how long something takes run alone, and first: their process compiles the tests for the others.
 test: $(VENV)/.dev ## run all tests on SQLite, then those that touch the database on PostgreSQL

@@ -13,32 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.house.tested_through import TESTED_THROUGH
+from tests.mirror import MIRRORS, mirrored, mirroring_tests, name_of, named_after, named_tests
 from tests.repository import ROOT, functions_of, python_files, text_of, tree_of
 
 SOURCE = ("delayhub", "tasksapp")
-MIRRORS = ("tests/unit", "tests/integration")
 
 MODULES = python_files(*SOURCE)
-TESTS = [path for mirror in MIRRORS for path in python_files(mirror)]
-
-
-def mirrored(test: Path) -> Path:
-    """The source folder of a test file's folder."""
-    [mirror] = [mirror for mirror in MIRRORS if test.is_relative_to(ROOT / mirror)]
-    return ROOT / test.parent.relative_to(ROOT / mirror)
-
-
-def names_in(folder: Path) -> set[str]:
-    """What tests in a folder's mirror may be named after: its modules and subpackages, and the folder itself."""
-    modules = {path.stem for path in folder.glob("*.py") if path.stem != "__init__"}
-    return modules | {path.parent.name for path in folder.glob("*/*.py")} | {folder.name}
-
-
-def named_after(test: Path) -> str | None:
-    """The name that a test file has from its source: the longest that fits, ``a_b`` rather than ``a`` and an aspect."""
-    words = test.stem.removeprefix("test_")
-    fitting = [name for name in names_in(mirrored(test)) if words == name or words.startswith(f"{name}_")]
-    return max(fitting, key=len, default=None)
+TESTS = mirroring_tests()
 
 
 def does_something(module: Path) -> bool:
@@ -66,12 +47,10 @@ def test_every_test_file_is_named_after_what_it_tests() -> None:
 
 
 def test_every_module_that_does_something_has_a_test_of_its_name() -> None:
-    tested = {(mirrored(test), named_after(test)) for test in TESTS if test.name.startswith("test_")}
     untested = {
         str(module.relative_to(ROOT))
         for module in MODULES
-        if does_something(module)
-        and (module.parent, module.parent.name if module.stem == "__init__" else module.stem) not in tested
+        if does_something(module) and name_of(module) not in named_tests()
     }
 
     assert untested - set(TESTED_THROUGH) == set(), "each needs a test of its name, or a line in tested_through.py"
