@@ -16,16 +16,21 @@ ROWS ?= 10000000
 BIZ_TYPES ?= 50
 # Requests that `make fuzz` makes up for each operation, on each database, beside some 4 000 at the bounds of the schema.
 EXAMPLES ?= 60
-# Histories that `make fuzz-limits` tries.
+# Histories that `make fuzz-limits` tries, and rounds of `make race-resolve` in each order.
 RUNS ?= 10000
+RACES ?= 10000
+# More options of a chaos run: make chaos OPTIONS="--tasks 500"
+OPTIONS ?=
+# Tests for `make test`, and steps for `make nightly`; all by default.
 TESTS ?=
+STEPS ?=
 
 # Where it is set (images of containers do that), each of the hundreds of processes that tests start compiles all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages bench-rivals bench-cluster
+.PHONY: help demo up quick test nightly check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages bench-rivals bench-cluster
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,17 +48,23 @@ up: $(VENV)/.standalone ## start everything on this machine and stay up until Ct
 # A run in which TESTS= leaves no test is no failure: pytest's exit code 5.
 PYTEST = sh -c '$(BIN)/python -m pytest "$$@" || [ $$? -eq 5 ]' pytest
 
-# Browsers show the same pages on both databases; the others touch none, or bring their own.
-SQLITE_ONLY := acceptance browser conformance house unit
+# Where statements are written, and the verbs that all others stand on: these rooms run on PostgreSQL too, and files with a
+# test of PostgreSQL alone. The others do that at night.
+ROOMS_ON_POSTGRESQL := $(addprefix tests/integration/tasksapp/,access jobs models operations series sql)
+ON_POSTGRESQL = $(ROOMS_ON_POSTGRESQL) $(filter-out $(addsuffix /%,$(ROOMS_ON_POSTGRESQL)), \
+	$(shell grep -rl --include='test_*.py' 'mark\.postgresql_only' tests/integration))
 
 quick: $(VENV)/.dev ## a minute: the unit tests but slow ones, and those of what changed (SINCE=commit; main by default)
 	@$(BIN)/python -m tests.quick "$(SINCE)" -n 2 $(TESTS)
 
 # Tests of how long something takes run alone, and first: their process compiles the tests for the others.
-test: $(VENV)/.dev ## run all tests on SQLite, then those that touch the database on PostgreSQL
-	$(PYTEST) -n 0 -m timing $(TESTS)
-	$(PYTEST) -n $(WORKERS) -m "not timing and not check" $(TESTS)
-	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing and not check" $(addprefix --ignore=tests/,$(SQLITE_ONLY)) $(TESTS)
+test: $(VENV)/.dev ## run the tests on SQLite, then those of SQL and of what stands on it on PostgreSQL
+	$(PYTEST) -n 0 -m "timing and not nightly" $(TESTS)
+	$(PYTEST) -n $(WORKERS) -m "not timing and not check and not nightly" $(TESTS)
+	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing and not check and not nightly" $(or $(TESTS),$(ON_POSTGRESQL))
+
+nightly: $(VENV)/.dev $(VENV)/.node ## all tests on both databases, with many examples; chaos, fuzz, races, the matrix; then one table (hours)
+	@$(BIN)/python -m tests.nightly --workers $(WORKERS) $(STEPS)
 
 # Where tests of the source are: few files, so that this does not import all tests.
 CHECKS = tests/house $(shell grep -rl --include='test_*.py' '^@pytest\.mark\.check' tests)
@@ -84,14 +95,14 @@ client: $(VENV)/.dev ## make the synchronous client of the API from the asynchro
 
 # Counting lines and branches doubles what the tests cost, so it is a command of its own.
 cover: $(VENV)/.dev ## run all tests on SQLite, show the lines and branches they miss, and hold the coverage floor
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not timing" --cov --cov-report=term-missing:skip-covered $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not timing and not check and not nightly" --cov --cov-report=term-missing:skip-covered $(TESTS)
 
 screenshots: $(VENV)/.dev ## every page of the admin, light and dark, wide and narrow, in each language: var/screenshots
 	DELAYHUB_SCREENSHOTS=$(CURDIR)/var/screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
 	@echo "the pictures are in var/screenshots"
 
 race-resolve: $(VENV)/.dev ## race resolves with claims, retries and creates, 10 000 rounds in each order, on PostgreSQL (minutes)
-	DELAYHUB_TEST_DATABASE=postgresql DELAYHUB_RACES=10000 $(BIN)/python -m pytest -q --timeout 3600 \
+	DELAYHUB_TEST_DATABASE=postgresql DELAYHUB_RACES=$(RACES) $(BIN)/python -m pytest -q --timeout 3600 \
 		tests/integration/tasksapp/jobs/test_resolving_races.py
 
 matrix: $(VENV)/.dev ## run the transport's and Celery's tests on other versions of Celery, redis-py, Python, Redis, Django (an hour)
@@ -150,56 +161,56 @@ explain-jobs: $(VENV)/.dev ## show the plans of what is run often with ROWS=1000
 	@$(BIN)/python benchmarks/explain_jobs.py --rows $(ROWS)
 
 chaos: $(VENV)/.dev ## kill workers and Redis, fail over and cut lines under 10 000 tasks; count what was lost (minutes)
-	@$(BIN)/python -m benchmarks.chaos_transport
+	@$(BIN)/python -m benchmarks.chaos_transport $(OPTIONS)
 
 bench-cluster: $(VENV)/.dev ## what a task of one queue costs 1, 2 and 4 nodes of a Redis Cluster, and how often an idle worker asks (minutes)
 	@$(BIN)/python -m benchmarks.cluster_scaling
 
 chaos-cluster: $(VENV)/.dev ## kill masters of a Redis Cluster and move slots under tasks and jobs; count what was lost (minutes)
-	@$(BIN)/python -m benchmarks.chaos_cluster
+	@$(BIN)/python -m benchmarks.chaos_cluster $(OPTIONS)
 
 chaos-replies: $(VENV)/.dev ## cut replies at random under 10 000 publishes, on one server and on a cluster: is each stored once (a minute)
-	@$(BIN)/python -m benchmarks.chaos_replies
+	@$(BIN)/python -m benchmarks.chaos_replies $(OPTIONS)
 
 chaos-jobs: $(VENV)/.dev ## the same for jobs and their callbacks, on PostgreSQL, which crashes too (minutes)
-	@$(BIN)/python benchmarks/chaos_jobs.py
+	@$(BIN)/python benchmarks/chaos_jobs.py $(OPTIONS)
 
 chaos-redis-away: $(VENV)/.dev ## how late jobs fire while Redis is killed, frozen, flapping, and in a worker started meanwhile (minutes)
-	@$(BIN)/python benchmarks/chaos_redis_away.py
+	@$(BIN)/python benchmarks/chaos_redis_away.py $(OPTIONS)
 chaos-series: $(VENV)/.dev ## ten thousand occurrences in ten time zones, over simulated weeks, with kills; overlaps raced (minutes)
-	@$(BIN)/python benchmarks/chaos_series.py
+	@$(BIN)/python benchmarks/chaos_series.py $(OPTIONS)
 bench-series: $(VENV)/.dev ## measure how long one worker makes 100 000 series at one midnight, and what others feel (minutes)
 	@$(BIN)/python benchmarks/series.py
 
 chaos-limits: $(VENV)/.dev ## do rate_limit and max_in_flight hold over four workers that are killed, and are others held up (minutes)
-	@$(BIN)/python -m benchmarks.chaos_limits
+	@$(BIN)/python -m benchmarks.chaos_limits $(OPTIONS)
 
 chaos-flow-keys: $(VENV)/.dev ## do the limits of each flow key hold over four workers that are killed; what 100 000 keys cost (minutes)
-	@$(BIN)/python -m benchmarks.chaos_flow_keys
+	@$(BIN)/python -m benchmarks.chaos_flow_keys $(OPTIONS)
 
 chaos-upgrade: $(VENV)/.dev ## run workers and publishers of this and an earlier release (REF=commit) on one Redis, with kills (minutes)
-	@$(BIN)/python -m benchmarks.chaos_upgrade $(if $(REF),--ref $(REF))
+	@$(BIN)/python -m benchmarks.chaos_upgrade $(if $(REF),--ref $(REF)) $(OPTIONS)
 
 fuzz-releases: $(VENV)/.dev ## try 1 000 random histories of scripts of this and an earlier release (REF=commit) on one queue (minutes)
-	@$(BIN)/python -m benchmarks.fuzz_releases --histories 1000 $(if $(REF),--ref $(REF))
+	@$(BIN)/python -m benchmarks.fuzz_releases --histories 1000 $(if $(REF),--ref $(REF)) $(OPTIONS)
 
 chaos-moving: $(VENV)/.dev ## move a shop from kombu's own Redis transport to DelayHub and back, with kills; count what was lost (a minute)
-	@$(BIN)/python -m benchmarks.chaos_moving
+	@$(BIN)/python -m benchmarks.chaos_moving $(OPTIONS)
 
 chaos-outages: $(VENV)/.dev ## do workers of every pool run their tasks again after Redis was killed ten times (half an hour)
-	@$(BIN)/python -m benchmarks.chaos_outages
+	@$(BIN)/python -m benchmarks.chaos_outages $(OPTIONS)
 
 chaos-site: $(VENV)/.dev ## the same for a whole site: REST, SQLite, retries (minutes)
-	@$(BIN)/python -m benchmarks.chaos_site
+	@$(BIN)/python -m benchmarks.chaos_site $(OPTIONS)
 
 chaos-receivers: $(VENV)/.dev ## kill receivers and the worker: is each of 3 000 effects made exactly once (minutes)
-	@$(BIN)/python -m benchmarks.chaos_receivers
+	@$(BIN)/python -m benchmarks.chaos_receivers $(OPTIONS)
 
 chaos-beat: $(VENV)/.dev ## kill workers with a beat each: is each periodic task published once (an hour that jumps, ten minutes)
-	@$(BIN)/python -m benchmarks.chaos_beat
+	@$(BIN)/python -m benchmarks.chaos_beat $(OPTIONS)
 
 chaos-unique: $(VENV)/.dev ## kill workers under unique tasks: do two of one key ever run at once, is one lost, a key left (minutes)
-	@$(BIN)/python -m benchmarks.chaos_unique
+	@$(BIN)/python -m benchmarks.chaos_unique $(OPTIONS)
 
 clean: ## remove what the commands made: the virtual environment, caches, ./var
 	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

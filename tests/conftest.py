@@ -3,7 +3,7 @@
 Fixtures: a private Redis server for each test process, a broker on it, a connection to it, a current Celery app.
 
 Rules:
-- A test that touches the database gets the marker ``database`` by itself: those run on PostgreSQL too.
+- A test that touches the database gets the marker ``database`` by itself: those can run on PostgreSQL too.
 - The house rules get the marker ``check``: they are a part of ``make check``.
 - ``postgresql_only`` and ``sqlite_only`` tests are left out of a run on the other database, not skipped.
 - A skipped test fails the run, unless its reason begins with "cannot run here:". With ``DELAYHUB_SKIPS=none`` in

@@ -26,7 +26,7 @@ SOURCE = ("delayhub", "tasksapp", "templates")
 WHOLE_ROOMS = [ROOT / "tasksapp" / room for room in ("models", "sql", "migrations")]
 #: At the root of the app, where the tests of the whole root are run.
 WHOLE_ROOT = ROOT / "tasksapp" / "conf.py"
-SELECTED = "not slow and not timing and not check"
+SELECTED = "not slow and not timing and not check and not nightly"
 
 
 def chosen_for(changed: Path) -> set[Path]:

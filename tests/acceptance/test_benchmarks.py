@@ -1,4 +1,8 @@
-"""A tiny run of each benchmark and chaos run of the Makefile, so that they work when they are needed."""
+"""A tiny run of each benchmark and chaos run of the Makefile, so that they work when they are needed.
+
+Those that prove what no other test does, with real processes that are killed, are a part of ``make test``. The others
+run at night; by day it is enough that each can be imported and says what it may be asked.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,38 @@ import pytest
 
 from benchmarks.chaos_upgrade import EARLIER
 from tests.own_postgres import OwnPostgres
-from tests.repository import ROOT
+from tests.repository import ROOT, python_files
 
+#: Imports each module, in a fork of one process that has imported what most of them need; or asks it for its help.
+HELP_OF_ALL = """
+import importlib, os, runpy, sys, traceback
+import aiohttp, celery.app.amqp, django.db.models, psycopg, redis, delayhub.transport
+wrong = []
+for name in {modules!r}:
+    sys.stdout.flush()
+    if child := os.fork():
+        if os.waitpid(child, 0)[1]:
+            wrong.append(name)
+        continue
+    sys.argv = [name, "--help"]
+    sys.path.insert(0, "benchmarks")  # as where its file is run
+    code = 0
+    try:
+        if name in {asked!r}:
+            runpy.run_module("benchmarks." + name, run_name="__main__")
+        else:
+            importlib.import_module("benchmarks." + name)
+    except SystemExit as end:
+        code = 1 if end.code else 0
+    except KeyError as missing:
+        code = int(not missing.args[0].isupper())  # what others start, with variables that name a folder or a broker
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    os._exit(code)
+sys.exit("cannot be asked: " + ", ".join(wrong) if wrong else 0)
+"""
 #: Below what pytest gives a test.
 DEADLINE_SECONDS = 270
 
@@ -48,6 +82,19 @@ def figures(*command: str, database: str = "", must_succeed: bool = True) -> dic
     return found
 
 
+def test_each_can_be_imported_and_says_what_it_may_be_asked() -> None:
+    modules = [path.stem for path in python_files("benchmarks")]
+    asked = [name for name in modules if "add_argument" in (ROOT / f"benchmarks/{name}.py").read_text()]
+
+    found = subprocess.run(
+        [sys.executable, "-c", HELP_OF_ALL.format(modules=modules, asked=asked)],
+        cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False,
+    )  # fmt: skip
+
+    assert found.returncode == 0, found.stdout[-2000:] + found.stderr
+    assert found.stdout.count("show this help message and exit") == len(asked) > 20
+
+
 @pytest.mark.slow
 def test_nothing_is_lost_in_a_little_chaos() -> None:
     found = figures("-m", "benchmarks.chaos_transport", "--tasks=300", "--countdown=4", "--kills=4", "--restarts=1")
@@ -71,7 +118,7 @@ def test_nothing_is_lost_while_masters_of_a_cluster_fall_and_slots_move() -> Non
     assert (safe["slot moved by keys"], safe["node added"], safe["master killed"]) == (1, 1, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_lost_replies_store_nothing_twice() -> None:
     found = figures("-m", "benchmarks.chaos_replies", "--messages=200", "--loss=0.05")
 
@@ -80,7 +127,7 @@ def test_lost_replies_store_nothing_twice() -> None:
         assert found[where]["replies lost"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_occurrence_of_a_little_chaos_happens_once_at_its_moment(database: str) -> None:
     # four days, in which the clocks of Havana, Los Angeles and New York are changed
     found = figures(
@@ -92,7 +139,7 @@ def test_each_occurrence_of_a_little_chaos_happens_once_at_its_moment(database: 
     # the exit code says that nothing was lost, doubled or at another moment
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_job_of_a_little_chaos_ends_as_it_must() -> None:
     found = figures("-m", "benchmarks.chaos_site", "--jobs=60", "--seconds=4", "--kills=1", "--wipes=1")
 
@@ -117,7 +164,7 @@ def test_no_job_is_lost_when_everything_it_stands_on_dies_once() -> None:
     assert found["occurrences missing"] == found["occurrences twice"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_job_fires_while_redis_is_frozen() -> None:
     # How late says nothing here, beside other tests.
     found = figures("benchmarks/chaos_redis_away.py", "--only=frozen", "--seconds=4", "--rate=10", "--late=60")
@@ -126,7 +173,7 @@ def test_every_job_fires_while_redis_is_frozen() -> None:
     # the exit code says that every one was called back
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_jobs_can_be_measured_beside_plain_tasks(database: str) -> None:
     found = figures(
         *("benchmarks/jobs.py", "--jobs=200", "--rounds=1", "--seconds=0.5", "--flushed=100"),
@@ -143,7 +190,7 @@ def test_jobs_can_be_measured_beside_plain_tasks(database: str) -> None:
     assert found["FLUSHALL, 100 due: never came"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fresh_jobs_keep_their_time_beside_an_operation(database: str) -> None:
     found = figures(
         *("benchmarks/operations.py", "--redriven=300", "--rate=100", "--fresh=10", "--seconds=3"),
@@ -158,7 +205,7 @@ def test_fresh_jobs_keep_their_time_beside_an_operation(database: str) -> None:
     assert found["rows"] == 2_000
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_forecasts_can_be_held_against_real_drains(database: str) -> None:
     found = figures(
         "benchmarks/forecast.py", "--jobs=600", "--before=400", "--rate=100", "--only", "rate", database=database
@@ -170,7 +217,7 @@ def test_forecasts_can_be_held_against_real_drains(database: str) -> None:
     assert {drain["before"], drain["begun"], drain["middle"]} != {None}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_engine_can_be_measured() -> None:
     found = figures("benchmarks/engine.py", "--count=400", "--rounds=1")
 
@@ -178,7 +225,7 @@ def test_the_engine_can_be_measured() -> None:
     assert found["lateness_ms_at_25_per_second"]["min"] >= 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_transport_can_be_measured_beside_kombus() -> None:
     found = figures("benchmarks/transport.py", "--count=60", "--seconds=0.2", "--rounds=1")
 
@@ -188,7 +235,7 @@ def test_the_transport_can_be_measured_beside_kombus() -> None:
     assert found["delayhub"]["solo_tasks_per_second"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tasks_can_be_measured_beside_those_of_rivals() -> None:
     # in this environment, so nothing is downloaded
     little = ("--rounds=1", "--count=60", "--waiting=0", "--kills=0")
@@ -202,14 +249,14 @@ def test_tasks_can_be_measured_beside_those_of_rivals() -> None:
         assert found["medians"][peer]["publish with an eta, bytes a message"] > 300
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_each_verb_costs_can_be_measured() -> None:
     found = figures("-m", "benchmarks.million", "--entries=20000", "--limit=500")  # others may share the machine
 
     assert min(found[verb] for verb in ("schedule", "claim 1 000, all ready", "purge, all dead", "import-redis")) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_run_often_uses_an_index(database: str) -> None:
     # others may share the machine: what counts here is how many rows are read
     found = figures("benchmarks/explain_jobs.py", "--rows=30000", "--idle-bound-ms=5000", database=database)
@@ -219,7 +266,7 @@ def test_what_is_run_often_uses_an_index(database: str) -> None:
     assert [len(each) >= 9 for each in found["ms, idle"].values()] == [True, True]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_celerys_own_tests_can_be_run_on_both_transports() -> None:
     found = figures("-m", "benchmarks.celery_suite", "--select=test_ping or test_simple_chain or test_simple_call")
 
@@ -228,7 +275,7 @@ def test_celerys_own_tests_can_be_run_on_both_transports() -> None:
     assert found["delayhub"]["passed"] >= 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_pages_of_the_admin_ask_few_statements_when_there_are_many_jobs(database: str) -> None:
     found = figures(
         "benchmarks/admin.py", "--rows=20000", "--biz-types=50", "--requests=1", "--bound-ms=5000", database=database
@@ -249,7 +296,7 @@ def test_every_effect_is_made_once_at_a_receiver_that_kills_itself() -> None:
     assert (found["effects in sqlite"], found["lost"], found["twice"]) == (3, 0, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_limits_of_each_flow_key_hold_while_those_that_claim_are_killed() -> None:
     found = figures("benchmarks/flow_keys.py", "--only=limits", "--seconds=6")
 
@@ -272,7 +319,7 @@ def test_a_limit_holds_over_workers_of_which_one_is_killed() -> None:
     assert found["cost"]["bytes, a parked message, 20 a task"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_flow_keys_of_tasks_have_a_cost_that_is_measured() -> None:
     found = figures("-m", "benchmarks.chaos_flow_keys", "--only=cost", "--keys=4000")
 
@@ -299,7 +346,7 @@ def test_each_periodic_task_is_published_once_although_a_beat_is_killed() -> Non
     assert (found["twice"], found["left_out"]) == (0, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_limits_and_unique_keys_of_a_queue_in_slots_hold_while_masters_fall() -> None:
     # its exit code is about each single second, which a busy machine may stretch
     run = ("-m", "benchmarks.chaos_cluster", "--only=limits", "--limits-seconds=8")

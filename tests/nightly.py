@@ -1,0 +1,149 @@
+"""All that proves something here, in the sizes of a night: ``make nightly``.
+
+``make check``; all tests on both databases, with ten times as many examples; each chaos run, fuzz run and race of the
+Makefile in a middle size, and the calendars; the matrix of versions. What fails does not stop the others. The log of
+each step is in ``var/nightly``; a table of all steps comes last, and the exit code is 1 where one failed.
+
+    python -m tests.nightly                   # all steps, some hours
+    python -m tests.nightly check chaos       # some of them
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.repository import ROOT
+
+LOGS = ROOT / "var" / "nightly"
+#: What takes longer hangs: it is ended, and has failed.
+LONGEST_SECONDS = 4 * 3600
+#: Of the tests that `make test` runs, and of those that only the night runs.
+ON_SQLITE = "not timing and not check"
+ON_POSTGRESQL = "database and not timing and not check"
+MANY_EXAMPLES = {"DELAYHUB_EXAMPLES": "10"}
+
+#: What is run in less than its own size, so that each takes some minutes; the others run in their own.
+MIDDLE = {
+    "chaos": "OPTIONS=--tasks=4000 --kills=8 --restarts=2",
+    "chaos-beat": "OPTIONS=--simulated=1200 --real=120",
+    "chaos-cluster": "OPTIONS=--tasks=3000 --jobs=600 --seconds=20 --limits-seconds=20",
+    "chaos-flow-keys": "OPTIONS=--seconds=30 --keys=20000",
+    "chaos-jobs": "OPTIONS=--jobs=3000 --seconds=40",
+    "chaos-limits": "OPTIONS=--seconds=30 --keys=20000",
+    "chaos-outages": "OPTIONS=--outages 4 20 --at-once=2",
+    "chaos-receivers": "OPTIONS=--jobs=300 --seconds=30 --kills=4",
+    "chaos-redis-away": "OPTIONS=--seconds=15",
+    "chaos-replies": "OPTIONS=--messages=4000",
+    "chaos-series": "OPTIONS=--days=10 --kills=10 --races=2000",
+    "chaos-site": "OPTIONS=--jobs=1000 --seconds=30 --kills=4 --wipes=1",
+    "chaos-unique": "OPTIONS=--seconds=60",
+    "fuzz": "EXAMPLES=20",
+    "fuzz-limits": "RUNS=3000",
+    "fuzz-releases": "OPTIONS=--histories=300",
+    "race-resolve": "RACES=2000",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the table: a command, and what it finds in its environment."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a step went."""
+
+    step: Step
+    seconds: float
+    passed: bool
+
+
+def heavy_targets() -> list[str]:
+    """The commands of the Makefile that prove something by killing, racing, guessing or trying all, in its order."""
+    return re.findall(r"^((?:calendars|chaos|fuzz|race)[a-z-]*):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def steps(workers: int) -> list[Step]:
+    """All of them, in order."""
+    pytest = (sys.executable, "-m", "pytest", "-q", "--timeout=3600")
+    postgresql = {**MANY_EXAMPLES, "DELAYHUB_TEST_DATABASE": "postgresql"}
+    return [
+        Step("check", ("make", "check")),
+        Step("timing", (*pytest, "-n0", "-m", "timing")),
+        Step("sqlite", (*pytest, f"-n{workers}", "-m", ON_SQLITE), MANY_EXAMPLES),
+        Step("postgresql", (*pytest, f"-n{workers}", "-m", ON_POSTGRESQL, "tests/integration"), postgresql),
+        *(Step(target, ("make", target, *filter(None, [MIDDLE.get(target)]))) for target in heavy_targets()),
+        Step("matrix", ("make", "matrix")),
+    ]
+
+
+def run(step: Step, *, longest_seconds: float = LONGEST_SECONDS) -> Result:
+    """Runs a step in a process group of its own, so that one that hangs leaves nothing behind."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    with log_of(step).open("w") as log:
+        process = subprocess.Popen(
+            step.command, cwd=ROOT, env={**os.environ, **step.environment}, stdin=subprocess.DEVNULL,
+            stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            code: int | None = process.wait(longest_seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    return Result(step, time.monotonic() - began, code == 0)
+
+
+def log_of(step: Step) -> Path:
+    return LOGS / f"{step.name}.log"
+
+
+def table(results: Sequence[Result]) -> str:
+    """Name, seconds, passed or failed; with the log of what failed."""
+    lines = ["", f"{'step':<20} {'seconds':>8}"]
+    for result in results:
+        said = "passed" if result.passed else f"failed: {log_of(result.step).relative_to(ROOT)}"
+        lines.append(f"{result.step.name:<20} {result.seconds:>8.0f} {said}")
+    lines.append(f"{'all':<20} {sum(result.seconds for result in results):>8.0f}")
+    return "\n".join(lines) + "\n"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the steps and prints the table; gives the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.nightly")
+    parser.add_argument("--workers", type=int, default=6, help="test processes (default: 6)")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help="only these (default: all)")
+    asked = parser.parse_args(words)
+    known = steps(asked.workers)
+    if strange := set(asked.steps) - {step.name for step in known}:
+        parser.error(f"no such step: {', '.join(sorted(strange))}; there are {', '.join(step.name for step in known)}")
+    results = []
+    try:
+        for step in known:
+            if not asked.steps or step.name in asked.steps:
+                results.append(run(step))
+                sys.stdout.write(table(results[-1:]).splitlines()[2] + "\n")
+                sys.stdout.flush()
+    finally:  # also after Ctrl-C
+        sys.stdout.write(table(results))
+    return 0 if all(result.passed for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
