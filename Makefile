@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages bench-rivals bench-cluster
+.PHONY: help demo up quick test nightly check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages fuzz-messages bench-rivals bench-cluster
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +121,9 @@ fuzz-limits: $(VENV)/.dev ## try 10 000 random histories of a queue with every l
 
 calendars: $(VENV)/.dev ## walk beat and series over each change of clocks of every zone, 1990 to 2037, beside an oracle (half an hour)
 	DELAYHUB_CALENDARS=1 $(BIN)/python -m pytest -q --timeout 14400 tests/unit/delayhub/test_wall_clock_zones.py
+
+fuzz-messages: $(VENV)/.dev ## send 10 000 malformed messages to a live worker of each pool: does it stay, are they dead (minutes)
+	$(BIN)/python -m tests.malformed_messages
 
 lint-openapi: $(VENV)/.dev $(VENV)/.node ## check the OpenAPI document by redocly and spectral
 	$(BIN)/python -m pytest -q tests/integration/tasksapp/api/test_openapi_document_linters.py

@@ -12,6 +12,7 @@ from celery.utils.imports import symbol_by_name
 from celery.worker import state
 
 from delayhub.celery_support import beat_default, no_result_backend, worker_rate_limit, worker_revoke
+from delayhub.celery_support.bury_unreadable import BuryUnreadable
 from delayhub.celery_support.control import Control
 from delayhub.celery_support.request import MakeOurRequests
 from delayhub.celery_support.safe_settings import keep_safe
@@ -56,7 +57,7 @@ def install(app: Celery, *, safe: bool = False) -> Celery:
     beat_default.register(app)
     app.control_cls = control_class(app.control_cls)
     app.__dict__.pop("control", None)
-    app.steps["consumer"].update({StartupChecks, MakeOurRequests, ShareLimits})
+    app.steps["consumer"].update({StartupChecks, MakeOurRequests, ShareLimits, BuryUnreadable})
     if not isinstance(vars(app).get("_connection"), Connect):
         vars(app)["_connection"] = Connect(app)
     if not isinstance(vars(app).get("send_task"), UniqueSend):

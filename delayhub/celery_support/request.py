@@ -96,6 +96,8 @@ class OurRequest(Request):
             return
 
         def on_success(self: OurRequest, failed__retval__runtime: Any, **options: Any) -> Any:
+            if self._is_broken_off:
+                return None
             if isinstance(failed__retval__runtime, ExceptionInfo):
                 # What a pool without processes reports of a task that raised SystemExit; Celery would fail to read it.
                 return self.on_failure(failed__retval__runtime)
@@ -124,32 +126,38 @@ class OurRequest(Request):
         return answer
 
     def run(self, target: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """What a pool of this process runs: the task. Celery hears nothing of errors that it lets out."""
+        """What a pool of this process runs: the task. An error that it lets out would end a solo worker."""
         try:
             return target(*args, **options)
         except Exception as error:
-            self.break_off(error)
-            raise
+            if not self.break_off(error):
+                raise
+            return None  # to on_success
 
-    def break_off(self, error: Exception) -> None:
+    def break_off(self, error: Exception) -> bool:
         """Ends a request that Celery does not end, since what should store its result, or report it, has failed.
 
         Celery counts it among those that run for as long as the process lives, so that its lease would be renewed, its
         place and its unique key kept, and a free process not be seen. A message that is not acknowledged goes back with
         a strike: its result may be one that can never be stored.
+
+        Returns:
+            whether it has ended; a message of another transport is Celery's to end.
         """
         if self._is_broken_off or not isinstance(self.message.channel, Channel):
-            return
+            return self._is_broken_off
         self._is_broken_off = True
         state.task_ready(self)
         back = "" if self.acknowledged else "; it comes again"
-        logger.error("task %s did not end as it should: %r%s", self, error, back, extra={"action": "broken_off"})
+        said = {"action": "broken_off"}
+        logger.error("task %s did not end as it should%s", self, back, exc_info=error, extra=said)
         try:
             if not self.acknowledged:
                 self._loses_child = True
                 self.reject(requeue=True)
         finally:
             self._note_end()
+        return True
 
     def _note_end(self) -> None:
         """The next message may start; the transport waits for that where tasks have limits. A key or place is free."""

@@ -41,15 +41,15 @@ def stretch(queue: DelayQueue, place: Place, offset: int, limit: int) -> Iterato
 def task_message(listed: Listed) -> TaskMessage:
     """A listed entry as the task it is; an unreadable one has ``(unreadable)`` for its name."""
     try:
-        headers = from_payload(listed.payload or b"")["headers"]
-    except (Unreadable, KeyError):
+        headers = from_payload(listed.payload or b"").get("headers") or {}
+    except Unreadable:
         headers = {"task": "(unreadable)"}
     return TaskMessage(
         id=listed.id,
-        task=headers.get("task", ""),
+        task=str(headers.get("task") or ""),
         at=datetime.fromtimestamp(listed.at_ms / 1000, UTC),
-        args=headers.get("argsrepr") or "",
-        kwargs=headers.get("kwargsrepr") or "",
+        args=str(headers.get("argsrepr") or ""),
+        kwargs=str(headers.get("kwargsrepr") or ""),
         strikes=listed.strikes,
         reason=listed.reason,
     )

@@ -264,8 +264,7 @@ class Channel(KombuChannel):
             try:
                 message = self.Message(raw, channel=self)
             except Exception as error:
-                leases = self.book.tags.pop(tag, ())
-                self.reader.bury(queue, leases, reason=f"unreadable: {type(error).__name__}: {error}")
+                self.reader.bury_delivered(tag, reason=f"unreadable: {type(error).__name__}: {error}")
                 return None
             if not no_ack:
                 self.qos.append(message, tag)

@@ -137,9 +137,12 @@ def from_payload(payload: bytes, *, redelivered: bool = False) -> Message:
     try:
         message = json.loads(unpacked(payload).decode())
         properties = message["properties"]
+        headers = message["headers"] = message.get("headers") or {}
+        info = properties["delivery_info"] = properties.get("delivery_info") or {}
+        for part in (properties, headers, info):
+            part.keys()  # which only an object has
         if redelivered:
-            message["headers"][REDELIVERED] = True
-            properties.setdefault("delivery_info", {})[REDELIVERED] = True
+            headers[REDELIVERED] = info[REDELIVERED] = True
     except LaterFormat as error:
         raise Later(f"it was written by a later release of DelayHub: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -229,8 +229,8 @@ class Buffer:
             message = self.reader.read(delivery.queue, entry, leases)
             if message is None:
                 return None
-            if entry.revoked:
-                self.hooks.on_revoked(message.get("headers", {}).get("id") or "")
+            if entry.revoked and isinstance(task_id := message["headers"].get("id"), str):
+                self.hooks.on_revoked(task_id)
         assert message is not None
         if leases:
             tag = self.book.take(leases, timers=entry is None, counted=entry is not None and entry.counted)

@@ -64,6 +64,11 @@ class EntryReader:
         logger.error("a message on %s is dead: %s", queue, reason, extra={"action": "bury", "queue": queue})
         self.book.bury(list(leases), reason=reason[:500])
 
+    def bury_delivered(self, tag: str, *, reason: str) -> None:
+        """The same for what was delivered under a tag; where its lease was lost, it is another consumer's to bury."""
+        if leases := self.book.tags.pop(tag, ()):
+            self.bury(leases[0].queue, leases, reason=reason)
+
     def _leave_to_others(self, queue: str, leases: Sequence[Lease], *, why: str) -> None:
         logger.error(
             "this worker cannot read a message on %s: %s. It comes again in %d s; update this worker",

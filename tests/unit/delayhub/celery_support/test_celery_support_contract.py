@@ -13,7 +13,7 @@ from celery.app.control import Control
 from celery.app.task import Task
 from celery.backends.base import Backend
 from celery.concurrency.base import BasePool
-from celery.worker import consumer, request, state, strategy
+from celery.worker import consumer, loops, request, state, strategy
 from celery.worker.consumer import Connection
 from flower.utils.broker import Broker, BrokerBase
 from flower.views import broker as broker_view
@@ -73,6 +73,16 @@ def test_requests_go_to_the_pool_with_a_callback_of_their_own_through_the_method
     assert "apply_async = pool.apply_async" in inspect.getsource(request.create_request_cls)
     assert "callback=self.on_success" in inspect.getsource(request.create_request_cls)
     assert list(inspect.signature(BasePool.apply_async).parameters) == ["self", "target", "args", "kwargs", "options"]
+
+
+def test_a_consumer_makes_the_handler_of_its_messages_by_a_method_and_refuses_through_others() -> None:
+    for loop in (loops.asynloop, loops.synloop):
+        assert "obj.create_task_handler()" in inspect.getsource(loop)
+    made = inspect.getsource(consumer.Consumer.create_task_handler)
+    assert "return on_invalid_task(payload, message, exc)" in made
+    assert "return self.on_decode_error(message, exc)" in made
+    assert "on_unknown_message(None, message)" in made
+    assert "on_decode_error=c.on_decode_error" in inspect.getsource(consumer.Tasks.start)
 
 
 def test_flower_asks_a_broker_class_for_queues() -> None:

@@ -105,7 +105,8 @@ def test_a_worker_checks_its_broker_and_makes_our_requests(app: Celery) -> None:
     install(app)
     install(app)  # twice does no harm
 
-    assert {step.__name__ for step in app.steps["consumer"]} == {"StartupChecks", "MakeOurRequests", "ShareLimits"}
+    ours = {"StartupChecks", "MakeOurRequests", "ShareLimits", "BuryUnreadable"}
+    assert {step.__name__ for step in app.steps["consumer"]} == ours
 
 
 def test_etas_without_a_time_zone_are_in_the_apps_as_it_is_when_they_are_read(app: Celery) -> None:

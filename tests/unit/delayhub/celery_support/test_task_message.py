@@ -20,6 +20,14 @@ def test_an_entry_is_shown_with_its_task_and_arguments() -> None:
     )
 
 
+def test_an_entry_whose_headers_are_not_texts_is_shown_as_they_are() -> None:
+    payload = b'{"headers": {"task": {"a": 1}, "argsrepr": [1]}, "properties": {}}'
+
+    shown = task_message(Listed("t", 0, 0, 0, None, payload))
+
+    assert (shown.task, shown.args, shown.kwargs) == ("{'a': 1}", "[1]", "")
+
+
 @pytest.mark.parametrize("payload", [b"?", None, b"{}"])
 def test_what_cannot_be_read_is_shown_all_the_same(payload: bytes | None) -> None:
     assert task_message(Listed("t", 0, 0, 0, None, payload)).task == "(unreadable)"

@@ -56,7 +56,13 @@ def test_a_message_that_was_delivered_before_says_so(reader: Reader) -> None:
     assert reader.read(GOOD, redelivered=True)["headers"]["redelivered"] is True
 
 
-@pytest.mark.parametrize("payload", [b"?", b"[]", b"{}"])
+@pytest.mark.parametrize(
+    "payload",
+    [
+        *(b"?", b"[]", b"{}", b'{"properties": []}', b'{"properties": "x"}', b'{"properties": {}, "headers": ["x"]}'),
+        b'{"properties": {"delivery_info": ["x"]}}',
+    ],
+)
 def test_what_is_unreadable_is_dead_with_the_reason(payload: bytes, reader: Reader) -> None:
     assert reader.read(payload) is None
     (reason,) = reader.dead()

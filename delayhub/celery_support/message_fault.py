@@ -1,0 +1,111 @@
+"""What keeps a worker from running a message: Celery takes its headers and its body as they are, and would end."""
+
+from __future__ import annotations
+
+import reprlib
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from celery.utils.time import maybe_iso8601
+
+from delayhub.transport.envelope import DUE_HEADER, is_unicode
+
+#: The last moment that Python's ``datetime`` has, in ms.
+LAST_MS = 253_402_300_799_999
+
+
+def fault_of(message: Any) -> str | None:
+    """Why a message is no call of a task that a worker could make; None where it is one.
+
+    Args:
+        message: kombu's, with its headers.
+    """
+    try:
+        payload = message.payload
+    except Exception as error:  # of any serializer
+        return f"its body cannot be read: {type(error).__name__}: {error}"
+    if "task" in message.headers:
+        return _fault_of_headers(message.headers) or _fault_of_body(payload, {"args"})
+    # Before protocol 2 all of it was in the body.
+    if not isinstance(payload, dict) or "task" not in payload:
+        return "it names no task"
+    return _fault_of_headers(payload) or _fault_of_body(payload, set())
+
+
+def _fault_of_headers(said: Mapping[str, Any]) -> str | None:
+    for name, (is_sound, wanted) in HEADERS.items():
+        if not is_sound(said.get(name)):
+            return f"its {name} is not {wanted}: {reprlib.repr(said.get(name))}"
+    return None
+
+
+def _fault_of_body(payload: Any, needed: set[str]) -> str | None:
+    if isinstance(payload, dict) and payload.keys() >= needed:
+        args, kwargs, embed = payload.get("args", ()), payload.get("kwargs", {}), None
+    elif isinstance(payload, (list, tuple)) and len(payload) == 3:
+        args, kwargs, embed = payload
+    else:
+        return "its body is not a list of arguments, keyword arguments and options"
+    if not isinstance(args, (list, tuple)):
+        return f"its arguments are not a list: {reprlib.repr(args)}"
+    if not isinstance(kwargs, dict) or not all(isinstance(name, str) for name in kwargs):
+        return f"its keyword arguments are not named by texts: {reprlib.repr(kwargs)}"
+    if not isinstance(embed, dict | None):
+        return f"its options are not an object: {reprlib.repr(embed)}"
+    return None
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and is_unicode(value)
+
+
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_moment_or_none(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        moment = maybe_iso8601(value)
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        return False
+    # Years at the ends of the calendar have no time in other zones.
+    return moment is not None and 1 < moment.year < 9999
+
+
+def _is_due_or_none(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and 0 <= value <= LAST_MS)
+
+
+def _is_seconds_or_none(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and 0 <= value <= threading.TIMEOUT_MAX)
+
+
+def _is_limits(value: Any) -> bool:
+    return not value or (
+        isinstance(value, (list, tuple)) and len(value) == 2 and all(_is_seconds_or_none(one) for one in value)
+    )
+
+
+def _is_names(value: Any) -> bool:
+    return not value or (isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value))
+
+
+def _is_mapping(value: Any) -> bool:
+    return not value or isinstance(value, dict)
+
+
+#: What Celery's worker reads of a message before the task has begun, and what it wants of it.
+HEADERS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "task": (_is_name, "a name"),
+    "id": (_is_name, "a name"),
+    "shadow": (_is_text_or_none, "a text"),
+    "eta": (_is_moment_or_none, "a date and time"),
+    "expires": (_is_moment_or_none, "a date and time"),
+    DUE_HEADER: (_is_due_or_none, "a time in milliseconds"),
+    "timelimit": (_is_limits, "two numbers of seconds"),
+    "stamped_headers": (_is_names, "a list of names"),
+    "stamps": (_is_mapping, "an object"),
+}
