@@ -37,6 +37,8 @@ USUAL_GAP_SECONDS = 0.03
 MOST_TURNS = 1.3
 #: A rate is kept to on a busy machine too, if its burst is so many seconds' worth.
 LEAST_BURST_SECONDS = 0.25
+#: A limit of which less than this share was reached, while jobs waited, is not what limits the pace.
+LEAST_REACHED = 0.8
 #: Where nothing was measured yet: what a worker on one core does.
 USUAL_WORKER_PER_SECOND = 1_500.0
 
@@ -142,6 +144,9 @@ def capacity_of(
     if as_it_is and own is not None and own < least.per_second * 1.2:
         # What was seen under the same limits is better than what follows from them; but a rate is never exceeded.
         own = min(own, least.per_second) if least.limited_by == Limit.RATE else own
+        if own < least.per_second * LEAST_REACHED:
+            # Jobs waited, and the limit would have let more through.
+            return Capacity(own, Limit.WORKERS, True)
         return Capacity(own, least.limited_by, least.is_known)
     return least
 

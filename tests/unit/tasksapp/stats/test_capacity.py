@@ -59,6 +59,28 @@ def test_a_rate_that_is_less_than_what_workers_do_is_the_limit() -> None:
     assert found == (500, Limit.RATE, True)
 
 
+@pytest.mark.parametrize(
+    ("seen", "limits", "limit"),
+    [
+        # far below the rate, with jobs that wait: it is not the rate that holds them
+        (22, {"rate": 500}, Limit.WORKERS),
+        (399, {"rate": 500}, Limit.WORKERS),
+        (401, {"rate": 500}, Limit.RATE),
+        # a slot's turn is 0.23 s, so 46 of them allow 200 a second
+        (20, {"slots": 46}, Limit.WORKERS),
+        (190, {"slots": 46}, Limit.SLOTS),
+        (22, {"rate": 500, "slots": 1000}, Limit.WORKERS),
+    ],
+)
+def test_a_limit_that_was_not_nearly_reached_is_not_what_limits(seen: int, limits: Any, limit: Limit) -> None:
+    measured = Measured(attempts=100, busy_seconds=20, drains={1: seconds(9, seen, seen, seen, 9)})
+    fields = {"delivery_rate": limits.get("rate"), "max_in_flight": limits.get("slots"), "delivery_burst": 125}
+
+    found = capacity(measured, **limits, **fields)
+
+    assert found == (seen, limit, True)
+
+
 def test_slots_allow_as_many_as_the_receiver_is_quick() -> None:
     measured = Measured(attempts=100, busy_seconds=20)
 
