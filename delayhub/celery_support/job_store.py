@@ -54,6 +54,10 @@ class ScheduledJob(Protocol):
     def id(self) -> Any:
         """The job's id."""
 
+    @property
+    def armed(self) -> bool | None:
+        """Whether its timer is set, as far as it needs one; None while the caller's transaction is open."""
+
     def reschedule(self, *, due_at: datetime | None = None, delay: timedelta | None = None) -> None:
         """Moves it to another time."""
 

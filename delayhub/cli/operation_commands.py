@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.exit_codes import ExitCode
-from delayhub.cli.output import coloured
+from delayhub.cli.output import coloured, jobs_in_words
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import DURATION, MOMENT, YES, SiteGroup
 from delayhub.cli.times import relative, shown
@@ -125,7 +125,7 @@ def start(session: Session, /, operation: int, yes: bool, **pace: Any) -> None:
     """Start an operation that is planned."""
     with session.client() as api:
         planned = api.operations.read(operation)
-        session.confirm(f"{_verb(planned.verb)} {planned.planned or 0:,} jobs?", yes=yes)
+        session.confirm(f"{_verb(planned.verb)} {jobs_in_words(planned.planned or 0)}?", yes=yes)
         _show(session, _start(api, planned, **pace))
 
 
@@ -217,9 +217,9 @@ def carried_out(
         _show(session, planned)
         return ExitCode.OK if planned.state == "planned" else ExitCode.ENDED_BADLY
     if at_most is not None and count > at_most:
-        api.operations.stop(planned.id, reason=f"more than {at_most} jobs match")
-        raise click.ClickException(f"{count:,} jobs match, more than {at_most:,}; nothing was changed.")
-    session.confirm(f"{_verb(planned.verb)} {count:,} jobs?", yes=yes)
+        api.operations.stop(planned.id, reason=f"{jobs_in_words(count)} found, more than {at_most:,}")
+        raise click.ClickException(f"{jobs_in_words(count)} found, more than {at_most:,}; nothing was changed.")
+    session.confirm(f"{_verb(planned.verb)} {jobs_in_words(count)}?", yes=yes)
     started = _start(api, planned, **pace)
     if no_wait:
         _show(session, started)

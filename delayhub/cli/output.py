@@ -26,6 +26,11 @@ COLOURS: Mapping[str, str] = {
 }  # fmt: skip
 
 
+def jobs_in_words(count: int) -> str:
+    """A number of jobs, for people."""
+    return "1 job" if count == 1 else f"{count:,} jobs"
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """Shows what a command found."""

@@ -12,6 +12,7 @@ from datetime import timedelta
 import click
 
 from delayhub.cli.biz_type_names import BIZ_TYPE
+from delayhub.cli.output import jobs_in_words
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import DURATION, SiteCommand
 from delayhub.client import Claim, GiveUp, Puller, TryAgain
@@ -62,7 +63,7 @@ def pull(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: puller.stop())
         claimed = puller.run(until_none_is_due=once)
-    session.out.note(f"{claimed} jobs were claimed.")
+    session.out.note(f"Claimed {jobs_in_words(claimed)}.")
 
 
 def _run(command: tuple[str, ...], claim: Claim, *, dead_code: int | None) -> None:

@@ -9,8 +9,8 @@ from delayhub.extras import not_installed
 
 try:
     from delayhub.client.asynchronous.client import AsyncClient
-except ModuleNotFoundError as error:
-    raise not_installed(error, extra="client") from None
+except ModuleNotFoundError as _error:
+    raise not_installed(_error, extra="client") from None
 from delayhub.client.errors import (
     ApiError,
     ClaimLost,

@@ -167,10 +167,15 @@ def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackO
             reason = os.strerror(refusal.errno) if refusal.errno else "no address answers"
             return Retry(f"no connection to {error.host}:{error.port}: {reason}", unsent=unsent, kind=kind)
         case aiohttp.ClientError() | OSError():
-            return Retry(f"{type(error).__name__}: {error}"[:500], unsent=unsent, kind=kind)
+            return Retry(_in_one_line(error), unsent=unsent, kind=kind)
         case _:
             logger.warning("a callback failed in an unexpected way", exc_info=error, extra={"job_id": callback.job_id})
-            return Retry(f"{type(error).__name__}: {error}"[:500], unsent=unsent, kind=kind)
+            return Retry(_in_one_line(error), unsent=unsent, kind=kind)
+
+
+def _in_one_line(error: Exception) -> str:
+    """The exception's class and text: aiohttp's has what the receiver sent in several lines, below a mark."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:500]
 
 
 def _text(value: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Unpack
 from uuid import UUID
@@ -19,6 +19,7 @@ from delayhub.celery_support.job_store import JobCall, JobTask, ScheduleOptions,
 from tasksapp import jobs
 from tasksapp.checks import check_times
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs.creation import Batch
 from tasksapp.models import Job
 from tasksapp.stats.delivery_health import delivery_health
 from tasksapp.task_backends.series_report import series_warnings
@@ -38,12 +39,19 @@ class ScheduledTask:
         created: False where an earlier call with the same idempotency or debounce key made it.
         replaced: whether this call replaced that one.
         using: the database it is in.
+        batch: what it shares with the jobs that were created together with it.
     """
 
     id: UUID
     created: bool
     replaced: bool
     using: str
+    batch: Batch = field(repr=False, compare=False)
+
+    @property
+    def armed(self) -> bool | None:
+        """Whether its timer is set, as far as it needs one; None while the transaction is open."""
+        return self.batch.armed
 
     @property
     def job(self) -> Job:
@@ -99,7 +107,7 @@ class TableStore:
             # The caller gave arguments, and knows of no body.
             about = error.message.replace("body", "the arguments", 1)
             raise InvalidJob("arguments", error.code, about) from None
-        return ScheduledTask(created.job_id, created.created, created.replaced, using)
+        return ScheduledTask(created.job_id, created.created, created.replaced, using, created.batch)
 
     async def aschedule(
         self,

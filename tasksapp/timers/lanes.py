@@ -200,7 +200,11 @@ def tried(call: Callable[[], T], *, action: str) -> T | None:
         return call()
     except (redis.RedisError, OSError) as error:
         _rest.until = _clock.monotonic() + REST_SECONDS
-        logger.warning("Redis did not answer, going on without it: %s", error, extra={"action": action})
+        logger.warning(
+            "a call of Redis failed (%s), and this process makes none for %g s: %s",
+            *(action, REST_SECONDS, error),
+            extra={"action": action},
+        )
         return None
     except OptionError as error:
         _rest.until = _clock.monotonic() + REST_SECONDS

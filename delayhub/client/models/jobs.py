@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
 
@@ -258,6 +258,10 @@ class Attempt:
     duration_ms: int
     #: How long after its time it began.
     lateness_ms: int
+    #: Method and address, as sent; empty for a task, and where nothing was sent.
+    request_line: str = ""
+    #: As sent, secrets masked.
+    request_headers: Mapping[str, str] = field(default_factory=dict)
     #: None: no answer came, or the job runs a task.
     status_code: int | None
     response_headers: Mapping[str, str]

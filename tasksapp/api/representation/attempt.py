@@ -18,6 +18,8 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
         "started_at": timestamp(attempt.started_at),
         "duration_ms": attempt.duration_ms,
         "lateness_ms": attempt.lateness_ms,
+        "request_line": attempt.request_line,
+        "request_headers": attempt.request_headers,
         "status_code": attempt.status_code,
         "response_headers": attempt.response_headers,
         "response_body": attempt.response_body,
@@ -35,6 +37,8 @@ class AttemptSerializer(serializers.Serializer[Any]):
             started_at=datetime(2027, 1, 31, 8, 30, 0, 13_000, tzinfo=UTC),
             duration_ms=41,
             lateness_ms=13,
+            request_line="POST https://shop.example/hooks HTTP/1.1",
+            request_headers={"Content-Type": "application/json", "Authorization": "Bearer (hidden)"},
             status_code=503,
             response_headers={"content-type": "text/plain"},
             response_body="try again later",
@@ -47,6 +51,10 @@ class AttemptSerializer(serializers.Serializer[Any]):
     started_at = serializers.DateTimeField()
     duration_ms = serializers.IntegerField()
     lateness_ms = serializers.IntegerField()
+    request_line = serializers.CharField(
+        allow_blank=True, help_text="Method and address, as sent; empty for a task, and where nothing was sent."
+    )
+    request_headers = serializers.DictField(child=serializers.CharField(), help_text="As sent, secrets masked.")
     status_code = serializers.IntegerField(allow_null=True)
     response_headers = serializers.DictField(child=serializers.CharField())
     response_body = serializers.CharField(allow_blank=True)

@@ -120,6 +120,8 @@ def test_a_gzip_bomb_is_not_unpacked() -> None:
         b"\r\n",
         # not HTTP
         b"SSH-2.0-OpenSSH_9.2\r\n",
+        # HTTP/0.9: a body, and nothing before it
+        b"<html>\nhello\n</html>\n",
         b"\x00\xff\x00\xff\r\n\r\n",
         # cut off in the middle
         b"HTTP/1.1 200",
@@ -138,6 +140,7 @@ def test_an_answer_that_is_none_is_a_failed_attempt(response: bytes) -> None:
     result = failed(outcome_of(answering(response)))
     assert not result.unsent
     assert result.kind in ("reset", "protocol")
+    assert len(result.reason.splitlines()) == 1
 
 
 def test_informational_answers_are_passed_over() -> None:

@@ -60,6 +60,7 @@ def test_it_says_since_when_no_worker_claims(lane: TimerLane) -> None:
     assert health.state is DeliveryState.NO_WORKER
     assert health.sentence.startswith("no job is delivered: no worker takes the timers of delayhub.timers since 20")
     assert "celery -A … worker" in health.sentence
+    assert "hang or wait" in health.sentence
 
 
 def test_where_no_worker_ever_came_it_names_no_time(lane: TimerLane) -> None:
@@ -76,7 +77,7 @@ def test_only_the_lanes_that_no_worker_takes_are_named(lane: TimerLane, settings
 
     sentence = delivery_health().sentence
 
-    assert "the timers of slow;" in sentence
+    assert "the timers of slow." in sentence
 
 
 @pytest.mark.parametrize("ours", ["here", None])

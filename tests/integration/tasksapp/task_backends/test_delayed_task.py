@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from delayhub import delayed_task
 from delayhub.engine import TimerLane, due_ms
+from delayhub.testing import without_timers
 from tasksapp.errors import WrongState
 from tasksapp.models import Attempt, BizType, Job, Status
 from tasksapp.workers.task_runner import lease_keeper
@@ -74,6 +75,16 @@ def test_the_job_goes_with_the_callers_transaction(lane: TimerLane) -> None:
 
     # A biz type that was rolled back, as it is with SQLite, is not remembered.
     assert Job.objects.filter(id=close_order.schedule(args=[1]).id).exists()
+
+
+def test_a_call_says_whether_its_timer_is_set_once_it_is_committed(lane: TimerLane) -> None:
+    with transaction.atomic():
+        scheduled = close_order.schedule(args=[42], delay=timedelta(minutes=30))
+        before = scheduled.armed
+
+    assert (before, scheduled.armed) == (None, True)
+    with without_timers():
+        assert close_order.schedule(args=[43]).armed is False
 
 
 def test_a_job_can_be_moved_and_cancelled(lane: TimerLane) -> None:

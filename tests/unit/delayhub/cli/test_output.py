@@ -7,7 +7,7 @@ import json
 import pytest
 
 from delayhub.cli.job_display import JOB_COLUMNS, job_details, job_row
-from delayhub.cli.output import Output
+from delayhub.cli.output import Output, jobs_in_words
 from tests.client_models import job_document, job_like
 
 
@@ -55,3 +55,8 @@ def test_an_empty_list_is_said_to_be_empty_and_is_no_json(capsys: pytest.Capture
 
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "No job matches.\n")
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "0 jobs"), (1, "1 job"), (2, "2 jobs"), (1_234, "1,234 jobs")])
+def test_a_number_of_jobs_is_said_as_people_say_it(count: int, said: str) -> None:
+    assert jobs_in_words(count) == said
