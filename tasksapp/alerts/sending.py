@@ -21,7 +21,7 @@ from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import Delivered, GiveUp, Retry, Returned
-from tasksapp.delivery.sender import Sender
+from tasksapp.delivery.single_callback import send_single
 
 #: How long a mail server or a receiver may take to answer.
 SECONDS = 10.0
@@ -70,12 +70,6 @@ def _message_id(uid: UUID) -> str:
 async def _post(message: Composed, secrets: Sequence[str]) -> str:
     clock, now = SystemClock(), options()
     address = message.recipient.address
-    sender = Sender(
-        guard=AddressGuard(now.allowed_networks),
-        clock=clock,
-        response_bytes=now.response_bytes,
-        user_agent=f"DelayHub/{delayhub.__version__}",
-    )
     now_ms = clock.now_ms()
     callback = Callback(
         job_id=str(message.uid),
@@ -94,10 +88,13 @@ async def _post(message: Composed, secrets: Sequence[str]) -> str:
         max_attempts=1,
         lease_ends=clock.monotonic() + SECONDS,
     )
-    try:
-        result = await sender.send(callback)
-    finally:
-        await sender.close()
+    result = await send_single(
+        callback,
+        guard=AddressGuard(now.allowed_networks),
+        clock=clock,
+        response_bytes=now.response_bytes,
+        user_agent=f"DelayHub/{delayhub.__version__}",
+    )
     match result.outcome:
         case Delivered():
             return ""

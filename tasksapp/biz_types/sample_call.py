@@ -21,8 +21,8 @@ from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
-from tasksapp.delivery.sender import Sender
 from tasksapp.delivery.sent_request import SentRequest
+from tasksapp.delivery.single_callback import send_single
 from tasksapp.models import BizType
 from tasksapp.models.job_id import new_job_id
 
@@ -145,11 +145,9 @@ class _NotingGuard(AddressGuard):
 async def _send(callback: Callback) -> SampleAnswer:
     now, user_agent = options(), f"DelayHub/{delayhub.__version__}"
     guard = _NotingGuard(now.allowed_networks)
-    sender = Sender(guard=guard, clock=SystemClock(), response_bytes=now.response_bytes, user_agent=user_agent)
-    try:
-        result = await sender.send(callback)
-    finally:
-        await sender.close()
+    result = await send_single(
+        callback, guard=guard, clock=SystemClock(), response_bytes=now.response_bytes, user_agent=user_agent
+    )
     return _answer(result, address=guard.verdict)
 
 

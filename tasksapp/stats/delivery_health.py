@@ -205,15 +205,15 @@ def _nobody_claims(found: _Timers, silent: dict[str, datetime | None], reports: 
         state=DeliveryState.NO_WORKER,
         sentence=_(
             "no job is delivered: no worker takes the timers of %(lanes)s since %(since)s. Either none runs (start one"
-            " with “celery -A … worker”, without -Q or with %(lanes)s in its -Q), or those that run hang or wait, such as"
-            " for a lock in the database (their processes and logs say)"
+            " with “celery -A … worker”, without -Q or with %(lanes)s in its -Q), or those that run hang or wait, such"
+            " as for a lock in the database (their processes and logs say)"
         )
         % words
         if words["since"]
         else _(
             "no job is delivered: no worker takes the timers of %(lanes)s. Either none runs (start one with"
-            " “celery -A … worker”, without -Q or with %(lanes)s in its -Q), or those that run hang or wait, such as for"
-            " a lock in the database (their processes and logs say)"
+            " “celery -A … worker”, without -Q or with %(lanes)s in its -Q), or those that run hang or wait, such as"
+            " for a lock in the database (their processes and logs say)"
         )
         % words,
     )

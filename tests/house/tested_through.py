@@ -145,6 +145,10 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/alerts/test_outbox.py",
         "the messages are read where they arrive",
     ),
+    "tasksapp/delivery/single_callback.py": (
+        "tests/integration/tasksapp/biz_types/test_sample_call.py",
+        "a callback that a person sends is the only one of its process",
+    ),
     "tasksapp/alerts/sentences.py": (
         "tests/integration/tasksapp/alerts/test_outbox.py",
         "the messages are read where they arrive",
