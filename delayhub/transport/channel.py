@@ -347,7 +347,10 @@ class Channel(KombuChannel):
 
     def add_to_directory(self, queue: str) -> None:
         """Adds a queue to those that are known on this broker, so that verbs over all queues find it."""
-        self.publisher.sadd(directory(self.options.key_prefix), queue)
+        try:
+            self.publisher.sadd(directory(self.options.key_prefix), queue)
+        except redis.OutOfMemoryError:
+            self.add_when_full(self.publisher, directory(self.options.key_prefix), queue)
 
     def count(self, queue: str) -> Counts:
         """How many messages of a queue are where."""

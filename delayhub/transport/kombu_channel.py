@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from redis.exceptions import ClusterCrossSlotError, MovedError
+from kombu.utils.objects import cached_property
+from redis.exceptions import ClusterCrossSlotError, MovedError, OutOfMemoryError
 
 from delayhub.errors import OptionError
 from delayhub.transport import kombu_versions
+
+#: A write that changes nothing, after which Redis lets a script go on though its memory is full: what is bound has a
+#: name of some bytes, and no worker could start without it, though workers are what empties Redis. No name is empty.
+ALLOW_WRITES_WHEN_FULL = "redis.call('SREM', KEYS[1], '')\n"
 
 #: Property of a message whose publish failed: the delivery tag of that try, by which the next one finds what is stored.
 UNANSWERED = "x-delayhub-unanswered"
@@ -17,6 +22,24 @@ UNANSWERED = "x-delayhub-unanswered"
 
 class KombuChannel(kombu_versions.Channel):
     """Exchanges, bindings and fanout on Redis; queues are its subclass's."""
+
+    @cached_property
+    def _refresh_binding(self) -> Any:
+        return self._create_client().register_script(ALLOW_WRITES_WHEN_FULL + kombu_versions.REFRESH_BINDING)
+
+    def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
+        try:
+            super()._queue_bind(exchange, routing_key, pattern, queue)
+        except OutOfMemoryError:
+            member = self.sep.join([routing_key or "", pattern or "", queue or ""])
+            with self.conn_or_acquire() as client:
+                for table in (self.keyprefix_queue, self.keyprefix_binding_permanent):
+                    self.add_when_full(client, table % (exchange,), member)
+
+    @staticmethod
+    def add_when_full(client: Any, key: str, member: str) -> None:
+        """Adds a member to a set of names, also where the memory of Redis is full."""
+        client.eval(ALLOW_WRITES_WHEN_FULL + "redis.call('SADD', KEYS[1], ARGV[1])", 1, key, member)
 
     def basic_publish(self, message: dict[str, Any], exchange: str, routing_key: str, **kwargs: Any) -> Any:
         """Publishes a message, once: kombu may try again, with the same properties, where the reply was lost."""

@@ -20,6 +20,8 @@ from delayhub.transport.waking.event_loop import EventLoop
 HAS_BATCHES = hasattr(kombu_redis, "PublishBatch")
 #: Whether kombu's channels know that queues expire.
 HAS_EXPIRY = hasattr(kombu_redis.Channel, "_get_queue_expire")
+#: The script by which kombu's channels put off the end of a binding.
+REFRESH_BINDING = getattr(kombu_redis, "REFRESH_BINDING", "")
 #: Whether kombu's poller looks after its connections by itself.
 HAS_CARE = hasattr(kombu_redis.MultiChannelPoller, "maybe_refresh_binding_expiry")
 

@@ -100,7 +100,9 @@ def _identity() -> RedisIdentity:
         info = {}  # a hosted Redis may hide it; the epochs and the count still show a loss
     epochs = []
     for lane in patient_lanes():
-        lane.client.set(lane.keys.epoch, uuid4().hex, nx=True)
         epoch = lane.client.get(lane.keys.epoch)
+        if epoch is None:  # a full Redis refuses this also where there is one
+            lane.client.set(lane.keys.epoch, uuid4().hex, nx=True)
+            epoch = lane.client.get(lane.keys.epoch)
         epochs.append(epoch.decode() if isinstance(epoch, bytes) else epoch)
     return RedisIdentity(str(info.get("run_id", "")), str(info.get("master_replid", "")), tuple(epochs))

@@ -3,7 +3,8 @@
 -- ARGV: holder, lease ms
 -- Returns: 1 if the holder has it now
 -- Complexity: O(1)
--- Uses: none
+-- Uses: allow_writes_when_full
+allow_writes_when_full(KEYS[1])
 local key = KEYS[1] .. LOADER
 local holder = redis.call('GET', key)
 if holder and holder ~= ARGV[1] then

@@ -3,7 +3,8 @@
 -- ARGV: queue name, then for each: flow key, until ms ('' resumes it)
 -- Returns: 1
 -- Complexity: O(log n) a key
--- Uses: now, ring, note_agenda, waiting, line
+-- Uses: now, ring, allow_writes_when_full, note_agenda, waiting, line
+allow_writes_when_full(KEYS[1])
 local q = KEYS[1]
 for i = 2, #ARGV, 2 do
   local key, changed = ARGV[i], 1

@@ -4,7 +4,8 @@
 --   of each flow key: rate, burst, max in flight
 -- Returns: 1
 -- Complexity: O(log n); O(log n) a flow key in the line as well, where what keys may do changes
--- Uses: now, ring, note_agenda, waiting, line
+-- Uses: now, ring, allow_writes_when_full, note_agenda, waiting, line
+allow_writes_when_full(KEYS[1])
 local gate, of_keys_changed = KEYS[1] .. GATE, false
 local fields = {
   'rate', 'burst', 'max_in_flight', 'shut_until', 'weight', 'bonus', 'key_rate', 'key_burst', 'key_in_flight'}

@@ -6,7 +6,8 @@
 --   layer; 0: no limit), a text about it
 -- Returns: how many messages are still parked of tasks without a limit: call it again until none is (1 000 a call)
 -- Complexity: O(log n) a task and message that is ready again
--- Uses: now, ring, task_of, places, parked
+-- Uses: now, ring, allow_writes_when_full, task_of, places, parked
+allow_writes_when_full(KEYS[1])
 local q, layer, left, budget, changed = KEYS[1], ARGV[1], 0, 1000, false
 
 -- limit_in(q, upper, lower, task): a limit of the upper layer, else of the lower one; nil where that is no limit.

@@ -4,7 +4,8 @@
 -- ARGV: for each lease: id, token
 -- Returns: how many leases still held, of such messages
 -- Complexity: O(1) a lease
--- Uses: mark_done, owned
+-- Uses: allow_writes_when_full, mark_done, owned
+allow_writes_when_full(KEYS[1])
 local q, started = KEYS[1], 0
 local ids, holders = owned(q, 1, #ARGV / 2)
 for i, id in ipairs(ids) do
