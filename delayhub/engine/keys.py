@@ -159,7 +159,7 @@ class LaneKeys:
 
     @cached_property
     def token(self) -> str:
-        """STRING, a counter: each claim draws its fencing token from it."""
+        """STRING, a counter: each claim draws its fencing token from it. Never behind Redis' clock."""
         return self.base + LANE_PARTS["TOKEN"]
 
     @cached_property

@@ -9,7 +9,7 @@
 --   that were delivered before, revoked ids, {ids of tasks with a limit, and those that count in flight} (0 for none of the
 --   three); of limits: 0 (none), 1, or 2 where a message is left that a free process could start; when the next one reopens (ms, or -1)
 -- Complexity: O(log n) an entry claimed, promoted, reaped or acknowledged
--- Uses: now, ring, allow_writes_when_full, drop, owned, acknowledge, prepare, promote, steps, take, outlook, alarm
+-- Uses: now, ring, allow_writes_when_full, draw_token, drop, owned, acknowledge, prepare, promote, steps, take, outlook, alarm
 -- Seldom: leave_flight, pass_key, forget, key_holder, mark_done, without_done, reap, tidy, hold_back, suspect, extras, task_of, places, parked, lift, limit, permit, take_off, turns, give, take_parked, park, held_by, take_ready, take_limited
 local consumer, lease, limit, free = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local max_bytes, max_strikes, queues, claimed, acknowledged, at = tonumber(ARGV[5]), tonumber(ARGV[6]), #KEYS / 2, {}, 0, 7
@@ -26,7 +26,7 @@ for n = 1, queues do
     -- An equal share of what is left: the last queues get what the first ones did not use.
     local share = math.ceil(limit / (queues - n + 1))
     promote(q, math.max(share, 100))
-    local entries, token = {}, no_ack and 0 or limiting[n] and redis.call('INCR', lane .. TOKEN)
+    local entries, token = {}, no_ack and 0 or limiting[n] and draw_token(lane)
     local lease_end, count, bytes, started, limited = no_ack and 0 or now + lease, 0, 0, 0, nil
     if limiting[n] then
       count, bytes, stop, started, limited = seldom().take_limited(q, {

@@ -6,7 +6,7 @@
 --   acknowledged, then a list for each queue that gave something: its name, token, ids, {id, strikes, …}, how many flow keys they have
 --   (0: the queue has none)
 -- Complexity: O(log n) a timer claimed, reaped or acknowledged, O(steps in use) a queue of the agenda (64 at most)
--- Uses: now, ring, allow_writes_when_full, note_claim, drop, owned, acknowledge, waiting, line, first_due, permits, take_due,
+-- Uses: now, ring, allow_writes_when_full, draw_token, note_claim, drop, owned, acknowledge, waiting, line, first_due, permits, take_due,
 --   take_first, slots, timers, key_limits, key_gate, key_turn, take_turns, claim_queue, gate, alarm
 -- Seldom: leave_flight, pass_key, forget, task_of, places, parked, lift, mark_done
 local lane, consumer, lease, slot, limit = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -37,7 +37,7 @@ for i, name in ipairs(names) do
   local allowed, reopens, since = open_gate(q, keyed[i] and math.min(share, keyed_limit) or share)
   local count, spare = 0, 0
   if allowed > 0 then
-    local token = redis.call('INCR', lane .. TOKEN)
+    local token = draw_token(lane)
     local ids, struck, held, turns = claim_queue(
       q, keyed[i] and key_limit, allowed, bonuses[i], now + lease, token, now + slot)
     count = #ids

@@ -4,7 +4,7 @@
 --   is proposed (0: none), which counts where neither Redis nor the caller knows of any slots
 -- Returns: the number of slots that messages are published to, the number of places (the most slots that there ever were)
 -- Complexity: O(1)
--- Uses: none
+-- Uses: allow_writes_when_full
 local key, wanted = KEYS[1] .. QUEUE_SLOTS, tonumber(ARGV[1])
 local stored = redis.call('GET', key)
 local slots, places = string.match(stored or '', '^(%d+) (%d+)$')
@@ -15,6 +15,7 @@ slots = wanted > 0 and wanted or tonumber(slots or ARGV[2])
 places = math.max(tonumber(places or 1), tonumber(ARGV[3]), slots)
 local value = string.format('%d %d', slots, places)
 if value ~= stored and places > 1 then
+  allow_writes_when_full(KEYS[1])
   redis.call('SET', key, value)
 end
 return {slots, places}

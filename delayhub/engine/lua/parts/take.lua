@@ -50,7 +50,7 @@ local function take(q, lane, want, max_bytes, lease_end, token, out, has_others,
           out[#out + 1], out[#out + 2] = ids[i], payload or ''
           bytes = bytes + #out[#out]
         end
-        count, token = count + #ids, token or redis.call('INCR', lane .. TOKEN)
+        count, token = count + #ids, token or draw_token(lane)
         hand_out(q, ids, scores, step, lease_end, token)
         stop = stop or bytes >= max_bytes
       end
