@@ -250,10 +250,6 @@ class TimerLane:
         held_until: Any = "" if claimed_until_ms is None else claimed_until_ms + slot_ms
         return sum(self._run("settle", queue, [queue, held_until, *chunk]) for chunk in chunks(ids))
 
-    def note_healed(self, slots: int) -> None:
-        """Counts slots that were found left behind, and were freed."""
-        self.client.hincrby(self.keys.healed, "slots", slots)
-
     def old_slots(self, queue: str, *, taken_until_ms: int, skip: int, limit: int) -> list[str]:
         """The jobs whose slots of ``max_in_flight`` were taken until then, Redis' time in Unix ms; the oldest first.
 

@@ -77,7 +77,7 @@ class SlotSweep:
             return 0
         freed = lane.settle(queue, leaked, claimed_until_ms=taken_until_ms)
         if freed:
-            lane.note_healed(freed)
+            lane.client.hincrby(lane.keys.healed, "slots", freed)
             logger.warning("freed %d slots of %s that no job held any more", freed, queue, extra={"action": "sweep"})
         return freed
 
