@@ -8,6 +8,7 @@ from typing import Any
 from celery import current_app
 
 from delayhub.celery_support.job_store import JobTask
+from tasksapp.biz_types.allowed_tasks import DJANGO_TASK
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.first_use import make_at_first_use
 from tasksapp.biz_types.visible import reach_of
@@ -24,7 +25,7 @@ def biz_type_of_task(task: JobTask, *, using: str) -> BizType:
     biz_type = biz_type_cache.find({task.biz_type}, tenant_id=tenant_id, using=using).get(task.biz_type)
     if biz_type is None:
         declaration = declaration_of(task, task_name=task.name)
-        attempts = {} if task.job_max_attempts is None else {"max_attempts": task.job_max_attempts}
+        attempts = {"max_attempts": declaration["max_attempts"]} if declaration["max_attempts"] else {}
         defaults = {
             **attempts,
             "declared": declaration,
@@ -59,4 +60,6 @@ def declaration_of(task: JobTask, *, task_name: str) -> dict[str, Any]:
         task: the task.
         task_name: the name by which the biz type knows it; it may be an alias.
     """
-    return {"task": task_name, "queue": getattr(task, "queue", None) or "", "max_attempts": task.job_max_attempts}
+    # Django's tasks bring the number of their backend with each job; several backends may have the same queue.
+    attempts = None if task.name == DJANGO_TASK else task.job_max_attempts
+    return {"task": task_name, "queue": getattr(task, "queue", None) or "", "max_attempts": attempts}

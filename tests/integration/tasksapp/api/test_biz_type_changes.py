@@ -40,6 +40,9 @@ def test_a_new_one_has_defaults_and_shows_its_signing_secret_once(ask_fully: Ask
         ({"code": "a"}, "url"),
         ({"code": "a", "url": "http://169.254.169.254/"}, "url"),
         ({"code": "a", "target": "celery"}, "task_name"),
+        ({"code": "a", "target": "celery", "task_name": "tasksapp.deliver"}, "task_name"),
+        ({"code": "a", "target": "celery", "task_name": "shop.tasks.not_allowed"}, "task_name"),
+        ({"code": "a", "url": "https://shop.example/", "declared": {"task": "a"}}, "declared"),
         ({"code": "a", "url": "https://shop.example/", "max_attempts": "5"}, "max_attempts"),
         ({"code": "a", "url": "https://shop.example/", "max_attempts": 0}, "max_attempts"),
         ({"code": "a", "url": "https://shop.example/", "max_attempts": 2**40}, "max_attempts"),
@@ -211,3 +214,18 @@ def test_another_tenants_biz_type_is_not_there(ask_fully: Ask, make_biz_type: Ma
     for method, path, body in requests:
         problem(ask_fully(method, path, body, **{"if-match": "*"}), 404)
     assert ask_fully("GET", "/biz-types").json() == []
+
+
+def test_a_change_to_a_task_that_the_project_does_not_allow_is_refused(
+    ask_fully: Ask, make_biz_type: MakeBizType
+) -> None:
+    make_biz_type("order.close", target="celery", task_name="shop.tasks.old")
+    anyway = {"if-match": "*"}
+
+    for given in ({"task_name": "celery.map"}, {"task_name": "shop.other"}, {"task_queue": "delayhub.timers"}):
+        refused = problem(ask_fully("PATCH", PATH, given, **anyway), 400)
+        assert [error["field"] for error in refused["errors"]] == list(given)
+    assert ask_fully("PATCH", PATH, {"weight": 2}, **anyway).status_code == 200
+
+    row = BizType.objects.get()
+    assert (row.task_name, row.task_queue, row.weight) == ("shop.tasks.old", "", 2)

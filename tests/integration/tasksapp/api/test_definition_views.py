@@ -94,3 +94,17 @@ def test_a_key_for_certain_biz_types_exports_these_and_imports_none(ask_fully: A
 
     assert [each["code"] for each in exported["biz_types"]] == ["b"]
     problem(ask_fully("PUT", PATH, exported), 403)
+
+
+def test_an_import_takes_only_tasks_that_the_project_allows_and_those_that_are_stored(
+    ask_fully: Ask, make_biz_type: MakeBizType
+) -> None:
+    make_biz_type("a", url="", target="celery", task_name="shop.tasks.old", task_queue="old")
+    document = ask_fully("GET", PATH).json()
+    assert ask_fully("PUT", PATH, document).json()["changes"][0]["action"] == "none"
+
+    document["biz_types"].append({"code": "b", "target": "celery", "task_name": "tasksapp.deliver"})
+    refused = problem(ask_fully("PUT", PATH, document), 400)
+
+    assert [error["field"] for error in refused["errors"]] == ["biz_types.1.task_name"]
+    assert not BizType.objects.filter(code="b").exists()

@@ -11,9 +11,11 @@ from celery import Celery
 
 from delayhub.celery_support.delayed_task import DelayedTask
 from tasksapp import jobs
+from tasksapp.access.actors import Actor
 from tasksapp.models import BizType, Tenant
 from tasksapp.task_backends.declared_tasks import declare_tasks
 from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.claiming import claim
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -52,8 +54,10 @@ def test_attempts_that_the_code_declares_hold_for_every_job_of_the_biz_type(
     start(task(current_celery, "tests.declared", job_max_attempts=5))
 
     assert "declared.close has 5 attempts from now on, as its @delayed_task says, in the place of 16" in caplog.text
-    made = jobs.create("declared.close").job
-    assert (made.max_attempts, BizType.objects.get().max_attempts) == (None, 5)
+    assert declared()[1] == 5
+    # As a caller of the API makes it, who says nothing of attempts.
+    (claimed,) = claim(jobs.create("declared.close", by=Actor("api:checkout")).job_id, forward_seconds=300).forwarded
+    assert claimed.max_attempts == 5
 
 
 def test_a_worker_that_starts_again_writes_nothing(current_celery: Celery) -> None:

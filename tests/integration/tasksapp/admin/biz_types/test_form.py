@@ -51,6 +51,15 @@ def test_a_task_in_place_of_the_callbacks_keeps_no_credentials_for_the_next_addr
     assert "auth_secret" in form.errors
 
 
+def test_a_task_that_the_project_does_not_allow_is_named_at_its_field(authorized: BizType) -> None:
+    data = {**DATA, "target": "celery", "url": "", "task_name": "celery.map", "task_queue": "delayhub.timers"}
+
+    form = form_class(TARGET)({**data, "auth_secret": "shop-token"}, instance=authorized)
+
+    assert "No job may run a task of Celery's" in form.errors["task_name"][0]
+    assert "No task may be sent to a queue of Celery's" in form.errors["task_queue"][0]
+
+
 def test_a_preview_is_never_stored_and_has_the_schedule_of_what_was_typed() -> None:
     fields = ["max_attempts", "backoff", "backoff_min_seconds", "backoff_max_seconds", "backoff_factor", "jitter"]
     data = {"max_attempts": "3", "backoff": "fixed", "backoff_min_seconds": "5", "backoff_max_seconds": "9"}
