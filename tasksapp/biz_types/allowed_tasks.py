@@ -26,6 +26,11 @@ def is_reserved(task_name: str, biz_type: BizType) -> bool:
     return is_like(task_name, NEVER_TASKS)
 
 
+def is_reserved_queue(queue: str) -> bool:
+    """Whether no biz type could ever send to the queue."""
+    return queue in options().lanes or queue.startswith(PULL_LANE) or is_like(queue, NEVER_QUEUES)
+
+
 def is_declared(biz_type: BizType) -> bool:
     """Whether the project's code has declared the biz type's task by ``@delayed_task``, for it or a neighbour."""
     return bool(_declared(biz_type)) or _is_declared_elsewhere(biz_type.task_name, biz_type)
@@ -73,7 +78,7 @@ def queue_complaint(biz_type: BizType, queue: str | None = None) -> str | None:
     name = biz_type.task_queue if queue is None else queue
     if not name:
         return None
-    if name in options().lanes or name.startswith(PULL_LANE) or is_like(name, NEVER_QUEUES):
+    if is_reserved_queue(name):
         return _("No task may be sent to a queue of Celery's or of DelayHub's own: %(queue)s.") % {"queue": name}
     if _declared(biz_type).get("queue") == name or _is_allowed(name, options().allowed_queues, biz_type):
         return None

@@ -9,7 +9,7 @@ from celery import Celery
 from django.utils.translation import override
 
 from delayhub.celery_support.delayed_task import DelayedTask
-from tasksapp.biz_types.allowed_tasks import is_reserved, queue_complaint, task_complaint
+from tasksapp.biz_types.allowed_tasks import is_reserved, is_reserved_queue, queue_complaint, task_complaint
 from tasksapp.errors import TaskRefused
 from tasksapp.models import BizType
 from tasksapp.workers.biz_type_report import is_of_tenant
@@ -34,4 +34,5 @@ def task_refusal(app: Celery, biz_type: BizType, task_name: str, *, queue: str |
     if complaint is None:
         return None
     # What this worker does not know, another may be about to declare: while a release is under way, for example.
-    return TaskRefused(complaint, is_final=task is not None or is_reserved(task_name, biz_type))
+    reserved = is_reserved(task_name, biz_type) or is_reserved_queue(queue or "")
+    return TaskRefused(complaint, is_final=task is not None or reserved)
