@@ -26,10 +26,13 @@ def task_refusal(app: Celery, biz_type: BizType, task_name: str, *, queue: str |
     """
     task = app.tasks.get(task_name)
     delayed = isinstance(task, DelayedTask) and is_of_tenant(task, biz_type) and not is_reserved(task_name, biz_type)
+    # A task's own queue is the project's word.
+    asks_queue = bool(queue) and not (task is not None and queue == getattr(task, "queue", None))
+    if delayed and not asks_queue:
+        return None
     with override("en"):
         complaint = None if delayed else task_complaint(biz_type, task_name, by_declaration=task is None)
-        # A task's own queue is the project's word.
-        if complaint is None and queue and not (task is not None and queue == getattr(task, "queue", None)):
+        if complaint is None and asks_queue:
             complaint = queue_complaint(biz_type, queue)
     if complaint is None:
         return None
