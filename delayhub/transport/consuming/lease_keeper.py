@@ -15,6 +15,8 @@ import redis
 from kombu.log import get_logger
 from kombu.utils.compat import detect_environment
 
+from delayhub.transport.consuming.thread_logs import ThreadLogs
+
 logger = get_logger(__name__)
 
 #: Seconds that an event loop has to send an acknowledgement before the keeper does.
@@ -128,6 +130,13 @@ def start_thread(run: Callable[[], None]) -> None:
             gevent.get_original("_thread", "start_new_thread")(run, ())
         case "eventlet":
             eventlet: Any = import_module("eventlet.patcher")
-            eventlet.original("_thread").start_new_thread(run, ())
+            logs = ThreadLogs(logger, get_logger(f"{__package__}.lease_book"))
+            logs.start()
+
+            def log_and_run() -> None:
+                logs.begin()
+                run()
+
+            eventlet.original("_thread").start_new_thread(log_and_run, ())
         case _:
             threading.Thread(target=run, name="delayhub-keeper", daemon=True).start()
