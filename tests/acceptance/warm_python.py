@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.acceptance.typed_commands import DEADLINE_SECONDS
+
 #: What costs most at the start of a project with DelayHub, and looks at no settings while it is imported.
 LIBRARIES = (
-    "aiohttp", "celery.app.amqp", "celery.app.control", "celery.app.trace", "celery.canvas", "celery.fixups.django",
-    "celery.result", "celery.schedules", "cryptography.fernet", "django.core.checks", "django.core.management",
-    "django.core.management.commands.check", "django.db.backends.sqlite3.base", "django.db.models", "django.forms",
-    "django.http", "django.template.defaulttags", "django.template.loader_tags", "django.test", "django.urls",
+    "aiohttp", "celery.app.amqp", "celery.app.control", "celery.app.trace", "celery.apps.worker", "celery.canvas",
+    "celery.fixups.django", "celery.result", "celery.schedules", "celery.worker.consumer", "cryptography.fernet",
+    "django.core.checks", "django.core.management", "django.core.management.commands.check",
+    "django.db.backends.sqlite3.base", "django.db.models", "django.forms", "django.http",
+    "django.template.defaulttags", "django.template.loader_tags", "django.test", "django.urls",
     "django.utils.translation.trans_real", "django.views.generic", "jsonschema", "kombu.transport.redis",
     "prometheus_client", "psycopg", "redis.asyncio", "redis.sentinel", "requests", "standardwebhooks", "structlog",
     "yaml",
@@ -33,11 +39,13 @@ for line in sys.stdin:
     wanted = json.loads(line)
     child = os.fork()
     if child:
+        print(child, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
         continue
     said = os.open(wanted["output"], os.O_WRONLY | os.O_CREAT)
     os.dup2(said, 1)
     os.dup2(said, 2)
+    sys.stdout.reconfigure(line_buffering=True)
     os.chdir(wanted["folder"])
     os.environ.clear()
     os.environ.update(wanted["environment"])
@@ -62,7 +70,8 @@ class WarmPython:
 
     def __init__(self) -> None:
         command = [sys.executable, "-c", _PARENT.format(libraries=LIBRARIES)]
-        self._parent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Without a buffer: what waits to be read is in the pipe, where ``select`` sees it.
+        self._parent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self._answer() == "warm"
 
     def __enter__(self) -> Self:
@@ -73,15 +82,25 @@ class WarmPython:
     ) -> None:
         self._parent.communicate()
 
-    def hear(self, words: list[str], *, folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
-        """The exit code of a program in that folder, and all that it says."""
+    def hear(
+        self, words: list[str], *, folder: Path, environment: Mapping[str, str], until: str | None = None
+    ) -> tuple[int, str]:
+        """The exit code of a program in that folder, and all that it says; it is ended where it says ``until``."""
         output = folder / "said.txt"
+        output.unlink(missing_ok=True)  # of the command before
         wanted = {"words": words, "folder": str(folder), "environment": dict(environment), "output": str(output)}
         assert self._parent.stdin is not None
-        self._parent.stdin.write(json.dumps(wanted) + os.linesep)
-        self._parent.stdin.flush()
+        self._parent.stdin.write(f"{json.dumps(wanted)}\n".encode())
+        process, deadline = int(self._answer()), time.monotonic() + DEADLINE_SECONDS
+        while not select.select([self._parent.stdout], [], [], 0.05)[0]:
+            if until and output.exists() and until in output.read_text():
+                os.kill(process, signal.SIGTERM)
+                break
+            if time.monotonic() > deadline:
+                os.kill(process, signal.SIGKILL)
+                break
         return int(self._answer()), output.read_text()
 
     def _answer(self) -> str:
         assert self._parent.stdout is not None
-        return self._parent.stdout.readline().strip()
+        return self._parent.stdout.readline().decode().strip()
