@@ -136,6 +136,7 @@ def test_alerts_fire_when_no_worker_runs_and_when_redis_is_away_and_end_afterwar
     )
 
 
+@pytest.mark.nightly  # by day the rules are proved by promtool, and the scrape by that of a lost Redis
 def test_an_alert_fires_while_the_database_is_away(
     site: Site, prometheus: PrometheusServer, database: OwnPostgres
 ) -> None:
@@ -149,6 +150,7 @@ def test_an_alert_fires_while_the_database_is_away(
     wait_until(lambda: "DelayHubDatabaseAway" not in prometheus.firing())
 
 
+@pytest.mark.nightly
 def test_jobs_that_die_fire_an_alert_that_names_their_biz_type(site: Site, prometheus: PrometheusServer) -> None:
     planned = [job for job in plan(jobs=20, seconds=1, now=soon(), run="dying") if not job.biz_type.succeeds]
     created = create_on(site, planned)

@@ -21,8 +21,9 @@ import redis
 
 from delayhub.engine import Gate, Lease, TimerLane, ensure_keys, timer_lane
 from delayhub.engine.scripts import Script, script
+from tests.property_sizes import examples
 
-RUNS = int(os.environ.get("DELAYHUB_LIVENESS_RUNS", "150"))
+RUNS = int(os.environ.get("DELAYHUB_LIVENESS_RUNS", examples(50)))
 FIRST = int(os.environ.get("DELAYHUB_LIVENESS_FIRST", "0"))
 LANE, QUEUE, CLOCK = "timers", "q", "@test-clock"
 #: A claim may come so much later than a timer could pass: the interval of its rate, that of its key, and what gathers

@@ -27,11 +27,12 @@ from tests.integration.tasksapp.claiming import claim
 from tests.integration.tasksapp.stored_jobs import due
 from tests.job_rows import job_row
 from tests.outcomes import finished
+from tests.property_sizes import examples
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
 
 #: How often each of the two orders is raced.
-RACES = int(os.environ.get("DELAYHUB_RACES", "100"))
+RACES = int(os.environ.get("DELAYHUB_RACES", examples(40)))
 
 
 def pause() -> None:

@@ -21,11 +21,12 @@ from tasksapp.sql.write_outcomes import write_outcomes
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
 from tests.outcomes import finished
+from tests.property_sizes import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 #: Races of two workers for two jobs of one series. `make chaos-series` runs many more.
-RACES = int(os.environ.get("DELAYHUB_OVERLAP_RACES", "100"))
+RACES = int(os.environ.get("DELAYHUB_OVERLAP_RACES", examples(40)))
 
 
 def of_overlap(overlap: str) -> Series:
