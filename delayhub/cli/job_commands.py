@@ -207,7 +207,8 @@ def resolve(session: Session, biz_types: tuple[str, ...], biz_id: str, reason: s
     rows = [
         ("Accepted", done.accepted),
         ("Cancelled", ", ".join(done.cancelled) or "none"),
-        ("Running, not tried again", ", ".join(done.running) or "none"),
+        ("Running, not tried again", "not known" if done.running is None else ", ".join(done.running) or "none"),
+        *([("What to do", done.detail)] if done.detail else []),
     ]
     session.out.one(done, rows)
 

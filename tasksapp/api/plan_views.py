@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp import jobs
 from tasksapp.api.http.actors import actor_of, creator_of
+from tasksapp.api.http.database_away import RETRY_SECONDS
 from tasksapp.api.http.idempotency import idempotency_key
 from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.openapi import described
@@ -21,6 +23,11 @@ from tasksapp.api.representation.job import CreatedJobSerializer, created_text
 from tasksapp.conf import options
 from tasksapp.models import Job
 from tasksapp.models.api_key import Scope
+
+_ASK_AGAIN = (
+    "The key is resolved: nothing of it fires that has not begun. The database did not let all of its jobs be cancelled"
+    " in time, and which ones are running is not known: ask again."
+)
 
 
 class PlanSerializer(serializers.Serializer[Any]):
@@ -38,16 +45,21 @@ class ResolutionSerializer(serializers.Serializer[Any]):
 
     example = {
         "biz_id": "order-42", "biz_types": ["order.remind", "order.close"], "accepted": True,
-        "cancelled": [CreatedJobSerializer.example["id"]], "running": [],
+        "cancelled": [CreatedJobSerializer.example["id"]], "running": [], "detail": "",
     }  # fmt: skip
 
     biz_id = serializers.CharField()
     biz_types = serializers.ListField(child=serializers.CharField())
     accepted = serializers.BooleanField(help_text="Nothing fires any more but what `running` names.")
-    cancelled = serializers.ListField(child=serializers.UUIDField(), help_text="Jobs that were pending.")
-    running = serializers.ListField(
-        child=serializers.UUIDField(), help_text="Jobs whose attempt had begun; none of them is tried again."
+    cancelled = serializers.ListField(
+        child=serializers.UUIDField(), help_text="Jobs that were pending, as far as they are cancelled."
     )
+    running = serializers.ListField(
+        child=serializers.UUIDField(),
+        allow_null=True,
+        help_text="Jobs whose attempt had begun; none of them is tried again. null unless it is accepted.",
+    )
+    detail = serializers.CharField(allow_blank=True, help_text="What to do where it is not accepted; else empty.")
 
 
 class LiftedSerializer(serializers.Serializer[Any]):
@@ -92,20 +104,30 @@ class PlanViews(ApiViewSet):
         summary="Resolve a business key",
         operation_id="resolve_create",
         request=ResolveRequestSerializer,
-        responses=ResolutionSerializer,
+        responses={
+            200: ResolutionSerializer,
+            202: OpenApiResponse(ResolutionSerializer, description="Nothing new fires; ask again for what is running."),
+        },
     )
     def resolve(self, request: Request) -> Response:
-        """Calls off all jobs of a business key: after an answer of 200 nothing fires but what `running` names."""
+        """Calls off all jobs of a business key: after an answer of 200 nothing fires but what `running` names.
+
+        202, with `accepted: false`, where the database did not let all of it be done in time: the key is resolved, so
+        that nothing fires that has not begun, but not all jobs are cancelled and `running` is not known. Ask again
+        after `Retry-After`.
+        """
         done = jobs.resolve(**key_of(fields_of(request)), seen_by=request.user, by=actor_of(request))
-        return Response(
-            {
-                "biz_id": done.biz_id,
-                "biz_types": list(done.biz_types),
-                "accepted": bool(done.accepted),
-                "cancelled": [str(each) for each in done.cancelled],
-                "running": [str(each) for each in done.running],
-            }
-        )
+        shown = {
+            "biz_id": done.biz_id,
+            "biz_types": list(done.biz_types),
+            "accepted": bool(done.accepted),
+            "cancelled": [str(each) for each in done.cancelled or ()],
+            "running": None if done.running is None else [str(each) for each in done.running],
+            "detail": "" if done.accepted else _ASK_AGAIN,
+        }
+        if done.accepted:
+            return Response(shown)
+        return Response(shown, status=202, headers={"Retry-After": str(RETRY_SECONDS)})
 
     @described(
         summary="Take a resolve back",

@@ -1,13 +1,19 @@
-"""What is refused where a business key is resolved: new jobs, and making a job live again."""
+"""What is refused where a business key is resolved: new jobs, and making a job live again. What becomes of its jobs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
+from django.db.models import F
+from django.utils import timezone
+
+from tasksapp.access.actors import OWN_CODE
 from tasksapp.errors import KeyResolved
 from tasksapp.jobs.requests import Accepted, Rejected
-from tasksapp.models import Job
-from tasksapp.sql.tombstones import lift_tombstones, living, resolved_ids
+from tasksapp.models import Job, Transition, error_class
+from tasksapp.sql.tombstones import REASON, lift_tombstones, living, resolved_ids
 
 
 def without_resolved(outcomes: list[Accepted | Rejected], *, now: datetime, using: str) -> list[Accepted | Rejected]:
@@ -52,3 +58,36 @@ def refuse_resolved(job: Job, *, lift: bool, using: str) -> None:
         lift_tombstones([job.biz_type_id], biz_id=job.biz_id, using=using)
     elif resolved_ids([job], using=using):
         raise KeyResolved(job.biz_type.code, job.biz_id)
+
+
+def cancel_resolved(jobs: Sequence[Job], *, using: str) -> None:
+    """Cancels those of the jobs whose business key was resolved while they were made live again; they say so then.
+
+    Such a resolve has looked for pending jobs before these were committed, and these have looked for its tombstone
+    before that was. So it is called when they are committed; a claim would find the same when they are due.
+    """
+    resolved = resolved_ids(jobs, using=using)
+    if not resolved:
+        return
+    rows = Job.objects.using(using).filter(id__in=resolved)
+    values = called_off(now=timezone.now(), by=OWN_CODE.name)
+    rows.filter(status=Transition.RESOLVE.source).update(**values, version=F("version") + 1)
+    stored = {job.id: job for job in rows.only("status", "version", *values)}
+    for job in jobs:
+        if job.id in stored:
+            for name in ("version", *values):
+                setattr(job, name, getattr(stored[job.id], name))
+
+
+def called_off(*, now: datetime, by: str) -> dict[str, Any]:
+    """The columns of a job that was pending when its business key was resolved; the version is one more."""
+    return {
+        "status": Transition.RESOLVE.target,
+        "finished_at": now,
+        "last_error": REASON,
+        "error_class": error_class.RESOLVED,
+        "changed_by": by,
+        "operation_id": None,
+        "lease_until": None,
+        "updated_at": now,
+    }

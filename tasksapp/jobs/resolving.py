@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
-from django.db import connections, router, transaction
+from django.db import Error, connections, router, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
@@ -19,11 +20,14 @@ from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.visible import Reach, reach_of
 from tasksapp.errors import InvalidJob, UnknownBizType
 from tasksapp.jobs.requests import RULES
+from tasksapp.jobs.resolved import called_off
 from tasksapp.jobs.retry_policy import LONGEST_RETRY_AFTER
 from tasksapp.jobs.verbs import follow_on_commit, named
-from tasksapp.models import BizType, Job, Transition, error_class
+from tasksapp.models import BizType, Job, Transition
 from tasksapp.models.code import is_code
-from tasksapp.sql.tombstones import REASON, lay_tombstones, lift_tombstones
+from tasksapp.sql.tombstones import lay_tombstones, lift_tombstones
+
+logger = logging.getLogger(__name__)
 
 #: Rows that one transaction locks.
 BATCH_ROWS = 500
@@ -51,17 +55,18 @@ class Resolution:
         biz_id: the business key that it is about.
         biz_types: the codes of the biz types that it is about.
         accepted: True once nothing can fire any more but the jobs in ``running``; None while the caller's transaction
-            is open; False where the transaction was committed, and the rest of the work then failed. Also then nothing
-            fires that is not running, but it is not known which jobs are.
-        cancelled: the jobs that were pending.
-        running: the jobs whose attempt had begun. None of them is tried again.
+            is open; False where the transaction was committed, and the rest of the work then failed, such as by a
+            lock that another holds on a job. Also then nothing fires that is not running, but it is not known which
+            jobs are: resolve the key once more to know.
+        cancelled: the jobs that were pending, as far as they are cancelled; None until the commit.
+        running: the jobs whose attempt had begun. None of them is tried again. None unless it is accepted.
     """
 
     biz_id: str
     biz_types: Sequence[str]
     accepted: bool | None = None
-    cancelled: list[UUID] = field(default_factory=list)
-    running: list[UUID] = field(default_factory=list)
+    cancelled: list[UUID] | None = None
+    running: list[UUID] | None = None
 
 
 def resolve(
@@ -76,7 +81,8 @@ def resolve(
 ) -> Resolution:
     """Calls off all jobs of a business key, those that are created from now on for a week as well.
 
-    Within a transaction of the caller it counts from the commit on: ``accepted`` is None until then.
+    Within a transaction of the caller it counts from the commit on: ``accepted``, ``cancelled`` and ``running`` are
+    None until then. It raises what the database raises only where nothing was committed.
 
     Args:
         biz_types: the code of a biz type, several codes, or the steps of a plan.
@@ -102,7 +108,6 @@ def resolve(
         if inside:
 
             def finish_on_commit() -> None:
-                outcome.accepted = False
                 work.finish(outcome)
 
             transaction.on_commit(finish_on_commit, using=using, robust=True)
@@ -158,12 +163,20 @@ class _Resolving:
         _record(Deed.RESOLVE, self._biz_types, self._biz_id, by=self._by, reason=self._reason, using=self._using)
 
     def finish(self, outcome: Resolution) -> None:
-        """The second step cancels what is pending, and the third one names what runs."""
-        while batch := self._cancel_batch():
-            outcome.cancelled += batch
-        # By a statement of its own, which sees what the claims that the second step waited for have taken.
-        running = self._rows().filter(status=Transition.RESOLVE_RETRY.source)
-        outcome.running = list(running.order_by("id").values_list("id", flat=True))
+        """The second step cancels what is pending, the third one names what runs; the outcome tells of a failure."""
+        outcome.accepted, outcome.cancelled = False, []
+        try:
+            while batch := self._cancel_batch():
+                outcome.cancelled += batch
+            # By a statement of its own, which sees what the claims that the second step waited for have taken.
+            running = self._rows().filter(status=Transition.RESOLVE_RETRY.source)
+            outcome.running = list(running.order_by("id").values_list("id", flat=True))
+        except Error as error:
+            logger.warning(
+                "%s is resolved, but not all of its jobs are cancelled yet: %s",
+                self._biz_id, error, extra={"action": "resolve"},
+            )  # fmt: skip
+            return
         outcome.accepted = True
 
     def _rows(self) -> QuerySet[Job]:
@@ -187,16 +200,7 @@ class _Resolving:
             )  # fmt: skip
             if not found:
                 return []
-            values: dict[str, Any] = {
-                "status": Transition.RESOLVE.target,
-                "finished_at": now,
-                "last_error": REASON,
-                "error_class": error_class.RESOLVED,
-                "changed_by": (self._by or OWN_CODE).name,
-                "operation_id": None,
-                "lease_until": None,
-                "updated_at": now,
-            }
+            values = called_off(now=now, by=(self._by or OWN_CODE).name)
             ids = [job.id for job in found]
             Job.objects.using(self._using).filter(id__in=ids).update(**values, version=F("version") + 1)
             self._record_cancelled(found, values)

@@ -20,7 +20,7 @@ from django.utils import timezone
 from tasksapp.access import audit
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.errors import InvalidJob, JobNotFound, OneIsLive, VersionConflict, WrongState
-from tasksapp.jobs.resolved import refuse_resolved
+from tasksapp.jobs.resolved import cancel_resolved, refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
 from tasksapp.sql.insert_live_jobs import live_jobs
@@ -210,7 +210,7 @@ def apply(
         values = verb.values(now=now, due=due, by=by, row=job)
         with one_by_one(job, key=job.live_key, using=using):
             change(job, values, verb=verb.deed, by=by, reason=reason, using=using)
-        follow_on_commit([job], using=using)
+        follow_on_commit([job], using=using, look_again=verb is Verb.REDRIVE)
     return job
 
 
@@ -283,17 +283,20 @@ def new_time(verb: Verb, *, due_at: Any, delay: Any, now: datetime) -> datetime 
     return due_time(due=due, wait=wait, now=now)
 
 
-def follow_on_commit(jobs: list[Job], *, using: str, former_key: str | None = None) -> None:
+def follow_on_commit(jobs: list[Job], *, using: str, former_key: str | None = None, look_again: bool = False) -> None:
     """Lets the timers of changed jobs follow once the change is committed; a failure is left to the loader.
 
     Args:
         jobs: the jobs.
         using: the database.
         former_key: the flow key that they had before; None: the same.
+        look_again: whether they may have got a business key that was resolved meanwhile: such jobs are cancelled.
     """
 
     # A function, not a partial: Django names a hook that fails by its __qualname__.
     def follow_rows() -> None:
+        if look_again:
+            cancel_resolved(jobs, using=using)
         follow(jobs, former_key=former_key)
 
     transaction.on_commit(follow_rows, using=using, robust=True)

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from delayhub.clock import moment
 from tasksapp.access.actors import Actor
+from tasksapp.jobs.resolved import cancel_resolved
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, Job, Operation, Status
 from tasksapp.operations.pages import FoundJob
@@ -94,6 +95,9 @@ def _follow(
 
     # A function, not a partial: Django names a hook that fails by its __qualname__.
     def follow_rows() -> None:
+        if last:
+            keyed = Job.objects.using(using).filter(id__in=[job.id for job in found]).exclude(biz_id="")
+            cancel_resolved(list(keyed.only("biz_type_id", "biz_id", "created_at")), using=using)
         if verb.transition.target == Status.PENDING:
             move(timers)
         else:

@@ -233,12 +233,14 @@ class Resolution:
 
     biz_id: str
     biz_types: Sequence[str]
-    #: Nothing fires any more but what ``running`` names.
+    #: Nothing fires any more but what ``running`` names. False: nothing fires that has not begun, and ask again.
     accepted: bool
-    #: Ids of jobs that were pending.
+    #: Ids of jobs that were pending, as far as they are cancelled.
     cancelled: Sequence[str]
-    #: Ids of jobs whose attempt had begun; none of them is tried again.
-    running: Sequence[str]
+    #: Ids of jobs whose attempt had begun; none of them is tried again. None unless it is accepted.
+    running: Sequence[str] | None
+    #: What to do where it is not accepted; else empty.
+    detail: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

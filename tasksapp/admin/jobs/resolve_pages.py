@@ -123,7 +123,16 @@ class ResolvePages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
 
 
 def _report(request: HttpRequest, outcome: Resolution) -> None:
-    cancelled, running = len(outcome.cancelled), len(outcome.running)
+    cancelled, running = len(outcome.cancelled or ()), len(outcome.running or ())
+    if outcome.accepted is False:
+        messages.warning(
+            request,
+            _(
+                "The biz id is resolved: nothing of it fires that has not begun. The database did not let all of its"
+                " jobs be cancelled in time: resolve it again to see which ones are running."
+            ),
+        )
+        return
     if not outcome.accepted:
         # Within ATOMIC_REQUESTS the transaction is committed after this answer was made.
         messages.success(request, _("The biz id is resolved: its pending jobs are cancelled."))

@@ -116,13 +116,13 @@ def test_within_a_transaction_it_counts_from_the_commit_on(biz_type: BizType) ->
 
     with transaction.atomic():
         outcome = jobs.resolve(["order.close"], "42")
-        before = outcome.accepted, status_of(job_id)[0]
+        before = outcome.accepted, outcome.cancelled, outcome.running, status_of(job_id)[0]
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         rolled_back = jobs.resolve("order.close", "43")
         raise ZeroDivisionError
 
-    assert before == (None, Status.PENDING)
-    assert (outcome.accepted, outcome.cancelled) == (True, [job_id])
+    assert before == (None, None, None, Status.PENDING)
+    assert (outcome.accepted, outcome.cancelled, outcome.running) == (True, [job_id], [])
     assert rolled_back.accepted is None
     assert Tombstone.objects.get().biz_id == "42"
 

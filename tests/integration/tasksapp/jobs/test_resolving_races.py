@@ -8,24 +8,28 @@ from __future__ import annotations
 import os
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from uuid import UUID
 
 import pytest
 from django.db import connection, transaction
+from django.test import Client
 from django.utils import timezone
 
 from tasksapp import jobs
+from tasksapp.access.keys import issue_key
 from tasksapp.errors import KeyResolved
 from tasksapp.jobs.resolving import Resolution
 from tasksapp.models import LIVE, BizType, Job, Status, Transition
+from tasksapp.models.api_key import Scope
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.at_once import at_once
 from tests.integration.tasksapp.claiming import claim
 from tests.integration.tasksapp.stored_jobs import due
-from tests.job_rows import job_row
+from tests.job_rows import job_row, store_job
 from tests.outcomes import finished
 from tests.property_sizes import examples
 
@@ -127,3 +131,65 @@ def test_a_create_that_commits_around_a_resolve_never_fires_after_it(biz_type: B
     assert fired_after == []
     assert claim(*made.values()).claimed == []
     assert not Job.objects.filter(status=Status.PENDING).exists()
+
+
+@contextmanager
+def others_hold(job_id: UUID) -> Iterator[None]:
+    """Another connection holds the row's lock, and ours waits 0.2 s for it."""
+    other = connection.copy()
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '200ms'")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT 1 FROM delayhub_job WHERE id = %s FOR UPDATE", [job_id])
+        yield
+    finally:
+        other.close()
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout TO DEFAULT")
+
+
+def test_a_resolve_that_waits_too_long_for_a_row_is_in_force_and_says_to_ask_again(biz_type: BizType) -> None:
+    held = due(biz_id="42")
+
+    with others_hold(held):
+        first = jobs.resolve("order.close", "42")
+        claimed = claim(held).claimed
+    second = jobs.resolve("order.close", "42")
+
+    assert (first.accepted, first.cancelled, first.running) == (False, [], None)
+    assert claimed == []
+    assert (second.accepted, second.cancelled, second.running) == (True, [held], [])
+
+
+def test_over_rest_it_is_a_202_that_says_so(biz_type: BizType) -> None:
+    held = due(biz_id="42")
+    client = Client(headers={"Authorization": f"Bearer {issue_key('tests', scopes=Scope.values).key}"})
+    asked = {"biz_types": ["order.close"], "biz_id": "42"}
+
+    with others_hold(held):
+        answer = client.post("/api/v1/resolve", asked, content_type="application/json")
+
+    found = answer.json()
+    assert (answer.status_code, answer["Retry-After"]) == (202, "5")
+    assert (found["accepted"], found["cancelled"], found["running"]) == (False, [], None)
+    assert "ask again" in found["detail"]
+
+
+@pytest.mark.parametrize("verb", ["redrive", "bulk", "edit"])
+def test_a_job_that_is_made_live_beside_a_resolve_is_cancelled_with_its_commit(verb: str, biz_type: BizType) -> None:
+    status, biz_id = (Status.PENDING, "41") if verb == "edit" else (Status.DEAD, "42")
+    job = store_job(biz_type, status, biz_id=biz_id)
+    acts: dict[str, Callable[[], object]] = {
+        "redrive": lambda: jobs.redrive(job.id),
+        "bulk": lambda: jobs.apply_many(jobs.Verb.REDRIVE, [job.id]),
+        "edit": lambda: jobs.edit(job.id, biz_id="42"),
+    }
+
+    with transaction.atomic():
+        acts[verb]()
+        at_once(lambda: jobs.resolve("order.close", "42"))
+
+    job.refresh_from_db()
+    assert (job.status, job.last_error, job.error_class) == (Status.CANCELLED, "resolved", "resolved")
