@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages fuzz-messages bench-rivals bench-cluster
+.PHONY: help demo up quick test nightly check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-locked chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages fuzz-messages bench-rivals bench-cluster
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -180,6 +180,10 @@ chaos-jobs: $(VENV)/.dev ## the same for jobs and their callbacks, on PostgreSQL
 
 chaos-redis-away: $(VENV)/.dev ## how late jobs fire while Redis is killed, frozen, flapping, and in a worker started meanwhile (minutes)
 	@$(BIN)/python benchmarks/chaos_redis_away.py $(OPTIONS)
+
+chaos-locked: $(VENV)/.dev ## lock the table of jobs for a minute under 40 creates a second: do probes answer, is each job made once
+	@$(BIN)/python benchmarks/chaos_locked.py $(OPTIONS)
+
 chaos-series: $(VENV)/.dev ## ten thousand occurrences in ten time zones, over simulated weeks, with kills; overlaps raced (minutes)
 	@$(BIN)/python benchmarks/chaos_series.py $(OPTIONS)
 bench-series: $(VENV)/.dev ## measure how long one worker makes 100 000 series at one midnight, and what others feel (minutes)

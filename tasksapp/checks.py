@@ -17,7 +17,7 @@ from django.urls import NoReverseMatch, get_resolver, reverse
 from django.utils.module_loading import import_string
 from django.views import defaults
 
-from tasksapp.conf import NOT_A_DICT, complaints
+from tasksapp.conf import NOT_A_DICT, complaints, options
 
 #: The databases that the statements in ``tasksapp.sql`` are written for, as Django calls them.
 SUPPORTED = {"postgresql", "sqlite"}
@@ -89,6 +89,27 @@ def check_deployment(app_configs: Sequence[AppConfig] | None = None, **_: Any) -
             hint="Set DELAYHUB['ENCRYPTION_KEYS'] to a list of Fernet keys, the newest first.",
             id="delayhub.W001",
         )
+    ]
+
+
+@register(Tags.database, deploy=True)
+def check_lock_waits(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """A warning where requests wait for locks without end: one lock then holds every thread of a web server."""
+    try:
+        if options().web_lock_seconds:
+            return []
+    except ImproperlyConfigured:  # another check reports the options
+        return []
+    return [
+        checks.Warning(
+            f"requests wait for locks in DATABASES[{alias!r}] without end: one lock can hold a whole web server",
+            hint="Set DELAYHUB['WEB_LOCK_SECONDS'], and call bound_lock_waits() in wsgi.py. Behind PgBouncer write"
+            " ALTER ROLE … SET lock_timeout = '3s' for a role of the web servers, and silence this.",
+            id="delayhub.W035",
+        )
+        for alias, database in settings.DATABASES.items()
+        if database.get("ENGINE", "").endswith("postgresql")
+        and "lock_timeout" not in str(database.get("OPTIONS", {}).get("options"))
     ]
 
 

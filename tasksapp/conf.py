@@ -73,6 +73,7 @@ _LIMITS: Mapping[str, Limits] = {
     "alert_calm_seconds": Limits(10, 86_400),
     "alert_reminder_hours": Limits(0.1, 720),
     "long_polls": Limits(0, 10_000),
+    "web_lock_seconds": Limits(0, 60),
     "metrics_biz_types": Limits(0, 10_000),
 }
 
@@ -129,6 +130,7 @@ class Options:
         alert_calm_seconds: for how long nothing may die before deaths are over, and what comes back sooner is the same.
         alert_reminder_hours: how often an alert that stays is sent again.
         long_polls: requests with ``wait`` that may wait at once in one process, fewer than its web server has threads.
+        web_lock_seconds: how long a request waits for a lock of the database before it gets 503; 0: without end.
         rest_changes: which changes of jobs REST takes: ``any``, or only ``conditional`` ones, which name what they saw.
         metrics_tokens: tokens of 16 characters or more, any of which lets a scraper read the metrics.
         metrics_networks: networks from which the metrics may be read without a token, such as ``10.1.0.0/16``.
@@ -174,6 +176,7 @@ class Options:
     alert_calm_seconds: float = 600.0
     alert_reminder_hours: float = 6.0
     long_polls: int = 1
+    web_lock_seconds: Annotated[float, Secrecy.OPEN] = 3.0
     rest_changes: Annotated[str, Secrecy.OPEN] = "any"
     metrics_tokens: Annotated[tuple[str, ...], Secrecy.SECRET] = ()
     metrics_networks: Annotated[tuple[str, ...], Secrecy.OPEN] = ()

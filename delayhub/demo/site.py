@@ -193,6 +193,7 @@ class Site:
         return {
             "DELAYHUB_LOG_FORMAT": "console",
             "PYTHONUNBUFFERED": "1",
+            "DELAYHUB_REQUEST_SLOTS": str(WEB_THREADS - 2),
             "DELAYHUB_BODY_SLOTS": str(BODY_SLOTS),
             "DELAYHUB_LONG_POLLS": str(LONG_POLLS),
             **NO_BREAKER,

@@ -11,5 +11,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 
 application = get_asgi_application()
 
-# Web processes watch for faults, since they live when all workers are dead. The app is named by dotted string only.
+# Before any thread of this process has a connection. The app is named by dotted string only.
+import_string("tasksapp.health.lock_waits.bound_lock_waits")()
+# Web processes watch for faults, since they live when all workers are dead.
 import_string("tasksapp.alerts.thread.watch")()

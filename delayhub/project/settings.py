@@ -42,6 +42,8 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 # Requests that may wait for their body at once; several fewer than the web server has threads. 0: no bound.
 BODY_SLOTS = env.number("BODY_SLOTS", 0)
+# Requests that may be under way at once beside probes; a few fewer than the web server has threads. 0: no bound.
+REQUEST_SLOTS = env.number("REQUEST_SLOTS", 0)
 
 # ---------------------------------------------------------------- Django
 
@@ -229,6 +231,7 @@ DELAYHUB: dict[str, Any] = {
     "ALLOWED_QUEUES": env.names("ALLOWED_QUEUES"),
     "ENCRYPTION_KEYS": env.names("ENCRYPTION_KEYS"),
     "LONG_POLLS": env.number("LONG_POLLS", 1, minimum=0),
+    "WEB_LOCK_SECONDS": env.number("WEB_LOCK_SECONDS", 3, minimum=0),
     "REST_CHANGES": env.choice("REST_CHANGES", "any", among=frozenset({"any", "conditional"})),
     "METRICS_TOKENS": env.names("METRICS_TOKENS"),
     "METRICS_NETWORKS": env.names("METRICS_NETWORKS"),

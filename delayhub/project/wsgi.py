@@ -12,6 +12,7 @@ from django.utils.module_loading import import_string
 
 from delayhub.project.body_slots import BodySlots, WSGIApplication
 from delayhub.project.known_charsets import known_charsets
+from delayhub.project.request_slots import RequestSlots
 from delayhub.project.whole_body import WholeBody
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
@@ -19,6 +20,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 application: WSGIApplication = WholeBody(known_charsets(get_wsgi_application()))
 if settings.BODY_SLOTS:
     application = BodySlots(application, slots=settings.BODY_SLOTS)
+if settings.REQUEST_SLOTS:
+    application = RequestSlots(application, slots=settings.REQUEST_SLOTS)
 
 # Modules that are loaded by now stay for good. Frozen, they are not visited by the garbage collector again and again,
 # which took a tenth of a request.
@@ -26,5 +29,7 @@ get_resolver().url_patterns  # noqa: B018  loads the views, which Django would d
 gc.collect()
 gc.freeze()
 
-# Web processes watch for faults, since they live when all workers are dead. The app is named by dotted string only.
+# Before any thread of this process has a connection. The app is named by dotted string only.
+import_string("tasksapp.health.lock_waits.bound_lock_waits")()
+# Web processes watch for faults, since they live when all workers are dead.
 import_string("tasksapp.alerts.thread.watch")()

@@ -26,6 +26,9 @@ _DELIVERY: Mapping[str, Promise] = {
     DeliveryState.SETTINGS: gettext_lazy(
         "No job is delivered: the settings name no Redis for them. “manage.py check” says why."
     ),
+    DeliveryState.DATABASE_LOCKED: gettext_lazy(
+        "No job is created or delivered: the table of jobs is locked, by a migration, a backup or a person."
+    ),
     DeliveryState.OTHER_REDIS: gettext_lazy(
         "Jobs are late: workers and web processes name different Redis servers for the timers."
     ),

@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotDone
-from queue import SimpleQueue
 
 from django.db import InterfaceError, OperationalError, connections, router
 
@@ -17,6 +15,7 @@ from tasksapp.alerts import outbox
 from tasksapp.alerts.watch import Turn, Watch
 from tasksapp.models import Job
 from tasksapp.sql.driver.fork_guard import ForkGuard
+from tasksapp.sql.driver.own_thread import OwnThread
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +41,7 @@ class WatchThreads:
         # One each: a mail server that hangs must not keep the other thread waiting, as a database that hangs does.
         self._looking, self._sending = ForkGuard(), ForkGuard()
         # A thread of its own for the database, since a server that hangs holds it for minutes.
-        self._database = _DatabaseThread()
+        self._database = OwnThread[Turn]("delayhub-alerts-database")
         self._under_way: Future[Turn] | None = None
         self._threads = [
             threading.Thread(target=self._look, name="delayhub-alerts", daemon=True),
@@ -130,31 +129,6 @@ class WatchThreads:
                 logger.exception("sending alerts failed, trying again", extra={"action": "alert"})
             finally:
                 connections[self._watch.using].close()
-
-
-class _DatabaseThread:
-    """A thread that runs one call after another, and does not keep the process from ending."""
-
-    def __init__(self) -> None:
-        self._calls: SimpleQueue[tuple[Future[Turn], Callable[[], Turn]]] = SimpleQueue()
-        self._thread: threading.Thread | None = None
-
-    def submit(self, call: Callable[[], Turn]) -> Future[Turn]:
-        """What the call will give back."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="delayhub-alerts-database", daemon=True)
-            self._thread.start()
-        future: Future[Turn] = Future()
-        self._calls.put((future, call))
-        return future
-
-    def _run(self) -> None:
-        while True:
-            future, call = self._calls.get()
-            try:
-                future.set_result(call())
-            except BaseException as error:
-                future.set_exception(error)
 
 
 class _Running:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotDone
 from threading import Lock
 from typing import NamedTuple
 
@@ -12,21 +14,26 @@ from django.db import DatabaseError, connections, router
 
 from delayhub.clock import SystemClock
 from delayhub.errors import OptionError
+from tasksapp.health.lock_waits import give_way_to_pooler
 from tasksapp.models import Job
-from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState, ask_redis, delivery_health
+from tasksapp.sql.driver.own_thread import OwnThread
+from tasksapp.stats.database_lock import lock_on_jobs
+from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState, ask_redis, delivery_health, waits_for
 
 logger = logging.getLogger(__name__)
 
 #: How long what was found out is said again, without another question: anybody may ask.
 READY_SECONDS = 1.0
+#: How long a probe waits for what is asked; load balancers wait a second or more.
+PATIENCE_SECONDS = 0.7
 
 
 class Found(NamedTuple):
     """What answers.
 
     Args:
-        database: ``ok`` or ``away``.
-        redis: the same.
+        database: ``ok``, ``away``, or ``locked`` where it answers but keeps the table of jobs locked.
+        redis: ``ok`` or ``away``.
         delivery: ``ok``, or a sentence that says why no job is delivered.
         state: the same in a word or two, for programs: a value of ``DeliveryState``.
     """
@@ -38,30 +45,70 @@ class Found(NamedTuple):
 
 
 class Readiness:
-    """Whether database and Redis answer and jobs are delivered, asked once a second at most."""
+    """Whether database and Redis answer and jobs are delivered, asked once a second at most.
+
+    They are asked in a thread of its own, on its own connections: what hangs there holds no thread that answers
+    requests, and probes are answered as long as there is one.
+    """
 
     def __init__(self) -> None:
         self._clock = SystemClock()
         self._lock = Lock()
+        self._thread = OwnThread[Found]("delayhub-probes")
+        self._under_way: Future[Found] | None = None
+        #: Of the question that is under way, what is known already.
+        self._known: dict[str, str] = {}
         self._last: tuple[float, Found] | None = None
 
     def found(self) -> Found:
-        """What answers now, or did within the last second."""
+        """What answers now, or did within the last second; what has not answered in time counts as away."""
         with self._lock:
-            if self._last is None or self._clock.monotonic() > self._last[0]:
-                database, server = _outcome("database", _ask_database), _outcome("Redis", _ask_redis)
-                # Not asked again where it may take long not to answer.
-                health = self._delivery() if database == "ok" else _NO_DATABASE
-                found = Found(database, server, health.sentence or "ok", health.state.value)
+            if self._last is not None and self._clock.monotonic() <= self._last[0]:
+                return self._last[1]
+            if self._under_way is None:
+                self._known = {}
+                self._under_way = self._thread.submit(self._ask)
+            asked = self._under_way
+        try:
+            found = asked.result(timeout=PATIENCE_SECONDS)
+        except NotDone:
+            return self._silent()
+        with self._lock:
+            if self._under_way is asked:
+                self._under_way = None
                 self._last = self._clock.monotonic() + READY_SECONDS, found
-            return self._last[1]
+        return found
 
     def forget(self) -> None:
         """Makes the next question ask all of them."""
         self._last = None
 
+    def _ask(self) -> Found:
+        using = router.db_for_write(Job)
+        try:
+            if not connections[using].in_atomic_block:
+                connections[using].close_if_unusable_or_obsolete()  # no request ends in this thread
+            database = self._known["database"] = _outcome("database", _ask_database)
+            server = self._known["redis"] = _outcome("Redis", _ask_redis)
+            # Not asked again where it may take long not to answer.
+            health = self._delivery() if database == "ok" else _NO_DATABASE
+            if health.state is DeliveryState.DATABASE_LOCKED:
+                database = "locked"
+            return Found(database, server, health.sentence or "ok", health.state.value)
+        except BaseException:
+            connections[using].close()
+            raise
+
+    def _silent(self) -> Found:
+        """What is known where not all of it answers in time."""
+        database, server = self._known.get("database", "away"), self._known.get("redis", "away")
+        if database == "ok":
+            return Found(database, server, _SLOW.sentence, _SLOW.state.value)
+        return Found(database, server, _NO_DATABASE.sentence, _NO_DATABASE.state.value)
+
     def _delivery(self) -> DeliveryHealth:
-        health = _ask_delivery()
+        lock = lock_on_jobs(using=router.db_for_write(Job))
+        health = _ask_delivery() if lock is None else waits_for(lock)
         if health.sentence and (self._last is None or self._last[1].delivery != health.sentence):
             logger.warning("%s", health, extra={"action": "readyz"})
         return health
@@ -69,6 +116,10 @@ class Readiness:
 
 _NO_DATABASE = DeliveryHealth(
     state=DeliveryState.DATABASE_AWAY, sentence="no job is delivered: the database does not answer"
+)
+#: The database has answered; what is asked after it is Redis.
+_SLOW = DeliveryHealth(
+    state=DeliveryState.REDIS_AWAY, sentence="it is not known whether jobs are delivered: Redis does not answer in time"
 )
 
 readiness = Readiness()
@@ -84,8 +135,14 @@ def _outcome(what: str, ask: Callable[[], None]) -> str:
 
 
 def _ask_database() -> None:
-    with connections[router.db_for_write(Job)].cursor() as cursor:
-        cursor.execute("SELECT 1")
+    using = router.db_for_write(Job)
+    try:
+        with connections[using].cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError as error:
+        connections[using].close()
+        give_way_to_pooler(using, error)
+        raise
 
 
 def _ask_redis() -> None:

@@ -24,6 +24,7 @@ from tasksapp.sql.finished import Finished
 from tasksapp.sql.renew_leases import renew_leases
 from tasksapp.sql.series_overlap import release_series
 from tasksapp.sql.write_outcomes import write_outcomes
+from tasksapp.stats.database_lock import is_lock_timeout
 from tasksapp.stats.pulse_counts import Ended
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.arming import move
@@ -185,8 +186,8 @@ class Completer:
         try:
             return statement()
         except (OperationalError, InterfaceError) as error:
-            if connection.in_atomic_block:
-                raise  # a transaction cannot go on elsewhere
+            if connection.in_atomic_block or is_lock_timeout(error):
+                raise  # a transaction cannot go on elsewhere, and another connection waits for the same lock
             logger.warning("trying again on a new database connection: %s", error, extra={"action": "reconnect"})
             connection.close()
             return statement()

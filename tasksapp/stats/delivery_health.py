@@ -22,6 +22,7 @@ from django.utils.translation import gettext as _
 from delayhub.clock import moment
 from tasksapp.conf import options
 from tasksapp.models import Job, LoaderReport
+from tasksapp.stats.database_lock import TableLock, lock_on_jobs
 from tasksapp.timers.broker import timer_address
 from tasksapp.timers.fitness import settings_faults
 from tasksapp.timers.lanes import watched, watched_lane
@@ -39,6 +40,7 @@ class DeliveryState(StrEnum):
 
     OK = "ok"
     DATABASE_AWAY = "database away"
+    DATABASE_LOCKED = "database locked"
     SETTINGS = "settings"
     REDIS_AWAY = "redis away"
     OTHER_REDIS = "other redis"
@@ -95,7 +97,7 @@ def delivery_health() -> DeliveryHealth:
             sentence=_("no job is delivered: the settings name no Redis for them, and “manage.py check” says why"),
         )
     try:
-        found = watched(_look)
+        judged = _judged(watched(_look), reports)
     except (redis.RedisError, OSError) as error:
         return DeliveryHealth(
             state=DeliveryState.REDIS_AWAY,
@@ -105,7 +107,23 @@ def delivery_health() -> DeliveryHealth:
             ),
             detail=f"{timer_address()}: {type(error).__name__}",
         )
-    return _judged(found, reports)
+    # Only then: pages that find all well need not ask for it.
+    lock = None if judged.is_ok else lock_on_jobs(using=router.db_for_write(Job))
+    return judged if lock is None else waits_for(lock)
+
+
+def waits_for(lock: TableLock) -> DeliveryHealth:
+    """What to say where nothing can be done to jobs until that lock is given up."""
+    since = timezone.localtime(lock.since)
+    return DeliveryHealth(
+        state=DeliveryState.DATABASE_LOCKED,
+        sentence=_(
+            "no job is created or delivered: the table of jobs is locked since %(since)s, by a migration, a backup or a"
+            " person; wait for that, or end it"
+        )
+        % {"since": f"{since:%Y-%m-%d %H:%M:%S %Z}"},
+        detail=f"PostgreSQL's process {lock.pid}, {lock.application or 'without a name'}",
+    )
 
 
 def ask_redis() -> None:

@@ -338,6 +338,21 @@ def test_no_two_of_a_unique_key_run_at_once_and_none_is_left_when_a_worker_is_ki
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
+def test_while_the_jobs_are_locked_probes_are_answered_and_creates_told_to_come_again(kind: str) -> None:
+    # its exit code is about each single probe, which a busy machine may hold up
+    little = (f"--kind={kind}", "--seconds=2", "--rate=30", "--lock-seconds=1")
+    found = figures("benchmarks/chaos_locked.py", *little, must_succeed=False)
+
+    assert set(found["answers"]) <= {"201", "busy", "database_locked"}
+    assert found["answers"]["201"] == 1
+    assert found["answers"]["database_locked"] > 0
+    assert found["sent again"] == {"201": found["creates"]}
+    assert found["without Retry-After"] == found["lost"] == found["twice"] == 0
+    assert found["probes"] >= 4
+
+
+@pytest.mark.slow
 def test_each_periodic_task_is_published_once_although_a_beat_is_killed() -> None:
     found = figures("-m", "benchmarks.chaos_beat", "--workers=2", "--simulated=50", "--real=0")
 

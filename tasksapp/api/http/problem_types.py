@@ -224,7 +224,8 @@ _TYPES = (
     ),
     ProblemType(
         "busy", 503, "The server is busy",
-        "Large requests are being read, or test calls wait for answers, and there is no room for another one.",
+        "Large requests are being read, test calls wait for answers, or requests wait for the database, and there is no"
+        " room for another one. Nothing was done.",
         "Send it again after the time in Retry-After, or in smaller parts.",
     ),
     ProblemType(
@@ -237,6 +238,12 @@ _TYPES = (
         "database_away", 503, "The database does not answer",
         "The request may have been carried out or not: the database stopped answering in the middle.",
         "Send it again after the time in Retry-After: a create with its idempotency key, a change with If-Match.",
+    ),
+    ProblemType(
+        "database_locked", 503, "Something else keeps the database locked",
+        "What the request needs was locked for longer than this site waits: by another request for the same rows, or"
+        " for the whole table by a migration or a backup. The change that waited was not made.",
+        "Send it again after the time in Retry-After: a create with its idempotency_key, a change with If-Match.",
     ),
     ProblemType(
         "internal_error", 500, "Something failed on our side",

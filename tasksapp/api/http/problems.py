@@ -33,6 +33,7 @@ from delayhub.request_ids import current_request_id
 from tasksapp.api.http.database_away import RETRY_SECONDS, is_away
 from tasksapp.api.http.problem_types import PROBLEM_TYPES
 from tasksapp.api.http.request_ids import identified
+from tasksapp.stats.database_lock import is_lock_timeout
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -184,17 +185,25 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """
     error = sys.exception()
     away = isinstance(error, Exception) and is_away(error)
+    if not (isinstance(error, Exception) and away):
+        return internal_error().response() if _is_of_api(request) else defaults.server_error(request)
     if _is_of_api(request):
-        return (database_away() if away else internal_error()).response()
-    return database_away_page(request) if away else defaults.server_error(request)
+        return database_away(error).response()
+    return database_away_page(request, is_locked=is_lock_timeout(error))
 
 
-def database_away_page(request: HttpRequest) -> HttpResponse:
-    """What a person sees while the database is away: a project's own ``503.html``, else ours. It asks no database."""
+def database_away_page(request: HttpRequest, *, is_locked: bool = False) -> HttpResponse:
+    """What a person sees while the database is away: a project's own ``503.html``, else ours. It asks no database.
+
+    Args:
+        request: what was asked.
+        is_locked: whether the database is there, but what was asked for is locked.
+    """
     # The error may have come from a session, outside of what knows the language.
     with translation.override(translation.get_language_from_request(request)):
         page = select_template(["503.html", "tasksapp/database_away.html"])
-        context = {"retry_seconds": RETRY_SECONDS, "sent": request.method not in ("GET", "HEAD")}
+        sent = request.method not in ("GET", "HEAD")
+        context = {"retry_seconds": RETRY_SECONDS, "sent": sent, "is_locked": is_locked}
         return HttpResponse(page.render(context), status=503, headers={"Retry-After": str(RETRY_SECONDS)})
 
 
@@ -205,13 +214,19 @@ def malformed_request(error: Exception) -> Problem:
     return Problem(status=400, code="malformed", detail="The request is malformed, or more than this site takes.")
 
 
-def database_away() -> Problem:
-    """The problem document where the database is away."""
+def database_away(error: Exception | None = None) -> Problem:
+    """The problem document where the database is away, or where by that error something in it stays locked."""
+    headers = {"Retry-After": str(RETRY_SECONDS)}
+    if error is not None and is_lock_timeout(error):
+        detail = (
+            "Something else keeps what this needs locked in the database: the change that waited for it was not made. "
+            "Ask again, a create with its idempotency_key and anything else with the version you saw."
+        )
+        return Problem(status=503, code="database_locked", detail=detail, headers=headers)
     detail = (
         "The database does not answer. What was asked for may have been done all the same: "
         "ask again, a create with its idempotency_key and anything else with the version you saw."
     )
-    headers = {"Retry-After": str(RETRY_SECONDS)}
     return Problem(status=503, code="database_away", detail=detail, headers=headers)
 
 

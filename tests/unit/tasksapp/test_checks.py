@@ -105,6 +105,33 @@ def test_sqlite_whose_writers_would_fail_is_warned_about(
     )
 
 
+@pytest.mark.parametrize(
+    ("seconds", "options", "warned"),
+    [
+        (3, {}, False),
+        (0, {}, True),
+        (0, {"options": "-c statement_timeout=9s"}, True),
+        # the way behind a pooler that passes options on
+        (0, {"options": "-c lock_timeout=3s"}, False),
+    ],
+)
+def test_requests_that_wait_for_locks_without_end_are_warned_about(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, seconds: int, options: dict[str, str], warned: bool
+) -> None:
+    settings.DELAYHUB = {"WEB_LOCK_SECONDS": seconds}
+    databases = {
+        "default": {"ENGINE": "django.db.backends.sqlite3"},
+        "other": {"ENGINE": "django.db.backends.postgresql", "OPTIONS": options},
+    }
+    monkeypatch.setattr(checks.settings, "DATABASES", databases, raising=False)
+
+    found = checks.check_lock_waits(None)
+
+    assert [(warning.id, "'other'" in warning.msg) for warning in found] == (
+        [("delayhub.W035", True)] if warned else []
+    )
+
+
 def test_times_without_a_zone_are_an_error(settings: Any) -> None:
     assert checks.check_times(None) == []
 

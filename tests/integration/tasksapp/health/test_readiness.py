@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 from celery import Celery
-from django.db import OperationalError
+from django.db import OperationalError, connections
 from django.test import Client
+from django.urls import resolve
+from django.utils import timezone
 
 from delayhub.engine import TimerLane
 from tasksapp.health import readiness as health
+from tasksapp.sql.driver.own_thread import OwnThread
+from tasksapp.stats.database_lock import TableLock
 from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState
 from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
 
@@ -126,6 +131,44 @@ def test_a_process_is_alive_whatever_else_is_away(client: Client, monkeypatch: p
     monkeypatch.setattr(health, "_ask_database", no_database)
 
     assert [client.get(path).json() for path in ("/livez", "/healthz")] == [{"status": "ok"}] * 2
+
+
+def test_a_probe_does_not_wait_for_a_database_that_hangs(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    hangs, asked = threading.Event(), []
+    monkeypatch.setattr(health.readiness, "_thread", OwnThread("of a test"))
+    monkeypatch.setattr(health, "PATIENCE_SECONDS", 0.05)
+    # No statement: another thread does not see what the test's transaction holds.
+    monkeypatch.setattr(health.readiness, "_ask", lambda: asked.append(1) or hangs.wait(30))
+
+    answers = [client.get("/readyz") for _ in range(3)]
+    alive = client.get("/livez")
+    hangs.set()
+
+    assert [(answer.status_code, answer.json()["database"]) for answer in answers] == [(503, "away")] * 3
+    assert alive.status_code == 200
+    assert asked == [1]  # the question that is under way is not asked another time
+    health.readiness._under_way = None
+
+
+@pytest.mark.usefixtures("lane")
+def test_a_lock_on_the_jobs_is_said_and_keeps_the_process_in_service(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = TableLock(4711, timezone.now(), "psql")
+    monkeypatch.setattr(health, "lock_on_jobs", lambda using: lock)
+
+    answer = client.get("/readyz")
+
+    assert answer.status_code == 200
+    found = answer.json()
+    assert (found["database"], found["redis"], found["state"]) == ("locked", "ok", "database locked")
+    assert "the table of jobs is locked since" in found["delivery"]
+    assert "4711" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz"])
+def test_probes_are_outside_of_a_projects_transactions(path: str) -> None:
+    assert resolve(path).func._non_atomic_requests == set(connections)
 
 
 def test_neither_needs_a_session_or_a_key(client: Client) -> None:

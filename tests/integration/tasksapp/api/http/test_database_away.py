@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import tempfile
 import warnings
@@ -26,6 +27,7 @@ class Site(NamedTuple):
 
     port: int
     database: Any
+    url: str
 
     def ask(self, method: str, path: str, body: Any = None, *, key: str = KEY) -> tuple[int, Any, str | None]:
         """The status of the answer, its JSON, and its Retry-After."""
@@ -48,8 +50,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         socket = quote(str(database.get_postmaster_info().socket_dir), safe="")
         url = f"postgresql://postgres@{socket}/delayhub"
         prepare_database(folder, DELAYHUB_DATABASE_URL=url)
-        with web_server(folder, DELAYHUB_DATABASE_URL=url) as port:
-            yield Site(port, database)
+        with web_server(folder, DELAYHUB_DATABASE_URL=url, DELAYHUB_WEB_LOCK_SECONDS="1") as port:
+            yield Site(port, database, url)
     finally:
         database.start()
         database.cleanup()
@@ -94,6 +96,28 @@ def test_every_call_is_told_to_come_back_until_the_database_is_there_again(site:
     assert site.ask("POST", "/jobs", JOB)[0] == 201
     assert site.ask("POST", f"/jobs/{job['id']}/cancel", {"version": 1})[1]["status"] == "cancelled"
     assert len(site.ask("GET", "/jobs")[1]["results"]) == 2
+
+
+def test_what_is_locked_for_long_is_a_503_that_says_so_and_is_not_made(site: Site) -> None:
+    named = {**JOB, "biz_id": "locked"}
+    with psycopg.connect(site.url) as other:
+        other.execute("LOCK TABLE delayhub_job, django_session IN ACCESS EXCLUSIVE MODE")
+
+        answers = [site.ask("POST", "/jobs", named), site.ask("GET", "/jobs")]
+        with pytest.raises(HTTPError) as page:
+            # Its session is looked up.
+            urlopen(
+                Request(f"http://127.0.0.1:{site.port}/admin/", headers={"Cookie": f"sessionid={32 * 'a'}"}), timeout=20
+            )
+        with urlopen(f"http://127.0.0.1:{site.port}/readyz", timeout=20) as probe:
+            ready = json.load(probe)
+
+    for status, problem, retry in answers:
+        assert (status, problem["type"], retry) == (503, "/api/problems/database_locked", "5")
+    assert (page.value.status, page.value.headers["Retry-After"]) == (503, "5")
+    assert "The database is locked" in page.value.read().decode()
+    assert (ready["database"], ready["state"]) == ("locked", "database locked")
+    assert site.ask("GET", "/jobs?biz_id=locked")[1]["results"] == []
 
 
 def raised_by(kind: type[Exception], cause: Exception, text: str = "") -> Exception:

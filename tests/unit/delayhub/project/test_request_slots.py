@@ -1,0 +1,77 @@
+"""Requests get fewer slots than there are threads; probes need none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from delayhub.project import request_slots
+from delayhub.project.request_slots import RequestSlots
+
+
+class Held:
+    """A WSGI application whose requests for ``/held`` stay until they are let go."""
+
+    def __init__(self) -> None:
+        self.entered, self.go = threading.Semaphore(0), threading.Event()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["PATH_INFO"] == "/held":
+            self.entered.release()
+            assert self.go.wait(30)
+        if environ["PATH_INFO"] == "/fails":
+            raise ZeroDivisionError
+        start_response("200 OK", [])
+        return []
+
+
+def ask(application: Any, path: str) -> tuple[str, dict[str, str]]:
+    """Status and headers of the answer."""
+    seen: list[Any] = []
+    application({"PATH_INFO": path}, lambda status, headers: seen.append((status[:3], dict(headers))))
+    found: tuple[str, dict[str, str]] = seen[0]
+    return found
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_slots, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(
+        request_slots,
+        "refuse",
+        lambda environ, start_response, *, status, headers, **_: start_response(f"{status} Busy", [*headers.items()]),
+    )
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_beyond_its_slots_requests_are_told_to_come_again_and_probes_are_answered() -> None:
+    held = Held()
+    application = RequestSlots(held, slots=2)
+    threads = [threading.Thread(target=ask, args=[application, "/held"]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+        assert held.entered.acquire(timeout=30)
+
+    refused = ask(application, "/jobs")
+    probes = [ask(application, path)[0] for path in ("/livez", "/readyz", "/healthz")]
+    held.go.set()
+    for thread in threads:
+        thread.join(30)
+
+    assert refused == ("503", {"Retry-After": "1"})
+    assert probes == ["200", "200", "200"]
+    assert ask(application, "/jobs")[0] == "200"
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_request_that_fails_leaves_its_slot() -> None:
+    application = RequestSlots(Held(), slots=1)
+
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            ask(application, "/fails")
+
+    assert ask(application, "/jobs")[0] == "200"
