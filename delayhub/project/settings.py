@@ -139,6 +139,7 @@ def database(url: str) -> dict[str, Any]:
 
 
 DATABASES = {"default": database(DATABASE_URL)}
+IS_SQLITE = DATABASES["default"]["ENGINE"].endswith("sqlite3")
 if not env.text("DATABASE_URL"):
     # SQLite would make it readable for everybody on the machine; its journals get the rights of the file.
     Path(DATABASES["default"]["NAME"]).touch(mode=0o600)
@@ -231,7 +232,8 @@ DELAYHUB: dict[str, Any] = {
     "ALLOWED_QUEUES": env.names("ALLOWED_QUEUES"),
     "ENCRYPTION_KEYS": env.names("ENCRYPTION_KEYS"),
     "LONG_POLLS": env.number("LONG_POLLS", 1, minimum=0),
-    "WEB_LOCK_SECONDS": env.number("WEB_LOCK_SECONDS", 3, minimum=0),
+    # SQLite lets one transaction write at a time: what is busy there is rarely stuck.
+    "WEB_LOCK_SECONDS": env.number("WEB_LOCK_SECONDS", 10 if IS_SQLITE else 3, minimum=0),
     "REST_CHANGES": env.choice("REST_CHANGES", "any", among=frozenset({"any", "conditional"})),
     "METRICS_TOKENS": env.names("METRICS_TOKENS"),
     "METRICS_NETWORKS": env.names("METRICS_NETWORKS"),

@@ -65,7 +65,7 @@ class Readiness:
         with self._lock:
             if self._last is not None and self._clock.monotonic() <= self._last[0]:
                 return self._last[1]
-            if self._under_way is None:
+            if self._under_way is None or self._under_way.done():  # what came after its probes had gone may be old
                 self._known = {}
                 self._under_way = self._thread.submit(self._ask)
             asked = self._under_way
@@ -95,9 +95,11 @@ class Readiness:
             if health.state is DeliveryState.DATABASE_LOCKED:
                 database = "locked"
             return Found(database, server, health.sentence or "ok", health.state.value)
-        except BaseException:
+        except Exception:
+            # Such as a connection that was lost after it had answered.
+            logger.exception("a probe failed", extra={"action": "readyz"})
             connections[using].close()
-            raise
+            return Found("away", self._known.get("redis", "away"), _NO_DATABASE.sentence, _NO_DATABASE.state.value)
 
     def _silent(self) -> Found:
         """What is known where not all of it answers in time."""

@@ -59,7 +59,7 @@ def apply_many(
         reason: why, for the audit.
         using: the database.
 
-    Raises InvalidJob where the new time cannot be.
+    Raises InvalidJob where the new time cannot be, and what the database raises: batches of 500 before that are done.
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()

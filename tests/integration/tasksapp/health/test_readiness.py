@@ -49,6 +49,23 @@ def test_within_a_second_none_is_asked_again(client: Client, monkeypatch: pytest
     assert asked == ["database", "redis", "delivery"]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_probe_that_fails_is_said_and_the_next_one_asks_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lost(using: str) -> None:
+        raise OperationalError("the connection was lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(health, "lock_on_jobs", lost)
+        first = client.get("/readyz")
+    health.readiness.forget()
+
+    assert (first.status_code, first.json()["database"]) == (503, "away")
+    assert "the connection was lost" in caplog.text
+    assert client.get("/readyz").json()["database"] == "ok"
+
+
 def test_why_something_is_away_is_in_the_log_and_not_in_the_answer(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 from django.db import OperationalError, transaction
 from django.utils import timezone
@@ -116,6 +117,24 @@ def test_leases_are_renewed_over_a_broken_connection(
     assert before is not None
     assert after is not None
     assert after > before
+
+
+def test_what_a_lock_ended_is_not_tried_another_time(
+    biz_type: BizType, claimer: Claimer, completer: Completer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would wait for the same lock, as a puller's request has just done."""
+    job, tries = claimed(claimer), []
+
+    def waits(*_: object, **__: object) -> set[UUID]:
+        tries.append(1)
+        raise OperationalError("canceling statement due to lock timeout") from psycopg.errors.LockNotAvailable()
+
+    monkeypatch.setattr("tasksapp.jobs.completer.renew_leases", waits)
+
+    with pytest.raises(OperationalError):
+        completer.renew([job])
+
+    assert tries == [1]
 
 
 def test_within_a_transaction_a_broken_connection_is_an_error(
