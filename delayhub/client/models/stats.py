@@ -11,6 +11,7 @@ LimitedBy = Literal["rate", "slots", "workers", "unknown"]
 HealthState = Literal[
     "ok",
     "database away",
+    "database locked",
     "settings",
     "redis away",
     "other redis",
