@@ -68,6 +68,7 @@ def refuse(*_: object) -> None:
 
 
 @pytest.mark.parametrize("capped", ["max_in_flight", "key_max_in_flight"], indirect=True)
+@pytest.mark.heals
 def test_the_slot_of_a_worker_killed_between_outcome_and_settlement_is_free_for_the_next_job(
     first: UUID, loader: Loader, lane: TimerLane
 ) -> None:
@@ -82,6 +83,7 @@ def test_the_slot_of_a_worker_killed_between_outcome_and_settlement_is_free_for_
 
 
 @pytest.mark.parametrize("fate", ["gone", "waits"])
+@pytest.mark.heals
 def test_a_slot_is_free_where_its_row_is_gone_or_waits_for_a_retry(
     first: UUID, sweep: Callable[[], int], fate: str
 ) -> None:
