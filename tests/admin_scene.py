@@ -115,7 +115,7 @@ def _series(now: datetime, biz_type: BizType) -> Series:
 
 def store_alerts(now: datetime, *, closing: BizType) -> None:
     """Two alerts that are open, one that comes and goes, and one that is over."""
-    about = {"biz_type": closing.code, "host": "shop.example", "died": 1_031, "dead": 1_061, "errors": {"timeout": 31}}
+    about = {"biz_type": closing.code, "host": "shop.example", "died": 44_667, "dead": 44_667, "errors": {"timeout": 2_600}}
     down = Alert.objects.create(
         kind=AlertKind.BREAKER_OPEN, biz_type_id=closing.pk, began_at=now - 12 * MINUTE, told_at=now - 12 * MINUTE,
         facts=about, sentence="its receiver is down", returns=2,
@@ -195,7 +195,12 @@ def _store_numbers(now: datetime, *, closing: BizType, paused: BizType, task: Bi
         )  # fmt: skip
     for kind, count in (("http.503", 42_000), ("timeout", 2_600), ("refused", 67)):
         DeadCount.objects.create(
-            biz_type=closing, error_class=kind, dead=count, first_at=now - HOUR, last_at=now - MINUTE, counted_at=now
+            biz_type=closing, error_class=kind, dead=count, first_at=now - 2 * HOUR, last_at=now - HOUR, counted_at=now
+        )
+        # The hours in which its receiver was down: else the overview says that none died today.
+        hour = now.replace(minute=0, second=0, microsecond=0)
+        Pulse.objects.bulk_create(
+            _pulse(closing, hour - ago * HOUR, 3600, Pulse.Kind.DEAD, kind, count // 2) for ago in (1, 2)
         )
     _store_pulses(now, closing=closing)
     begin = now.replace(second=0, microsecond=0)

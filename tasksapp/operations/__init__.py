@@ -7,7 +7,20 @@ from __future__ import annotations
 
 from tasksapp.operations.backfill import plan_backfill
 from tasksapp.operations.progress import Progress, progress
+from tasksapp.operations.rest import rest_of
 from tasksapp.operations.starter import Starter
 from tasksapp.operations.verbs import current, find, plan, repace, start, stop
 
-__all__ = ["Progress", "Starter", "current", "find", "plan", "plan_backfill", "progress", "repace", "start", "stop"]
+__all__ = [
+    "Progress",
+    "Starter",
+    "current",
+    "find",
+    "plan",
+    "plan_backfill",
+    "progress",
+    "repace",
+    "rest_of",
+    "start",
+    "stop",
+]

@@ -15,6 +15,7 @@ from tasksapp.admin.operations.filter_words import filter_words, query_of, store
 from tasksapp.admin.operations.verb_words import RUNS, title_of
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import Operation
+from tasksapp.operations import rest_of
 from tasksapp.operations.verbs import source_of
 
 State = Operation.State
@@ -92,6 +93,16 @@ def list_address(verb: str, job_filter: JobFilter, *, site: str) -> str:
     """The list of the jobs that an operation with that verb and filter is for."""
     query = query_of(replace(job_filter, status=source_of(verb)))
     return f"{reverse('admin:tasksapp_job_changelist', current_app=site)}?{query}"
+
+
+def rest_address(operation: Operation, *, site: str) -> str:
+    """The page that plans the verb for the rest of the operation's jobs; '' where there is none."""
+    rest = rest_of(operation)
+    if rest is None:
+        return ""
+    named = stored_filter(operation)  # its biz type may have another code since
+    query = f"verb={operation.verb}&{query_of(replace(rest, biz_type=named.biz_type))}"
+    return f"{reverse('admin:tasksapp_operation_plan', current_app=site)}?{query}"
 
 
 def jobs_address(operation: Operation, *, site: str, status: str = "") -> str:

@@ -16,7 +16,7 @@ from tasksapp.admin.frame.fragments import DASH, clock_time, local_time, number,
 from tasksapp.admin.operations.facts import facts, finish_words, hindrances, limits, rate_words
 from tasksapp.admin.operations.filter_words import filter_words, stored_filter
 from tasksapp.admin.operations.forms import RepaceForm, StartForm, StopForm
-from tasksapp.admin.operations.rows import jobs_address, list_address, state_badge
+from tasksapp.admin.operations.rows import jobs_address, list_address, rest_address, state_badge
 from tasksapp.admin.operations.verb_words import RUNS, VERB_WORDS, title_of, with_count
 from tasksapp.models import BizType, Operation, Status
 from tasksapp.operations import Progress
@@ -114,6 +114,7 @@ class OperationView:
             "finishes_at": clock_time(progress.finishes_at) if progress.finishes_at else DASH,
             "finishes_in": time_away(progress.finishes_at, now=self._now) if progress.finishes_at else "",
             "changed_url": jobs_address(operation, site=self._site),
+            "rest_url": rest_address(operation, site=self._site),
             "dead_url": jobs_address(operation, site=self._site, status=Status.DEAD),
             "succeeded_url": jobs_address(operation, site=self._site, status=Status.SUCCEEDED),
             "trial": trial_words(operation, progress),

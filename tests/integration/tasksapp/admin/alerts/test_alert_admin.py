@@ -38,7 +38,7 @@ def test_the_page_says_what_is_wrong_and_what_was_sent_and_hides_what_is_secret(
 
     page = text_of(person.get(PAGE).content)
 
-    assert "order.close: jobs die, 1,031 lately. 1,061 dead jobs wait for a person." in page
+    assert "order.close: jobs die, 44,667 lately. 44,667 dead jobs wait for a person." in page
     assert "order.close: its receiver shop.example is down." in page
     assert "came back 2 times" in page
     assert re.search(r"ada@shop\.example: sent at", page)

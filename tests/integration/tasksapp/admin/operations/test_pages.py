@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import UNTIL_RESUMED, AuditEntry, BizType, Job, Operation, Status
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.operation_runs import dead_jobs, pending_jobs, planned, started, worked_off
@@ -235,6 +237,25 @@ def test_the_result_says_what_was_done_and_leads_to_the_jobs(person: Client, biz
 
     assert "2 jobs were changed; 1 had changed meanwhile" in page
     assert f"{reverse('admin:tasksapp_job_changelist')}?operation={operation.pk}&amp;status=dead" in page
+
+
+def test_a_stopped_operation_leads_to_a_plan_of_what_it_left(person: Client, biz_type: BizType) -> None:
+    first, *others = dead_jobs(biz_type, 3)
+    operation = started(biz_type="order.close")
+    # One was redriven before the stop, and has died again.
+    Job.objects.filter(pk=first.pk).update(finished_at=timezone.now() + timedelta(seconds=1))
+    Operation.objects.filter(pk=operation.pk).update(done=1)
+    person.post(address(operation), {"do": "stop"})
+
+    page = person.get(address(operation)).content.decode()
+    [link] = [html.unescape(found) for found in re.findall(r'href="([^"]*operation/plan/[^"]*)"', page)]
+    person.post(link, {"reason": "the rest"})
+
+    rest = Operation.objects.exclude(pk=operation.pk).get()
+    assert "Go on with the rest" in page
+    assert (rest.verb, rest.reason) == (operation.verb, "the rest")
+    found = JobFilter.parse(rest.job_filter).apply(Job.objects.all())
+    assert {job.pk for job in found} == {job.pk for job in others}
 
 
 @pytest.mark.parametrize("deed", ["start", "pace"])
