@@ -115,7 +115,7 @@ def _series(now: datetime, biz_type: BizType) -> Series:
 
 def store_alerts(now: datetime, *, closing: BizType) -> None:
     """Two alerts that are open, one that comes and goes, and one that is over."""
-    about = {"biz_type": closing.code, "host": "shop.example", "died": 44_667, "dead": 44_667, "errors": {"timeout": 2_600}}
+    about = {"biz_type": closing.code, "host": "shop.example", "died": 44_667, "dead": 44_667, "errors": {"timeout": 9}}
     down = Alert.objects.create(
         kind=AlertKind.BREAKER_OPEN, biz_type_id=closing.pk, began_at=now - 12 * MINUTE, told_at=now - 12 * MINUTE,
         facts=about, sentence="its receiver is down", returns=2,
