@@ -13,7 +13,7 @@ async def send_single(
 ) -> CallbackResult:
     """What became of the callback, sent by a :class:`Sender` of its own; its connections are closed."""
     # Here, since aiohttp is a fifth of what django.setup() would cost, and most processes never send.
-    from tasksapp.delivery.sender import Sender  # noqa: PLC0415
+    from tasksapp.delivery.sender import Sender  # noqa: PLC0415  seldom needed
 
     sender = Sender(guard=guard, clock=clock, response_bytes=response_bytes, user_agent=user_agent)
     try:

@@ -1,4 +1,4 @@
-"""One signed callback that a person sends to try a receiver, against real servers, good and bad."""
+"""One signed callback (``send_single``) that a person sends to try a receiver, against real servers, good and bad."""
 
 from __future__ import annotations
 
