@@ -1,7 +1,7 @@
 """A tiny run of each benchmark and chaos run of the Makefile, so that they work when they are needed.
 
 Those that prove what no other test does, with real processes that are killed, are a part of ``make test``. The others
-run at night; by day it is enough that each can be imported and says what it may be asked.
+run at night; by day ``test_benchmarks_help.py`` is enough.
 """
 
 from __future__ import annotations
@@ -19,38 +19,8 @@ import pytest
 
 from benchmarks.chaos_upgrade import EARLIER
 from tests.own_postgres import OwnPostgres
-from tests.repository import ROOT, python_files
+from tests.repository import ROOT
 
-#: Imports each module, in a fork of one process that has imported what most of them need; or asks it for its help.
-HELP_OF_ALL = """
-import importlib, os, runpy, sys, traceback
-import aiohttp, celery.app.amqp, django.db.models, psycopg, redis, delayhub.transport
-wrong = []
-for name in {modules!r}:
-    sys.stdout.flush()
-    if child := os.fork():
-        if os.waitpid(child, 0)[1]:
-            wrong.append(name)
-        continue
-    sys.argv = [name, "--help"]
-    sys.path.insert(0, "benchmarks")  # as where its file is run
-    code = 0
-    try:
-        if name in {asked!r}:
-            runpy.run_module("benchmarks." + name, run_name="__main__")
-        else:
-            importlib.import_module("benchmarks." + name)
-    except SystemExit as end:
-        code = 1 if end.code else 0
-    except KeyError as missing:
-        code = int(not missing.args[0].isupper())  # what others start, with variables that name a folder or a broker
-    except BaseException:
-        traceback.print_exc()
-        code = 1
-    sys.stdout.flush()
-    os._exit(code)
-sys.exit("cannot be asked: " + ", ".join(wrong) if wrong else 0)
-"""
 #: Below what pytest gives a test.
 DEADLINE_SECONDS = 270
 
@@ -80,19 +50,6 @@ def figures(*command: str, database: str = "", must_succeed: bool = True) -> dic
     assert run.returncode == 0 or not must_succeed, said + complaints
     found: dict[str, Any] = json.loads(said.splitlines()[-1])
     return found
-
-
-def test_each_can_be_imported_and_says_what_it_may_be_asked() -> None:
-    modules = [path.stem for path in python_files("benchmarks")]
-    asked = [name for name in modules if "add_argument" in (ROOT / f"benchmarks/{name}.py").read_text()]
-
-    found = subprocess.run(
-        [sys.executable, "-c", HELP_OF_ALL.format(modules=modules, asked=asked)],
-        cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False,
-    )  # fmt: skip
-
-    assert found.returncode == 0, found.stdout[-2000:] + found.stderr
-    assert found.stdout.count("show this help message and exit") == len(asked) > 20
 
 
 @pytest.mark.slow
