@@ -33,9 +33,7 @@ def test_what_the_page_shows_passes_and_leaves_no_timer_in_the_redis_of_the_sett
     # Django's runner takes whatever it finds, also where there is no pytest.
     no_pytest = "import runpy, sys; sys.modules['pytest'] = None; sys.argv = ['manage.py', 'test']"
     django = shop.run(f"""python -c "{no_pytest}; runpy.run_path('manage.py', run_name='__main__')" """)
-    pytest_ = shop.run(
-        "python -m pytest -q -p no:cacheprovider --ds shop.settings orders/tests.py orders/timers_test.py orders/test_*.py"
-    )
+    pytest_ = shop.run("python -m pytest -q -p no:cacheprovider --ds shop.settings orders/test*.py orders/*_test.py")
 
     assert "Ran 5 tests" in django
     assert "6 passed" in pytest_
