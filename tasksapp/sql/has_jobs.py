@@ -7,10 +7,15 @@ purge and there is none.
 
 from __future__ import annotations
 
-from tasksapp.models import Job, Status
+from tasksapp.models import Job, Status, Transition
 
 #: The statuses whose jobs have an index by biz type, or are few; and the order of that index.
-_ORDERS = {Status.PENDING: "next_run_at", Status.RUNNING: "lease_until", Status.DEAD: "finished_at"}
+_ORDERS = {
+    Transition.CLAIM.source: "next_run_at",
+    Transition.SUCCEED.source: "lease_until",
+    Transition.REDRIVE.source: "finished_at",
+}
+_UNFINISHED = (Transition.CLAIM.source, Transition.SUCCEED.source)
 
 
 def has_jobs(biz_type_id: int, *, using: str) -> bool:
@@ -18,7 +23,7 @@ def has_jobs(biz_type_id: int, *, using: str) -> bool:
     finished = Job.objects.using(using).filter(biz_type_id=biz_type_id, finished_at__isnull=False)
     if finished.order_by("finished_at").values_list("id", flat=True)[:1]:
         return True
-    return any(has_jobs_in(status, biz_type_id, using=using) for status in (Status.PENDING, Status.RUNNING))
+    return any(has_jobs_in(status, biz_type_id, using=using) for status in _UNFINISHED)
 
 
 def has_jobs_in(status: Status, biz_type_id: int, *, using: str) -> bool:
