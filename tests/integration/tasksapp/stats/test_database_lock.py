@@ -24,7 +24,8 @@ def table_locked(mode: str) -> Iterator[None]:
         with other.cursor() as cursor:
             cursor.execute("BEGIN")
             cursor.execute(f"LOCK TABLE delayhub_job IN {mode} MODE")
-        yield
+            yield
+            cursor.execute("ROLLBACK")  # answered when the lock is free; a server hears of a close later
     finally:
         other.close()
 
