@@ -295,10 +295,9 @@ def test_no_two_of_a_unique_key_run_at_once_and_none_is_left_when_a_worker_is_ki
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
-def test_while_the_jobs_are_locked_probes_are_answered_and_creates_told_to_come_again(kind: str) -> None:
+def test_while_the_jobs_are_locked_probes_are_answered_and_creates_told_to_come_again() -> None:
     # its exit code is about each single probe, which a busy machine may hold up
-    little = (f"--kind={kind}", "--seconds=2", "--rate=30", "--lock-seconds=1")
+    little = ("--seconds=2", "--rate=30", "--lock-seconds=1")
     found = figures("benchmarks/chaos_locked.py", *little, must_succeed=False)
 
     assert set(found["answers"]) <= {"201", "busy", "database_locked"}
