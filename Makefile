@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs chaos chaos-jobs chaos-redis-away chaos-locked chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages fuzz-messages bench-rivals bench-cluster
+.PHONY: help demo up quick test nightly check fmt lint-openapi fuzz screenshots bench-admin messages client cover celery-suite matrix calendars bench-publish bench-engine bench-transport bench-jobs race-resolve bench-million explain-jobs race-limits chaos chaos-jobs chaos-redis-away chaos-locked chaos-site clean bench-operations bench-forecast chaos-receivers chaos-series bench-series bench-flow-keys fuzz-limits chaos-cluster chaos-replies chaos-limits chaos-flow-keys chaos-beat chaos-unique chaos-upgrade fuzz-releases chaos-moving chaos-outages fuzz-messages bench-rivals bench-cluster
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +100,11 @@ cover: $(VENV)/.dev ## run all tests on SQLite, show the lines and branches they
 screenshots: $(VENV)/.dev ## every page of the admin, light and dark, wide and narrow, in each language: var/screenshots
 	DELAYHUB_SCREENSHOTS=$(CURDIR)/var/screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
 	@echo "the pictures are in var/screenshots"
+
+race-limits: $(VENV)/.dev ## set limits 200 times while jobs are made and claimed, on SQLite and PostgreSQL: are they ever exceeded (minutes)
+	DELAYHUB_ROUNDS=$(or $(ROUNDS),200) $(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/tasksapp/biz_types/test_gates_races.py
+	DELAYHUB_ROUNDS=$(or $(ROUNDS),200) DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -q -n 0 --timeout 3600 \
+		tests/integration/tasksapp/biz_types/test_gates_races.py
 
 race-resolve: $(VENV)/.dev ## race resolves with claims, retries and creates, 10 000 rounds in each order, on PostgreSQL (minutes)
 	DELAYHUB_TEST_DATABASE=postgresql DELAYHUB_RACES=$(RACES) $(BIN)/python -m pytest -q --timeout 3600 \

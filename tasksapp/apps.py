@@ -27,6 +27,7 @@ class TasksAppConfig(AppConfig):
         from delayhub.celery_support.job_store import register_job_store  # noqa: PLC0415  only where Django is set up
         from tasksapp import checks  # noqa: F401, PLC0415  the import registers them
         from tasksapp.alerts import settings_check  # noqa: F401, PLC0415  it registers a check
+        from tasksapp.biz_types import gates  # noqa: F401, PLC0415  gates follow the rows of biz types
         from tasksapp.task_backends import declared_tasks, framework_task, series_report  # noqa: F401, PLC0415  signals
         from tasksapp.task_backends.delayed_task import TableStore  # noqa: PLC0415  needs the models
         from tasksapp.timers import celery_settings, fitness  # noqa: F401, PLC0415  they register checks

@@ -11,11 +11,16 @@ from celery import Celery, Task, shared_task
 from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, DelayedTask, run_job
+from delayhub.clock import moment
 from delayhub.errors import UnknownTask
+from delayhub.transport.timer_queue import gate_writers
 from tasksapp.biz_types.allowed_tasks import is_declared
 from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.biz_types.gates import gate_queues
 from tasksapp.models import BizType
 from tasksapp.sql.claim_answer import ClaimedJob
+from tasksapp.timers.fitness import TIMER_TASK
+from tasksapp.timers.lanes import patient_lane
 from tasksapp.workers import (  # noqa: F401  connect what a worker does beside its tasks
     heartbeat_thread,
     signals,
@@ -29,9 +34,11 @@ from tasksapp.workers.task_runner import task_runner
 
 logger = logging.getLogger(__name__)
 
+gate_writers.add(TIMER_TASK)
+
 
 @shared_task(
-    name="tasksapp.deliver",
+    name=TIMER_TASK,
     bind=True,
     acks_late=True,
     acks_on_failure_or_timeout=False,
@@ -39,7 +46,15 @@ logger = logging.getLogger(__name__)
     ignore_result=True,
     max_retries=None,
 )
-def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int, struck: bool = False) -> None:
+def deliver(
+    self: Task[..., Any],
+    ids: Sequence[str],
+    *,
+    lane: str,
+    now_ms: int,
+    struck: bool = False,
+    ungated: Sequence[str] = (),
+) -> None:
     """Claims the due jobs in one statement and hands them to the dispatcher, which goes on when this has returned.
 
     Args:
@@ -47,6 +62,7 @@ def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int,
         lane: the timer lane that they came from.
         now_ms: Redis' time when they were due, Unix ms.
         struck: whether a worker was lost with these ids before; such ids come one at a time.
+        ungated: queues of the lane that are shut until their gates are written from their rows.
     """
     runtime = delivery_runtime()
     connection = connections[runtime.using]
@@ -55,6 +71,9 @@ def deliver(self: Task[..., Any], ids: Sequence[str], *, lane: str, now_ms: int,
         connection.close_if_unusable_or_obsolete()
     claimed_at = runtime.clock.monotonic()
     try:
+        if ungated:
+            gate_queues(patient_lane(lane), ungated, now=moment(now_ms), using=runtime.using)
+            return
         answer = runtime.claimer.claim_due([UUID(job_id) for job_id in ids], now_ms=now_ms)
     except (OperationalError, InterfaceError) as error:
         # The loader makes the timers again; by then the database may be back.

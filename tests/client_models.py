@@ -88,6 +88,7 @@ _BIZ_TYPE = BizType(
     has_credentials=False,
     created_at=_AT,
     updated_at=_AT,
+    in_force=None,
 )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from delayhub.engine import DelayQueue, Lease
+from typing import Any
+
+from delayhub.engine import DelayQueue, Lease, TimerLane
 from delayhub.engine.keys import MAX_STEPS
 
 
@@ -50,3 +52,9 @@ def promote(queue: DelayQueue, name: str) -> None:
     """Makes a message ready whose time has come, also one that waits for its unique key."""
     assert queue.client.zrem(queue.keys.waiting, name) == 1
     queue.client.zadd(queue.keys.ready(0), {name: 1})
+
+
+def set_gate(lane: TimerLane, queue: str, **fields: Any) -> None:
+    """Sets fields of a gate, and leaves its revision as it is, or none; the next claim looks at it."""
+    lane.client.hset(lane.keys.queue(queue).gate, mapping=fields)
+    lane.client.zadd(lane.keys.agenda, {queue: 1})

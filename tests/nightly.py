@@ -49,6 +49,7 @@ MIDDLE = {
     "fuzz": "EXAMPLES=20",
     "fuzz-limits": "RUNS=3000",
     "fuzz-releases": "OPTIONS=--histories=300",
+    "race-limits": "ROUNDS=40",
     "race-resolve": "RACES=2000",
 }
 

@@ -15,19 +15,11 @@ except ModuleNotFoundError as error:
     raise not_installed(error, extra="celery") from None
 from delayhub.engine.delay_queue import DelayQueue
 from delayhub.engine.entry import Claimed, Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled
-from delayhub.engine.gate import Gate
+from delayhub.engine.gate import Gate, Revision, StoredGate, read_gates
 from delayhub.engine.keys import LaneKeys, QueueKeys
 from delayhub.engine.options import EngineOptions
-from delayhub.engine.timer_lane import (
-    Admitted,
-    KeyCounts,
-    TimerBatch,
-    TimerClaim,
-    TimerCounts,
-    TimerLane,
-    parse_timer_claim,
-    timer_claim_command,
-)
+from delayhub.engine.timer_claim import TimerBatch, TimerClaim, parse_timer_claim, timer_claim_command
+from delayhub.engine.timer_lane import Admitted, KeyCounts, TimerCounts, TimerLane
 
 __all__ = [
     "Admitted",
@@ -49,7 +41,9 @@ __all__ = [
     "QueueClaim",
     "QueueKeys",
     "Reaped",
+    "Revision",
     "Scheduled",
+    "StoredGate",
     "SystemClock",
     "TimerBatch",
     "TimerClaim",
@@ -59,5 +53,6 @@ __all__ = [
     "due_ms",
     "parse_claim",
     "parse_timer_claim",
+    "read_gates",
     "timer_claim_command",
 ]

@@ -278,7 +278,7 @@ class QueueKeys:
 
     @cached_property
     def gate(self) -> str:
-        """HASH, timer queues: what a claim may take (rate, burst, slots, shut_until, weight, tat); steps, keyed."""
+        """HASH, timer queues: what a claim may take (rate, burst, slots, shut_until, …), its revision; steps, keyed."""
         return self.base + QUEUE_PARTS["GATE"]
 
     @cached_property

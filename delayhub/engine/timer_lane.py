@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
@@ -13,47 +12,16 @@ import redis
 from delayhub.engine.delay_queue import chunks, flat_leases
 from delayhub.engine.ensure_keys import check_queue, ensure_keys
 from delayhub.engine.entry import Counts, Lease, check_flow_key, check_timer, text
-from delayhub.engine.gate import Gate
+from delayhub.engine.gate import NO_REVISION, Gate, Revision
 from delayhub.engine.keys import MAX_STEPS, MIDDLE_STEP, LaneKeys, QueueKeys
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.scripts import script
+from delayhub.engine.timer_claim import TimerClaim, by_queue, parse_timer_claim, timer_claim_command
 
-#: Timers that one claim takes at most, and acknowledgements that travel with it.
-MAX_CLAIM = 1000
 #: Queues that one call counts.
 MAX_COUNTED = 100
 #: Flow keys of a queue that are asked how many of their timers are due; timers of more count as not due.
 COUNTED_KEYS = 1000
-
-
-class TimerBatch(NamedTuple):
-    """Due timers of one queue.
-
-    ``strikes`` names those whose leases ran out before, and how often. ``keys``: how many
-    flow keys they have; 0 where flow keys do not share the queue.
-    """
-
-    queue: str
-    token: int
-    ids: list[str]
-    strikes: dict[str, int]
-    keys: int = 0
-
-
-class TimerClaim(NamedTuple):
-    """A claim's reply; its fields are those of :class:`delayhub.engine.claim.Claim`, with batches for queues."""
-
-    now_us: int
-    come_back_ms: int | None
-    more: bool
-    holds_alarm: bool
-    acknowledged: int
-    batches: list[TimerBatch]
-
-    @property
-    def now_ms(self) -> int:
-        """Redis' time in ms, rounded down."""
-        return self.now_us // 1000
 
 
 class TimerCounts(NamedTuple):
@@ -186,7 +154,12 @@ class TimerLane:
         return [bool(found) for chunk in chunks(ids) for found in self._run("cancel_timers", queue, [key, *chunk])]
 
     def claim(
-        self, limit: int = 100, *, acknowledged: Iterable[Lease] = (), slot_seconds: float | None = None
+        self,
+        limit: int = 100,
+        *,
+        acknowledged: Iterable[Lease] = (),
+        slot_seconds: float | None = None,
+        needs_gates: bool = False,
     ) -> TimerClaim:
         """Up to ``limit`` (at most 1 000) due timers of the queues on the agenda, as their gates and weights allow.
 
@@ -194,10 +167,16 @@ class TimerLane:
             limit: how many at most.
             acknowledged: leases that end with it.
             slot_seconds: how long they hold slots that are not freed; None: as the options say.
+            needs_gates: whether queues without a gate that has a revision are shut.
         """
         options = self.options if slot_seconds is None else replace(self.options, slot_seconds=slot_seconds)
         command = timer_claim_command(
-            self.name, limit=limit, consumer=self.consumer, options=options, acknowledged=acknowledged
+            self.name,
+            limit=limit,
+            consumer=self.consumer,
+            options=options,
+            acknowledged=acknowledged,
+            needs_gates=needs_gates,
         )
         return parse_timer_claim(script("claim_timers").run(self.client, command[3:4], command[4:]))
 
@@ -227,9 +206,16 @@ class TimerLane:
             for found in script("extend").run(self.client, [self.keys.queue(queue).base], [length, *flat])
         }
 
-    def set_gate(self, queue: str, gate: Gate) -> None:
-        """Lets claims take from the queue only what the gate allows, from now on."""
-        self._run("set_gate", queue, [queue, *gate.fields])
+    def set_gate(self, queue: str, gate: Gate, *, revision: Revision = NO_REVISION, is_latest: bool = False) -> bool:
+        """Lets claims take from the queue only what the gate allows, from now on; False where a newer gate is there.
+
+        Args:
+            queue: the queue's name.
+            gate: the gate.
+            revision: of the row that it was made from.
+            is_latest: whether it counts although the gate that is there has a newer revision: the row went back.
+        """
+        return bool(self._run("set_gate", queue, [queue, *gate.fields, *revision, int(is_latest)]))
 
     def pause_keys(self, queue: str, until_ms: Mapping[str, int | None]) -> None:
         """Pauses flow keys until these Unix times in ms; None resumes one. Their timers wait."""
@@ -350,50 +336,3 @@ class TimerLane:
 
     def _run(self, verb: str, queue: str, args: Sequence[Any]) -> Any:
         return script(verb).run(self.client, [self.keys.queue(queue).base, self.keys.base], args)
-
-
-def by_queue(leases: Iterable[Lease]) -> dict[str, list[Lease]]:
-    """Leases by the queue they belong to."""
-    groups: dict[str, list[Lease]] = defaultdict(list)
-    for lease in leases:
-        groups[lease.queue].append(lease)
-    return groups
-
-
-def timer_claim_command(
-    lane: str,
-    *,
-    limit: int,
-    keyed_limit: int = MAX_CLAIM,
-    key_limit: int = MAX_CLAIM,
-    consumer: str,
-    options: EngineOptions,
-    acknowledged: Iterable[Lease] = (),
-) -> tuple[Any, ...]:
-    """The command that claims due timers of a lane; for callers with a connection of their own.
-
-    ``keyed_limit``: how many of them may be of queues with flow keys. ``key_limit``: how many of one flow key.
-    """
-    args: list[Any] = [consumer, options.lease_ms, int(options.slot_seconds * 1000), min(limit, MAX_CLAIM), keyed_limit]
-    args.append(key_limit)
-    for queue, held in by_queue(acknowledged).items():
-        args += [queue, len(held)]
-        for lease in held:
-            args += [lease.id, lease.token]
-    return script("claim_timers").command([LaneKeys(lane, options.key_prefix).base], args)
-
-
-def parse_timer_claim(reply: Sequence[Any]) -> TimerClaim:
-    """The reply of :func:`timer_claim_command` as a value."""
-    now, come_back, more, alarm, acknowledged, claimed = reply
-    batches = [
-        TimerBatch(
-            text(queue),
-            token,
-            [text(found) for found in ids],
-            {text(found): int(count) for found, count in zip(struck[::2], struck[1::2], strict=True)},
-            keys,
-        )
-        for queue, token, ids, struck, keys in claimed
-    ]
-    return TimerClaim(now, None if come_back < 0 else come_back, bool(more), bool(alarm), acknowledged, batches)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 from uuid import uuid4
 
 from delayhub.transport.envelope import Message
 
 
-def timer_message(task: str, ids: Sequence[str], *, lane: str, now_ms: int, struck: bool) -> Message:
+def timer_message(
+    task: str, ids: Sequence[str], *, lane: str, now_ms: int, struck: bool = False, ungated: Sequence[str] = ()
+) -> Message:
     """A Celery task message (protocol 2) that hands a batch of due timers to a task, under a fresh task id.
 
     Args:
@@ -18,9 +21,12 @@ def timer_message(task: str, ids: Sequence[str], *, lane: str, now_ms: int, stru
         lane: the name of their lane.
         now_ms: Redis' time, in Unix ms, at which they were due.
         struck: whether leases of them ran out before.
+        ungated: queues of the lane that are shut until the task has written their gates.
     """
     task_id = str(uuid4())
-    arguments = {"lane": lane, "now_ms": now_ms, "struck": struck}
+    arguments: dict[str, Any] = {"lane": lane, "now_ms": now_ms, "struck": struck}
+    if ungated:
+        arguments["ungated"] = list(ungated)
     body = [[list(ids)], arguments, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
     return {
         "body": json.dumps(body),

@@ -10,6 +10,9 @@ from typing import Any
 TASK_ARGUMENT = "x-delayhub-task"
 BATCH_ARGUMENT = "x-delayhub-batch"
 
+#: Tasks that take ``ungated``, and write the gates of those queues. Only for them is a queue shut that has no gate.
+gate_writers: set[str] = set()
+
 
 @dataclass(frozen=True, slots=True)
 class TimerQueue:
@@ -22,6 +25,11 @@ class TimerQueue:
 
     task: str
     batch: int
+
+    @property
+    def needs_gates(self) -> bool:
+        """Whether its task writes the gates of queues that have none, so that those are shut until then."""
+        return self.task in gate_writers
 
     @classmethod
     def declared(cls, arguments: Mapping[str, Any]) -> TimerQueue | None:

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from tasksapp.api.http.problems import Problem, Refused
 from tasksapp.api.representation.biz_type import biz_type_json, etag_of
+from tasksapp.biz_types.gates import is_in_force
 from tasksapp.biz_types.visible import Reach, visible_biz_types
 from tasksapp.models import BizType
 from tasksapp.models.api_key import Scope
@@ -28,7 +29,10 @@ def locked_biz_type(request: Request, code: str) -> Iterator[BizType]:
     using = writing_database()
     with transaction.atomic(using=using):
         rows = visible_biz_types(request.user, using=using).select_for_update(no_key=True, of=("self",))
-        yield _one(rows.filter(code=code).first(), code)
+        found = _one(rows.filter(code=code).first(), code)
+        yield found
+        if found.pk is not None:
+            found.refresh_from_db()  # the row counts its changes, and its ETag is of all columns
 
 
 def writing_database() -> str:
@@ -37,10 +41,9 @@ def writing_database() -> str:
 
 
 def shown_biz_type(request: Request, biz_type: BizType) -> Response:
-    """The answer with a biz type and its ETag."""
-    return Response(
-        biz_type_json(biz_type, shows_all=shows_all(request)), headers={"ETag": shown_etag(request, biz_type)}
-    )
+    """The answer with a biz type that was changed and its ETag."""
+    shown = biz_type_json(biz_type, shows_all=shows_all(request), in_force=is_in_force(biz_type))
+    return Response(shown, headers={"ETag": shown_etag(request, biz_type)})
 
 
 def shown_etag(request: Request, biz_type: BizType) -> str:

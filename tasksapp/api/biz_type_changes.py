@@ -28,6 +28,7 @@ from tasksapp.api.http.view import fields_of
 from tasksapp.api.representation.biz_type import BizTypeSerializer, CreatedBizTypeSerializer, biz_type_json, etag_of
 from tasksapp.api.requests import only_known, refused
 from tasksapp.biz_types import editing, verbs
+from tasksapp.biz_types.gates import is_in_force
 from tasksapp.biz_types.visible import Reach
 from tasksapp.jobs.validation import Moment
 from tasksapp.models import UNTIL_RESUMED
@@ -64,7 +65,8 @@ class BizTypeChanges:
             by=actor_of(request),
         )
         made.biz_type.refresh_from_db()
-        shown = {**biz_type_json(made.biz_type, shows_all=True), "signing_secret": made.signing_secret}
+        shown = biz_type_json(made.biz_type, shows_all=True, in_force=is_in_force(made.biz_type))
+        shown["signing_secret"] = made.signing_secret
         # Its address is below the one that it was posted to.
         headers = {"Location": f"{request.path}/{made.biz_type.code}", "ETag": etag_of(made.biz_type)}
         return Response(shown, status=201, headers=headers)
@@ -73,7 +75,8 @@ class BizTypeChanges:
         summary="Change a biz type", request=BizTypeChangeSerializer, parameters=[IF_MATCH], responses=BizTypeSerializer
     )
     def partial_update(self, request: Request, code: str) -> Response:
-        """Changes the fields that are given, and no others. Workers use them within a second.
+        """Changes the fields that are given, and no others. Limits are in force when this is answered, unless it says
+        `"in_force": false`, and for jobs that start from then on; workers use the rest within a second.
 
         Another `code` renames it: its address is another one from then on, and callers have to use the new name.
         Where the address leads to another host, port or scheme, the stored credentials are not sent there: give
@@ -84,7 +87,6 @@ class BizTypeChanges:
         with locked_biz_type(request, code) as biz_type:
             require_match(request, etag_of(biz_type))
             editing.change(biz_type, fields, auth_secret=auth_secret, by=actor_of(request))
-            biz_type.refresh_from_db()
         return shown_biz_type(request, biz_type)
 
     @described(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from django.db import router, transaction
 from django.utils import timezone
 
-from delayhub.clock import due_ms
 from delayhub.engine import KeyCounts
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
+from tasksapp.biz_types.gates import follow
 from tasksapp.models import UNTIL_RESUMED, BizType, PausedKey
-from tasksapp.timers.lanes import brisk_lane, tried, watched, watched_lane
+from tasksapp.timers.lanes import watched, watched_lane
 
 #: What is known of one key.
 KeyNumbers = KeyCounts
@@ -85,7 +85,7 @@ def pause_key(
         }
         rows.update_or_create(biz_type_id=biz_type.pk, flow_key=flow_key, defaults=values)
         _record(Deed.PAUSE_KEY, biz_type, flow_key, by=by, reason=reason, until=until, using=using)
-        _follow(biz_type, {flow_key: due_ms(until)}, using=using)
+        follow(biz_type, using=using)
 
 
 def resume_key(biz_type: BizType, flow_key: str, *, by: Actor | None = None, reason: str = "") -> bool:
@@ -97,18 +97,8 @@ def resume_key(biz_type: BizType, flow_key: str, *, by: Actor | None = None, rea
         rows.delete()
         if was_paused:
             _record(Deed.RESUME_KEY, biz_type, flow_key, by=by, reason=reason, until=None, using=using)
-        _follow(biz_type, {flow_key: None}, using=using)
+        follow(biz_type, using=using)
     return was_paused
-
-
-def _follow(biz_type: BizType, until_ms: Mapping[str, int | None], *, using: str) -> None:
-    """Lets the gate in Redis follow once the row is committed; a failure is left to the loader."""
-
-    # A function, not a partial: Django names a hook that fails by its __qualname__.
-    def pause_in_redis() -> None:
-        tried(lambda: brisk_lane(biz_type.timer_lane).pause_keys(biz_type.queue, until_ms), action="pause")
-
-    transaction.on_commit(pause_in_redis, using=using, robust=True)
 
 
 def _record(

@@ -28,7 +28,7 @@ _PREVIOUS = ["previous_signing_secret_sealed", "previous_secret_until"]
 _PREVIOUS_KEY = ["previous_signing_key_sealed", "previous_public_key", "previous_key_until"]
 
 #: Columns that an entry about a new or deleted biz type leaves out.
-_OWN = frozenset({"id", "created_at", "updated_at", "queue_name"})
+_OWN = frozenset({"id", "created_at", "updated_at", "queue_name", "revision"})
 
 
 def add(biz_type: BizType, *, by: Actor | None = None) -> None:

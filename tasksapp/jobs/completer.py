@@ -13,8 +13,7 @@ from django.db import InterfaceError, OperationalError, connections, transaction
 
 from delayhub.clock import Clock, due_ms, moment
 from tasksapp.access.actors import RECEIVER
-from tasksapp.biz_types.breaker import FailureCounter
-from tasksapp.biz_types.gate import gate_of
+from tasksapp.biz_types.failure_counter import FailureCounter
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
 from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.running_job import RunningJob
@@ -131,7 +130,7 @@ class Completer:
                 )
             elif completion.runs_again:
                 again.append(Timer.of(job.row, biz_type, at=completion.finished.next_run_at))
-        self._report_to_breakers(completions, now=now)
+        self._report_to_breakers(completions)
         self._count(completions, written=written)
         for (lane, queue), ids in slots.items():
             settle(lane, queue, ids, ended_ms=self._clock.now_ms())
@@ -204,7 +203,7 @@ class Completer:
         if deaths:
             pulse_recorder.counts.add_deaths(deaths, now_ms=now_ms)
 
-    def _report_to_breakers(self, completions: Sequence[Completion], *, now: datetime) -> None:
+    def _report_to_breakers(self, completions: Sequence[Completion]) -> None:
         """Opens the breakers of biz types whose receivers are down, and closes those whose receivers are up again."""
         by_biz_type: dict[int, list[Completion]] = defaultdict(list)
         for completion in completions:
@@ -213,8 +212,8 @@ class Completer:
         for group in by_biz_type.values():
             biz_type = group[0].job.biz_type
             failed = sum(not completion.receiver_is_up for completion in group)
-            gate, now_ms = gate_of(biz_type, now=now), self._clock.now_ms()
-            if self._failures.record(biz_type, gate, failed=failed, succeeded=failed < len(group), now_ms=now_ms):
+            succeeded, now_ms = failed < len(group), self._clock.now_ms()
+            if self._failures.record(biz_type, failed=failed, succeeded=succeeded, now_ms=now_ms):
                 self.on_breaker_open(biz_type.queue)
 
     def _release_series(self, completions: Sequence[Completion]) -> list[Timer]:

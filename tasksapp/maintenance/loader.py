@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from django.db import Error
 
 from delayhub.clock import moment
+from tasksapp.biz_types.gates import bring_gates
 from tasksapp.conf import options
 from tasksapp.maintenance.database_uptime import DatabaseUptime
-from tasksapp.maintenance.gate_writer import GateWriter
 from tasksapp.maintenance.leader import Leader
 from tasksapp.maintenance.loader_reporter import LoaderReporter
 from tasksapp.maintenance.lost_leases import LostLeases
@@ -73,7 +73,6 @@ class Loader:
         self._leader = Leader(holder=holder)
         self._uptime = DatabaseUptime(clock=self.clock)
         self._timer_loss = TimerLoss(using=using, clock=self.clock)
-        self._gate_writer = GateWriter(clock=self.clock)
         self._reporter = LoaderReporter(using=using, clock=self.clock)
         self._lost_leases = LostLeases(using=using, clock=self.clock, uptime=self._uptime)
         self._slot_sweep = SlotSweep(using=using, clock=self.clock)
@@ -124,7 +123,7 @@ class Loader:
         """
         self.clock.sync()
         biz_types = list(BizType.objects.using(self.using))
-        self._gate_writer.run_once(biz_types, all_of_them=True)
+        bring_gates(biz_types, now=self._now())
         return self._load(biz_types, after=None, until=self._now() + options().near_window, advance=advance)
 
     def _turn(self) -> Turn:
@@ -135,7 +134,7 @@ class Loader:
         self._uptime.note_answer()
         armed = [biz_type for biz_type in biz_types if biz_type.id in self._open]
         reloaded = self._timer_loss.run_once(armed, until=self._loaded_until)
-        self._gate_writer.run_once(biz_types, all_of_them=reloaded)
+        bring_gates(biz_types, now=now)
         self._reporter.run_once(epoch=self._timer_loss.epoch)
         if reloaded:
             logger.info("loading all timers of the next %s", options().near_window, extra={"action": "reload"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -17,6 +17,7 @@ from tasksapp.models.code import CODE
 from tasksapp.models.column_secrecy import marked
 from tasksapp.models.encrypted_text import SealedText
 from tasksapp.models.lasting_flag import LastingFlag
+from tasksapp.models.row_revision import RevisedRows, RowRevision
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
 
 #: ``paused_until`` of a biz type that waits for a person to resume it.
@@ -282,6 +283,9 @@ class BizType(models.Model):
     lane = models.CharField(_("lane"), max_length=100, default=DEFAULT_LANE, help_text=_("Which workers serve it."))
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
+    revision = RowRevision(_("revision"))
+
+    objects: ClassVar[models.Manager[BizType]] = RevisedRows.as_manager()
 
     class Meta:
         db_table = "delayhub_biz_type"
@@ -310,6 +314,8 @@ class BizType(models.Model):
     def save(self, **options: Any) -> None:
         """Saves it, and gives its timers a name in Redis that stays."""
         fields = options.get("update_fields")
+        if fields:
+            fields = options["update_fields"] = {*fields, "revision"}
         if not self.queue_name and (fields is None or "code" in fields):
             self.queue_name = self._new_queue_name(options.get("using") or self._state.db)
             if fields is not None:

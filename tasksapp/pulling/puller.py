@@ -18,6 +18,7 @@ from delayhub.clock import due_ms, moment
 from delayhub.engine import EngineOptions, Lease, TimerLane
 from delayhub.errors import OptionError
 from tasksapp.access.actors import Actor
+from tasksapp.biz_types.gates import gate_queues
 from tasksapp.delivery.sent_headers import SentHeaders, own_lines
 from tasksapp.errors import TimersAway
 from tasksapp.jobs.claimer import Claimer
@@ -165,7 +166,10 @@ class Puller:
         """The claims of one biz type, and in how many seconds there may be more."""
         lane = patient_lane(biz_type.timer_lane)
         slot_seconds = max(EngineOptions().slot_seconds, lease_seconds + SLOT_MARGIN_SECONDS)
-        due = lane.claim(most, slot_seconds=slot_seconds)
+        due = lane.claim(most, slot_seconds=slot_seconds, needs_gates=True)
+        if due.ungated:
+            gate_queues(lane, due.ungated, now=moment(due.now_ms), using=self._using)
+            due = lane.claim(most, slot_seconds=slot_seconds, needs_gates=True)
         leases = [Lease(lane.name, batch.queue, job_id, batch.token) for batch in due.batches for job_id in batch.ids]
         wait = 0.0 if due.more else PERIOD if due.come_back_ms is None else (due.come_back_ms - due.now_ms) / 1000
         if not leases:

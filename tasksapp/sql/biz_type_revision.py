@@ -27,8 +27,8 @@ def read_biz_type(biz_type_id: int, *, using: str) -> Revised:
         biz_type = rows.get(id=biz_type_id)
         return Revised(biz_type, content_revision(biz_type))
     column = RawSQL(f"{BizType._meta.db_table}.{COLUMN}", ())  # noqa: S611  our own names
-    biz_type = rows.annotate(revision=column).get(id=biz_type_id)
-    return Revised(biz_type, biz_type.revision)
+    biz_type = rows.annotate(row_revision=column).get(id=biz_type_id)
+    return Revised(biz_type, biz_type.row_revision)
 
 
 def content_revision(biz_type: BizType) -> int:

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 TESTED_THROUGH = {
+    "delayhub/engine/timer_claim.py": (
+        "tests/integration/delayhub/engine/test_timer_lane.py",
+        "a lane's claims are made and read by it",
+    ),
+    "tasksapp/biz_types/failure_counter.py": (
+        "tests/integration/tasksapp/biz_types/test_breaker.py",
+        "it is what opens and heals breakers",
+    ),
     "delayhub/transport/kombu_channel.py": (
         "tests/integration/delayhub/transport/test_transport_lost_replies.py",
         "its publishes are tried again there",

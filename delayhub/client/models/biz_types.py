@@ -169,6 +169,8 @@ class BizType:
     has_credentials: bool
     created_at: datetime
     updated_at: datetime
+    #: In the answer to a change: whether claims go by its limits already. False: they will once Redis is back.
+    in_force: bool | None = None
     #: Names the state that was read; a change sends it back. Empty in lists.
     etag: str = ""
 

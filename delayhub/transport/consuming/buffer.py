@@ -135,6 +135,10 @@ class Buffer:
     def add_timers(self, lane: str, claim: TimerClaim) -> None:
         """Takes in what a claim returned of a timer lane, as messages for the lane's task."""
         declared = self.timer_queues[lane]
+        if claim.ungated:
+            # Before anything else: nothing of these queues is claimed until their limits are known.
+            message = timer_message(declared.task, [], lane=lane, now_ms=claim.now_ms, ungated=claim.ungated)
+            self.deliveries.appendleft(Delivery(lane, None, message))
         sound: list[Lease] = []
         keyed: list[Lease] = []
         keyed_most = declared.batch

@@ -85,6 +85,7 @@ class ClaimRequest:
                 key_limit=key_limit,
                 consumer=consumer,
                 options=options,
+                needs_gates=timer_queues[lane].needs_gates,
             )
             commands.append((script("claim_timers"), command))
         return cls(queues, lanes, commands)

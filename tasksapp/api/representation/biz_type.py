@@ -27,12 +27,13 @@ _HELP = {
 }
 
 
-def biz_type_json(biz_type: BizType, *, shows_all: bool = False) -> dict[str, Any]:
+def biz_type_json(biz_type: BizType, *, shows_all: bool = False, in_force: bool | None = None) -> dict[str, Any]:
     """A biz type, as :class:`BizTypeSerializer` describes it. Secrets stay inside.
 
     Args:
         biz_type: the biz type.
         shows_all: whether the caller may change it, and sees where its jobs go too.
+        in_force: whether its limits are in force as they are shown; None where nobody asked Redis.
     """
     defined = definition_of(biz_type)
     return {
@@ -46,6 +47,7 @@ def biz_type_json(biz_type: BizType, *, shows_all: bool = False) -> dict[str, An
         "has_credentials": bool(biz_type.auth_secret_sealed),
         "created_at": timestamp(biz_type.created_at),
         "updated_at": timestamp(biz_type.updated_at),
+        "in_force": in_force,
     }
 
 
@@ -132,6 +134,7 @@ class BizTypeSerializer(serializers.Serializer[Any]):
         "signed": True,
         "created_at": "2027-01-31T08:00:00Z",
         "updated_at": "2027-01-31T08:30:00Z",
+        "in_force": True,
     }
 
     paused_until = serializers.DateTimeField(allow_null=True, help_text="Its jobs wait until then. Null: not paused.")
@@ -145,6 +148,11 @@ class BizTypeSerializer(serializers.Serializer[Any]):
     has_credentials = serializers.BooleanField(help_text="Whether an `auth_secret` is stored.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
+    in_force = serializers.BooleanField(
+        allow_null=True,
+        help_text="In the answer to a change: whether claims go by its limits and pause already. False: Redis did not"
+        " answer; they do within a second once it does. Null in other answers.",
+    )
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """Those of its definition, and its state."""

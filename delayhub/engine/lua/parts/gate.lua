@@ -1,8 +1,13 @@
--- open_gate(q, want): how many timers the queue's gate lets through now; when it next lets one through (ms) where that is
--- fewer than asked; and since when its permits count (µs) where it has a rate.
-local function open_gate(q, want)
-  local rate, burst, max_in_flight, shut_until, tat = unpack(
-    redis.call('HMGET', q .. GATE, 'rate', 'burst', 'max_in_flight', 'shut_until', 'tat'))
+-- open_gate(q, want, name, ungated): how many timers the queue's gate lets through now; when it next lets one through (ms)
+-- where that is fewer than asked; and since when its permits count (µs) where it has a rate. Without a revision it is shut,
+-- and its name is added to `ungated`; where that is nil it is open: nothing but a revision tells that somebody wrote a gate.
+local function open_gate(q, want, name, ungated)
+  local rate, burst, max_in_flight, shut_until, tat, revision = unpack(
+    redis.call('HMGET', q .. GATE, 'rate', 'burst', 'max_in_flight', 'shut_until', 'tat', 'revision'))
+  if ungated and not revision then
+    ungated[#ungated + 1] = name
+    return 0, now + 1000
+  end
   if shut_until and tonumber(shut_until) > now then
     return 0, tonumber(shut_until)
   end

@@ -9,7 +9,7 @@ import redis
 
 from delayhub.engine import EngineOptions, Gate, TimerClaim, TimerLane, timer_claim_command
 from delayhub.engine.scripts import script
-from delayhub.engine.timer_lane import parse_timer_claim
+from delayhub.engine.timer_claim import parse_timer_claim
 from delayhub.errors import EntryError
 from tests.fixture_types import Now, Until
 from tests.timer_leases import leases_of

@@ -145,6 +145,8 @@ class Scene:
         self.lost: set[str] = set()
         self.paused: dict[str, int] = {}
         self.gate = Gate()
+        #: When the next claim asks for the gate again, where the last one was not heard.
+        self.asks_again = 0
         self.move(0)
 
     def move(self, ms: int) -> None:
@@ -163,8 +165,9 @@ class Scene:
 
     def claim(self, *, limit: int, choice: float, **_: Any) -> None:
         """A third of the replies is lost, and with them what is known of the leases, which run out."""
-        claimed = self.claimed(limit)
-        self.held += claimed if choice < 2 / 3 else []
+        is_heard = choice < 2 / 3
+        claimed = self.claimed(limit, is_heard=is_heard)
+        self.held += claimed if is_heard else []
 
     def take_up(self, *, choice: float, step: int, **_: Any) -> None:
         """A worker acknowledges a timer and runs its job, or gives it back; its lease may have run out."""
@@ -215,15 +218,17 @@ class Scene:
 
     def limit(self, *, gate: Gate, wait: int, **_: Any) -> None:
         self.gate = replace(gate, shut_until_ms=self.now + wait if wait == 4_000 else 0)
-        self.lane.set_gate(QUEUE, self.gate)
+        self.set_gate()
 
-    def flush(self, **_: Any) -> None:
-        """Redis forgets everything, and the loader brings it again."""
+    def flush(self, *, choice: float, **_: Any) -> None:
+        """Redis forgets everything, and the loader brings it again; the gate may be left to a worker that claims."""
         self.client.flushall()
         self.move(0)
         self.lost.clear()
         self.held.clear()
-        self.lane.set_gate(QUEUE, self.gate)
+        self.asks_again = 0
+        if choice < 1 / 2:
+            self.set_gate()
         self.lane.pause_keys(QUEUE, dict(self.paused))
         again: dict[int, dict[str, list[tuple[str, int]]]] = defaultdict(lambda: defaultdict(list))
         for name, job in self.jobs.items():
@@ -275,8 +280,20 @@ class Scene:
 
     # ------------------------------------------------------------ what there is
 
-    def claimed(self, limit: int) -> list[Lease]:
-        return [Lease(LANE, QUEUE, name, batch.token) for batch in self.lane.claim(limit).batches for name in batch.ids]
+    def claimed(self, limit: int, *, is_heard: bool = True) -> list[Lease]:
+        """What a claim gives: without a gate nothing, and the worker writes the gate as soon as it hears."""
+        claim = self.lane.claim(limit, needs_gates=True)
+        if claim.ungated:
+            assert claim.batches == [], "a queue without a gate gives timers"
+            if is_heard:
+                self.set_gate()
+            else:
+                self.asks_again = self.now + 1_000
+        return [Lease(LANE, QUEUE, name, batch.token) for batch in claim.batches for name in batch.ids]
+
+    def set_gate(self) -> None:
+        assert self.lane.set_gate(QUEUE, self.gate)
+        self.asks_again = 0
 
     def run(self, leases: list[Lease]) -> None:
         for lease in leases:
@@ -295,7 +312,7 @@ class Scene:
 
     def _passable(self, leases: dict[bytes, float]) -> Iterator[tuple[str, int]]:
         slots = self.slots()
-        opens = max(self.gate.shut_until_ms, _room(list(slots.values()), self.gate.max_in_flight))
+        opens = max(self.asks_again, self.gate.shut_until_ms, _room(list(slots.values()), self.gate.max_in_flight))
         ends: dict[str, list[int]] = {}
         for name, key in self.client.hgetall(self.keys.slot_keys).items():
             if name.decode() in slots and key:

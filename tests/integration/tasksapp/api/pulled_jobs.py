@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+from delayhub.clock import moment
 from tasksapp import jobs
-from tasksapp.maintenance.gate_writer import GateWriter
+from tasksapp.biz_types.gates import bring_gates
 from tasksapp.models import BizType
 from tasksapp.pulling.puller import redis_clock
 
@@ -19,7 +20,7 @@ def write_gates(*biz_types: BizType) -> None:
     """Does what a turn of the loader does."""
     for biz_type in biz_types:
         biz_type.refresh_from_db()
-    GateWriter(clock=redis_clock()).run_once(biz_types, all_of_them=True)
+    bring_gates(biz_types, now=moment(redis_clock().now_ms()))
 
 
 def make_job(**fields: Any) -> UUID:

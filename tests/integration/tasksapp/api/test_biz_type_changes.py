@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from delayhub.engine import TimerLane
 from tasksapp.models import ApiKey, AuditEntry, BizType, Job, Tenant
+from tasksapp.timers import lanes
 from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.problem_documents import problem
 
@@ -26,7 +28,10 @@ def test_a_new_one_has_defaults_and_shows_its_signing_secret_once(ask_fully: Ask
     assert shown["signing_secret"] == BizType.objects.get().signing_secret
     assert (shown["max_attempts"], shown["retention_seconds"], shown["signed"]) == (16, 2_592_000, True)
     again = ask_fully("GET", PATH)
-    assert again.json() == {name: value for name, value in shown.items() if name != "signing_secret"}
+    assert again.json() == {
+        **{name: value for name, value in shown.items() if name != "signing_secret"},
+        "in_force": None,
+    }
     assert again["ETag"] == made["ETag"]
     deeds = AuditEntry.objects.order_by("id").values_list("verb", "actor")
     assert list(deeds) == [("biz_type.add", "api:caller"), ("biz_type.new_signing_secret", "api:caller")]
@@ -100,6 +105,24 @@ def test_a_change_of_nothing_leaves_no_entry_and_the_same_etag(ask_fully: Ask, b
 
     assert (unchanged.status_code, unchanged["ETag"]) == (200, etag)
     assert not AuditEntry.objects.exists()
+
+
+def test_an_answer_says_whether_the_change_is_in_force(
+    ask_fully: Ask, biz_type: BizType, settings: Any, lane: TimerLane
+) -> None:
+    there = settings.DELAYHUB
+    anyway = {"if-match": "*"}
+
+    lowered = ask_fully("PATCH", PATH, {"max_in_flight": 2}, **anyway).json()
+    settings.DELAYHUB = {**there, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    away = ask_fully("PATCH", PATH, {"max_in_flight": 1}, **anyway).json()
+    settings.DELAYHUB = there
+    lanes.try_again()
+    paused = ask_fully("POST", f"{PATH}/pause", {"reason": "stocktaking"}).json()
+
+    assert (lowered["in_force"], away["in_force"], paused["in_force"]) == (True, False, True)
+    assert ask_fully("GET", PATH).json()["in_force"] is None
+    assert lane.client.hget(lane.keys.queue(biz_type.queue).gate, "max_in_flight") == b"1"
 
 
 def test_another_code_renames_it_unless_it_is_taken(

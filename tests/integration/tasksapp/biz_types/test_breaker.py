@@ -10,8 +10,7 @@ import pytest
 import redis
 
 from delayhub.engine import SystemClock, TimerLane
-from tasksapp.biz_types.breaker import FailureCounter
-from tasksapp.biz_types.gate import gate_of
+from tasksapp.biz_types.failure_counter import FailureCounter
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.maintenance.loader import Loader
 from tasksapp.models import BizType, Job, Status
@@ -118,11 +117,10 @@ def test_one_worker_shuts_the_gate_for_all_and_another_heals_it(
     clock = RedisClock(client)
     clock.sync()
     one, other = FailureCounter(), FailureCounter()
-    gate = gate_of(biz_type, now=biz_type.updated_at)
 
-    assert one.record(biz_type, gate, failed=FAILURES, succeeded=False, now_ms=clock.now_ms())
+    assert one.record(biz_type, failed=FAILURES, succeeded=False, now_ms=clock.now_ms())
     assert lane.claim().batches == []
-    assert not other.record(biz_type, gate, failed=0, succeeded=True, now_ms=clock.now_ms())
+    assert not other.record(biz_type, failed=0, succeeded=True, now_ms=clock.now_ms())
 
     assert len(lane.claim().batches) == 1
 
@@ -149,10 +147,7 @@ def test_failures_of_the_former_host_do_not_shut_the_gate_of_the_new_one(
     BizType.objects.update(url="https://new.example/hook")
     create("down")
 
-    gate = gate_of(before, now=before.updated_at)
-    assert not FailureCounter().record(
-        before, gate, failed=FAILURES, succeeded=False, now_ms=RedisClock(client).now_ms()
-    )
+    assert not FailureCounter().record(before, failed=FAILURES, succeeded=False, now_ms=RedisClock(client).now_ms())
 
     assert len(lane.claim().batches) == 1
 

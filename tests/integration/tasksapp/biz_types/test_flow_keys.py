@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from delayhub.clock import SystemClock
 from delayhub.engine import TimerLane, due_ms
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import flow_keys
 from tasksapp.biz_types.gate import gate_of
+from tasksapp.biz_types.gates import bring_gates
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
-from tasksapp.maintenance.gate_writer import GateWriter
 from tasksapp.maintenance.loader import Loader
 from tasksapp.models import UNTIL_RESUMED, AuditEntry, BizType, Job, PausedKey
 from tests.fixture_types import Fire, MakeBizType
@@ -107,15 +106,14 @@ def test_a_paused_key_waits_until_it_is_resumed(biz_type: BizType, lane: TimerLa
 
 
 def test_pauses_survive_a_loss_of_redis_and_end_by_themselves(biz_type: BizType, lane: TimerLane) -> None:
-    writer = GateWriter(clock=SystemClock())
     flow_keys.pause_key(biz_type, "customer-7")
     lane.client.flushall()
-    writer.run_once([biz_type])
+    bring_gates([biz_type], now=timezone.now())
     (job_id,) = made(1, flow_key="customer-7")
     assert claimed(lane) == set()
 
     PausedKey.objects.update(until=timezone.now() - timedelta(seconds=1))
-    writer.run_once([biz_type])
+    bring_gates([biz_type], now=timezone.now())
 
     assert flow_keys.paused_keys(biz_type) == []
     assert claimed(lane) == {job_id}

@@ -7,12 +7,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from delayhub.clock import SystemClock
 from delayhub.engine import TimerLane
 from tasksapp import jobs
 from tasksapp.biz_types import verbs
+from tasksapp.biz_types.gates import bring_gates
 from tasksapp.errors import UnknownBizType
-from tasksapp.maintenance.gate_writer import GateWriter
 from tasksapp.maintenance.reconciler import Reconciler
 from tasksapp.models import BizType, Job, Status, Tenant
 from tests.fixture_types import Fire, MakeBizType
@@ -75,7 +74,7 @@ def test_a_new_biz_type_of_the_old_code_has_timers_and_a_gate_of_its_own(
     new = make_biz_type("order.close", paused_until=timezone.now() + timedelta(hours=1))
     jobs.create("order.close", delay=60)
 
-    GateWriter(clock=SystemClock()).run_once([biz_type, new])
+    bring_gates([biz_type, new], now=timezone.now())
 
     assert (lane.count(biz_type.queue), lane.count(new.queue)) == (1, 1)
     shut_until = [lane.client.hget(lane.keys.queue(one.queue).gate, "shut_until") for one in (biz_type, new)]
@@ -88,7 +87,7 @@ def test_a_pause_holds_one_tenants_jobs_and_not_the_others(
     mine = make_biz_type("order.close", url=receiver.url())
     theirs = make_biz_type("order.close", url=receiver.url(), tenant=Tenant.objects.create(code="acme"))
     verbs.pause(mine)
-    GateWriter(clock=SystemClock()).run_once([mine, theirs])
+    bring_gates([mine, theirs], now=timezone.now())
 
     held, fired = jobs.create("order.close").job_id, jobs.create("order.close", tenant="acme").job_id
     fire()

@@ -1,0 +1,39 @@
+"""RowRevision: a column that counts the changes of its row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import F, Model, PositiveBigIntegerField, QuerySet
+
+if TYPE_CHECKING:
+    _Number = PositiveBigIntegerField[Any, Any]
+else:
+    _Number = PositiveBigIntegerField
+
+
+class RowRevision(_Number):
+    """1 in a new row. Each UPDATE counts it up in the database, so that two at once count twice.
+
+    An instance that was saved keeps the number that it was read with: other columns of it may be as old.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"default": 1, "db_default": 1, "editable": False, **kwargs})
+
+    def pre_save(self, model_instance: Model, add: bool) -> Any:
+        """The value to write."""
+        return super().pre_save(model_instance, add) if add else F(self.attname) + 1
+
+    def deconstruct(self) -> Any:
+        """As migrations know it: a plain PositiveBigIntegerField."""
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.PositiveBigIntegerField", args, kwargs
+
+
+class RevisedRows(QuerySet[Any]):
+    """Rows with a column ``revision``, which an UPDATE of many counts too."""
+
+    def update(self, **values: Any) -> int:
+        """How many rows were changed."""
+        return super().update(**{"revision": F("revision") + 1, **values})
