@@ -363,8 +363,10 @@ def show(found: Row | Sequence[Row], *, as_json: bool, upright: bool = False) ->
     if upright:
         click.echo("\n\n".join("\n".join(f"{name:<12} {as_text(row[name])}".rstrip() for name in row) for row in rows))
         return
-    lines = [list(rows[0]), *([as_text(value) for value in row.values()] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    # Columns in which no row says anything make a table wide, and are in the JSON all the same.
+    names = [name for name in rows[0] if any(as_text(row[name]) for row in rows)]
+    lines = [names, *([as_text(row[name]) for name in names] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(names))]
     for line in lines:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         click.echo("  ".join(cells).rstrip())

@@ -56,3 +56,13 @@ def test_a_limit_of_a_task_that_the_app_does_not_have_names_the_nearest(app: Cel
     assert said in run("rate-limit", "shop.clsoe", "1/s").output
     assert said in run("max-in-flight", "shop.clsoe", "2").output
     assert "has no task" not in run("rate-limit", "shop.close", "1/s").output
+
+
+def test_a_table_has_no_column_in_which_no_row_says_anything(app: Celery, run: Run, queue: DelayQueue) -> None:
+    run("rate-limit", "shop.close", "1/s")
+
+    heads, row = run("limits").output.splitlines()
+
+    assert heads.split()[:2] == ["queue", "task"]
+    assert "at_once" not in heads.split()
+    assert max(map(len, (heads, row))) < 100
