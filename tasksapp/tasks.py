@@ -17,6 +17,7 @@ from delayhub.transport.timer_queue import gate_writers
 from tasksapp.biz_types.allowed_tasks import is_declared
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.gates import gate_queues
+from tasksapp.jobs import job_log
 from tasksapp.models import BizType
 from tasksapp.sql.claim_answer import ClaimedJob
 from tasksapp.timers.fitness import TIMER_TASK
@@ -146,6 +147,8 @@ def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str, worker: s
         serializer="json",
         **limits,
     )
+    if job_log.debugs():
+        job_log.note(job_log.Event.SENT, job, biz_type, f"is sent to the task {biz_type.task_name}")
 
 
 def _queue(biz_type: BizType, task: Task[..., Any] | None) -> str | None:

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 import structlog
 
+from delayhub.escaped_text import escaped
 from delayhub.request_ids import current_request_id
 
 
@@ -35,8 +36,14 @@ _SHARED: list[Any] = [
 ]
 
 
-def logging_config(*, format_name: str, level: str) -> dict[str, Any]:
-    """The value of Django's ``LOGGING``: format_name is ``json`` or ``console``, level a level's name."""
+def logging_config(*, format_name: str, level: str, job_level: str = "NOTSET") -> dict[str, Any]:
+    """The value of Django's ``LOGGING``.
+
+    Args:
+        format_name: ``json`` or ``console``.
+        level: a level's name.
+        job_level: that of the lines about jobs; ``NOTSET`` for the same.
+    """
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -56,6 +63,7 @@ def logging_config(*, format_name: str, level: str) -> dict[str, Any]:
             # Django's own handlers would print every record twice.
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": level, "propagate": True},
+            "delayhub.jobs": {"level": job_level},
             # In debug mode Django logs each statement with its values, among them bodies, headers and session keys.
             "django.db.backends": {"level": "INFO"},
         },
@@ -73,17 +81,12 @@ def _renderers(format_name: str) -> list[Any]:
 
 def _escape_controls(_logger: Any, _method: str, facts: structlog.typing.EventDict) -> structlog.typing.EventDict:
     for name, value in facts.items():
-        if isinstance(value, str) and not value.isprintable():
-            facts[name] = _printable(value)
+        if isinstance(value, str):
+            facts[name] = escaped(value)
     return facts
 
 
 def _write_traceback(file: TextIO, error: structlog.typing.ExcInfo) -> None:
     """Writes a traceback without variables, indented: an error's message cannot begin a line of the log either."""
     lines = "".join(traceback.format_exception(*error)).rstrip("\n").split("\n")
-    file.write("".join(f"\n    {_printable(line)}" for line in lines))
-
-
-def _printable(text: str) -> str:
-    """The text with everything escaped that is not printable: line ends, colours, and what turns the direction."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    file.write("".join(f"\n    {escaped(line)}" for line in lines))

@@ -158,6 +158,7 @@ if env.text("STATIC_ROOT"):
 LOGGING = logging_config(
     format_name=env.choice("LOG_FORMAT", "console" if DEBUG else "json", among=frozenset({"json", "console"})),
     level=env.text("LOG_LEVEL", "INFO").upper(),
+    job_level=env.text("JOB_LOG_LEVEL", "NOTSET").upper(),
 )
 
 # ---------------------------------------------------------------- Celery

@@ -87,7 +87,7 @@ def apply_many(
             if by is not None and kept:
                 entries = [_entry(verb, job, before[job.id], now=now, by=by, reason=reason) for job in updated]
                 audit.record(entries, using=using)
-            follow_on_commit(updated, using=using, look_again=verb is Verb.REDRIVE)
+            follow_on_commit(updated, deed=verb.deed, by=by, using=using, look_again=verb is Verb.REDRIVE)
         changed.update(job.biz_type for job in updated)
     return BulkOutcome(changed.total(), len(ordered) - changed.total(), changed)
 

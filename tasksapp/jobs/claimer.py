@@ -11,6 +11,7 @@ from django.db import transaction
 from delayhub.clock import moment
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.conf import options
+from tasksapp.jobs import job_log
 from tasksapp.jobs.follow_ups import EndedJob, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
@@ -111,6 +112,10 @@ class Claimer:
                 biz_type = biz_type_cache.as_of(row.biz_type_id, revision=row.biz_type_revision, using=self._using)
                 known[row.biz_type_id] = biz_type
             jobs.append(RunningJob(row, biz_type, answer.token))
+        if job_log.debugs():
+            for job in jobs:
+                said, attempt = f"is claimed by {self._worker}", job.attempt_number
+                job_log.note(job_log.Event.CLAIMED, job.row, job.biz_type, said, attempt=attempt)
         return jobs
 
     def still_running(self, job_id: UUID) -> RunningJob | None:
@@ -157,6 +162,7 @@ class Claimer:
             count_dead(answer.ended, using=self._using)
         if answer.died:
             pulse_recorder.counts.add_deaths(answer.died, now_ms=self._clock.now_ms())
+            self._log_deaths(answer.ended)
         return answer
 
     def _expire(self, answer: ClaimAnswer, *, now: datetime) -> None:
@@ -168,6 +174,11 @@ class Claimer:
         answer.ended += ended
         answer.died += [(job.biz_type_id, job.error_class) for job in dead]
         answer.locked += [job_id for job_id in answer.expiring if job_id not in ended]
+
+    def _log_deaths(self, ended: Sequence[UUID]) -> None:
+        dead = Job.objects.using(self._using).select_related("biz_type__tenant").defer("body", "raw")
+        for job in dead.filter(id__in=ended, status=Status.DEAD):
+            job_log.note_death(job, job.biz_type, job.last_error, attempt=0, kind=job.error_class)
 
     def _send_signals(self, ended: Sequence[UUID]) -> None:
         """Tells the project's receivers of the dead ones."""

@@ -14,6 +14,7 @@ from django.db import InterfaceError, OperationalError, connections, transaction
 from delayhub.clock import Clock, due_ms, moment
 from tasksapp.access.actors import RECEIVER
 from tasksapp.biz_types.failure_counter import FailureCounter
+from tasksapp.jobs import job_log
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
 from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.running_job import RunningJob
@@ -130,6 +131,7 @@ class Completer:
                 )
             elif completion.runs_again:
                 again.append(Timer.of(job.row, biz_type, at=completion.finished.next_run_at))
+        self._log(completions, written=written)
         self._report_to_breakers(completions)
         self._count(completions, written=written)
         for (lane, queue), ids in slots.items():
@@ -191,6 +193,13 @@ class Completer:
             connection.close()
             return statement()
 
+    def _log(self, completions: Sequence[Completion], *, written: set[UUID]) -> None:
+        """A line for each job that did not succeed; for those that did only where all lines are wanted."""
+        debugs = job_log.debugs()
+        for completion in completions:
+            if (debugs or completion.finished.transition is not Transition.SUCCEED) and completion.job.id in written:
+                _log(completion, debugs=debugs)
+
     def _count(self, completions: Sequence[Completion], *, written: set[UUID]) -> None:
         """Counts the attempts, and the jobs that died without one, for pages and metrics."""
         now_ms = self._clock.now_ms()
@@ -233,6 +242,26 @@ class Completer:
         )
         ids = list(others.exclude(id=job.id).values_list("id", flat=True)[:BATCH_ROWS])
         apply_many(Verb.CANCEL, ids, by=RECEIVER, using=self._using)
+
+
+def _log(completion: Completion, *, debugs: bool) -> None:
+    (row, biz_type, *_), finished = completion.job, completion.finished
+    number, kind, why = completion.job.attempt_number, finished.error_class, finished.last_error
+    again = f"; next at {finished.next_run_at.isoformat()}" if finished.next_run_at else ""
+    match finished.transition:
+        case Transition.GIVE_UP:
+            job_log.note_death(row, biz_type, why, attempt=number if finished.tried else 0, kind=kind)
+        case Transition.RETRY:
+            said = f"failed: {why}{again}"
+            job_log.note(job_log.Event.FAILED, row, biz_type, said, level=logging.WARNING, attempt=number, kind=kind)
+        case Transition.GIVE_BACK if finished.system_errors:
+            said = f"is given back: {why}{again}"
+            job_log.note(job_log.Event.RETURNED, row, biz_type, said, level=logging.WARNING, kind=kind)
+        case Transition.GIVE_BACK if debugs:
+            job_log.note(job_log.Event.RETURNED, row, biz_type, f"is given back: {why}{again}", kind=kind)
+        case Transition.SUCCEED:
+            took = f" in {finished.tried.duration_ms} ms" if finished.tried else ""
+            job_log.note(job_log.Event.SUCCEEDED, row, biz_type, f"succeeded{took}", attempt=number)
 
 
 def _ended(completions: Sequence[Completion], *, written: set[UUID], now_ms: int) -> Iterator[Ended]:

@@ -20,6 +20,7 @@ from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.biz_types.visible import reach_of
 from tasksapp.conf import options
 from tasksapp.errors import KeyTaken, OneIsLive
+from tasksapp.jobs import job_log
 from tasksapp.jobs.one_live import keeps_one, write_live
 from tasksapp.jobs.requests import DAY, Accepted, JobRequest, Rejected, checked
 from tasksapp.jobs.resolved import without_resolved
@@ -259,8 +260,20 @@ class _Writing:
             more_in_time = not more or arm(more)
             in_time = arm(added) and more_in_time
             self.batch.armed = (not moved or move(moved)) and in_time
+            if job_log.debugs():
+                self._log()
 
         transaction.on_commit(set_timers, using=self.batch.using, robust=True)
+
+    def _log(self) -> None:
+        """A line for each job that is there now."""
+        for request, outcome in zip(self.accepted, self.outcomes, strict=True):
+            if not isinstance(outcome, Created) or not (outcome.created or outcome.replaced):
+                continue
+            event = job_log.Event.CREATED if outcome.created else job_log.Event.REPLACED
+            job = request.row if outcome.created else request.row._replace(id=outcome.job_id)
+            by = f" by {self.batch.created_by}" if self.batch.created_by else ""
+            job_log.note(event, job, request.biz_type, f"{event}{by}, due {job.due_at.isoformat()}")
 
     def _replace(self, requests: Sequence[Accepted]) -> list[Timer]:
         """Writes those with a debounce key; of several with the same key the last one counts."""

@@ -195,7 +195,7 @@ class _Resolving:
                 # SQLite: a transaction that begins by reading is refused, without waiting, when it comes to write.
                 pending.update(version=F("version"))
             found = list(
-                pending.select_related("biz_type").defer("body", "raw").order_by("id")
+                pending.select_related("biz_type__tenant").defer("body", "raw").order_by("id")
                 .select_for_update(no_key=True, of=("self",))[:BATCH_ROWS]
             )  # fmt: skip
             if not found:
@@ -206,7 +206,7 @@ class _Resolving:
             self._record_cancelled(found, values)
             for job in found:
                 job.status = Transition.RESOLVE.target
-            follow_on_commit(found, using=self._using)
+            follow_on_commit(found, deed=Deed.RESOLVE, by=self._by, using=self._using)
         return ids
 
     def _record_cancelled(self, jobs: Sequence[Job], values: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from django.utils import timezone
 from tasksapp.access import audit
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.errors import InvalidJob, JobNotFound, OneIsLive, VersionConflict, WrongState
+from tasksapp.jobs import job_log
 from tasksapp.jobs.resolved import cancel_resolved, refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
@@ -210,7 +211,7 @@ def apply(
         values = verb.values(now=now, due=due, by=by, row=job)
         with one_by_one(job, key=job.live_key, using=using):
             change(job, values, verb=verb.deed, by=by, reason=reason, using=using)
-        follow_on_commit([job], using=using, look_again=verb is Verb.REDRIVE)
+        follow_on_commit([job], deed=verb.deed, by=by, using=using, look_again=verb is Verb.REDRIVE)
     return job
 
 
@@ -226,7 +227,7 @@ def locked(job_id: UUID, *, verb: str, source: Status, version: int | None, usin
 
     Raises JobNotFound, VersionConflict or WrongState.
     """
-    jobs = Job.objects.using(using).select_related("biz_type")
+    jobs = Job.objects.using(using).select_related("biz_type__tenant")
     if not connections[using].features.has_select_for_update:
         # SQLite: a transaction that begins by reading is refused, without waiting, when it comes to write.
         jobs.filter(id=job_id).update(version=F("version"))
@@ -283,11 +284,21 @@ def new_time(verb: Verb, *, due_at: Any, delay: Any, now: datetime) -> datetime 
     return due_time(due=due, wait=wait, now=now)
 
 
-def follow_on_commit(jobs: list[Job], *, using: str, former_key: str | None = None, look_again: bool = False) -> None:
+def follow_on_commit(
+    jobs: list[Job],
+    *,
+    deed: str,
+    by: Actor | None,
+    using: str,
+    former_key: str | None = None,
+    look_again: bool = False,
+) -> None:
     """Lets the timers of changed jobs follow once the change is committed; a failure is left to the loader.
 
     Args:
-        jobs: the jobs.
+        jobs: the jobs, with their biz types.
+        deed: what was done to them, for the log.
+        by: who did it; None for the project's own code.
         using: the database.
         former_key: the flow key that they had before; None: the same.
         look_again: whether they may have got a business key that was resolved meanwhile: such jobs are cancelled.
@@ -298,5 +309,7 @@ def follow_on_commit(jobs: list[Job], *, using: str, former_key: str | None = No
         if look_again:
             cancel_resolved(jobs, using=using)
         follow(jobs, former_key=former_key)
+        for job in jobs:
+            job_log.note_verb(deed, [job], job.biz_type, by=by)
 
     transaction.on_commit(follow_rows, using=using, robust=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from delayhub.clock import Clock, moment
 from tasksapp.conf import options
+from tasksapp.jobs import job_log
 from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.maintenance.timer_writer import ensure_timers
@@ -16,8 +17,6 @@ from tasksapp.sql.return_lost_leases import return_lost_leases
 from tasksapp.stats.pulse_counts import PulseCounts
 from tasksapp.timers.slots import settle
 from tasksapp.timers.timer import Timer
-
-logger = logging.getLogger(__name__)
 
 #: Rows that one turn returns, and those of one statement.
 TURN_ROWS, PAGE_ROWS = 5_000, 500
@@ -86,10 +85,10 @@ class LostLeases:
             settle(timer.lane, timer.queue, [job.id], ended_ms=now_ms)
         if job.status == Status.PENDING:
             self._ensure([timer])
-        logger.warning(
-            "job %s lost its worker %s and is %s",
-            job.id,
-            job.worker,
-            job.status,
-            extra={"action": "return", "job_id": str(job.id)},
+        if job.status == Status.DEAD:
+            job_log.note_death(job, job.biz_type, job.last_error, attempt=0, kind=job.error_class)
+            return
+        said = f"lost its worker {job.worker} and is {job.status}"
+        job_log.note(
+            job_log.Event.LOST, job, job.biz_type, said, level=logging.WARNING, kind=job.error_class, worker=job.worker
         )

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from delayhub.clock import moment
 from tasksapp.access.actors import Actor
+from tasksapp.jobs import job_log
 from tasksapp.jobs.resolved import cancel_resolved
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, Job, Operation, Status
@@ -65,6 +66,12 @@ def change(
     else:
         changed = Job.objects.using(using).filter(id__in=ids).update(**values)
     _follow(verb, starts, found, biz_type, now=now, using=using)
+    by = Actor.of_operation(operation.pk)
+
+    def log() -> None:
+        job_log.note_verb(verb.deed, found, biz_type, by=by)
+
+    transaction.on_commit(log, using=using, robust=True)
     return changed
 
 

@@ -39,6 +39,8 @@ class FoundJob(NamedTuple):
     id: UUID
     priority: int
     flow_key: str = ""
+    biz_id: str = ""
+    traceparent: str = ""
 
 
 class Locked(NamedTuple):
@@ -165,13 +167,13 @@ class Pages:
             self._between(walk.after, end)
             .order_by(*self._order)
             .select_for_update(skip_locked=True, no_key=True, of=("self",))
-            .values_list("id", "priority", "flow_key", "next_run_at")[:most]
+            .values_list(*FoundJob._fields, "next_run_at")[:most]
         )
         locked = list(found)
         if len(locked) == most and most:
-            job_id, _, _, next_run_at = locked[-1]
-            return Locked([FoundJob(*row[:3]) for row in locked], self._place(next_run_at, job_id), is_last=False)
-        return Locked([FoundJob(*row[:3]) for row in locked], end, end is None)
+            job_id, *_, next_run_at = locked[-1]
+            return Locked([FoundJob(*row[:-1]) for row in locked], self._place(next_run_at, job_id), is_last=False)
+        return Locked([FoundJob(*row[:-1]) for row in locked], end, end is None)
 
     def left(self, *, most: int) -> list[UUID]:
         """Matching jobs that are still there, ``most`` at most; after a whole pass: those that others have locked."""

@@ -41,7 +41,7 @@ def return_lost_leases(
         jobs = Job.objects.using(using)
         lost = list(
             jobs.filter(status=Transition.LOSE.source, lease_until__lt=now)
-            .select_related("biz_type")
+            .select_related("biz_type__tenant")
             .defer("body", "raw")
             .order_by("lease_until", "id")
             .select_for_update(skip_locked=True, no_key=True, of=("self",))[:limit]

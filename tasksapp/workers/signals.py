@@ -29,6 +29,7 @@ from tasksapp.models import Job
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.fitness import names_redis
 from tasksapp.timers.slots import held_slots
+from tasksapp.workers.celery_lines import leave_out_deliveries
 from tasksapp.workers.delivery_runtime import close_delivery_runtime, warm_up
 from tasksapp.workers.redis_stand_in import RedisStandIn
 from tasksapp.workers.timer_queues import report_faults
@@ -122,6 +123,13 @@ def _start_stand_in() -> None:
     if _Running.stand_in is None:
         _Running.stand_in = RedisStandIn()
         _Running.stand_in.start()
+
+
+@worker_init.connect(dispatch_uid="tasksapp.workers.signals.quiet")
+@worker_process_init.connect(dispatch_uid="tasksapp.workers.signals.quiet")
+def quiet_deliveries(**_: Any) -> None:
+    """Leaves Celery's lines about claims of timers out of the log."""
+    leave_out_deliveries()
 
 
 @worker_ready.connect(dispatch_uid="tasksapp.workers.signals.start_numbers")
