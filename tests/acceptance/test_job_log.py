@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 TRACE = "d" * 32
 #: Nothing listens there.
 GONE = {"url": "http://127.0.0.1:1/", "backoff_min_seconds": 0, "backoff_max_seconds": 0, "jitter": 0}
-FAILING = 400
+FAILING = 60
 
 
 def ask(site: Site, method: str, path: str, body: Any = None) -> Any:
@@ -37,7 +37,7 @@ def wait_until_dead(site: Site, count: int, code: str) -> None:
     def dead() -> int:
         return len(ask(site, "GET", f"/jobs?status=dead&biz_type={code}&limit=1000")["results"])
 
-    wait_until(lambda: dead() == count, within_seconds=90, otherwise=site.worker.log_tail)
+    wait_until(lambda: dead() == count, within_seconds=150, otherwise=site.worker.log_tail)
 
 
 @pytest.mark.slow
@@ -66,10 +66,11 @@ def test_grep_follows_a_job_by_its_id(tmp_path: Path, level: str) -> None:
     assert [event for event in events if not any(f'"job_event": "{event}"' in line for line in lines)] == []
     assert all(TRACE in line and "order-42" in line for line in lines)
     assert "4111hush" not in everything
-    assert "tasksapp.deliver" not in everything
+    # Its banner names the task.
+    assert "Task tasksapp.deliver" not in everything
     if level == "INFO":
         about = [line for line in everything.splitlines() if "many.gone" in line and "delayhub.jobs" in line]
         died = [line for line in about if '"job_event": "died"' in line]
         assert len(died) == FAILING
-        # 800 attempts failed before.
-        assert len(about) - len(died) < 100
+        # 120 attempts failed before.
+        assert len(about) - len(died) < 60

@@ -61,6 +61,10 @@ LABELS: dict[str, Any] = {
     Deed.START: gettext_lazy("start operation"),
     Deed.STOP: gettext_lazy("stop operation"),
     Deed.REPACE: gettext_lazy("change pace of operation"),
+    # What an operation's end is recorded as, by the state that it ends in.
+    "operation.done": gettext_lazy("operation is done"),
+    "operation.stopped": gettext_lazy("operation is stopped"),
+    "operation.failed": gettext_lazy("operation has failed"),
     "queue.run_now": gettext_lazy("run Celery messages now"),
     "queue.reschedule": gettext_lazy("move Celery messages to a time"),
     "queue.transfer": gettext_lazy("move Celery messages to a queue"),
@@ -118,6 +122,8 @@ def _in_words(name: str, value: Any) -> str:
         return _("yes") if value else _("no")
     if isinstance(value, list):
         value = ", ".join(str(part) for part in value)
+    if isinstance(value, dict) and name not in BODIES:
+        value = ", ".join(f"{key}: {_in_words(key, part)}" for key, part in value.items())
     if name == "status" and value in Status.values:
         return str(Status(value).label)
     if name in BODIES and isinstance(value, dict):

@@ -27,6 +27,12 @@ READER: Any = SimpleNamespace(user=SimpleNamespace(has_perm=lambda name: True))
         ("body", body_mark('"x"'), '"x"'),
         ("body", {"bytes": 12_345}, "12,345 bytes"),
         ("url", "https://shop.example", "https://shop.example"),
+        # of a value of several parts no Python
+        (
+            "job_filter",
+            {"status": "dead", "biz_type": "order.close", "error_class": None},
+            "status: dead, biz_type: order.close, error_class: empty",
+        ),
     ],
 )
 def test_a_value_is_shown_as_people_say_it(name: str, value: Any, words: str) -> None:
@@ -36,7 +42,8 @@ def test_a_value_is_shown_as_people_say_it(name: str, value: Any, words: str) ->
 
 
 def test_columns_and_deeds_have_names_in_each_language() -> None:
-    assert set(LABELS) >= set(Deed)
+    ends = {f"operation.{state}" for state in ("done", "stopped", "failed")}
+    assert set(LABELS) >= {*Deed, *ends}
     entry = AuditEntry(before={"due_at": None}, after={"due_at": "2026-11-22T22:31:04+00:00"})
 
     with translation.override("zh-hans"):
