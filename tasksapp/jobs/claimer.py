@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -162,7 +163,8 @@ class Claimer:
             count_dead(answer.ended, using=self._using)
         if answer.died:
             pulse_recorder.counts.add_deaths(answer.died, now_ms=self._clock.now_ms())
-            self._log_deaths(answer.ended)
+        if answer.ended:
+            self._log_ended(answer.ended)
         return answer
 
     def _expire(self, answer: ClaimAnswer, *, now: datetime) -> None:
@@ -175,10 +177,15 @@ class Claimer:
         answer.died += [(job.biz_type_id, job.error_class) for job in dead]
         answer.locked += [job_id for job_id in answer.expiring if job_id not in ended]
 
-    def _log_deaths(self, ended: Sequence[UUID]) -> None:
-        dead = Job.objects.using(self._using).select_related("biz_type__tenant").defer("body", "raw")
-        for job in dead.filter(id__in=ended, status=Status.DEAD):
-            job_log.note_death(job, job.biz_type, job.last_error, attempt=0, kind=job.error_class)
+    def _log_ended(self, ended: Sequence[UUID]) -> None:
+        """A line for each that was not delivered after all: dead, skipped, or called off."""
+        jobs = Job.objects.using(self._using).select_related("biz_type__tenant").defer("body", "raw")
+        for job in jobs.filter(id__in=ended):
+            kind, why = job.error_class, job.last_error
+            if job.status == Status.DEAD:
+                job_log.note_death(job, job.biz_type, why, attempt=0, kind=kind)
+            elif job.status in {Status.SKIPPED, Status.CANCELLED}:
+                job_log.note(job.status, job, job.biz_type, f"is {job.status}: {why}", level=logging.INFO, kind=kind)
 
     def _send_signals(self, ended: Sequence[UUID]) -> None:
         """Tells the project's receivers of the dead ones."""

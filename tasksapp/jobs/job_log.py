@@ -28,6 +28,8 @@ logger = logging.getLogger("delayhub.jobs")
 LONGEST_SAID = 700
 #: Kinds of errors that a line which adds up names.
 NAMED = 5
+#: Lines that add up at the end of one window: where more biz types had too many, the smallest share one.
+MOST_SUMS = 20
 
 
 class Event(StrEnum):
@@ -122,14 +124,15 @@ def note_verb(deed: str, jobs: Iterable[LoggedJob], biz_type: BizType, *, by: Ac
 
 
 def _add_up(beyond: Mapping[tuple[str, ...], int]) -> None:
-    """A line for each event and biz type that had too many lines."""
+    """A line for each event and biz type that had too many lines, the most first; one for all beyond ``MOST_SUMS``."""
     totals: Counter[tuple[str, str]] = Counter()
     kinds: dict[tuple[str, str], Counter[str]] = {}
     for (what, label, kind), count in beyond.items():
         event = what.removesuffix(f" {label}")
         totals[event, label] += count
         kinds.setdefault((event, label), Counter())[kind] += count
-    for (event, label), count in totals.items():
+    ranked = totals.most_common()
+    for (event, label), count in ranked[:MOST_SUMS]:
         named = ", ".join(f"{kind} {some}" for kind, some in kinds[event, label].most_common(NAMED) if kind)
         logger.log(
             logging.WARNING if event in {Event.FAILED, Event.RETURNED, Event.LOST} else logging.INFO,
@@ -141,7 +144,23 @@ def _add_up(beyond: Mapping[tuple[str, ...], int]) -> None:
             f" ({named})" if named else "",
             extra={"job_event": event, "biz_type": label, "count": count, "error_classes": dict(kinds[event, label])},
         )
+    if rest := ranked[MOST_SUMS:]:
+        logger.warning(
+            "%d more events of jobs of %d other biz types within %g s; lines of their own are left out",
+            sum(count for _, count in rest),
+            len({label for (_, label), _ in rest}),
+            WINDOW_SECONDS,
+            extra={"job_event": "many", "count": sum(count for _, count in rest)},
+        )
 
 
 _budget = LineBudget(_add_up)
-atexit.register(_budget.close_window)
+
+
+def add_up_now() -> None:
+    """Writes at once what had no line of its own; for a process that ends."""
+    _budget.close_window()
+
+
+# A child of a prefork pool ends without this, and has a signal of Celery's for it.
+atexit.register(add_up_now)

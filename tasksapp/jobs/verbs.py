@@ -306,10 +306,10 @@ def follow_on_commit(
 
     # A function, not a partial: Django names a hook that fails by its __qualname__.
     def follow_rows() -> None:
+        for job in jobs:
+            job_log.note_verb(deed, [job], job.biz_type, by=by)
         if look_again:
             cancel_resolved(jobs, using=using)
         follow(jobs, former_key=former_key)
-        for job in jobs:
-            job_log.note_verb(deed, [job], job.biz_type, by=by)
 
     transaction.on_commit(follow_rows, using=using, robust=True)

@@ -21,8 +21,8 @@ class Revised(NamedTuple):
 
 
 def read_biz_type(biz_type_id: int, *, using: str) -> Revised:
-    """The biz type as its row is now. Raises BizType.DoesNotExist."""
-    rows = BizType.objects.using(using)
+    """The biz type as its row is now, with its tenant. Raises BizType.DoesNotExist."""
+    rows = BizType.objects.using(using).select_related("tenant")
     if connections[using].vendor != "postgresql":
         biz_type = rows.get(id=biz_type_id)
         return Revised(biz_type, content_revision(biz_type))

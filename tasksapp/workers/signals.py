@@ -21,6 +21,7 @@ from celery.signals import (
 from django.db import router
 
 from tasksapp.conf import options
+from tasksapp.jobs.job_log import add_up_now
 from tasksapp.maintenance.counter import Counter
 from tasksapp.maintenance.counting_thread import CountingThread
 from tasksapp.maintenance.loader import Loader
@@ -160,6 +161,7 @@ def finish_deliveries(**_: Any) -> None:
     close_delivery_runtime()
     held_slots.free()
     pulse_recorder.stop()
+    add_up_now()
 
 
 def is_loader() -> bool:

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from tasksapp.jobs import job_log
-from tasksapp.jobs.line_budget import MOST_OF_KIND
+from tasksapp.jobs.line_budget import MOST, MOST_OF_KIND
 from tasksapp.models import BizType
 
 TRACE = "a" * 32
@@ -70,13 +70,28 @@ def test_of_a_thousand_failures_ten_have_lines_and_the_rest_is_added_up(
         kind = "timeout" if number % 4 == 0 else "http.503"
         job_log.note("failed", Row(uuid4()), biz_type, "failed", level=logging.WARNING, attempt=1, kind=kind)
 
-    job_log._budget.close_window()
+    job_log.add_up_now()
 
     assert len(caplog.records) == MOST_OF_KIND + 1
     assert (caplog.records[-1].levelname, caplog.records[-1].getMessage()) == (
         "WARNING",
         "990 more jobs of order.close within 10 s: failed (http.503 743, timeout 247); lines of their own are left out",
     )
+
+
+def test_however_many_biz_types_fail_the_sums_are_few(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="delayhub.jobs")
+    biz_types = [BizType(pk=number, code=f"order.{number}") for number in range(300)]
+    for biz_type in biz_types:
+        for _ in range(MOST_OF_KIND + 1):
+            job_log.note("failed", Row(uuid4()), biz_type, "failed", level=logging.WARNING, attempt=1)
+    own = len(caplog.records)
+
+    job_log.add_up_now()
+
+    sums = [vars(record)["count"] for record in caplog.records[own:]]
+    assert (own, len(sums)) == (MOST, job_log.MOST_SUMS + 1)
+    assert own + sum(sums) == 300 * (MOST_OF_KIND + 1)
 
 
 def test_of_a_thousand_deaths_each_has_its_line(biz_type: BizType, caplog: pytest.LogCaptureFixture) -> None:
