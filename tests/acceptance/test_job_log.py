@@ -13,7 +13,6 @@ import requests
 
 from delayhub.demo.site import Site, SiteOptions
 from tasksapp.jobs.line_budget import MOST_OF_KIND, WINDOW_SECONDS
-from tests.acceptance.site import SHORT_LEASES
 from tests.migrated_file import put_migrated_file
 from tests.waiting import wait_until
 
@@ -49,7 +48,7 @@ def is_whole(line: str) -> bool:
 
 
 def is_about_jobs(line: dict[str, Any]) -> bool:
-    return line["logger"] == "delayhub.jobs"
+    return bool(line["logger"] == "delayhub.jobs")
 
 
 def counted(lines: list[dict[str, Any]], event: str) -> int:
@@ -62,7 +61,7 @@ def counted(lines: list[dict[str, Any]], event: str) -> int:
 @pytest.mark.parametrize("level", ["DEBUG", "INFO"])
 def test_grep_follows_a_job_by_its_id(tmp_path: Path, level: str) -> None:
     put_migrated_file(tmp_path)
-    settings = {**SHORT_LEASES, "DELAYHUB_JOB_LOG_LEVEL": level, "DELAYHUB_LOG_FORMAT": "json"}
+    settings = {"DELAYHUB_JOB_LOG_LEVEL": level, "DELAYHUB_LOG_FORMAT": "json"}
     with Site(SiteOptions(data_dir=tmp_path, settings=settings)) as site:
         ask(site, "POST", "/biz-types", {"code": "one.gone", "max_attempts": 2, **GONE})
         made = ask(site, "POST", "/jobs", {"biz_type": "one.gone", "biz_id": "order-42", "body": {"card": "4111hush"}})
@@ -98,7 +97,8 @@ def test_grep_follows_a_job_by_its_id(tmp_path: Path, level: str) -> None:
     if level == "INFO":
         failed = [line for line in lines_about_jobs("many.gone", tmp_path) if line["job_event"] == "failed"]
         own = [datetime.fromisoformat(line["timestamp"]) for line in failed if "count" not in line]
-        windows = (max(own) - min(own)).total_seconds() // WINDOW_SECONDS + 1
+        # One more: on a busy machine the first line may be written a while after its window began.
+        windows = (max(own) - min(own)).total_seconds() // WINDOW_SECONDS + 2
         assert MOST_OF_KIND <= len(own) <= MOST_OF_KIND * windows
 
 

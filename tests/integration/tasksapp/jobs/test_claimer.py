@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -140,6 +141,30 @@ def test_a_job_that_another_transaction_has_locked_gets_a_timer_at_once(
     fires = fires_ms(lane, job_id)
     assert fires is not None
     assert moment(fires) - moment(before_ms) >= LOCKED_WAIT
+
+
+@pytest.mark.parametrize(
+    ("columns", "event", "level"),
+    [
+        ({"max_age": timedelta(minutes=1)}, "died", "ERROR"),
+        ({"when_late": "skip", "max_lateness": timedelta(minutes=1)}, "skipped", "INFO"),
+    ],
+)
+def test_a_job_that_the_claim_ended_has_a_line_with_the_reason(
+    kind: BizType, claim: Claim, caplog: pytest.LogCaptureFixture, columns: dict[str, Any], event: str, level: str
+) -> None:
+    caplog.set_level("INFO", logger="delayhub.jobs")
+    BizType.objects.update(**columns)
+    job_id = create("close", due_at=timezone.now() - timedelta(minutes=5)).job_id
+
+    claim(job_id)
+
+    [line] = [record for record in caplog.records if record.name == "delayhub.jobs"]
+    assert (vars(line)["job_event"], line.levelname) == (event, level)
+    assert str(job_id) in line.getMessage()
+    why = Job.objects.get().last_error
+    assert why != ""
+    assert line.getMessage().endswith(why)
 
 
 def test_a_job_that_the_claim_ended_frees_its_slot(kind: BizType, claim: Claim, lane: TimerLane) -> None:
