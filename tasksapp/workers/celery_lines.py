@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 
+from tasksapp.timers.fitness import TIMER_TASK
+
 #: The loggers that have those lines; each record has what it is about in ``data``.
 LOGGERS = ("celery.worker.strategy", "celery.app.trace")
-DELIVER = "tasksapp.deliver"
 
 
 class WithoutDeliveries(logging.Filter):
@@ -21,7 +22,7 @@ class WithoutDeliveries(logging.Filter):
         if record.levelno != logging.INFO or logging.getLogger(record.name).isEnabledFor(logging.DEBUG):
             return True
         data = getattr(record, "data", None)
-        return not (isinstance(data, dict) and data.get("name") == DELIVER)
+        return not (isinstance(data, dict) and data.get("name") == TIMER_TASK)
 
 
 _filter = WithoutDeliveries()
