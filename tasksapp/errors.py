@@ -197,10 +197,10 @@ class OperationNotFound(JobError, LookupError):
 
 
 class WrongOperationState(JobError):
-    """The operation's ``state`` does not allow the ``verb``."""
+    """The operation's ``state`` does not allow the ``verb``; ``why`` is a sentence, where the state alone is none."""
 
-    def __init__(self, operation_id: int, *, verb: str, state: str) -> None:
-        super().__init__(f"cannot {verb} operation {operation_id}: it is {state}")
+    def __init__(self, operation_id: int, *, verb: str, state: str, why: str = "") -> None:
+        super().__init__(f"cannot {verb} operation {operation_id}: {why or f'it is {state}'}")
         self.operation_id = operation_id
         self.verb = verb
         self.state = state

@@ -177,6 +177,20 @@ def stop(session: Session, operation: int, reason: str) -> None:
 
 @operations.command()
 @click.argument("operation", type=int)
+@click.option("--reason", default="", help="Why; without one, that of the operation.")
+@click.pass_obj
+def rest(session: Session, operation: int, reason: str) -> None:
+    """Plan what is left of an operation that stopped or failed.
+
+    The jobs that it left are counted; `operations start` with the new number goes on with them. Asked twice, it shows
+    the plan that is there already.
+    """
+    with session.client() as api:
+        _show(session, counted(session, api, api.operations.rest(operation, reason=reason)))
+
+
+@operations.command()
+@click.argument("operation", type=int)
 @click.argument("rate", type=click.FloatRange(0, min_open=True), required=False)
 @click.pass_obj
 def pace(session: Session, operation: int, rate: float | None) -> None:

@@ -61,6 +61,7 @@ _LINKS = [
             ("StartOperation", "operations_start_create"),
             ("PaceOperation", "operations_pace_create"),
             ("StopOperation", "operations_stop_create"),
+            ("PlanRest", "operations_rest_create"),
         )
     ),
     *(

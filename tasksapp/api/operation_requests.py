@@ -116,6 +116,16 @@ class StopRequestSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)
 
 
+class RestRequestSerializer(serializers.Serializer[Any]):
+    """Why the rest is planned."""
+
+    example = {"reason": "the receiver is well again"}
+
+    reason = serializers.CharField(
+        required=False, allow_blank=True, max_length=REASON_LENGTH, help_text="Left out: that of the operation."
+    )
+
+
 class PaceRequestSerializer(serializers.Serializer[Any]):
     """Another pace."""
 

@@ -23,6 +23,7 @@ from tasksapp.api.key_requests import unchanged
 from tasksapp.api.operation_requests import (
     OperationRequestSerializer,
     PaceRequestSerializer,
+    RestRequestSerializer,
     StartRequestSerializer,
     StopRequestSerializer,
     filter_of,
@@ -63,6 +64,7 @@ class OperationViews(ApiViewSet):
         "start": Scope.JOBS_ACT,
         "stop": Scope.JOBS_ACT,
         "pace": Scope.JOBS_ACT,
+        "rest": Scope.JOBS_ACT,
     }
 
     def get_queryset(self) -> QuerySet[Operation]:
@@ -127,6 +129,26 @@ class OperationViews(ApiViewSet):
         if "rate_per_second" not in fields:
             raise refused("rate_per_second", "required", "rate_per_second is required; null: as fast as possible")
         return _shown(operations.repace(int(pk), by=starter_of(request), seen_by=request.user, **fields))
+
+    @described(
+        summary="Plan the rest of an operation",
+        request=RestRequestSerializer,
+        responses={201: OperationSerializer, 200: OperationSerializer},
+    )
+    @action(detail=True, methods=["post"])
+    def rest(self, request: Request, pk: str) -> Response:
+        """Plans the verb of an operation that stopped or failed for the jobs that it left.
+
+        201 with the new operation; 200 with the one that is there already, as long as it is not started.
+        """
+        fields = fields_of(request)
+        only_known(fields, RestRequestSerializer().fields)
+        with unchanged(request.user):  # the operation names the key, and goes on only as long as that may
+            operation, is_new = operations.plan_rest(int(pk), by=starter_of(request), seen_by=request.user, **fields)
+        # It lies beside the one whose rest it is.
+        address = f"{request.path.rsplit('/', 2)[0]}/{operation.pk}"
+        status = 201 if is_new else 200
+        return Response(operation_json(operation), status=status, headers={"Location": address})
 
 
 def _shown(operation: Operation) -> Response:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tasksapp.operations.backfill import plan_backfill
 from tasksapp.operations.progress import Progress, progress
-from tasksapp.operations.rest import rest_of
+from tasksapp.operations.rest import plan_rest, rest_of
 from tasksapp.operations.starter import Starter
 from tasksapp.operations.verbs import current, find, plan, repace, start, stop
 
@@ -18,6 +18,7 @@ __all__ = [
     "find",
     "plan",
     "plan_backfill",
+    "plan_rest",
     "progress",
     "repace",
     "rest_of",

@@ -47,6 +47,7 @@ def plan(
     seen_by: object = None,
     due_at: datetime | None = None,
     reason: str = "",
+    reach_of: Operation | None = None,
     using: str | None = None,
 ) -> Operation:
     """A new operation, whose jobs are counted next. It changes nothing before it is started.
@@ -58,6 +59,7 @@ def plan(
         seen_by: the caller of the API, for whose jobs it is; None for jobs of every tenant that the filter allows.
         due_at: the new time, of jobs that are rescheduled.
         reason: why, for the record.
+        reach_of: an operation which the caller sees: the new one is for no jobs of other tenants or biz types.
         using: the database.
 
     Raises InvalidJob where there is no such verb or biz type, or the filter or the time do not fit the verb.
@@ -79,7 +81,7 @@ def plan(
         verb=verb,
         job_filter=job_filter.as_dict(),
         biz_type=biz_type,
-        **_reach_columns(biz_type, seen_by=seen_by, using=using),
+        **_reach_columns(biz_type, seen_by=seen_by, like=reach_of, using=using),
         due_at=None if verb == BACKFILL else new_time(job_verb(verb), due_at=due_at, delay=None, now=timezone.now()),
         reason=_reason(reason),
         cursor=Cursor(starter=by.kind).as_dict(),
@@ -298,8 +300,10 @@ def _of_series(job_filter: JobFilter, *, seen_by: object, using: str) -> JobFilt
     return replace(job_filter, biz_type=code)
 
 
-def _reach_columns(biz_type: BizType | None, *, seen_by: object, using: str) -> dict[str, Any]:
+def _reach_columns(biz_type: BizType | None, *, seen_by: object, like: Operation | None, using: str) -> dict[str, Any]:
     """Whose jobs the operation is for."""
+    if like is not None:
+        return {"tenant_id": like.tenant_id, "biz_type_ids": like.biz_type_ids}
     if seen_by is not None:
         reach = Reach.of(seen_by)
         return {"tenant_id": reach.tenant_id, "biz_type_ids": sorted(reach.biz_type_ids or ())}

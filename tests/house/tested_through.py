@@ -217,10 +217,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/biz_types/test_cache.py",
         "the cache asks it whether a row has changed",
     ),
-    "tasksapp/operations/rest.py": (
-        "tests/integration/tasksapp/admin/operations/test_pages.py",
-        "the page of a stopped operation leads to a plan of what it left",
-    ),
     "tasksapp/operations/audit.py": (
         "tests/integration/tasksapp/operations/test_verbs.py",
         "each verb's entry is looked at; it is the record_deed of audit",

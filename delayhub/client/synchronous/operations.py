@@ -119,6 +119,19 @@ class Operations:
         body = given(reason=reason or None)
         return self._connection.one(Operation, Request("POST", f"/operations/{operation}/stop", body=body))
 
+    def rest(self, operation: int, *, reason: str = "") -> Operation:
+        """Plans the verb of an operation that stopped or failed for the jobs that it left; nothing changes yet.
+
+        As long as such a plan has not been started, it is that one. ``WrongState`` where nothing is left, or it is not
+        known what.
+
+        Args:
+            operation: the number of the one that stopped or failed.
+            reason: why, for the audit; without one it is that of the operation.
+        """
+        body = given(reason=reason or None)
+        return self._connection.one(Operation, Request("POST", f"/operations/{operation}/rest", body=body))
+
     def pace(self, operation: int, *, rate_per_second: float | None) -> Operation:
         """Gives a running operation another pace, in jobs a second; None: as fast as possible."""
         body = {"rate_per_second": rate_per_second}

@@ -26,7 +26,8 @@ from tasksapp.admin.operations.rows import list_address
 from tasksapp.admin.operations.verb_words import VERB_WORDS, title_of
 from tasksapp.admin.operations.view import OperationView
 from tasksapp.biz_types.visible import labelled
-from tasksapp.errors import InvalidJob, WrongOperationState
+from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
+from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Operation
 from tasksapp.operations import Starter
 from tasksapp.operations.verbs import OPEN
@@ -36,6 +37,8 @@ State = Operation.State
 COUNTING_SECONDS, LONG_COUNTING_SECONDS = 2, 10
 #: The parameter of the plan's address that names the verb.
 VERB = "verb"
+#: The one that names the operation of whose jobs it is the rest.
+REST = "rest"
 #: The states in which each form stands on an operation's page.
 _STATES = {"start_form": {State.PLANNED}, "pace_form": {State.RUNNING}, "stop_form": set(OPEN)}
 #: The folder of the templates.
@@ -60,14 +63,15 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
         if not may(request.user, verb):
             return self._refused(request, no_permission(str(VERB_WORDS[verb].label)), status=403)
         try:
-            job_filter = filter_of(request.GET, apart=frozenset({VERB}))
+            job_filter = filter_of(request.GET, apart=frozenset({VERB, REST}))
         except InvalidJob as error:
             return self._refused(request, _("The address asks for no jobs: %(why)s.") % {"why": error}, status=400)
         form = plan_form(verb, request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             given = {"due_at": form.cleaned_data.get("due_at"), "reason": form.cleaned_data["reason"]}
             try:
-                operation = operations.plan(verb, job_filter, by=_starter(request), **given)
+                reach_of = _named(request.GET.get(REST, ""))
+                operation = operations.plan(verb, job_filter, by=_starter(request), reach_of=reach_of, **given)
             except InvalidJob as error:
                 _add_error(form, error)
             else:
@@ -213,6 +217,16 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
 
     def _address(self, operation: Operation) -> str:
         return reverse("admin:tasksapp_operation_change", args=[operation.pk], current_app=self.admin_site.name)
+
+
+def _named(number: str) -> Operation | None:
+    """The operation of that number, to which the plan is limited; None where the address names none."""
+    if not number:
+        return None
+    try:
+        return operations.find(JobFilter.parse({"operation": number}).operation or 0)
+    except OperationNotFound as error:
+        raise InvalidJob(REST, "unknown", str(error)) from error
 
 
 def _starter(request: HttpRequest) -> Starter:

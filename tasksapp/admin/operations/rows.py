@@ -101,7 +101,7 @@ def rest_address(operation: Operation, *, site: str) -> str:
     if rest is None:
         return ""
     named = stored_filter(operation)  # its biz type may have another code since
-    query = f"verb={operation.verb}&{query_of(replace(rest, biz_type=named.biz_type))}"
+    query = f"verb={operation.verb}&rest={operation.pk}&{query_of(replace(rest, biz_type=named.biz_type))}"
     return f"{reverse('admin:tasksapp_operation_plan', current_app=site)}?{query}"
 
 

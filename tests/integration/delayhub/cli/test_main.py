@@ -264,6 +264,8 @@ def test_an_operation_is_planned_and_stopped(typed: Type, monkeypatch: pytest.Mo
     assert typed("operations", "start", str(planned["id"]), "--yes")[0] == ExitCode.CONFLICT
     assert shown(typed, "operations", "stop", str(planned["id"]), "--reason", "enough")["state"] == "stopped"
     assert typed("operations", "wait", str(planned["id"]))[0] == ExitCode.ENDED_BADLY
+    code, _, err = typed("operations", "rest", str(planned["id"]))
+    assert (code, "ended before its jobs were counted" in err) == (ExitCode.CONFLICT, True)
     assert typed("operations", "show", "999999")[0] == ExitCode.NOT_FOUND
 
 

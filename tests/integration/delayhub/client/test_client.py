@@ -126,6 +126,8 @@ def test_an_operation_from_plan_to_stop(api: Client) -> None:
         api.operations.start(planned.id, rate_per_second=1)
     stopped = api.operations.stop(planned.id, reason="enough")
 
+    with pytest.raises(WrongState, match="ended before its jobs were counted"):
+        api.operations.rest(planned.id)
     assert api.operations.wait(planned.id).state == stopped.state == "stopped"
     assert planned.id in [operation.id for operation in api.operations.list(state="stopped")]
 

@@ -180,6 +180,7 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "GET /v1/operations/{id}": lambda api: api.operations.read(1),
     "POST /v1/operations/{id}/start": lambda api: api.operations.start(1, rate_per_second=5),
     "POST /v1/operations/{id}/stop": lambda api: api.operations.stop(1),
+    "POST /v1/operations/{id}/rest": lambda api: api.operations.rest(1),
     "POST /v1/operations/{id}/pace": lambda api: api.operations.pace(1, rate_per_second=None),
 }
 #: Parameters that no caller gives: the client follows pages, and waits by itself.

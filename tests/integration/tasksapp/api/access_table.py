@@ -32,6 +32,7 @@ class Place:
     key_id: int
     planned: int
     running: int
+    stopped: int
     token: str
     series: int
 
@@ -58,9 +59,9 @@ def store_place(code: str, *, tenant_id: int, name: str) -> Place:
     operations = [
         Operation.objects.create(
             verb="redrive", job_filter={"biz_type": code}, biz_type=biz_type, tenant_id=tenant_id, state=state,
-            planned=1, reason=name, started_by=name, planned_at=now,
+            planned=1, left=1, reason=name, started_by=name, planned_at=now,
         ).pk
-        for state in ("planned", "running")
+        for state in ("planned", "running", "stopped")
     ]  # fmt: skip
     pulled = BizType.objects.create(code=f"{code}.pulled", name=name, target="pull", tenant_id=tenant_id)
     held = store_job(
@@ -111,7 +112,7 @@ class Entry:
         if "/series/" in template:
             id_ = place.series
         if "/operations/" in template:
-            id_ = place.running if self.operation == "running" else place.planned
+            id_ = getattr(place, self.operation)
         named = {"code": place.code, "biz_id": job.biz_id, "id": id_, "token": place.token}
         for name, value in named.items():
             template = template.replace(f"{{{name}}}", str(value))
@@ -185,6 +186,7 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/operations/{id}/pace"): Entry(
         scope=ACT, body=lambda _: {"rate_per_second": 20}, operation="running"
     ),
+    ("POST", "/v1/operations/{id}/rest"): Entry(scope=ACT, body=_nothing, operation="stopped", done=201),
     # series
     ("GET", "/v1/series"): Entry(scope=READ, unseen=LEFT_OUT),
     ("POST", "/v1/series"): Entry(

@@ -79,6 +79,7 @@ OPERATIONS = [
     ("POST", "/v1/operations/{id}/start"),
     ("POST", "/v1/operations/{id}/stop"),
     ("POST", "/v1/operations/{id}/pace"),
+    ("POST", "/v1/operations/{id}/rest"),
     ("GET", "/v1/audit"),
     ("GET", "/v1/forecast"),
     ("GET", "/v1/forecast/{code}"),

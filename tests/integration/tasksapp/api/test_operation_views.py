@@ -115,6 +115,34 @@ def test_what_its_state_does_not_allow_is_a_conflict(ask: Ask, biz_type: BizType
     assert problem(late, 409)["state"] == "stopped"
 
 
+def test_the_rest_of_a_stopped_one_is_planned_once(ask: Ask, biz_type: BizType) -> None:
+    first = dead_jobs(biz_type, 3)[0]
+    made = plan(ask, reason="the receiver was down")
+    turns().run_once()
+    ask("POST", f"/operations/{made['id']}/start", {})
+    Job.objects.filter(pk=first.pk).update(status="pending", finished_at=None)  # what it had changed before the stop
+    Operation.objects.update(done=1)
+    running = ask("POST", f"/operations/{made['id']}/rest")
+    ask("POST", f"/operations/{made['id']}/stop")
+
+    rest = ask("POST", f"/operations/{made['id']}/rest", {})
+    again = ask("POST", f"/operations/{made['id']}/rest", {"reason": "asked twice"})
+    turns().run_once()
+    ask("POST", f"/operations/{rest.json()['id']}/start", {})
+    worked_off(Operation.objects.get(pk=rest.json()["id"]))
+    third = ask("POST", f"/operations/{made['id']}/rest")
+
+    assert problem(running, 409)["state"] == "running"
+    assert (rest.status_code, rest["Location"]) == (201, f"/api/v1/operations/{rest.json()['id']}")
+    assert rest.json()["reason"] == "the receiver was down"
+    assert (again.status_code, again.json()["id"]) == (200, rest.json()["id"])
+    done = ask("GET", f"/operations/{rest.json()['id']}").json()
+    assert (done["state"], done["planned"], done["done"]) == ("done", 2, 2)
+    assert (third.status_code, third.json()["id"] > done["id"]) == (201, True)
+    planned = AuditEntry.objects.filter(verb="operation.plan").order_by("id").values_list("operation_id", flat=True)
+    assert list(planned) == [made["id"], done["id"], third.json()["id"]]
+
+
 def test_one_that_is_not_there_is_not_found(ask: Ask, db: None) -> None:
     for method, path in [("GET", ""), ("POST", "/start"), ("POST", "/stop")]:
         assert ask(method, f"/operations/17{path}").status_code == 404
@@ -144,6 +172,8 @@ def test_the_list_has_those_of_other_keys_too_the_newest_first(ask: Ask, biz_typ
     assert [one["id"] for one in page["results"]] == [other.pk]
     assert [one["id"] for one in rest["results"]] == [mine["id"]] == [one["id"] for one in filtered["results"]]
     assert rest["next"] is None
+    several = ask("GET", "/operations?state=done&state=planning").json()
+    assert [one["id"] for one in several["results"]] == [other.pk, mine["id"]]
     assert ask("GET", "/operations?cursor=x").status_code == 400
     assert ask("GET", "/operations?state=odd").status_code == 400
     assert ask("GET", "/operations?verb=").status_code == 400

@@ -244,7 +244,7 @@ def test_a_stopped_operation_leads_to_a_plan_of_what_it_left(person: Client, biz
     operation = started(biz_type="order.close")
     # One was redriven before the stop, and has died again.
     Job.objects.filter(pk=first.pk).update(finished_at=timezone.now() + timedelta(seconds=1))
-    Operation.objects.filter(pk=operation.pk).update(done=1)
+    Operation.objects.filter(pk=operation.pk).update(done=1, biz_type_ids=[biz_type.pk])  # a key planned it
     person.post(address(operation), {"do": "stop"})
 
     page = person.get(address(operation)).content.decode()
@@ -253,7 +253,7 @@ def test_a_stopped_operation_leads_to_a_plan_of_what_it_left(person: Client, biz
 
     rest = Operation.objects.exclude(pk=operation.pk).get()
     assert "Go on with the rest" in page
-    assert (rest.verb, rest.reason) == (operation.verb, "the rest")
+    assert (rest.verb, rest.reason, rest.biz_type_ids) == (operation.verb, "the rest", [biz_type.pk])
     found = JobFilter.parse(rest.job_filter).apply(Job.objects.all())
     assert {job.pk for job in found} == {job.pk for job in others}
 
