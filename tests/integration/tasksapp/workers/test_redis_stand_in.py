@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from delayhub.clock import SystemClock
-from tasksapp.biz_types import breaker
+from tasksapp.biz_types import failure_counter
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, PausedKey, Status
 from tasksapp.timers.lanes import without_redis
 from tasksapp.workers import redis_stand_in as module
@@ -109,7 +109,7 @@ def test_a_receiver_that_is_down_gets_one_callback_after_each_pause(
     site: Site, make_biz_type: MakeBizType, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DELAYHUB = {**settings.DELAYHUB, "BREAKER_FAILURES": 3, "BREAKER_SECONDS": 600.0}
-    monkeypatch.setattr(breaker, "time", site.clock)
+    monkeypatch.setattr(failure_counter, "time", site.clock)
     kind = make_biz_type("order.close", url="http://127.0.0.1:1/down", backoff_min_seconds=600)
     for _ in range(3):
         store_job(kind, due_in=AGO)
