@@ -20,6 +20,11 @@ def filter_of(given: Any) -> JobFilter:
     if not isinstance(given, dict):
         raise refused("filter", "invalid" if given is not None else "required", "filter must be a JSON object")
     only_known(given, FILTER_FIELDS)
+    if isinstance(given.get("status"), list):
+        message = (
+            "give one status or leave it out: each verb is for jobs of one (redrive and drop: dead; others: pending)"
+        )
+        raise refused("status", "invalid", message)
     for name, value in given.items():
         is_wrong = (
             (value == "" and name not in _TEXTS)

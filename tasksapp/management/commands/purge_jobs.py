@@ -11,6 +11,7 @@ from delayhub.clock import SystemClock
 from tasksapp.biz_types.visible import reach_of, visible_biz_types
 from tasksapp.errors import UnknownTenant
 from tasksapp.maintenance.purger import Purger
+from tasksapp.management.counted import counted
 from tasksapp.management.progress import Progress
 from tasksapp.models import Job
 from tasksapp.sql.purge_rows import Purged
@@ -36,7 +37,7 @@ class Command(BaseCommand):
         if options["dry_run"]:
             for code, count in counts.items():
                 if code:
-                    self.stdout.write(f"{code}: {count.jobs} jobs, {count.attempts} attempts")
+                    self.stdout.write(f"{code}: {_jobs_in_words(count)}")
             self.stdout.write(f"would delete {_in_words(total)}")
             return
         progress = Progress(self.stderr, total=total.jobs + total.keys + total.entries, what="rows")
@@ -63,5 +64,10 @@ def _chosen(codes: list[str] | None, *, tenant: str | None, using: str) -> list[
 
 
 def _in_words(count: Purged) -> str:
-    audit = f", {count.entries} entries of the audit" if count.entries else ""
-    return f"{count.jobs} jobs, {count.attempts} attempts, {count.keys} idempotency keys{audit}"
+    entries = counted(count.entries, "entry of the audit", "entries of the audit")
+    keys = counted(count.keys, "idempotency key", "idempotency keys")
+    return f"{_jobs_in_words(count)}, {keys}{f', {entries}' if count.entries else ''}"
+
+
+def _jobs_in_words(count: Purged) -> str:
+    return f"{counted(count.jobs, 'job', 'jobs')}, {counted(count.attempts, 'attempt', 'attempts')}"

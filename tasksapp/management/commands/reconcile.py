@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from tasksapp.maintenance.reconciler import Reconciler
+from tasksapp.management.counted import counted
 from tasksapp.management.progress import Progress
 from tasksapp.models import Job
 
@@ -30,14 +31,17 @@ class Command(BaseCommand):
         found = reconciler.run_once(advance=progress.advance)
         progress.end()
         for code, one in found.items():
-            rows = "paused or disabled, needs no timers" if one.is_shut else f"{one.rows} rows, {one.overdue} overdue"
+            rows = "paused or disabled, needs no timers"
+            if not one.is_shut:
+                rows = f"{counted(one.rows, 'row', 'rows')}, {one.overdue} overdue"
             self.stdout.write(
-                f"{code}: {rows}; {one.timers} timers, "
+                f"{code}: {rows}; {counted(one.timers, 'timer', 'timers')}, "
                 f"{len(one.missing)} missing, {len(one.late)} late, {len(one.stray)} stray"
             )
         if overdue := sum(one.overdue for one in found.values()):
             self.stdout.write(
-                f"{overdue} jobs are overdue: they go out as fast as workers, rates and open breakers allow; "
+                f"{counted(overdue, 'job is', 'jobs are')} overdue:"
+                " due jobs go out as fast as workers, rates and open breakers allow; "
                 "python manage.py check and celery -A … delayhub check say what else may hold them"
             )
         if all(one.is_none for one in found.values()):

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from tasksapp.maintenance.resealer import NAMED, Resealer
+from tasksapp.management.counted import counted
 from tasksapp.management.progress import Progress
 from tasksapp.models import Job
 
@@ -35,8 +36,9 @@ class Command(BaseCommand):
         done = resealer.done
         verb = "need an old key" if options["dry_run"] else "encrypted again"
         self.stdout.write(
-            f"{verb}: {done.biz_types:,} secrets of biz types, {done.series:,} series, {done.jobs:,} jobs;"
-            f" looked at {progress.done:,} jobs"
+            f"{verb}: {counted(done.biz_types, 'secret of a biz type', 'secrets of biz types')},"
+            f" {done.series:,} series, {counted(done.jobs, 'job', 'jobs')};"
+            f" looked at {counted(progress.done, 'job', 'jobs')}"
         )
         if done.unreadable:
             names, more = ", ".join(done.named), ", …" if done.unreadable > NAMED else ""

@@ -103,6 +103,12 @@ def test_a_plan_that_cannot_be_is_refused_with_the_field(
     assert not Operation.objects.exists()
 
 
+def test_a_list_of_statuses_is_refused_with_what_to_give_instead(ask: Ask, biz_type: BizType) -> None:
+    response = ask("POST", "/operations", {"verb": "redrive", "filter": {"status": ["dead"]}})
+
+    assert problem(response, 400)["detail"].startswith("give one status or leave it out")
+
+
 def test_what_its_state_does_not_allow_is_a_conflict(ask: Ask, biz_type: BizType) -> None:
     made = plan(ask)
 

@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
 def test_the_command_says_what_it_did(make_biz_type: MakeBizType) -> None:
     ended(make_biz_type("daily", retention=DAY), 2 * DAY, attempts=3)
 
-    assert run_command("purge_jobs") == "deleted 1 jobs, 3 attempts, 0 idempotency keys\n"
+    assert run_command("purge_jobs") == "deleted 1 job, 3 attempts, 0 idempotency keys\n"
     assert run_command("purge_jobs") == "deleted 0 jobs, 0 attempts, 0 idempotency keys\n"
 
 
@@ -30,9 +30,9 @@ def test_a_dry_run_deletes_nothing(make_biz_type: MakeBizType) -> None:
     said = run_command("purge_jobs", "--dry-run")
 
     assert said.splitlines() == [
-        "daily: 1 jobs, 3 attempts",
+        "daily: 1 job, 3 attempts",
         "hourly: 0 jobs, 0 attempts",
-        "would delete 1 jobs, 3 attempts, 0 idempotency keys",
+        "would delete 1 job, 3 attempts, 0 idempotency keys",
     ]
     assert Job.objects.count() == 1
     assert Attempt.objects.count() == 3
@@ -57,7 +57,7 @@ def test_one_tenant_can_be_purged_by_itself(make_biz_type: MakeBizType) -> None:
     said = run_command("purge_jobs", "--tenant", "acme", "--biz-type", "b", "--dry-run")
     run_command("purge_jobs", "--tenant", "acme")
 
-    assert said.splitlines()[0] == "acme/b: 1 jobs, 1 attempts"
+    assert said.splitlines()[0] == "acme/b: 1 job, 1 attempt"
     assert Job.objects.get().biz_type.label == "a"
     with pytest.raises(CommandError, match="there is no tenant 'acne'"):
         run_command("purge_jobs", "--tenant", "acne")

@@ -60,4 +60,4 @@ def test_the_rows_of_a_paused_biz_type_are_left_out_and_that_is_said(make_biz_ty
     make_biz_type("order.close", paused_until=UNTIL_RESUMED)
     create("order.close")
 
-    assert "order.close: paused or disabled, needs no timers; 1 timers" in run_command("reconcile")
+    assert "order.close: paused or disabled, needs no timers; 1 timer," in run_command("reconcile")

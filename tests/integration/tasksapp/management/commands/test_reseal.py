@@ -57,8 +57,8 @@ def test_the_old_key_can_go_when_it_has_run(settings: Any, sealed: BizType) -> N
     counted = run_command("reseal", "--dry-run")
     said, again = run_command("reseal"), run_command("reseal")
 
-    assert counted == "need an old key: 1 secrets of biz types, 1 series, 6 jobs; looked at 8 jobs\n"
-    assert said == "encrypted again: 1 secrets of biz types, 1 series, 6 jobs; looked at 8 jobs\n"
+    assert counted == "need an old key: 1 secret of a biz type, 1 series, 6 jobs; looked at 8 jobs\n"
+    assert said == "encrypted again: 1 secret of a biz type, 1 series, 6 jobs; looked at 8 jobs\n"
     assert again == "encrypted again: 0 secrets of biz types, 0 series, 0 jobs; looked at 8 jobs\n"
     use(settings, NEW)
     assert opened() == ["Bearer mine"] * 7
@@ -76,7 +76,7 @@ def test_a_run_that_was_broken_off_is_begun_again(settings: Any, sealed: BizType
     next(broken.run_jobs())
 
     assert broken.done.jobs == 2
-    assert run_command("reseal").startswith("encrypted again: 1 secrets of biz types, 1 series, 4 jobs;")
+    assert run_command("reseal").startswith("encrypted again: 1 secret of a biz type, 1 series, 4 jobs;")
     use(settings, NEW)
     assert opened() == ["Bearer mine"] * 7
 
