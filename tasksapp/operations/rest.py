@@ -89,10 +89,11 @@ def plan_rest(
 def _planned_before(operation: Operation, rest: JobFilter, *, using: str) -> Operation | None:
     """The plan of that rest which is there already and has not been started."""
     later = Operation.objects.using(using).select_related("biz_type").filter(pk__gt=operation.pk, verb=operation.verb)
-    same = later.filter(tenant_id=operation.tenant_id, due_at=operation.due_at, state__in=_NOT_STARTED)
+    same = later.filter(due_at=operation.due_at, state__in=_NOT_STARTED)
+    wanted = (operation.tenant_id, operation.biz_type_ids, rest.as_dict())
     # Databases do not agree on when two JSON values are equal; plans that wait for their start are few.
     for plan_ in same.order_by("id"):
-        if (plan_.biz_type_ids, plan_.job_filter) == (operation.biz_type_ids, rest.as_dict()):
+        if (plan_.tenant_id, plan_.biz_type_ids, plan_.job_filter) == wanted:
             return plan_
     return None
 
