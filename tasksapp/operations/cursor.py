@@ -57,6 +57,7 @@ class Cursor:
         trial_at: when the trial began, in Unix ms.
         oldest, newest, older: how old the jobs are that were counted; see :class:`tasksapp.operations.ages.Ages`.
         waits: why nothing moves: ``why`` and what the sentence about it needs.
+        holds: why its pace is not reached, while jobs go all the same: ``why`` and the biz type.
         schedule: what shows that the schedule of the series is still the one that was counted by.
     """
 
@@ -73,6 +74,7 @@ class Cursor:
     newest: str | None = None
     older: int = 0
     waits: dict[str, Any] = field(default_factory=dict)
+    holds: dict[str, Any] = field(default_factory=dict)
     schedule: str = ""
 
     @property

@@ -88,6 +88,13 @@ def feed_of(walk: Walk, biz_type: BizType, demand: Demand, *, breaker: Breaker, 
     return max(0.0, min(walk.feed, free - max(0, demand.behind - TOLERATED)))
 
 
+def why_held(walk: Walk, feed: float) -> str:
+    """Why no more may start than that feed of the walk: ``limit``, ``late``, or ``begins`` while it still grows."""
+    if walk.feed is not None and feed < walk.feed:
+        return "limit"
+    return "late" if walk.was_late else "begins"
+
+
 def _learned(walk: Walk, demand: Demand) -> float:
     """The feed of this turn, as the lateness of the last seconds asks for it."""
     if demand.late_ms is not None:

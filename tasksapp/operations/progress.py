@@ -22,6 +22,8 @@ from tasksapp.stats.delivery_health import DeliveryHealth, delivery_health
 State = Operation.State
 #: Maintenance has a turn each second. After a longer silence the sentence says what keeps it.
 SILENCE = timedelta(seconds=8)
+#: A pace counts as reached from this share of it on.
+REACHED = 0.8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,11 +116,29 @@ def _running_sentence(operation: Operation, cursor: Cursor) -> str:
         return _waiting_sentence(cursor.waits)
     if cursor.turn_at is None:
         return _("Starts within a second.")
-    return _("Runs: %(done)s of %(planned)s jobs, %(rate)s a second.") % {
+    runs = _("Runs: %(done)s of %(planned)s jobs, %(rate)s a second.") % {
         "done": f"{operation.done:,}",
         "planned": f"{operation.planned or 0:,}",
         "rate": f"{cursor.per_second:,.3g}",
     }
+    return f"{runs} {_holding_sentence(operation, cursor)}".strip()
+
+
+def _holding_sentence(operation: Operation, cursor: Cursor) -> str:
+    """Why its pace is not reached; '' where it is, or nothing is known to hold it."""
+    pace = operation.rate_per_second
+    if pace is None or not 0 < cursor.per_second < pace * REACHED:  # 0: not measured yet
+        return ""
+    match cursor.holds.get("why"):
+        case "limit":
+            said = _("Not at its pace of %(pace)s: the limits of %(biz_type)s leave no more beside its other jobs.")
+        case "late":
+            said = _("Not at its pace of %(pace)s: with more, jobs of %(biz_type)s would begin late.")
+        case "begins":
+            said = _("Not at its pace of %(pace)s: it grows as long as jobs of %(biz_type)s begin on time.")
+        case _:
+            return ""
+    return said % {"pace": f"{pace:,g}", "biz_type": cursor.holds.get("biz_type", "")}
 
 
 def _ended_sentence(operation: Operation) -> str:

@@ -14,7 +14,7 @@ from tasksapp.models import BizType, Operation
 from tasksapp.operations.backfill import Backfill, Missing, lost_series, one_by_one
 from tasksapp.operations.changes import change
 from tasksapp.operations.cursor import Cursor, Walk, unix_ms
-from tasksapp.operations.feed import LOOK_AHEAD, breaker_of, demand_of, feed_of, hindrance_of
+from tasksapp.operations.feed import LOOK_AHEAD, breaker_of, demand_of, feed_of, hindrance_of, why_held
 from tasksapp.operations.pace import Allowance, allowance
 from tasksapp.operations.pages import Locked, Pages
 from tasksapp.operations.pages_of import pages_of
@@ -57,7 +57,7 @@ class Runner:
         Raises Superseded where somebody stopped it or gave it another pace meanwhile.
         """
         cursor = Cursor.of(operation)
-        cursor.turn_at, cursor.waits = self._clock.now_ms(), {}
+        cursor.turn_at, cursor.waits, cursor.holds = self._clock.now_ms(), {}, {}
         if why := lost_right(operation, kind=cursor.starter, using=self._using):
             self._end(operation, cursor, State.STOPPED, why=why)
             return
@@ -217,6 +217,8 @@ class Runner:
         feed = feed_of(walk, biz_type, demand, breaker=breaker, now=now)
         if feed <= 0:
             return Allowance(0, waits={"why": "busy", "biz_type": biz_type.label})
+        if pace is not None and feed < pace:
+            cursor.holds = cursor.holds or {"why": why_held(walk, feed), "biz_type": biz_type.label}
         rate = feed if pace is None else min(pace, feed)
         allowed = allowance(walk, pace=rate, now_ms=now_ms, ahead_ms=LOOK_AHEAD.total_seconds() * 1000)
         return one_by_one(operation, allowed, using=self._using) if operation.verb == BACKFILL else allowed

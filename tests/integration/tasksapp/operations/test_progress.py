@@ -45,6 +45,37 @@ def test_it_says_when_it_will_be_done(biz_type: BizType) -> None:
     assert shown.sentence.startswith(f"Runs: {shown.done} of 100 jobs, ")
 
 
+def test_it_says_why_its_pace_is_not_reached(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 400)
+    operation, clock = started(biz_type="order.close", rate_per_second=1_000), MovableClock()
+    given = turns(clock)
+    for _ in range(4):
+        given.run_once()
+        clock.advance(seconds=1)
+    operation.refresh_from_db()
+
+    sentence = operations.progress(operation).sentence
+
+    # Nothing delivers its jobs here: they stand in line.
+    assert sentence.endswith("Not at its pace of 1,000: with more, jobs of order.close would begin late.")
+
+
+@pytest.mark.parametrize(
+    ("why", "per_second", "said"),
+    [
+        ("limit", 3.0, "Not at its pace of 10: the limits of a leave no more beside its other jobs."),
+        ("late", 3.0, "Not at its pace of 10: with more, jobs of a would begin late."),
+        ("late", 8.0, "Runs: 5 of 9 jobs, 8 a second."),
+    ],
+)
+def test_what_holds_it_is_said_only_below_its_pace(why: str, per_second: float, said: str) -> None:
+    cursor = {"turn_at": 1, "per_second": per_second, "holds": {"why": why, "biz_type": "a"}}
+    operation = Operation(verb="redrive", state="running", rate_per_second=10, planned=9, done=5, cursor=cursor)
+    operation.updated_at = timezone.now()
+
+    assert operations.progress(operation).sentence.endswith(said)
+
+
 def test_it_says_that_no_worker_is_there(biz_type: BizType) -> None:
     operation = long_ago(operations.plan("drop", JobFilter(), by=ADA))
 

@@ -9,7 +9,7 @@ import pytest
 from tasksapp.biz_types.breaker import CLOSED, Breaker
 from tasksapp.models import BizType
 from tasksapp.operations.cursor import Walk
-from tasksapp.operations.feed import FIRST, LEAST, LEAST_SHARE, SHARE, Demand, feed_of, hindrance_of
+from tasksapp.operations.feed import FIRST, LEAST, LEAST_SHARE, SHARE, Demand, feed_of, hindrance_of, why_held
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -31,6 +31,18 @@ def test_it_begins_small_and_grows_while_jobs_are_on_time() -> None:
     assert feed(walk) == FIRST
     assert turns(walk, 25, late=10) > 8 * FIRST
     assert not walk.was_late
+
+
+def test_what_holds_the_feed_is_known() -> None:
+    grows, late, limited = Walk(biz_type=1), Walk(biz_type=2, feed=400.0), Walk(biz_type=3, feed=1_000.0)
+
+    said = [
+        why_held(grows, feed(grows)),
+        why_held(late, feed(late, behind=100)),
+        why_held(limited, feed(limited, rate=100, fresh=60)),
+    ]
+
+    assert said == ["begins", "late", "limit"]
 
 
 def test_it_shrinks_as_soon_as_jobs_stand_in_line_and_then_grows_slowly() -> None:
