@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -38,7 +39,7 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argu
         label=gettext_lazy("Only these biz types"),
         queryset=BizType.objects.none(),
         required=False,
-        widget=forms.CheckboxSelectMultiple(attrs={"class": f"{TICKS} delayhub-many"}),
+        widget=FilteredSelectMultiple(gettext_lazy("biz types"), is_stacked=False),
         help_text=gettext_lazy("None chosen: all biz types, also those that are added later."),
     )
     expires_at = forms.DateTimeField(

@@ -107,6 +107,21 @@ def test_a_key_gets_an_owner_an_end_and_the_scopes_and_biz_types_that_were_chose
     assert "1 biz type" in listed
 
 
+def test_biz_types_are_chosen_from_a_list_with_a_search_that_is_a_plain_list_without_javascript(
+    person: Client, make_biz_type: MakeBizType
+) -> None:
+    make_biz_type("order.close")
+
+    page = person.get(reverse("admin:tasksapp_apikey_add")).content.decode()
+
+    (chooser,) = re.findall(r'<select[^>]* name="biz_types"[^>]*>', page)
+    assert 'class="selectfilter"' in chooser
+    assert " multiple" in chooser
+    assert "order.close</option>" in page
+    assert "/admin/js/SelectFilter2" in page
+    assert f'src="{reverse("admin:jsi18n")}"' in page
+
+
 @pytest.mark.parametrize(
     ("typed", "complaint"),
     [
