@@ -142,3 +142,45 @@ def bare_texts(source: str) -> list[str]:
     shown += re.sub(r"<[^>]*>", "\n", source).splitlines()
     stripped = (text.strip(_MARKS) for text in shown)
     return [text for text in stripped if re.search(r"[A-Za-z]{2}", text) and text not in NO_WORDS]
+
+
+#: English words of the glossary that Chinese sentences have words of their own for.
+GLOSSARY = re.compile(
+    r"(?<![\w.=/:@'-])(worker|broker|loader|job|task|queue|callback|breaker|lane|lease|issue|series|attempt)s?(?![\w.=/:-])",
+    flags=re.IGNORECASE,
+)
+#: What stands in a sentence as it is in every language: a placeholder, a tag with its code, a command in quotes.
+VERBATIM = re.compile(rf"{PLACEHOLDER.pattern}|<code>.*?</code>|<[^>]*>|“[^”]*”|\{{[^}}]*\}}")
+
+
+def test_a_chinese_sentence_has_no_english_word_of_the_glossary() -> None:
+    mixed = [text for message in MESSAGES for text in translations_of(message) if GLOSSARY.search(without_code(text))]
+
+    assert mixed == []
+
+
+def test_a_chinese_sentence_calls_a_job_by_its_own_word_and_not_by_that_of_a_task() -> None:
+    confused = [
+        text
+        for message in MESSAGES
+        for text in translations_of(message)
+        if (english := " ".join(texts_of(message)).lower()) and "job" in english and "task" not in english
+        if "任务" in text
+    ]
+
+    assert confused == []
+
+
+def test_chinese_characters_have_no_blank_between_them_and_addresses_no_wide_colon() -> None:
+    odd = [
+        text
+        for message in MESSAGES
+        for text in translations_of(message)
+        if re.search(r"[\u4e00-\u9fff] [\u4e00-\u9fff]|\uff1a//", without_code(text))
+    ]
+
+    assert odd == []
+
+
+def without_code(text: str) -> str:
+    return VERBATIM.sub("", text)
