@@ -15,6 +15,7 @@ admin.site.site_header = "DelayHub"
 admin.site.site_title = "DelayHub"
 admin.site.index_title = _("Timeout centre")
 admin.site.site_url = None  # the link would lead to "/", which leads back to the admin
+admin.site.enable_nav_sidebar = False  # the menu in the head has these pages
 admin.site.login_form = LimitedLoginForm
 
 urlpatterns = [

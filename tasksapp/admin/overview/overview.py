@@ -31,15 +31,16 @@ from tasksapp.stats.counts import Counts, read_counts
 from tasksapp.stats.issues import open_issues
 from tasksapp.stats.pulses import PulseSummary, total_and_summaries
 
-#: Rows of the table of biz types, and issues, that one page shows.
-BIZ_TYPES_SHOWN = 25
+#: Biz types that are shown at first, where not more of them are urgent, and those that one page of all shows.
+FEW_BIZ_TYPES, BIZ_TYPES_SHOWN = 8, 25
+#: Issues and alerts that are shown.
 ISSUES_SHOWN = 5
 ALERTS_SHOWN = 5
 #: Biz types that one sentence names.
 NAMED = 3
 #: So great a share of attempts that fail is marked.
 FAILING = 0.05
-#: Parameters of the address: how far to look ahead, and which page of biz types.
+#: Parameters of the address: how far to look ahead, and which page of all biz types; without it, few of them are shown.
 AHEAD, BIZ_TYPES_PAGE = "ahead", "biz_types"
 
 
@@ -64,7 +65,8 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     breakers = open_breakers(biz_types.values()) if has_redis(health) else None
     issues, alerts = open_issues(biz_types=biz_types), open_alerts()
     every = standings(biz_types.values(), counts=counts, breakers=breakers, now=now)
-    page = Paginator(every, BIZ_TYPES_SHOWN).get_page(request.GET.get(BIZ_TYPES_PAGE))
+    few, wants_all = _few(every), BIZ_TYPES_PAGE in request.GET
+    page = Paginator(every, BIZ_TYPES_SHOWN if wants_all else few).get_page(request.GET.get(BIZ_TYPES_PAGE))
     span = span_of(request.GET.get(AHEAD, ""))
     return {
         "banner": banner(request),
@@ -91,6 +93,9 @@ def overview(request: HttpRequest) -> dict[str, Any]:
             site=site,
             now=now,
         ),
+        "hidden": 0 if wants_all else len(every) - len(page),
+        "show_all": _query(request, {BIZ_TYPES_PAGE: 1}),
+        "show_few": _query(request, {BIZ_TYPES_PAGE: None}) if wants_all and len(every) > few else "",
         "earlier": _query(request, {BIZ_TYPES_PAGE: page.number - 1}) if page.has_previous() else "",
         "later": _query(request, {BIZ_TYPES_PAGE: page.number + 1}) if page.has_next() else "",
         "may_add": request.user.has_perm("tasksapp.add_biztype"),
@@ -104,6 +109,12 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "zone": timezone.get_current_timezone_name(),
         "live_url": _live_url(request, site=site),
     }
+
+
+def _few(every: Sequence[Standing]) -> int:
+    """How many biz types are shown at first: those whose jobs do not go out, and others where these are few."""
+    urgent = sum(each.urgency <= Urgency.HELD for each in every)
+    return min(max(urgent, FEW_BIZ_TYPES), BIZ_TYPES_SHOWN)
 
 
 def _late_sentence(every: Sequence[Standing], *, counts: Counts) -> str:
@@ -159,9 +170,9 @@ def _tiles(counts: Counts, recent: PulseSummary, *, died_today: int, site: str, 
 
 
 def _query(request: HttpRequest, changed: dict[str, Any]) -> str:
-    """The address of this page with other values for some of its parameters."""
+    """The address of this page with other values for some of its parameters, and without those that are None."""
     kept = {name: request.GET[name] for name in (AHEAD, BIZ_TYPES_PAGE) if name in request.GET}
-    return f"?{urlencode({**kept, **changed})}"
+    return f"?{urlencode({name: value for name, value in {**kept, **changed}.items() if value is not None})}"
 
 
 def _live_url(request: HttpRequest, *, site: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import OperationalError
 from django.http import Http404
 from django.template.loader import get_template
@@ -70,14 +71,37 @@ def test_a_person_who_is_not_logged_in_sees_the_name_and_no_links(client: Client
     assert reverse("readyz") not in page
 
 
-def test_the_first_page_of_the_admin_is_the_overview_above_the_list_of_models(admin_client: Client) -> None:
+@pytest.mark.parametrize("address", ["/admin/", "/admin/tasksapp/"])
+def test_the_first_page_is_the_overview_without_a_list_of_models(admin_client: Client, address: str) -> None:
     BizType.objects.create(code="order.close", url="https://receiver.example/hook")
 
-    page = admin_client.get(reverse("admin:index")).content.decode()
+    page = admin_client.get(address).content.decode()
 
-    assert "What comes" in page
+    assert page.count("What comes</h2>") == 1
     assert "order.close" in page
+    assert 'id="content-main"' not in page
+
+
+def test_the_menu_stands_once_on_a_page_and_users_are_a_link_away(admin_client: Client) -> None:
+    page = admin_client.get(reverse("admin:tasksapp_job_changelist")).content.decode()
+
+    assert 'id="nav-sidebar"' not in page
+    assert page.count(f'href="{reverse("admin:tasksapp_series_changelist")}"') == 1
+    assert f'href="{reverse("admin:app_list", args=["auth"])}"' in page
+
+
+def test_a_person_who_may_not_see_jobs_still_has_the_list_of_what_they_may_see(
+    client: Client, django_user_model: Any
+) -> None:
+    keeper = django_user_model.objects.create_user("keeper", password="x", is_staff=True)
+    keeper.user_permissions.add(Permission.objects.get(codename="view_apikey"))
+    client.force_login(keeper)
+
+    page = client.get(reverse("admin:index")).content.decode()
+
     assert 'id="content-main"' in page
+    assert page.count(reverse("admin:tasksapp_apikey_changelist")) >= 2
+    assert reverse("admin:app_list", args=["auth"]) not in page
 
 
 def test_another_project_has_the_overview_at_the_apps_own_address_and_keeps_its_first_page(
@@ -91,6 +115,7 @@ def test_another_project_has_the_overview_at_the_apps_own_address_and_keeps_its_
     assert "What comes" not in first
     assert "What comes" in own
     assert 'class="app-tasksapp' in own
+    assert 'id="content-main"' in own
 
 
 def test_people_who_may_not_see_jobs_see_no_counts_and_no_mark(client: Client, django_user_model: Any) -> None:

@@ -37,6 +37,11 @@ def read(browser: Client, page: str = PART) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
+def codes_on(page: str) -> list[str]:
+    """The codes of the biz types in the table, in its order."""
+    return re.findall(r'<tr id="delayhub-biz-type-\d+">\s*<th scope="row"><a [^>]*>([^<]+)</a>', page)
+
+
 def count_rows(biz_type: BizType, **fields: Any) -> None:
     values = {"pending": 0, "due_now": 0, "running": 0, "dead": 0, "counted_at": timezone.now(), **fields}
     JobCount.objects.create(biz_type=biz_type, **values)
@@ -166,19 +171,50 @@ def test_it_asks_the_database_twelve_times_at_most_however_many_biz_types_there_
         assert len(own) <= MOST_QUERIES, "\n".join(own)
 
 
-def test_many_biz_types_are_paged_and_those_that_need_a_person_come_first(
+def test_of_many_biz_types_a_few_are_shown_those_that_need_a_person_first_and_the_rest_is_a_link_away(
     person: Client, make_biz_type: MakeBizType
 ) -> None:
     for number in range(30):
         make_biz_type(f"kind-{number:02}")
     store_job(make_biz_type("zz.late"), due_in=-timedelta(minutes=5))
 
-    first, second = person.get(PART).content.decode(), person.get(f"{PART}?biz_types=2").content.decode()
+    few = person.get(PART).content.decode()
+    first, second = (person.get(f"{PART}?biz_types={page}").content.decode() for page in (1, 2))
 
-    assert first.index("zz.late</a>") < first.index("kind-00</a>")
+    assert codes_on(few) == ["zz.late", *(f"kind-{number:02}" for number in range(7))]
+    assert "23 of 31 are not shown." in few
+    assert 'href="?biz_types=1"' in few
+    assert "Page 1 of" not in few
+    assert codes_on(first) == ["zz.late", *(f"kind-{number:02}" for number in range(24))]
     assert "Page 1 of 2" in first
-    assert "kind-29</a>" in second
-    assert "kind-00</a>" not in second
+    assert "not shown" not in first
+    assert codes_on(second) == [f"kind-{number:02}" for number in range(24, 30)]
+
+
+def test_every_biz_type_that_is_late_is_shown_at_once_up_to_a_whole_page(
+    person: Client, make_biz_type: MakeBizType
+) -> None:
+    for number in range(26):
+        make_biz_type(f"kind-{number:02}")
+    late = [make_biz_type(f"late-{number:02}") for number in range(10)]
+    for biz_type in late:
+        store_job(biz_type, due_in=-timedelta(minutes=5))
+
+    page = person.get(PART).content.decode()
+
+    assert codes_on(page) == [biz_type.code for biz_type in late]
+    assert "26 of 36 are not shown." in page
+
+
+def test_a_list_of_few_biz_types_is_whole_and_has_no_link_to_more(person: Client, make_biz_type: MakeBizType) -> None:
+    for number in range(8):
+        make_biz_type(f"kind-{number}")
+
+    page = person.get(PART).content.decode()
+
+    assert len(codes_on(page)) == 8
+    assert "biz_types=" not in page
+    assert "not shown" not in page
 
 
 def test_a_person_who_may_only_see_jobs_sees_neither_buttons_nor_the_audit(
