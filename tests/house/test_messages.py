@@ -183,4 +183,4 @@ def test_chinese_characters_have_no_blank_between_them_and_addresses_no_wide_col
 
 
 def without_code(text: str) -> str:
-    return VERBATIM.sub("", text)
+    return VERBATIM.sub("·", text)
