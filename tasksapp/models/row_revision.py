@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db.models import F, Model, PositiveBigIntegerField, QuerySet
+
+_Row = TypeVar("_Row", bound=Model)
 
 if TYPE_CHECKING:
     _Number = PositiveBigIntegerField[Any, Any]
@@ -31,7 +33,7 @@ class RowRevision(_Number):
         return name, "django.db.models.PositiveBigIntegerField", args, kwargs
 
 
-class RevisedRows(QuerySet[Any]):
+class RevisedRows(QuerySet[_Row]):
     """Rows with a column ``revision``, which an UPDATE of many counts too."""
 
     def update(self, **values: Any) -> int:
