@@ -15,9 +15,10 @@ except ModuleNotFoundError as error:
     raise not_installed(error, extra="celery") from None
 from delayhub.engine.delay_queue import DelayQueue
 from delayhub.engine.entry import Claimed, Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled
-from delayhub.engine.gate import Gate, Revision, StoredGate, read_gates
+from delayhub.engine.gate import Gate, Revision
 from delayhub.engine.keys import LaneKeys, QueueKeys
 from delayhub.engine.options import EngineOptions
+from delayhub.engine.stored_gate import StoredGate, read_gates
 from delayhub.engine.timer_claim import TimerBatch, TimerClaim, parse_timer_claim, timer_claim_command
 from delayhub.engine.timer_lane import Admitted, KeyCounts, TimerCounts, TimerLane
 

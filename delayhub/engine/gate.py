@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from delayhub.engine.entry import text
 from delayhub.engine.keys import BONUS_MS
 from delayhub.errors import OptionError
-
-if TYPE_CHECKING:
-    from delayhub.engine.timer_lane import TimerLane
 
 #: What must be more than nothing, where it is given.
 _POSITIVE = (
@@ -35,20 +30,6 @@ class Revision(NamedTuple):
 
 #: That of a gate that was made from no row.
 NO_REVISION = Revision(0, 0)
-
-
-class StoredGate(NamedTuple):
-    """A gate as Redis has it.
-
-    Args:
-        fields: its values, as :attr:`Gate.fields`.
-        revision: None: it has none, so claims that need gates take nothing.
-        paused: flow keys that are paused, until these Unix times in ms.
-    """
-
-    fields: list[str]
-    revision: Revision | None
-    paused: dict[str, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,26 +89,3 @@ class Gate:
 
 def _decimal(number: float | None) -> float | None:
     return None if number is None else float(number)
-
-
-def read_gates(lane: TimerLane, queues: Sequence[str]) -> list[StoredGate]:
-    """The gates of these queues, in one round trip."""
-    if not queues:
-        return []
-    with lane.client.pipeline(transaction=False) as pipeline:
-        for queue in queues:
-            keys = lane.keys.queue(queue)
-            pipeline.hmget(keys.gate, [*FIELDS, "revision"])
-            pipeline.hgetall(keys.paused)
-        replies = pipeline.execute()
-    return [_stored(*values, paused=paused) for values, paused in zip(replies[::2], replies[1::2], strict=True)]
-
-
-def _stored(*values: Any, paused: Mapping[Any, Any]) -> StoredGate:
-    *fields, revision = ("" if value is None else text(value) for value in values)
-    row, _, number = revision.partition(".")
-    return StoredGate(
-        fields,
-        Revision(int(row), int(number)) if revision else None,
-        {text(key): int(until) for key, until in paused.items()},
-    )

@@ -7,6 +7,10 @@ TESTED_THROUGH = {
         "tests/integration/delayhub/engine/test_timer_lane.py",
         "a lane's claims are made and read by it",
     ),
+    "delayhub/engine/stored_gate.py": (
+        "tests/integration/tasksapp/biz_types/test_gates.py",
+        "the loader reads there what is stored, and writes what differs",
+    ),
     "tasksapp/biz_types/failure_counter.py": (
         "tests/integration/tasksapp/biz_types/test_breaker.py",
         "it is what opens and heals breakers",
