@@ -41,8 +41,9 @@ def _fault_of_headers(said: Mapping[str, Any]) -> str | None:
 
 
 def _fault_of_body(payload: Any, needed: set[str]) -> str | None:
+    embed: Any
     if isinstance(payload, dict) and payload.keys() >= needed:
-        args, kwargs, embed = payload.get("args", ()), payload.get("kwargs", {}), None
+        args, kwargs, embed = payload.get("args", ()), payload.get("kwargs", {}), payload
     elif isinstance(payload, (list, tuple)) and len(payload) == 3:
         args, kwargs, embed = payload
     else:
@@ -53,6 +54,9 @@ def _fault_of_body(payload: Any, needed: set[str]) -> str | None:
         return f"its keyword arguments are not named by texts: {reprlib.repr(kwargs)}"
     if not isinstance(embed, dict | None):
         return f"its options are not an object: {reprlib.repr(embed)}"
+    for name, (is_sound, wanted) in OPTIONS.items():
+        if embed and not is_sound(embed.get(name)):
+            return f"its {name} is not {wanted}: {reprlib.repr(embed[name])}"
     return None
 
 
@@ -97,6 +101,11 @@ def _is_mapping(value: Any) -> bool:
     return not value or isinstance(value, dict)
 
 
+def _is_calls(value: Any) -> bool:
+    # A signature is a dict; Celery takes the name of a task for one too.
+    return not value or (isinstance(value, (list, tuple)) and all(isinstance(one, (dict, str)) for one in value))
+
+
 #: What Celery's worker reads of a message before the task has begun, and what it wants of it.
 HEADERS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "task": (_is_name, "a name"),
@@ -108,4 +117,12 @@ HEADERS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "timelimit": (_is_limits, "two numbers of seconds"),
     "stamped_headers": (_is_names, "a list of names"),
     "stamps": (_is_mapping, "an object"),
+}
+
+#: The same of what its body has beside the arguments: what follows when the task has ended.
+OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "callbacks": (_is_calls, "a list of calls"),
+    "errbacks": (_is_calls, "a list of calls"),
+    "chain": (_is_calls, "a list of calls"),
+    "chord": (_is_mapping, "a call"),
 }

@@ -33,6 +33,8 @@ def message(
     [
         message(),
         message([[], {}, None]),
+        message([[], {}, {"callbacks": [{"task": "t"}], "errbacks": ["name"], "chain": [], "chord": {"task": "t"}}]),
+        message([[], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None, "own": 5}]),
         message({"args": [1], "kwargs": {}}),  # of a sender between the protocols
         message({"task": "t", "id": "1", "args": [1]}, headers={}),  # of protocol 1
         message(eta="2026-11-23T10:00:00+00:00", expires="2026-11-23T10:00:00", timelimit=[1.5, 2]),
@@ -68,6 +70,12 @@ def test_what_celery_can_run_has_no_fault(sound: Message) -> None:
         (message([5, {}, {}]), "its arguments are not a list: 5"),
         (message([[], 5, {}]), "its keyword arguments are not named by texts: 5"),
         (message([[], {}, 5]), "its options are not an object: 5"),
+        (message([[], {}, {"callbacks": 5}]), "its callbacks is not a list of calls: 5"),
+        (message([[], {}, {"errbacks": "x"}]), "its errbacks is not a list of calls: 'x'"),
+        (message([[], {}, {"chain": {"a": 1}}]), "its chain is not a list of calls: {'a': 1}"),
+        (message([[], {}, {"chain": [1]}]), "its chain is not a list of calls: [1]"),
+        (message([[], {}, {"chord": 9}]), "its chord is not a call: 9"),
+        (message({"args": [], "callbacks": 5}), "its callbacks is not a list of calls: 5"),
         (message("{"), "its body cannot be read: DecodeError: "),
         (message("[" * 100_000), "its body cannot be read: "),
         (message(content="application/x-python-serialize"), "its body cannot be read: ContentDisallowed: "),
