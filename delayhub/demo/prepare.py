@@ -7,12 +7,14 @@ receiver may now listen on another port.
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 import django
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from django.db import transaction
 from django.db.models import Q
 from django.utils.module_loading import import_string
@@ -22,8 +24,16 @@ from delayhub.demo.samples import SAMPLE_BACKOFF_SECONDS, SAMPLES, SampleBizType
 
 
 def main() -> None:
-    """Migrates the database, and puts the admin, the API key and the sample biz types into it."""
+    """Migrates the database, and puts the admin, the API key and the sample biz types into it.
+
+    Raises:
+        SystemExit: the settings are such that no command of Django's would run with them; it says why.
+    """
     django.setup()
+    try:
+        call_command("check", verbosity=0)
+    except SystemCheckError as error:
+        sys.exit(str(error))
     call_command("migrate", interactive=False, verbosity=0)
     with transaction.atomic():
         keep_admin(os.environ["DELAYHUB_SITE_ADMIN"], password=os.environ["DELAYHUB_SITE_PASSWORD"])

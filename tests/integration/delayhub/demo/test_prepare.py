@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import django
 import pytest
 from django.contrib.auth.models import User
 
-from delayhub.demo.prepare import keep_admin, keep_api_key, keep_biz_type
+from delayhub.demo.prepare import keep_admin, keep_api_key, keep_biz_type, main
 from delayhub.demo.samples import CLOSE_ORDER, SAMPLES, SampleBizType
 from tasksapp.access.keys import find_key
 from tasksapp.models import ApiKey, BizType
@@ -65,3 +68,15 @@ def test_a_sample_that_a_person_changed_stays_but_for_its_address() -> None:
     kept = BizType.objects.get()
     assert (kept.name, kept.max_attempts, kept.signing_secret) == ("Mine", 9, SECRET)
     assert kept.url.startswith("http://127.0.0.1:2/")
+
+
+def test_a_site_whose_settings_no_command_would_run_with_is_not_prepared(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "OWNER_URL": "https://user:secret@shop.example/"}
+    monkeypatch.setattr(django, "setup", lambda: None)
+
+    with pytest.raises(SystemExit, match=r"delayhub\.E019.*Credentials do not belong in the URL"):
+        main()
+
+    assert not User.objects.exists()
