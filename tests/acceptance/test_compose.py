@@ -78,6 +78,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
         given = FILE["services"]["web"]["environment"]
         assert set(given) == {
             "DELAYHUB_DATABASE_URL", "DELAYHUB_BROKER_URL", "DELAYHUB_SECRET_KEY", "DELAYHUB_TRUST_PROXY",
+            "DELAYHUB_REQUEST_SLOTS",
         }  # fmt: skip
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("DELAYHUB_")},
