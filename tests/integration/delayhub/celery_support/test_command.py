@@ -334,7 +334,7 @@ def test_backlog_shows_what_autoscalers_want(run: Run, app: Celery) -> None:
 
     (row,) = document(run("backlog", "--json"))
 
-    assert list(row) == ["queue", "waiting", "due", "leased", "dead", "late_seconds", "parked"]
+    assert list(row) == ["queue", "waiting", "due", "leased", "dead", "late_seconds", "parked", "healed"]
     assert (row["queue"], row["waiting"], row["due"]) == ("celery", 1, 1)
 
 

@@ -56,6 +56,7 @@ def test_an_autoscaler_gets_one_queue_or_all(app: Celery, get: Get) -> None:
         "dead": 0,
         "late_seconds": 0.0,
         "parked": 0,
+        "healed": 0,
     }
     assert json.loads(get("/queues")[1]).keys() == {"a/b", "celery"}
 

@@ -159,9 +159,9 @@ def test_entries_of_the_audit_go_after_a_year_or_as_the_option_says(biz_type: Bi
     settings.DELAYHUB = {**settings.DELAYHUB, "AUDIT_DAYS": 0}
     assert purge_all() == Purged()
     settings.DELAYHUB = {**settings.DELAYHUB, "AUDIT_DAYS": 30}
-    assert "1 entries of the audit" in run_command("purge_jobs", "--dry-run")
+    assert "1 entry of the audit" in run_command("purge_jobs", "--dry-run")
     assert AuditEntry.objects.count() == 2
-    assert "1 entries of the audit" in run_command("purge_jobs")
+    assert "1 entry of the audit" in run_command("purge_jobs")
     assert AuditEntry.objects.count() == 1
 
 
