@@ -332,7 +332,7 @@ def test_a_task_that_was_acknowledged_when_it_started_keeps_its_place_and_is_nev
 def test_a_started_message_that_a_worker_of_the_release_before_gave_back_has_not_started(queue: DelayQueue) -> None:
     set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": AtOnce(41)})
     queue.schedule([message(f"m{number}") for number in range(40)])
-    leases = [queue.lease(name, 1) for name in taken(queue)]
+    leases = [lease_of(queue, name) for name in taken(queue)]
     assert start(queue, leases) == 40
     queue.client.zrem(queue.keys.leased, "m7")
     queue.client.hdel(queue.keys.holder, "m7")
