@@ -173,7 +173,8 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/plans"): Entry(
         scope=WRITE, body=lambda place: {"biz_id": "new", "jobs": [{"biz_type": place.code}]}, unseen=400, done=201
     ),
-    ("POST", "/v1/resolve"): Entry(scope=WRITE, body=_resolved, unseen=400),
+    # 202: a test's transaction is not committed before the answer, and only after that jobs are cancelled.
+    ("POST", "/v1/resolve"): Entry(scope=WRITE, body=_resolved, unseen=400, done=202),
     ("POST", "/v1/resolve/lift"): Entry(scope=WRITE, body=_resolved, unseen=400),
     # operations
     ("GET", "/v1/operations"): Entry(scope=READ, unseen=LEFT_OUT),
