@@ -91,7 +91,7 @@ def test_any_registry_takes_it_and_registering_reads_nothing(django_assert_num_q
 
 
 @pytest.mark.django_db(transaction=True)
-def test_it_may_be_asked_in_a_thread_of_prometheus_clients(biz_type: BizType, app: Celery) -> None:
+def test_it_may_be_asked_in_a_thread_of_prometheus_clients(app: Celery, biz_type: BizType) -> None:
     found: list[Any] = []
     left_open: list[bool] = []
 
