@@ -131,7 +131,11 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def ends_delivery() -> Iterator[None]:
-    """Closes the process' delivery runtime and its connections after a test that delivered something."""
+    """Closes the process' delivery runtime and its connections after a test that delivered something.
+
+    Before it too: a runtime keeps the settings that it was made with, and another test's may be other ones.
+    """
+    close_delivery_runtime()
     yield
     close_delivery_runtime()
     connections.close_all()
