@@ -195,7 +195,12 @@ def _store_numbers(now: datetime, *, closing: BizType, paused: BizType, task: Bi
         )  # fmt: skip
     for kind, count in (("http.503", 42_000), ("timeout", 2_600), ("refused", 67)):
         DeadCount.objects.create(
-            biz_type=closing, error_class=kind, dead=count, first_at=now - 2 * HOUR, last_at=now - HOUR / 2, counted_at=now
+            biz_type=closing,
+            error_class=kind,
+            dead=count,
+            first_at=now - 2 * HOUR,
+            last_at=now - HOUR / 2,
+            counted_at=now,
         )
         # The hours in which its receiver was down: else the overview says that none died today.
         hour = now.replace(minute=0, second=0, microsecond=0)
