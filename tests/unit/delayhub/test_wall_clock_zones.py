@@ -185,6 +185,7 @@ def test_beat_and_series_run_at_each_time_that_clocks_show(zone: str, year: int)
     assert found == []
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not ALL, reason="cannot run here: many minutes, see make calendars")
 def test_beat_and_series_run_at_each_time_that_clocks_show_in_every_zone(capsys: pytest.CaptureFixture[str]) -> None:
     tried: set[object] = set()
