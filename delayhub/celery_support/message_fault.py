@@ -11,6 +11,9 @@ from celery.utils.time import maybe_iso8601
 
 from delayhub.transport.envelope import DUE_HEADER, is_unicode
 
+#: Whether a value is sound, and what it should be, in words.
+_Want = tuple[Callable[[Any], bool], str]
+
 #: The last moment that Python's ``datetime`` has, in ms.
 LAST_MS = 253_402_300_799_999
 
@@ -26,15 +29,15 @@ def fault_of(message: Any) -> str | None:
     except Exception as error:  # of any serializer
         return f"its body cannot be read: {type(error).__name__}: {error}"
     if "task" in message.headers:
-        return _fault_of_headers(message.headers) or _fault_of_body(payload, {"args"})
+        return _fault_among(HEADERS, message.headers) or _fault_of_body(payload, {"args"})
     # Before protocol 2 all of it was in the body.
     if not isinstance(payload, dict) or "task" not in payload:
         return "it names no task"
-    return _fault_of_headers(payload) or _fault_of_body(payload, set())
+    return _fault_among(HEADERS, payload) or _fault_of_body(payload, set())
 
 
-def _fault_of_headers(said: Mapping[str, Any]) -> str | None:
-    for name, (is_sound, wanted) in HEADERS.items():
+def _fault_among(wants: Mapping[str, _Want], said: Mapping[str, Any]) -> str | None:
+    for name, (is_sound, wanted) in wants.items():
         if not is_sound(said.get(name)):
             return f"its {name} is not {wanted}: {reprlib.repr(said.get(name))}"
     return None
@@ -54,10 +57,7 @@ def _fault_of_body(payload: Any, needed: set[str]) -> str | None:
         return f"its keyword arguments are not named by texts: {reprlib.repr(kwargs)}"
     if not isinstance(embed, dict | None):
         return f"its options are not an object: {reprlib.repr(embed)}"
-    for name, (is_sound, wanted) in OPTIONS.items():
-        if embed and not is_sound(embed.get(name)):
-            return f"its {name} is not {wanted}: {reprlib.repr(embed[name])}"
-    return None
+    return _fault_among(OPTIONS, embed) if embed else None
 
 
 def _is_name(value: Any) -> bool:
@@ -93,8 +93,12 @@ def _is_limits(value: Any) -> bool:
     )
 
 
+def _is_list_of(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    return not value or (isinstance(value, (list, tuple)) and all(isinstance(one, kinds) for one in value))
+
+
 def _is_names(value: Any) -> bool:
-    return not value or (isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value))
+    return _is_list_of(value, str)
 
 
 def _is_mapping(value: Any) -> bool:
@@ -103,11 +107,11 @@ def _is_mapping(value: Any) -> bool:
 
 def _is_calls(value: Any) -> bool:
     # A signature is a dict; Celery takes the name of a task for one too.
-    return not value or (isinstance(value, (list, tuple)) and all(isinstance(one, (dict, str)) for one in value))
+    return _is_list_of(value, (dict, str))
 
 
 #: What Celery's worker reads of a message before the task has begun, and what it wants of it.
-HEADERS: dict[str, tuple[Callable[[Any], bool], str]] = {
+HEADERS: dict[str, _Want] = {
     "task": (_is_name, "a name"),
     "id": (_is_name, "a name"),
     "shadow": (_is_text_or_none, "a text"),
@@ -120,7 +124,7 @@ HEADERS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 #: The same of what its body has beside the arguments: what follows when the task has ended.
-OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
+OPTIONS: dict[str, _Want] = {
     "callbacks": (_is_calls, "a list of calls"),
     "errbacks": (_is_calls, "a list of calls"),
     "chain": (_is_calls, "a list of calls"),
