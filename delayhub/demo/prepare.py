@@ -31,10 +31,9 @@ def main() -> None:
     """
     django.setup()
     try:
-        call_command("check", verbosity=0)
+        call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
     except SystemCheckError as error:
         sys.exit(str(error))
-    call_command("migrate", interactive=False, verbosity=0)
     with transaction.atomic():
         keep_admin(os.environ["DELAYHUB_SITE_ADMIN"], password=os.environ["DELAYHUB_SITE_PASSWORD"])
         keep_api_key("standalone", key=os.environ["DELAYHUB_SITE_API_KEY"])
