@@ -56,9 +56,8 @@ def test_a_new_biz_type_gets_a_secret_that_is_shown_once(person: Client) -> None
 
 
 def test_none_is_made_for_a_task(person: Client, settings: Any) -> None:
-    blank = form_fields(person.get(reverse(ADD)).content.decode(), "biztype_form")
-
     settings.DELAYHUB = {**settings.DELAYHUB, "ALLOWED_TASKS": ["shop.close"]}
+    blank = form_fields(person.get(reverse(ADD)).content.decode(), "biztype_form")
 
     answer = person.post(reverse(ADD), {**blank, "code": "a", "target": "celery", "task_name": "shop.close"})
 
