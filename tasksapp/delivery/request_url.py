@@ -32,7 +32,7 @@ def request_url(text: str) -> URL:
     if not url.raw_host:
         raise BadUrl("The URL must name a host.")
     if url.raw_user is not None or url.raw_password is not None:
-        raise BadUrl("Credentials do not belong in the URL: it is shown and logged.")
+        raise BadUrl("Credentials do not belong in the URL, which is shown; a biz type has fields for them.")
     if not url.port:
         raise BadUrl("This is not a URL: its port is 0.")
     _check_host(url.raw_host, as_written=text)
