@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 from uuid import UUID
@@ -78,15 +78,21 @@ class PreparedStatement:
         return state is _State.READY
 
 
-#: How a statement finds its rows, and how the one for a single id does.
-_ANY_ID, _ONE_ID = "= ANY(%(ids)s::uuid[])", "= %(ids)s"
+#: How a statement finds its rows.
+_ANY_ID = "= ANY(%(ids)s::uuid[])"
+#: For up to how many ids there is a prepared form, in rising order. None longer: the plan of a form for 128, made while
+#: the table is empty, claims a hundred of 200 000 rows in 30 ms instead of 6, until statistics are taken.
+_SIZES = (1, 8, 32)
 
 
 class StatementByIds:
-    """A statement that finds its rows by ``= ANY(%(ids)s::uuid[])``. For a single id it is prepared.
+    """A statement that finds its rows by ``= ANY(%(ids)s::uuid[])``. For up to 32 ids it is prepared.
 
-    When there is little to do, jobs come one by one, and planning would be half of the cost. For several ids the
-    statement is planned for every run: a plan for an array of any length would compare each of a hundred ids with each.
+    When there is little to do, jobs come a few at a time, and planning would be more than half of the cost. For an
+    array of any length PostgreSQL would either plan each run, or keep a plan for ten ids, which compares each of a
+    hundred with each. So each prepared form takes a fixed number of elements out of the array, which is filled up with
+    its last id. The estimate of rows is then the same for all values, and by its own rule PostgreSQL keeps one plan
+    after five runs.
 
     Args:
         sql: the statement, its parameters written ``%(name)s``.
@@ -99,18 +105,34 @@ class StatementByIds:
         if _ANY_ID not in sql or sql.count(_ANY_ID) != sql.count("%(ids)s"):
             raise ValueError(f"each %(ids)s of a statement must stand in {_ANY_ID!r}: {sql}")
         self.sql = sql
-        self._for_one = PreparedStatement(sql.replace(_ANY_ID, _ONE_ID), {**types, "ids": "uuid"})
+        self._prepared = {
+            size: PreparedStatement(sql.replace(_ANY_ID, _first_ids(size)), {**types, "ids": "uuid[]"})
+            for size in _SIZES
+        }
 
     def rows(
         self, connection: BaseDatabaseWrapper, ids: Sequence[UUID], values: Mapping[str, Any]
     ) -> list[tuple[Any, ...]]:
         """Runs it and gives back all its rows."""
-        if len(ids) == 1:
-            return self._for_one.rows(connection, {**values, "ids": ids[0]})
+        for size, statement in self._prepared.items():
+            if 0 < len(ids) <= size:
+                filled = [*ids, *[ids[-1]] * (size - len(ids))]
+                return statement.rows(connection, {**values, "ids": _array(filled)})
         with connection.cursor() as cursor:
-            # The array as text: psycopg would take 3 µs for each id of a list.
-            cursor.execute(self.sql, {**values, "ids": f"{{{','.join(map(str, ids))}}}"})
+            cursor.execute(self.sql, {**values, "ids": _array(ids)})
             return list(cursor.fetchall())
+
+
+def _array(ids: Iterable[UUID]) -> str:
+    """As text: psycopg would take 3 µs for each id of a list."""
+    return f"{{{','.join(map(str, ids))}}}"
+
+
+def _first_ids(size: int) -> str:
+    """Finds the rows of that many first ids of the array."""
+    if size == 1:
+        return "= (%(ids)s::uuid[])[1]"
+    return f"= ANY(ARRAY[{', '.join(f'(%(ids)s::uuid[])[{number}]' for number in range(1, size + 1))}])"
 
 
 def _sqlstate(error: DatabaseError) -> str | None:

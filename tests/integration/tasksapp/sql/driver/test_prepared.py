@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import ProgrammingError, connection, transaction
 
-from tasksapp.sql.driver.prepared import PreparedStatement
+from tasksapp.sql.driver.prepared import PreparedStatement, StatementByIds
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
 
@@ -94,3 +95,28 @@ def test_an_error_of_the_statement_is_raised() -> None:
     for _ in range(2):
         with pytest.raises(ProgrammingError, match="no_such_table"):
             statement.rows(connection, {"n": 1})
+
+
+def test_one_plan_serves_all_claims_of_a_few_ids_and_finds_just_these() -> None:
+    run("CREATE TEMPORARY TABLE known (id uuid PRIMARY KEY)")
+    run("INSERT INTO known SELECT gen_random_uuid() FROM generate_series(1, 3000)")
+    run("ANALYZE known")
+    ids: list[UUID] = [row[0] for row in run("SELECT id FROM known LIMIT 40")]
+    statement = StatementByIds("SELECT id FROM known WHERE id = ANY(%(ids)s::uuid[])", {})
+
+    for count in [1, 2, 3, 5, 8, 9, 20, 32, 33, 40] * 8:
+        found = statement.rows(connection, [*ids[:count], uuid4()][-count:], {})
+
+        # The id that is not there took the place of the first.
+        assert sorted(row[0] for row in found) == sorted(ids[1:count])
+
+    plans = run("SELECT generic_plans, custom_plans FROM pg_prepared_statements")
+    assert len(plans) == 3
+    for generic, custom in plans:
+        assert custom <= 5 < generic + custom
+
+
+def test_no_ids_find_no_rows() -> None:
+    statement = StatementByIds("SELECT 1 WHERE gen_random_uuid() = ANY(%(ids)s::uuid[])", {})
+
+    assert statement.rows(connection, [], {}) == []
