@@ -68,8 +68,7 @@ class AuditViews(ApiViewSet):
     scopes: ClassVar = {"list": Scope.STATS}
 
     @described(
-        operation_id="audit_list",
-        summary="List deeds",
+        summary="List audit entries",
         responses=AuditEntrySerializer(many=True),
         parameters=[
             parameter("actor", {"type": "string"}, "Whole, such as `ada` or `api:checkout`."),

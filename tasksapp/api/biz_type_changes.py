@@ -15,10 +15,10 @@ from rest_framework.response import Response
 from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.api.biz_type_access import locked_biz_type, may_add, shown_biz_type, writing_database
 from tasksapp.api.biz_type_requests import (
-    BizTypeChangeSerializer,
     BizTypeRequestSerializer,
-    PauseRequestSerializer,
-    ResumeRequestSerializer,
+    ChangeBizTypeRequestSerializer,
+    PauseBizTypeRequestSerializer,
+    ResumeBizTypeRequestSerializer,
 )
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.conditions import check_match, require_match
@@ -72,7 +72,10 @@ class BizTypeChanges:
         return Response(shown, status=201, headers=headers)
 
     @described(
-        summary="Change a biz type", request=BizTypeChangeSerializer, parameters=[IF_MATCH], responses=BizTypeSerializer
+        summary="Change a biz type",
+        request=ChangeBizTypeRequestSerializer,
+        parameters=[IF_MATCH],
+        responses=BizTypeSerializer,
     )
     def partial_update(self, request: Request, code: str) -> Response:
         """Changes the fields that are given, and no others. Limits are in force when this is answered, unless it says
@@ -106,12 +109,12 @@ class BizTypeChanges:
                 raise _has_jobs(code) from None
         return Response(status=204)
 
-    @described(summary="Pause a biz type", request=PauseRequestSerializer, responses=BizTypeSerializer)
+    @described(summary="Pause a biz type", request=PauseBizTypeRequestSerializer, responses=BizTypeSerializer)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, code: str) -> Response:
         """Holds its jobs. New ones are still taken, and wait; what is under way ends as usual."""
         fields = fields_of(request)
-        only_known(fields, PauseRequestSerializer().fields)
+        only_known(fields, PauseBizTypeRequestSerializer().fields)
         reason = reason_of(fields)
         if not reason:
             raise refused("reason", "required", "reason is required: everybody reads it who asks why a job waits")
@@ -122,12 +125,12 @@ class BizTypeChanges:
             verbs.pause(biz_type, until=until, by=actor_of(request), reason=reason)
         return shown_biz_type(request, biz_type)
 
-    @described(summary="Resume a biz type", request=ResumeRequestSerializer, responses=BizTypeSerializer)
+    @described(summary="Resume a biz type", request=ResumeBizTypeRequestSerializer, responses=BizTypeSerializer)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, code: str) -> Response:
         """Lets its jobs run again, slowly at first and faster every 2 seconds. One that runs stays as it is."""
         fields = fields_of(request)
-        only_known(fields, ResumeRequestSerializer().fields)
+        only_known(fields, ResumeBizTypeRequestSerializer().fields)
         reason = reason_of(fields)
         with locked_biz_type(request, code) as biz_type:
             verbs.resume(biz_type, by=actor_of(request), reason=reason)

@@ -23,7 +23,7 @@ _AUTH_SECRET: dict[str, Any] = {
 }
 
 
-class DefinitionSerializer(serializers.Serializer[Any]):
+class BizTypeDefinitionSerializer(serializers.Serializer[Any]):
     """What people set of a biz type. What is left out has its default."""
 
     example: dict[str, Any] = {
@@ -41,13 +41,13 @@ class DefinitionSerializer(serializers.Serializer[Any]):
         return {**fields, **super().get_fields()}
 
 
-class BizTypeRequestSerializer(DefinitionSerializer):
+class BizTypeRequestSerializer(BizTypeDefinitionSerializer):
     """A biz type to make: a code, and a URL or a task's name are enough."""
 
     auth_secret = serializers.CharField(required=False, allow_blank=True, **_AUTH_SECRET)
 
 
-class BizTypeChangeSerializer(serializers.Serializer[Any]):
+class ChangeBizTypeRequestSerializer(serializers.Serializer[Any]):
     """What is to change; everything else stays."""
 
     example: dict[str, Any] = {"max_attempts": 12, "delivery_rate": None}
@@ -59,7 +59,7 @@ class BizTypeChangeSerializer(serializers.Serializer[Any]):
         return {**{name: described_field(name, is_request=True) for name in COLUMNS}, **super().get_fields()}
 
 
-class PauseRequestSerializer(serializers.Serializer[Any]):
+class PauseBizTypeRequestSerializer(serializers.Serializer[Any]):
     """Why its jobs wait, and until when."""
 
     example: dict[str, Any] = {"reason": "db move", "until": "2027-01-31T10:00:00Z"}
@@ -70,7 +70,7 @@ class PauseRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class ResumeRequestSerializer(serializers.Serializer[Any]):
+class ResumeBizTypeRequestSerializer(serializers.Serializer[Any]):
     """Why it is resumed."""
 
     example: dict[str, Any] = {"reason": "the database has moved"}
@@ -78,7 +78,7 @@ class ResumeRequestSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)
 
 
-class SecretRotationSerializer(serializers.Serializer[Any]):
+class RotateSecretRequestSerializer(serializers.Serializer[Any]):
     """For how long the present secret goes on signing, and the new one, where the caller brings it."""
 
     example: dict[str, Any] = {"overlap_seconds": 86_400}
@@ -97,7 +97,7 @@ class SecretRotationSerializer(serializers.Serializer[Any]):
     )
 
 
-class KeyPairRotationSerializer(serializers.Serializer[Any]):
+class MakeKeyPairRequestSerializer(serializers.Serializer[Any]):
     """For how long the present key goes on signing."""
 
     example: dict[str, Any] = {"overlap_seconds": 86_400}
@@ -119,7 +119,7 @@ class CredentialsRequestSerializer(serializers.Serializer[Any]):
     auth_secret = serializers.CharField(required=False, allow_blank=True, **_AUTH_SECRET)
 
 
-class SampleRequestSerializer(serializers.Serializer[Any]):
+class TestCallRequestSerializer(serializers.Serializer[Any]):
     """What is sent."""
 
     example: dict[str, Any] = {"body": {"test": True, "order": 42}}
@@ -127,16 +127,16 @@ class SampleRequestSerializer(serializers.Serializer[Any]):
     body = serializers.JSONField(required=False, allow_null=True, help_text="Signed and sent as it is; by default {}.")
 
 
-class DocumentSerializer(serializers.Serializer[Any]):
+class BizTypeDocumentSerializer(serializers.Serializer[Any]):
     """All biz types, without their secrets."""
 
-    example: dict[str, Any] = {"version": VERSION, "biz_types": [DefinitionSerializer.example]}
+    example: dict[str, Any] = {"version": VERSION, "biz_types": [BizTypeDefinitionSerializer.example]}
 
     version = serializers.IntegerField(min_value=VERSION, max_value=VERSION, help_text="Of the document's format.")
-    biz_types = serializers.ListField(child=DefinitionSerializer(), max_length=MOST)
+    biz_types = serializers.ListField(child=BizTypeDefinitionSerializer(), max_length=MOST)
 
 
-class ImportRequestSerializer(DocumentSerializer):
+class ImportBizTypesRequestSerializer(BizTypeDocumentSerializer):
     """The document of an export, and the credentials that it does not hold."""
 
     credentials = serializers.DictField(

@@ -17,9 +17,9 @@ from tasksapp.api.biz_type_changes import secret_of
 from tasksapp.api.biz_type_requests import (
     LONGEST_OVERLAP_SECONDS,
     CredentialsRequestSerializer,
-    KeyPairRotationSerializer,
-    SampleRequestSerializer,
-    SecretRotationSerializer,
+    MakeKeyPairRequestSerializer,
+    RotateSecretRequestSerializer,
+    TestCallRequestSerializer,
 )
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.openapi import described
@@ -27,7 +27,7 @@ from tasksapp.api.http.problems import Problem, Refused
 from tasksapp.api.http.view import fields_of
 from tasksapp.api.representation.biz_type import BizTypeSerializer
 from tasksapp.api.representation.key_pairs import KeyPairsSerializer, key_pairs_json
-from tasksapp.api.representation.sample import RotatedSerializer, SampleAnswerSerializer, rotated_json, sample_json
+from tasksapp.api.representation.sample import RotatedSecretSerializer, TestCallSerializer, rotated_json, sample_json
 from tasksapp.api.requests import only_known, refused
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.recorded_sample import TooManySamples, send_recorded_sample
@@ -43,12 +43,14 @@ _BODY = Body(field="body", help="What is sent.")
 class BizTypeSecrets:
     """Secrets of biz types can be made, set and ended, and are never shown again."""
 
-    @described(summary="Rotate the signing secret", request=SecretRotationSerializer, responses=RotatedSerializer)
+    @described(
+        summary="Rotate the signing secret", request=RotateSecretRequestSerializer, responses=RotatedSecretSerializer
+    )
     @action(detail=True, methods=["post"])
     def rotate(self, request: Request, code: str) -> Response:
         """Signs callbacks with a new secret; the one before signs beside it, so that the receiver can change over."""
         fields = fields_of(request)
-        only_known(fields, SecretRotationSerializer().fields)
+        only_known(fields, RotateSecretRequestSerializer().fields)
         lasts, own = _overlap(fields), _own_secret(fields)
         by = actor_of(request)
         with locked_biz_type(request, code) as biz_type:
@@ -77,13 +79,13 @@ class BizTypeSecrets:
             verbs.remove_signing_secret(biz_type, by=actor_of(request))
         return shown_biz_type(request, biz_type)
 
-    @described(summary="List the public keys", responses=KeyPairsSerializer)
+    @described(summary="List key pairs", responses=KeyPairsSerializer)
     @action(detail=True, methods=["get"], url_path="key-pairs")
     def key_pairs(self, request: Request, code: str) -> Response:
         """The public keys by which `v1a` signatures can be checked, the newest first; none where no key signs."""
         return Response(key_pairs_json(find_biz_type(request, code), now=timezone.now()))
 
-    @described(summary="Make a key pair", request=KeyPairRotationSerializer, responses=KeyPairsSerializer)
+    @described(summary="Make a key pair", request=MakeKeyPairRequestSerializer, responses=KeyPairsSerializer)
     @key_pairs.mapping.post
     def make_key_pair(self, request: Request, code: str) -> Response:
         """Signs callbacks by a new key too (`v1a`); the one before signs beside it, so that the receiver can change.
@@ -91,7 +93,7 @@ class BizTypeSecrets:
         The private key stays here and is never shown.
         """
         fields = fields_of(request)
-        only_known(fields, KeyPairRotationSerializer().fields)
+        only_known(fields, MakeKeyPairRequestSerializer().fields)
         overlap = _overlap(fields)
         with locked_biz_type(request, code) as biz_type:
             _refuse_without_callbacks(biz_type)
@@ -116,7 +118,7 @@ class BizTypeSecrets:
             verbs.remove_key_pairs(biz_type, by=actor_of(request))
         return Response(key_pairs_json(biz_type, now=timezone.now()))
 
-    @described(summary="Set the credentials", request=CredentialsRequestSerializer, responses=BizTypeSerializer)
+    @described(summary="Set credentials", request=CredentialsRequestSerializer, responses=BizTypeSerializer)
     @action(detail=True, methods=["put"])
     def credentials(self, request: Request, code: str) -> Response:
         """Sets how callbacks are authorized. With `none`, the stored credentials are deleted."""
@@ -140,8 +142,8 @@ class BizTypeTests:
 
     @described(
         summary="Send a test call",
-        request=SampleRequestSerializer,
-        responses={200: OpenApiResponse(SampleAnswerSerializer, "What was sent, and what was answered.")},
+        request=TestCallRequestSerializer,
+        responses={200: OpenApiResponse(TestCallSerializer, "What was sent, and what was answered.")},
     )
     @action(detail=True, methods=["post"])
     def test(self, request: Request, code: str) -> Response:
@@ -151,7 +153,7 @@ class BizTypeTests:
         for 20 seconds at most. A key may send 10 a minute.
         """
         fields = fields_of(request)
-        only_known(fields, SampleRequestSerializer().fields)
+        only_known(fields, TestCallRequestSerializer().fields)
         body = _BODY(fields["body"]) if "body" in fields else "{}"
         biz_type = find_biz_type(request, code)
         if biz_type.target != BizType.Target.HTTP:

@@ -29,9 +29,9 @@ from tasksapp.api.job_changing import (
     verb_fields,
 )
 from tasksapp.api.job_reading import READ_PARAMETERS, READ_RESPONSES, read_job, shown
-from tasksapp.api.plan_requests import RedriveRequestSerializer
+from tasksapp.api.plan_requests import RedriveJobRequestSerializer
 from tasksapp.api.representation.job import JobSerializer
-from tasksapp.api.requests import ChangeRequestSerializer, VerbRequestSerializer
+from tasksapp.api.requests import ChangeJobRequestSerializer, VersionRequestSerializer
 from tasksapp.biz_types.visible import biz_type_of, visible_jobs
 from tasksapp.errors import InvalidJob, JobNotFound, SeveralJobs
 from tasksapp.jobs.requests import RULES
@@ -62,8 +62,7 @@ class BusinessKeyViews(ApiViewSet):
     }
 
     @described(
-        summary="Look a job up by business key",
-        operation_id="biz_types_jobs_retrieve",
+        summary="Read a job by business key",
         parameters=READ_PARAMETERS,
         responses=READ_RESPONSES,
     )
@@ -74,9 +73,8 @@ class BusinessKeyViews(ApiViewSet):
 
     @described(
         summary="Change a job by business key",
-        operation_id="biz_types_jobs_partial_update",
         parameters=CHANGE_PARAMETERS,
-        request=ChangeRequestSerializer,
+        request=ChangeJobRequestSerializer,
         responses=JobSerializer,
     )
     def partial_update(self, request: Request, code: str, biz_id: str) -> Response:
@@ -88,9 +86,8 @@ class BusinessKeyViews(ApiViewSet):
 
     @described(
         summary="Cancel a job by business key",
-        operation_id="biz_types_jobs_cancel_create",
         parameters=CHANGE_PARAMETERS,
-        request=VerbRequestSerializer,
+        request=VersionRequestSerializer,
         responses=JobSerializer,
     )
     def cancel(self, request: Request, code: str, biz_id: str) -> Response:
@@ -99,9 +96,8 @@ class BusinessKeyViews(ApiViewSet):
 
     @described(
         summary="Run a job now by business key",
-        operation_id="biz_types_jobs_run_create",
         parameters=CHANGE_PARAMETERS,
-        request=VerbRequestSerializer,
+        request=VersionRequestSerializer,
         responses=JobSerializer,
     )
     def run(self, request: Request, code: str, biz_id: str) -> Response:
@@ -109,10 +105,9 @@ class BusinessKeyViews(ApiViewSet):
         return self._verb(request, code, biz_id, LIVE, jobs.run_now)
 
     @described(
-        summary="Redrive a dead job by business key",
-        operation_id="biz_types_jobs_redrive_create",
+        summary="Redrive a job by business key",
         parameters=CHANGE_PARAMETERS,
-        request=RedriveRequestSerializer,
+        request=RedriveJobRequestSerializer,
         responses=JobSerializer,
     )
     def redrive(self, request: Request, code: str, biz_id: str) -> Response:
@@ -121,10 +116,9 @@ class BusinessKeyViews(ApiViewSet):
         return self._verb(request, code, biz_id, DEAD, partial(jobs.redrive, lift=fields["lift"]), fields=fields)
 
     @described(
-        summary="Drop a dead job by business key",
-        operation_id="biz_types_jobs_drop_create",
+        summary="Drop a job by business key",
         parameters=CHANGE_PARAMETERS,
-        request=VerbRequestSerializer,
+        request=VersionRequestSerializer,
         responses=JobSerializer,
     )
     def drop(self, request: Request, code: str, biz_id: str) -> Response:

@@ -42,7 +42,7 @@ class ClaimRequestSerializer(serializers.Serializer[Any]):
     )  # fmt: skip
 
 
-class DoneRequestSerializer(serializers.Serializer[Any]):
+class CompleteClaimRequestSerializer(serializers.Serializer[Any]):
     """What is kept about an attempt that succeeded."""
 
     example: dict[str, Any] = {"note": "built in 12 s"}
@@ -52,7 +52,7 @@ class DoneRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class FailRequestSerializer(DoneRequestSerializer):
+class FailClaimRequestSerializer(CompleteClaimRequestSerializer):
     """Why an attempt failed, and what follows."""
 
     example = {"reason": "the disk is full", "retry_in": 300}
@@ -67,7 +67,7 @@ class FailRequestSerializer(DoneRequestSerializer):
     dead = serializers.BooleanField(required=False, help_text="Whether no other attempt could succeed.")
 
 
-class ReleaseRequestSerializer(serializers.Serializer[Any]):
+class ReleaseClaimRequestSerializer(serializers.Serializer[Any]):
     """Why a job is given back, and when it can be claimed again."""
 
     example = {"reason": "shutting down"}
@@ -79,7 +79,7 @@ class ReleaseRequestSerializer(serializers.Serializer[Any]):
     )  # fmt: skip
 
 
-class ExtendRequestSerializer(serializers.Serializer[Any]):
+class ExtendClaimRequestSerializer(serializers.Serializer[Any]):
     """How long a claim goes on, from now."""
 
     example = {"lease_seconds": 60}
@@ -125,13 +125,13 @@ def claim_request(fields: dict[str, Any], *, caller: object) -> ClaimRequest:
 
 def done_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """What a puller says about a job that is done. Raises Refused."""
-    only_known(fields, DoneRequestSerializer().fields)
+    only_known(fields, CompleteClaimRequestSerializer().fields)
     return {"note": _text(fields, "note", most=NOTE_LENGTH)}
 
 
 def fail_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """What a puller says about a job that failed. Raises Refused."""
-    only_known(fields, FailRequestSerializer().fields)
+    only_known(fields, FailClaimRequestSerializer().fields)
     dead = fields.get("dead", False)
     if not isinstance(dead, bool):
         raise refused("dead", "invalid", f"dead must be true or false, got {dead!r:.80}")
@@ -147,13 +147,13 @@ def fail_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 def release_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """What a puller says about a job that it gives back. Raises Refused."""
-    only_known(fields, ReleaseRequestSerializer().fields)
+    only_known(fields, ReleaseClaimRequestSerializer().fields)
     return {"reason": _text(fields, "reason", most=REASON_LENGTH), "retry_in": _retry_in(fields)}
 
 
 def extend_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """How long a claim goes on. Raises Refused."""
-    only_known(fields, ExtendRequestSerializer().fields)
+    only_known(fields, ExtendClaimRequestSerializer().fields)
     return {"lease_seconds": lease_of(fields)}
 
 

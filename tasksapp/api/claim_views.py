@@ -12,10 +12,10 @@ from rest_framework.response import Response
 
 from tasksapp.api.claim_requests import (
     ClaimRequestSerializer,
-    DoneRequestSerializer,
-    ExtendRequestSerializer,
-    FailRequestSerializer,
-    ReleaseRequestSerializer,
+    CompleteClaimRequestSerializer,
+    ExtendClaimRequestSerializer,
+    FailClaimRequestSerializer,
+    ReleaseClaimRequestSerializer,
     claim_request,
     done_fields,
     extend_fields,
@@ -89,9 +89,9 @@ class ClaimViews(ApiViewSet):
         return HttpResponse(claims_json(claims), content_type="application/json")
 
     @described(
-        summary="Complete a claimed job",
+        summary="Complete a claim",
         parameters=[TOKEN],
-        request=DoneRequestSerializer,
+        request=CompleteClaimRequestSerializer,
         responses=EndedClaimSerializer,
     )
     @action(detail=True, methods=["post"])
@@ -101,7 +101,7 @@ class ClaimViews(ApiViewSet):
         return _shown(_held(request, token).done(**given))
 
     @described(
-        summary="Fail a claimed job", parameters=[TOKEN], request=FailRequestSerializer, responses=EndedClaimSerializer
+        summary="Fail a claim", parameters=[TOKEN], request=FailClaimRequestSerializer, responses=EndedClaimSerializer
     )
     @action(detail=True, methods=["post"])
     def fail(self, request: Request, token: str) -> Response:
@@ -110,7 +110,10 @@ class ClaimViews(ApiViewSet):
         return _shown(_held(request, token).fail(**given))
 
     @described(
-        summary="Extend a claim", parameters=[TOKEN], request=ExtendRequestSerializer, responses=EndedClaimSerializer
+        summary="Extend a claim",
+        parameters=[TOKEN],
+        request=ExtendClaimRequestSerializer,
+        responses=EndedClaimSerializer,
     )
     @action(detail=True, methods=["post"])
     def extend(self, request: Request, token: str) -> Response:
@@ -119,9 +122,9 @@ class ClaimViews(ApiViewSet):
         return _shown(_held(request, token).extend(**given))
 
     @described(
-        summary="Give a claimed job back",
+        summary="Release a claim",
         parameters=[TOKEN],
-        request=ReleaseRequestSerializer,
+        request=ReleaseClaimRequestSerializer,
         responses=EndedClaimSerializer,
     )
     @action(detail=True, methods=["post"])

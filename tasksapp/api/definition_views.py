@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp.api.biz_type_access import may_add, writing_database
-from tasksapp.api.biz_type_requests import DocumentSerializer, ImportRequestSerializer
+from tasksapp.api.biz_type_requests import BizTypeDocumentSerializer, ImportBizTypesRequestSerializer
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.openapi import described
@@ -23,16 +23,17 @@ from tasksapp.biz_types.visible import Reach, visible_biz_types
 from tasksapp.conf import options
 from tasksapp.models.api_key import Scope
 
+ACTIONS = ("create", "change", "none")
 DRY_RUN = OpenApiParameter(
     "dry_run", OpenApiTypes.BOOL, description="`true`: answer with the differences, and store nothing.", default=False
 )
 
 
-class ChangeSerializer(serializers.Serializer[Any]):
+class BizTypeChangeSerializer(serializers.Serializer[Any]):
     """What the import does to one biz type."""
 
     code = serializers.CharField()
-    action = serializers.ChoiceField(choices=["create", "change", "none"])
+    action = serializers.ChoiceField(choices=ACTIONS)
     before = serializers.DictField(help_text="The fields that change, as they were.")
     after = serializers.DictField(help_text="The same as they are then; of a new one, all.")
     needs = serializers.ListField(
@@ -40,7 +41,7 @@ class ChangeSerializer(serializers.Serializer[Any]):
     )
 
 
-class ImportedSerializer(serializers.Serializer[Any]):
+class BizTypeImportSerializer(serializers.Serializer[Any]):
     """What an import did, or would do."""
 
     example = {
@@ -58,7 +59,7 @@ class ImportedSerializer(serializers.Serializer[Any]):
     }
 
     dry_run = serializers.BooleanField()
-    changes = ChangeSerializer(many=True)
+    changes = BizTypeChangeSerializer(many=True)
     left_alone = serializers.ListField(
         child=serializers.CharField(), help_text="Biz types that the document does not name: they stay as they are."
     )
@@ -71,19 +72,16 @@ class DefinitionViews(ApiViewSet):
     # An export shows addresses and headers, which may be secrets of receivers.
     scopes: ClassVar = {"export": Scope.BIZ_TYPES_WRITE, "replace": Scope.BIZ_TYPES_WRITE}
 
-    @described(
-        operation_id="biz_types_export", summary="Export all biz types", responses=DocumentSerializer, filters=False
-    )
+    @described(summary="Export biz types", responses=BizTypeDocumentSerializer, filters=False)
     def export(self, request: Request) -> Response:
         """All biz types by code, without pauses and secrets. It is the same document each time, until one changes."""
         return Response(export_document(visible_biz_types(request.user)))
 
     @described(
-        operation_id="biz_types_import",
         summary="Import biz types",
-        request=ImportRequestSerializer,
+        request=ImportBizTypesRequestSerializer,
         parameters=[DRY_RUN],
-        responses=ImportedSerializer,
+        responses=BizTypeImportSerializer,
     )
     def replace(self, request: Request) -> Response:
         """Makes what is missing and changes what differs, all or nothing; a second time, it changes nothing.
@@ -108,7 +106,7 @@ class DefinitionViews(ApiViewSet):
 
 
 def imported_json(done: Imported, *, dry_run: bool) -> dict[str, Any]:
-    """What an import did, as :class:`ImportedSerializer` describes it."""
+    """What an import did, as :class:`BizTypeImportSerializer` describes it."""
     return {
         "dry_run": dry_run,
         "changes": [change._asdict() for change in done.changes],

@@ -53,7 +53,7 @@ class FlowKeysSerializer(serializers.Serializer[Any]):
     paused = serializers.ListField(child=serializers.CharField(), help_text="All paused keys.")
 
 
-class PausedKeySerializer(serializers.Serializer[Any]):
+class PausedFlowKeySerializer(serializers.Serializer[Any]):
     """A flow key, and whether it is paused."""
 
     example = {"flow_key": "customer-7", "paused_until": "2027-01-31T10:00:00Z"}
@@ -62,7 +62,7 @@ class PausedKeySerializer(serializers.Serializer[Any]):
     paused_until = serializers.DateTimeField(allow_null=True, help_text="Null: it is not paused.")
 
 
-class PauseKeySerializer(serializers.Serializer[Any]):
+class PauseFlowKeyRequestSerializer(serializers.Serializer[Any]):
     """Which key waits, why, and until when."""
 
     example = {"flow_key": "customer-7", "reason": "its receiver is down", "until": "2027-01-31T10:00:00Z"}
@@ -74,7 +74,7 @@ class PauseKeySerializer(serializers.Serializer[Any]):
     )
 
 
-class ResumeKeySerializer(serializers.Serializer[Any]):
+class ResumeFlowKeyRequestSerializer(serializers.Serializer[Any]):
     """Which key goes on, and why."""
 
     example = {"flow_key": "customer-7", "reason": "its receiver is up again"}
@@ -101,12 +101,12 @@ class FlowKeyActions:
             raise refused(unknown[0][:100], "unknown", f"there is no filter {unknown[0][:100]!r}")
         return Response(_shown(find_biz_type(request, code), asked=_key(request.query_params.get("flow_key", ""))))
 
-    @described(summary="Pause a flow key", request=PauseKeySerializer, responses=PausedKeySerializer)
+    @described(summary="Pause a flow key", request=PauseFlowKeyRequestSerializer, responses=PausedFlowKeySerializer)
     @action(detail=True, methods=["post"], url_path="flow-keys/pause")
     def pause_key(self, request: Request, code: str) -> Response:
         """Holds the jobs of one flow key; those of other keys go on. What is under way ends as usual."""
         fields = fields_of(request)
-        only_known(fields, PauseKeySerializer().fields)
+        only_known(fields, PauseFlowKeyRequestSerializer().fields)
         key, reason = _required_key(fields), reason_of(fields)
         if not reason:
             raise refused("reason", "required", "reason is required: everybody reads it who asks why a job waits")
@@ -117,12 +117,12 @@ class FlowKeyActions:
             flow_keys.pause_key(biz_type, key, until=until, by=actor_of(request), reason=reason)
         return Response({"flow_key": key, "paused_until": timestamp(until)})
 
-    @described(summary="Resume a flow key", request=ResumeKeySerializer, responses=PausedKeySerializer)
+    @described(summary="Resume a flow key", request=ResumeFlowKeyRequestSerializer, responses=PausedFlowKeySerializer)
     @action(detail=True, methods=["post"], url_path="flow-keys/resume")
     def resume_key(self, request: Request, code: str) -> Response:
         """Lets the jobs of a paused flow key run again, within its limits. One that runs stays as it is."""
         fields = fields_of(request)
-        only_known(fields, ResumeKeySerializer().fields)
+        only_known(fields, ResumeFlowKeyRequestSerializer().fields)
         key, reason = _required_key(fields), reason_of(fields)
         with locked_biz_type(request, code) as biz_type:
             flow_keys.resume_key(biz_type, key, by=actor_of(request), reason=reason)

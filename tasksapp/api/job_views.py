@@ -32,14 +32,14 @@ from tasksapp.api.job_changing import (
 )
 from tasksapp.api.job_listing import DEAD_PARAMETERS, LIST_PARAMETERS, JobPageSerializer, list_jobs
 from tasksapp.api.job_reading import READ_PARAMETERS, READ_RESPONSES, read_job, shown
-from tasksapp.api.plan_requests import RedriveRequestSerializer
+from tasksapp.api.plan_requests import RedriveJobRequestSerializer
 from tasksapp.api.representation.attempt import AttemptSerializer, attempt_json
 from tasksapp.api.representation.job import BulkAnswerSerializer, CreatedJobSerializer, JobSerializer
 from tasksapp.api.requests import (
     BulkRequestSerializer,
-    ChangeRequestSerializer,
+    ChangeJobRequestSerializer,
     JobRequestSerializer,
-    VerbRequestSerializer,
+    VersionRequestSerializer,
 )
 from tasksapp.biz_types.visible import visible_jobs
 from tasksapp.models import Attempt, Job
@@ -110,7 +110,7 @@ class JobViews(ApiViewSet):
         return create_job(request._request)
 
     @described(
-        summary="Create many jobs",
+        summary="Create jobs",
         request=BulkRequestSerializer,
         parameters=[IDEMPOTENCY_HEADER, *_LIMITS],
         responses={
@@ -159,7 +159,10 @@ class JobViews(ApiViewSet):
     # ------------------------------------------------------------ changing
 
     @described(
-        summary="Change a job", parameters=CHANGE_PARAMETERS, request=ChangeRequestSerializer, responses=JobSerializer
+        summary="Change a job",
+        parameters=CHANGE_PARAMETERS,
+        request=ChangeJobRequestSerializer,
+        responses=JobSerializer,
     )
     def partial_update(self, request: Request, pk: str) -> Response:
         """Changes a pending job: its time, body, priority or attempts."""
@@ -168,7 +171,7 @@ class JobViews(ApiViewSet):
             return shown(change(job_id(pk), fields, by=actor_of(request)))
 
     @described(
-        summary="Cancel a job", parameters=CHANGE_PARAMETERS, request=VerbRequestSerializer, responses=JobSerializer
+        summary="Cancel a job", parameters=CHANGE_PARAMETERS, request=VersionRequestSerializer, responses=JobSerializer
     )
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
@@ -176,7 +179,7 @@ class JobViews(ApiViewSet):
         return _apply(jobs.cancel, request, pk)
 
     @described(
-        summary="Run a job now", parameters=CHANGE_PARAMETERS, request=VerbRequestSerializer, responses=JobSerializer
+        summary="Run a job now", parameters=CHANGE_PARAMETERS, request=VersionRequestSerializer, responses=JobSerializer
     )
     @action(detail=True, methods=["post"])
     def run(self, request: Request, pk: str) -> Response:
@@ -184,9 +187,9 @@ class JobViews(ApiViewSet):
         return _apply(jobs.run_now, request, pk)
 
     @described(
-        summary="Run a job again that has succeeded",
+        summary="Run a job again",
         parameters=CHANGE_PARAMETERS,
-        request=VerbRequestSerializer,
+        request=VersionRequestSerializer,
         responses={201: JobSerializer},
     )
     @action(detail=True, methods=["post"], url_path="run-again")
@@ -200,9 +203,9 @@ class JobViews(ApiViewSet):
         return answer
 
     @described(
-        summary="Redrive a dead job",
+        summary="Redrive a job",
         parameters=CHANGE_PARAMETERS,
-        request=RedriveRequestSerializer,
+        request=RedriveJobRequestSerializer,
         responses=JobSerializer,
     )
     @action(detail=True, methods=["post"])
@@ -211,7 +214,7 @@ class JobViews(ApiViewSet):
         return _apply(jobs.redrive, request, pk, fields=redrive_fields(request))
 
     @described(
-        summary="Drop a dead job", parameters=CHANGE_PARAMETERS, request=VerbRequestSerializer, responses=JobSerializer
+        summary="Drop a job", parameters=CHANGE_PARAMETERS, request=VersionRequestSerializer, responses=JobSerializer
     )
     @action(detail=True, methods=["post"])
     def drop(self, request: Request, pk: str) -> Response:

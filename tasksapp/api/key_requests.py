@@ -16,7 +16,7 @@ from tasksapp.access.key_verbs import LONGEST_OVERLAP, OVERLAP
 from tasksapp.api.http.authentication import unauthorized
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 from tasksapp.api.http.scopes import scope_missing
-from tasksapp.api.requests import VerbRequestSerializer, refused
+from tasksapp.api.requests import VersionRequestSerializer, refused
 from tasksapp.biz_types.visible import visible_biz_types
 from tasksapp.jobs.validation import Moment
 from tasksapp.models import ApiKey
@@ -28,7 +28,7 @@ _EXPIRY = Moment(field="expires_at")
 _MOST_OVERLAP_SECONDS = LONGEST_OVERLAP.total_seconds()
 
 
-class KeyChangeSerializer(VerbRequestSerializer):
+class ChangeApiKeyRequestSerializer(VersionRequestSerializer):
     """What is to change of a key."""
 
     example = {"scopes": ["jobs:read"], "version": 1}
@@ -44,7 +44,7 @@ class KeyChangeSerializer(VerbRequestSerializer):
     enabled = serializers.BooleanField(required=False)
 
 
-class KeyRequestSerializer(KeyChangeSerializer):
+class ApiKeyRequestSerializer(ChangeApiKeyRequestSerializer):
     """A key to issue."""
 
     example = {"name": "checkout", "scopes": ["jobs:read", "jobs:write"], "biz_types": ["order.close"]}
@@ -54,7 +54,7 @@ class KeyRequestSerializer(KeyChangeSerializer):
     version = None  # type: ignore[assignment]  # a new key has none yet; REST framework then leaves the field out
 
 
-class KeyRotationSerializer(VerbRequestSerializer):
+class RotateApiKeyRequestSerializer(VersionRequestSerializer):
     """How long the key so far stays valid beside the new one."""
 
     example = {"overlap_seconds": 3600}
@@ -64,9 +64,9 @@ class KeyRotationSerializer(VerbRequestSerializer):
     )
 
 
-NEW_FIELDS = frozenset(KeyRequestSerializer().fields)
-CHANGE_FIELDS = frozenset(KeyChangeSerializer().fields)
-ROTATE_FIELDS = frozenset(KeyRotationSerializer().fields)
+NEW_FIELDS = frozenset(ApiKeyRequestSerializer().fields)
+CHANGE_FIELDS = frozenset(ChangeApiKeyRequestSerializer().fields)
+ROTATE_FIELDS = frozenset(RotateApiKeyRequestSerializer().fields)
 
 
 def visible_keys(caller: Any) -> QuerySet[ApiKey]:

@@ -25,9 +25,9 @@ from tasksapp.api.key_requests import (
     CHANGE_FIELDS,
     NEW_FIELDS,
     ROTATE_FIELDS,
-    KeyChangeSerializer,
-    KeyRequestSerializer,
-    KeyRotationSerializer,
+    ApiKeyRequestSerializer,
+    ChangeApiKeyRequestSerializer,
+    RotateApiKeyRequestSerializer,
     check_grant,
     fill,
     name_taken,
@@ -35,14 +35,14 @@ from tasksapp.api.key_requests import (
     unchanged,
     visible_keys,
 )
-from tasksapp.api.representation.key import KeySerializer, NewKeySerializer, codes_of, key_json
-from tasksapp.api.requests import VERB_FIELDS, VerbRequestSerializer, only_known, refused
+from tasksapp.api.representation.key import ApiKeySerializer, NewApiKeySerializer, codes_of, key_json
+from tasksapp.api.requests import VERB_FIELDS, VersionRequestSerializer, only_known, refused
 from tasksapp.errors import StaleKey
 from tasksapp.jobs.validation import VERSION
 from tasksapp.models import ApiKey
 from tasksapp.models.api_key import Scope
 
-ONCE = OpenApiResponse(NewKeySerializer, "The key, which no other answer has.")
+ONCE = OpenApiResponse(NewApiKeySerializer, "The key, which no other answer has.")
 
 
 class KeyFilters(filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
@@ -60,7 +60,7 @@ class KeyViews(ApiViewSet):
     """API keys of the caller's tenant. A caller gives no more than its own key has: scopes, biz types and time."""
 
     queryset = ApiKey.objects.all()
-    serializer_class = KeySerializer
+    serializer_class = ApiKeySerializer
     pagination_class = NewestNumberFirst
     filter_backends = [RefusingFilters]
     filterset_class = KeyFilters
@@ -80,7 +80,7 @@ class KeyViews(ApiViewSet):
         with override("en"):
             return super().dispatch(request, *args, **kwargs)
 
-    @described(summary="List API keys", responses=KeySerializer(many=True))
+    @described(summary="List API keys", responses=ApiKeySerializer(many=True))
     def list(self, request: Request) -> Response:
         """A page of keys, the newest first."""
         page = self.paginate_queryset(self.filter_queryset(visible_keys(request.user)))
@@ -88,12 +88,12 @@ class KeyViews(ApiViewSet):
         codes = codes_of(page)
         return self.get_paginated_response([key_json(key, codes=codes) for key in page])
 
-    @described(summary="Read an API key", responses=KeySerializer)
+    @described(summary="Read an API key", responses=ApiKeySerializer)
     def retrieve(self, request: Request, pk: str) -> Response:
         """Who has the key, and what it may do."""
         return _shown(_found(request, pk))
 
-    @described(summary="Issue an API key", request=KeyRequestSerializer, responses={201: ONCE})
+    @described(summary="Issue an API key", request=ApiKeyRequestSerializer, responses={201: ONCE})
     def create(self, request: Request) -> Response:
         """Makes a key for a caller of your tenant. It has no more scopes, biz types and time than your own."""
         fields = fields_of(request)
@@ -112,7 +112,7 @@ class KeyViews(ApiViewSet):
             raise name_taken(row.name) from None
         return _shown(issued.row, key=issued.key, status=201, headers={"Location": f"{request.path}/{issued.row.pk}"})
 
-    @described(summary="Change an API key", request=KeyChangeSerializer, responses=KeySerializer)
+    @described(summary="Change an API key", request=ChangeApiKeyRequestSerializer, responses=ApiKeySerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Changes what the request names. It holds from the key's next call on."""
         fields = fields_of(request)
@@ -131,7 +131,7 @@ class KeyViews(ApiViewSet):
             raise name_taken(row.name) from None
         return _shown(row)
 
-    @described(summary="Rotate an API key", request=KeyRotationSerializer, responses={200: ONCE})
+    @described(summary="Rotate an API key", request=RotateApiKeyRequestSerializer, responses={200: ONCE})
     @action(detail=True, methods=["post"])
     def rotate(self, request: Request, pk: str) -> Response:
         """Replaces the key by a new one; the key so far stays valid for `overlap_seconds`."""
@@ -144,7 +144,7 @@ class KeyViews(ApiViewSet):
             key = key_verbs.rotate(row, overlap=overlap, by=actor_of(request))
         return _shown(row, key=key)
 
-    @described(summary="End a replaced API key", request=VerbRequestSerializer, responses=KeySerializer)
+    @described(summary="End a previous API key", request=VersionRequestSerializer, responses=ApiKeySerializer)
     @action(detail=True, methods=["post"], url_path="end-previous")
     def end_previous(self, request: Request, pk: str) -> Response:
         """Ends the replaced key at once, if it is still valid beside the present one."""

@@ -5,91 +5,61 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
-class _Link(NamedTuple):
-    """From one operation's answer to another operation.
+class _Links(NamedTuple):
+    """From the answers of one operation to others.
 
     Args:
-        source: the operation whose answer it is.
-        status: of the answer.
-        name: of the link.
-        target: the operation that it leads to.
-        parameters: by the target's parameter, where its value is.
+        source: the operation whose answers they are.
+        statuses: of the answers.
+        parameters: by the targets' parameter, where its value is.
+        targets: the operations that they lead to.
     """
 
     source: str
-    status: str
-    name: str
-    target: str
+    statuses: tuple[str, ...]
     parameters: dict[str, str]
+    targets: str
 
 
-_JOB, _BIZ_TYPE = {"id": "$response.body#/id"}, {"code": "$response.body#/code"}
-_READ_TYPE = {"code": "$response.body#/biz_type"}
+_ID, _CODE = {"id": "$response.body#/id"}, {"code": "$response.body#/code"}
+_CHANGES_OF_JOBS = "list_job_attempts change_job cancel_job run_job_now redrive_job drop_job"
 _LINKS = [
-    *(
-        _Link(source, status, name, target, _JOB)
-        for source, status in (("jobs_create", "201"), ("jobs_create", "200"), ("jobs_retrieve", "200"))
-        for name, target in (
-            ("ReadJob", "jobs_retrieve"),
-            ("ListAttempts", "jobs_attempts_list"),
-            ("ChangeJob", "jobs_partial_update"),
-            ("CancelJob", "jobs_cancel_create"),
-            ("RunJob", "jobs_run_create"),
-            ("RedriveJob", "jobs_redrive_create"),
-            ("DropJob", "jobs_drop_create"),
-        )
-        if target != source
+    _Links("create_job", ("200", "201"), _ID, f"read_job {_CHANGES_OF_JOBS}"),
+    _Links("create_job", ("201",), {"code": "$response.body#/biz_type"}, "read_biz_type"),
+    _Links("read_job", ("200",), _ID, _CHANGES_OF_JOBS),
+    _Links(
+        "create_biz_type",
+        ("201",),
+        _CODE,
+        "read_biz_type change_biz_type pause_biz_type resume_biz_type rotate_signing_secret set_credentials"
+        " forecast_biz_type delete_biz_type",
     ),
-    _Link("jobs_create", "201", "ReadBizType", "biz_types_retrieve", _READ_TYPE),
-    *(
-        _Link("biz_types_create", "201", name, target, _BIZ_TYPE)
-        for name, target in (
-            ("ReadBizType", "biz_types_retrieve"),
-            ("ChangeBizType", "biz_types_partial_update"),
-            ("PauseBizType", "biz_types_pause_create"),
-            ("ResumeBizType", "biz_types_resume_create"),
-            ("RotateSecret", "biz_types_rotate_create"),
-            ("SetCredentials", "biz_types_credentials_update"),
-            ("ForecastBizType", "forecast_biz_type"),
-            ("DeleteBizType", "biz_types_destroy"),
-        )
+    _Links(
+        "plan_operation",
+        ("201",),
+        _ID,
+        "read_operation start_operation pace_operation stop_operation plan_rest_of_operation",
     ),
-    *(
-        _Link("operations_create", "201", name, target, _JOB)
-        for name, target in (
-            ("ReadOperation", "operations_retrieve"),
-            ("StartOperation", "operations_start_create"),
-            ("PaceOperation", "operations_pace_create"),
-            ("StopOperation", "operations_stop_create"),
-            ("PlanRest", "operations_rest_create"),
-        )
+    _Links(
+        "create_series",
+        ("201",),
+        _ID,
+        "read_series change_series pause_series resume_series trigger_series delete_series",
     ),
-    *(
-        _Link("series_create", "201", name, target, _JOB)
-        for name, target in (
-            ("ReadSeries", "series_retrieve"),
-            ("ChangeSeries", "series_partial_update"),
-            ("PauseSeries", "series_pause_create"),
-            ("ResumeSeries", "series_resume_create"),
-            ("TriggerSeries", "series_trigger_create"),
-            ("DeleteSeries", "series_destroy"),
-        )
-    ),
-    *(
-        _Link("keys_create", "201", name, target, _JOB)
-        for name, target in (
-            ("ReadKey", "keys_retrieve"),
-            ("ChangeKey", "keys_partial_update"),
-            ("RotateKey", "keys_rotate_create"),
-            ("EndPreviousKey", "keys_end_previous_create"),
-            ("RevokeKey", "keys_destroy"),
-        )
+    _Links(
+        "issue_api_key",
+        ("201",),
+        _ID,
+        "read_api_key change_api_key rotate_api_key end_previous_api_key revoke_api_key",
     ),
 ]
 
 
 def add_links(operations: dict[str, dict[str, Any]]) -> None:
     """Adds the links to those operations, by their ids. Raises KeyError where one leads nowhere."""
-    for link in _LINKS:
-        links = operations[link.source]["responses"][link.status].setdefault("links", {})
-        links[link.name] = {"operationId": operations[link.target]["operationId"], "parameters": link.parameters}
+    for source, statuses, parameters, targets in _LINKS:
+        for status in statuses:
+            links = operations[source]["responses"][status].setdefault("links", {})
+            for target in targets.split():
+                name = target.title().replace("_", "")
+                links[name] = {"operationId": operations[target]["operationId"], "parameters": parameters}

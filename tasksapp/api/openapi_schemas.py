@@ -15,6 +15,8 @@ def modernised(part: Any) -> Any:
     """A part of the document without what OpenAPI 3.1 has given up: ``nullable``, and ``example`` in a schema."""
     if isinstance(part, list):
         return [modernised(each) for each in part]
+    if part == {"$ref": f"{_COMPONENTS}Null"}:  # drf-spectacular's component for enums that may be null
+        return _NULL
     if not isinstance(part, dict):
         return part
     made = {name: value if name in {"example", "examples"} else modernised(value) for name, value in part.items()}

@@ -90,7 +90,7 @@ class OperationRequestSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)
 
 
-class StartRequestSerializer(serializers.Serializer[Any]):
+class StartOperationRequestSerializer(serializers.Serializer[Any]):
     """How fast it goes. With neither a pace nor a time to spread over: as fast as possible."""
 
     example = {"spread_seconds": 600, "trial_jobs": 10, "trial_percent": 90}
@@ -113,7 +113,7 @@ class StartRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class StopRequestSerializer(serializers.Serializer[Any]):
+class StopOperationRequestSerializer(serializers.Serializer[Any]):
     """Why it stops."""
 
     example = {"reason": "wrong filter"}
@@ -121,7 +121,7 @@ class StopRequestSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)
 
 
-class RestRequestSerializer(serializers.Serializer[Any]):
+class PlanRestRequestSerializer(serializers.Serializer[Any]):
     """Why the rest is planned."""
 
     example = {"reason": "the receiver is well again"}
@@ -131,7 +131,7 @@ class RestRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class PaceRequestSerializer(serializers.Serializer[Any]):
+class PaceOperationRequestSerializer(serializers.Serializer[Any]):
     """Another pace."""
 
     example = {"rate_per_second": 20}

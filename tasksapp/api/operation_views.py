@@ -22,10 +22,10 @@ from tasksapp.api.http.view import ApiViewSet, fields_of
 from tasksapp.api.key_requests import unchanged
 from tasksapp.api.operation_requests import (
     OperationRequestSerializer,
-    PaceRequestSerializer,
-    RestRequestSerializer,
-    StartRequestSerializer,
-    StopRequestSerializer,
+    PaceOperationRequestSerializer,
+    PlanRestRequestSerializer,
+    StartOperationRequestSerializer,
+    StopOperationRequestSerializer,
     filter_of,
 )
 from tasksapp.api.representation.operation import OperationSerializer, operation_json
@@ -103,36 +103,36 @@ class OperationViews(ApiViewSet):
         """The operation with that number, and how far it has come."""
         return _shown(operations.find(int(pk), seen_by=request.user))
 
-    @described(summary="Start an operation", request=StartRequestSerializer, responses=OperationSerializer)
+    @described(summary="Start an operation", request=StartOperationRequestSerializer, responses=OperationSerializer)
     @action(detail=True, methods=["post"])
     def start(self, request: Request, pk: str) -> Response:
         """Starts an operation that is planned. To cancel or drop more than 1 000 jobs takes their number."""
         fields = fields_of(request)
-        only_known(fields, StartRequestSerializer().fields)
+        only_known(fields, StartOperationRequestSerializer().fields)
         with unchanged(request.user):
             return _shown(operations.start(int(pk), by=starter_of(request), seen_by=request.user, **fields))
 
-    @described(summary="Stop an operation", request=StopRequestSerializer, responses=OperationSerializer)
+    @described(summary="Stop an operation", request=StopOperationRequestSerializer, responses=OperationSerializer)
     @action(detail=True, methods=["post"])
     def stop(self, request: Request, pk: str) -> Response:
         """Stops an operation. Jobs that it changed already stay changed."""
         fields = fields_of(request)
-        only_known(fields, StopRequestSerializer().fields)
+        only_known(fields, StopOperationRequestSerializer().fields)
         return _shown(operations.stop(int(pk), by=starter_of(request), seen_by=request.user, **fields))
 
-    @described(summary="Change an operation's pace", request=PaceRequestSerializer, responses=OperationSerializer)
+    @described(summary="Pace an operation", request=PaceOperationRequestSerializer, responses=OperationSerializer)
     @action(detail=True, methods=["post"])
     def pace(self, request: Request, pk: str) -> Response:
         """Gives a running operation another pace, which holds within seconds."""
         fields = fields_of(request)
-        only_known(fields, PaceRequestSerializer().fields)
+        only_known(fields, PaceOperationRequestSerializer().fields)
         if "rate_per_second" not in fields:
             raise refused("rate_per_second", "required", "rate_per_second is required; null: as fast as possible")
         return _shown(operations.repace(int(pk), by=starter_of(request), seen_by=request.user, **fields))
 
     @described(
         summary="Plan the rest of an operation",
-        request=RestRequestSerializer,
+        request=PlanRestRequestSerializer,
         responses={201: OperationSerializer, 200: OperationSerializer},
     )
     @action(detail=True, methods=["post"])
@@ -142,7 +142,7 @@ class OperationViews(ApiViewSet):
         201 with the new operation; 200 with the one that is there already, as long as it is not started.
         """
         fields = fields_of(request)
-        only_known(fields, RestRequestSerializer().fields)
+        only_known(fields, PlanRestRequestSerializer().fields)
         with unchanged(request.user):  # the operation names the key, and goes on only as long as that may
             operation, is_new = operations.plan_rest(int(pk), by=starter_of(request), seen_by=request.user, **fields)
         # It lies beside the one whose rest it is.

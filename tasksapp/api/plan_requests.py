@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from tasksapp import jobs
 from tasksapp.api.exact_body import BASE64, TEXT, with_bytes
-from tasksapp.api.requests import JobRequestSerializer, VerbRequestSerializer, only_known, refused
+from tasksapp.api.requests import JobRequestSerializer, VersionRequestSerializer, only_known, refused
 from tasksapp.jobs.plans import MOST_STEPS
 from tasksapp.jobs.resolving import MOST_BIZ_TYPES
 
@@ -51,7 +51,7 @@ class ResolveRequestSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=500, help_text="Why, for the audit.")
 
 
-class RedriveRequestSerializer(VerbRequestSerializer):
+class RedriveJobRequestSerializer(VersionRequestSerializer):
     """What a redrive takes."""
 
     example = {"version": 1}

@@ -62,7 +62,7 @@ class ResolutionSerializer(serializers.Serializer[Any]):
     detail = serializers.CharField(allow_blank=True, help_text="What to do where it is not accepted; else empty.")
 
 
-class LiftedSerializer(serializers.Serializer[Any]):
+class LiftedResolveSerializer(serializers.Serializer[Any]):
     """What became of a lift."""
 
     example = {"lifted": 1}
@@ -78,8 +78,7 @@ class PlanViews(ApiViewSet):
     scopes: ClassVar = {"plan": Scope.JOBS_WRITE, "resolve": Scope.JOBS_WRITE, "lift": Scope.JOBS_WRITE}
 
     @described(
-        summary="Create the jobs of a plan",
-        operation_id="plans_create",
+        summary="Create a plan",
         request=PlanRequestSerializer,
         parameters=[IDEMPOTENCY_HEADER],
         responses={201: PlanSerializer},
@@ -102,7 +101,6 @@ class PlanViews(ApiViewSet):
 
     @described(
         summary="Resolve a business key",
-        operation_id="resolve_create",
         request=ResolveRequestSerializer,
         responses={
             200: ResolutionSerializer,
@@ -130,10 +128,9 @@ class PlanViews(ApiViewSet):
         return Response(shown, status=202, headers={"Retry-After": str(RETRY_SECONDS)})
 
     @described(
-        summary="Take a resolve back",
-        operation_id="resolve_lift_create",
+        summary="Lift a resolve",
         request=ResolveRequestSerializer,
-        responses=LiftedSerializer,
+        responses=LiftedResolveSerializer,
     )
     def lift(self, request: Request) -> Response:
         """Lets new jobs of a resolved business key fire again. Jobs that were cancelled stay so."""

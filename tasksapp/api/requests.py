@@ -152,7 +152,7 @@ class BulkRequestSerializer(serializers.Serializer[Any]):
     jobs = serializers.ListField(child=JobRequestSerializer(), min_length=1, max_length=MAX_BULK)
 
 
-class VerbRequestSerializer(serializers.Serializer[Any]):
+class VersionRequestSerializer(serializers.Serializer[Any]):
     """What every verb takes."""
 
     example: dict[str, Any] = {"version": 1}
@@ -162,7 +162,7 @@ class VerbRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class ChangeRequestSerializer(VerbRequestSerializer):
+class ChangeJobRequestSerializer(VersionRequestSerializer):
     """What is to be different in a pending job; all that is not given stays as it is."""
 
     rules = {

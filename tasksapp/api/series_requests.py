@@ -67,7 +67,7 @@ class SeriesRequestSerializer(serializers.Serializer[Any]):
         return fields
 
 
-class SeriesChangeSerializer(serializers.Serializer[Any]):
+class ChangeSeriesRequestSerializer(serializers.Serializer[Any]):
     """What is to change; everything else stays. Another kind of schedule takes the place of the one before."""
 
     rules = {"not": {"anyOf": TWO_BODIES}}
@@ -83,7 +83,7 @@ class SeriesChangeSerializer(serializers.Serializer[Any]):
         return {**described, **body_fields(), **super().get_fields()}
 
 
-class PreviewRequestSerializer(serializers.Serializer[Any]):
+class PreviewScheduleRequestSerializer(serializers.Serializer[Any]):
     """A schedule that need not exist."""
 
     example: dict[str, Any] = {"cron": "0 9 * * 1-5", "time_zone": "Asia/Shanghai", "most": 2}
@@ -97,7 +97,7 @@ class PreviewRequestSerializer(serializers.Serializer[Any]):
         return {**{name: _described(RULES[name]) for name in SCHEDULE}, **super().get_fields()}
 
 
-class SeriesReasonSerializer(serializers.Serializer[Any]):
+class ReasonRequestSerializer(serializers.Serializer[Any]):
     """Why."""
 
     example: dict[str, Any] = {"reason": "holidays"}

@@ -26,8 +26,8 @@ from tasksapp.api.key_requests import unchanged
 from tasksapp.api.representation.operation import OperationSerializer, operation_json
 from tasksapp.api.representation.series import (
     JobSeriesSerializer,
-    PreviewSerializer,
-    TriggeredSerializer,
+    SchedulePreviewSerializer,
+    TriggeredJobSerializer,
     etag_of,
     preview_json,
     series_json,
@@ -35,9 +35,9 @@ from tasksapp.api.representation.series import (
 from tasksapp.api.requests import only_known, refused
 from tasksapp.api.series_requests import (
     BackfillRequestSerializer,
-    PreviewRequestSerializer,
-    SeriesChangeSerializer,
-    SeriesReasonSerializer,
+    ChangeSeriesRequestSerializer,
+    PreviewScheduleRequestSerializer,
+    ReasonRequestSerializer,
     SeriesRequestSerializer,
 )
 from tasksapp.conf import options
@@ -119,12 +119,15 @@ class SeriesViews(ApiViewSet):
         return _shown(row, status=201, headers={"Location": f"{request.path}/{row.pk}"})
 
     @described(
-        summary="Change a series", request=SeriesChangeSerializer, parameters=[IF_MATCH], responses=JobSeriesSerializer
+        summary="Change a series",
+        request=ChangeSeriesRequestSerializer,
+        parameters=[IF_MATCH],
+        responses=JobSeriesSerializer,
     )
     def partial_update(self, request: Request, pk: str) -> Response:
         """Changes the fields that are given. Jobs to come that no worker has taken are made again, or rewritten."""
         fields = fields_of(request)
-        only_known(fields, SeriesChangeSerializer().fields)
+        only_known(fields, ChangeSeriesRequestSerializer().fields)
         version = _version(request, pk, VERSION(fields.pop("version", None)))
         row = verbs.change(int(pk), version=version, seen_by=request.user, by=actor_of(request), **with_bytes(fields))
         return _shown(row)
@@ -137,19 +140,19 @@ class SeriesViews(ApiViewSet):
         verbs.delete(int(pk), version=_version(request, pk, None), seen_by=request.user, by=actor_of(request))
         return Response(status=204)
 
-    @described(summary="Pause a series", request=SeriesReasonSerializer, responses=JobSeriesSerializer)
+    @described(summary="Pause a series", request=ReasonRequestSerializer, responses=JobSeriesSerializer)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: str) -> Response:
         """Holds it until somebody resumes it. What is due or runs already goes on."""
         return _shown(verbs.pause(int(pk), reason=_reason(request), seen_by=request.user, by=actor_of(request)))
 
-    @described(summary="Resume a series", request=SeriesReasonSerializer, responses=JobSeriesSerializer)
+    @described(summary="Resume a series", request=ReasonRequestSerializer, responses=JobSeriesSerializer)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Lets it go on with its next occurrence; nothing of the pause is caught up."""
         return _shown(verbs.resume(int(pk), reason=_reason(request), seen_by=request.user, by=actor_of(request)))
 
-    @described(summary="Trigger a series now", request=SeriesReasonSerializer, responses={201: TriggeredSerializer})
+    @described(summary="Trigger a series", request=ReasonRequestSerializer, responses={201: TriggeredJobSerializer})
     @action(detail=True, methods=["post"])
     def trigger(self, request: Request, pk: str) -> Response:
         """Makes a job of it that is due now, beside its occurrences; also of one that is paused."""
@@ -173,19 +176,21 @@ class SeriesViews(ApiViewSet):
         address = f"{request.path.partition('/series/')[0]}/operations/{operation.pk}"
         return Response(operation_json(operation), status=201, headers={"Location": address})
 
-    @described(summary="Preview a schedule", request=PreviewRequestSerializer, responses=PreviewSerializer)
+    @described(
+        summary="Preview a schedule", request=PreviewScheduleRequestSerializer, responses=SchedulePreviewSerializer
+    )
     @action(detail=False, methods=["post"], filter_backends=[], pagination_class=None)
     def preview(self, request: Request) -> Response:
         """The next moments of a schedule, and what it means in words. Nothing is stored."""
         fields = fields_of(request)
-        only_known(fields, PreviewRequestSerializer().fields)
+        only_known(fields, PreviewScheduleRequestSerializer().fields)
         most = _MOST(fields.pop("most", None)) or 10
         return Response(preview_json(outlook.preview(most=most, **fields)))
 
 
 def _reason(request: Request) -> str:
     fields = fields_of(request)
-    only_known(fields, SeriesReasonSerializer().fields)
+    only_known(fields, ReasonRequestSerializer().fields)
     return reason_of(fields)
 
 

@@ -17,11 +17,11 @@ from tasksapp.api.http.openapi import described
 from tasksapp.api.http.parameters import NO_LIMIT, Parameters, parameter, refused_parameter
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.representation.stats import (
-    DrainSerializer,
+    BizTypeForecastSerializer,
     IssuesSerializer,
     PeaksSerializer,
-    SeriesSerializer,
     StatsSerializer,
+    StatsSeriesSerializer,
     drain_json,
     issue_json,
     numbers_json,
@@ -70,9 +70,7 @@ class StatsViews(ApiViewSet):
         with override("en"):
             return super().dispatch(request, *args, **kwargs)
 
-    @described(
-        operation_id="stats", summary="Count jobs", parameters=[OF_BIZ_TYPE], responses=StatsSerializer, filters=False
-    )
+    @described(summary="Count jobs", parameters=[OF_BIZ_TYPE], responses=StatsSerializer, filters=False)
     def counts(self, request: Request) -> Response:
         """How many jobs wait, run and are dead, and how the last five minutes were."""
         biz_types = _asked(request, Parameters(request, {"biz_type"}))
@@ -92,8 +90,7 @@ class StatsViews(ApiViewSet):
         )
 
     @described(
-        operation_id="stats_series",
-        summary="Read a series",
+        summary="Read the stats series",
         filters=False,
         parameters=[
             OF_BIZ_TYPE,
@@ -105,7 +102,7 @@ class StatsViews(ApiViewSet):
                 f"The length of a step, whole minutes. A series has at most {MOST_POINTS} steps.",
             ),
         ],
-        responses=SeriesSerializer,
+        responses=StatsSeriesSerializer,
     )
     def series(self, request: Request) -> Response:
         """Attempts that succeeded and failed, jobs that died and how late attempts began, step by step.
@@ -129,8 +126,7 @@ class StatsViews(ApiViewSet):
         return Response({"step_seconds": step, "points": [point_json(point) for point in points]})
 
     @described(
-        operation_id="forecast",
-        summary="List the peaks ahead",
+        summary="List peaks",
         parameters=[OF_BIZ_TYPE],
         responses=PeaksSerializer,
         filters=False,
@@ -144,7 +140,6 @@ class StatsViews(ApiViewSet):
         return Response({"peaks": [peak_json(peak) for peak in found if peak.biz_type.pk in biz_types]})
 
     @described(
-        operation_id="forecast_biz_type",
         summary="Forecast a biz type",
         filters=False,
         parameters=[
@@ -165,7 +160,7 @@ class StatsViews(ApiViewSet):
                 "What if so many attempts could be under way, or as many as one likes?",
             ),
         ],
-        responses=DrainSerializer,
+        responses=BizTypeForecastSerializer,
     )  # fmt: skip
     def drain(self, request: Request, code: str) -> Response:
         """When the jobs that wait are done, with the limits as they are or with others. Nothing is stored."""
@@ -194,7 +189,6 @@ class StatsViews(ApiViewSet):
         )
 
     @described(
-        operation_id="issues",
         summary="List issues",
         parameters=[OF_BIZ_TYPE],
         responses=IssuesSerializer,
@@ -208,9 +202,7 @@ class StatsViews(ApiViewSet):
         found = open_issues(biz_type_id=only)
         return Response({"issues": [issue_json(issue) for issue in found if issue.biz_type.pk in biz_types]})
 
-    @described(
-        operation_id="health", summary="Ask whether jobs are delivered", responses=HealthSerializer, filters=False
-    )
+    @described(summary="Read the delivery health", responses=HealthSerializer, filters=False)
     def health(self, request: Request) -> Response:
         """Whether jobs are delivered at this moment, and why not. The answer is 200 in either case."""
         Parameters(request, ())

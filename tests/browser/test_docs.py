@@ -40,7 +40,7 @@ def test_a_caller_shows_a_key_and_tries_the_api_with_it(live_server: object, pag
     page.get_by_text("is not known").wait_for()
     page.get_by_label("API key").fill(key)
     page.get_by_role("button", name="Show the API").click()
-    page.locator("#operations-Jobs-jobs_list").click()
+    page.locator("#operations-Jobs-list_jobs").click()
     page.get_by_role("button", name="Try it out").click()
     page.get_by_role("button", name="Execute").click()
 

@@ -111,12 +111,25 @@ _KEYED = {
 }  # fmt: skip
 
 
+#: Words of summaries that no operation id has.
+_ARTICLES = frozenset({"a", "an", "the"})
+
+
 class ProblemSchema(AutoSchema):
     """drf-spectacular's schema, with problem documents added to every operation.
 
     A serializer may have ``example``, a value that is valid, and ``rules``, which are JSON Schema's: what its fields
     cannot say. No request takes fields that it does not name.
     """
+
+    def get_operation_id(self) -> str:
+        """Verb and resource, as the summary has them: ``cancel_job``, ``list_job_attempts``."""
+        words = str(self.get_summary()).lower().replace("'s", "").split()
+        return "_".join(word for word in words if word not in _ARTICLES)
+
+    def get_paginated_name(self, serializer_name: str) -> str:
+        """Of a page of a list, such as ``AttemptPage``."""
+        return f"{serializer_name}Page"
 
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation = super().get_operation(*args, **kwargs)

@@ -21,7 +21,7 @@ def codes_of(keys: Sequence[ApiKey]) -> dict[int, str]:
 
 
 def key_json(key: ApiKey, *, codes: Mapping[int, str]) -> dict[str, Any]:
-    """A key, as :class:`KeySerializer` describes it.
+    """A key, as :class:`ApiKeySerializer` describes it.
 
     Args:
         key: the row.
@@ -56,7 +56,7 @@ def _example() -> dict[str, Any]:
     return key_json(row, codes={1: "order.close"})
 
 
-class KeySerializer(serializers.Serializer[Any]):
+class ApiKeySerializer(serializers.Serializer[Any]):
     """An API key: who has it, and what it may do."""
 
     example = _example()
@@ -79,9 +79,9 @@ class KeySerializer(serializers.Serializer[Any]):
     version = serializers.IntegerField(help_text="Grows with each change.")
 
 
-class NewKeySerializer(KeySerializer):
+class NewApiKeySerializer(ApiKeySerializer):
     """An API key, with the key itself."""
 
-    example = {**KeySerializer.example, "key": "dh_V1StGXR8Z5jdHi6BmyTVbQ2kNqPw3xLcRfEoUaYs0gM"}
+    example = {**ApiKeySerializer.example, "key": "dh_V1StGXR8Z5jdHi6BmyTVbQ2kNqPw3xLcRfEoUaYs0gM"}
 
     key = serializers.CharField(help_text="The key. It is not stored, and no other answer has it.")

@@ -13,6 +13,8 @@ from tasksapp.models import BizType, Operation
 from tasksapp.operations import progress
 from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState
 
+TRIAL_STATES = ("running", "passed", "failed")
+
 
 def operation_json(operation: Operation, *, health: Callable[[], DeliveryHealth] | None = None) -> dict[str, Any]:
     """An operation, as :class:`OperationSerializer` describes it.
@@ -111,7 +113,7 @@ class OperationSerializer(serializers.Serializer[Any]):
     dead = serializers.IntegerField(help_text="Of the changed jobs: those that died since.")
     per_second = serializers.FloatField(allow_null=True, help_text="Jobs that it changed a second, lately.")
     finishes_at = serializers.DateTimeField(allow_null=True, help_text="When it will be done at this pace.")
-    trial = serializers.ChoiceField(choices=["running", "passed", "failed"], allow_null=True)
+    trial = serializers.ChoiceField(choices=TRIAL_STATES, allow_null=True)
     sentence = serializers.CharField(help_text="What happens now, or why nothing does.")
     started_by = serializers.CharField(allow_blank=True, help_text="Who planned it, later who started it.")
     created_at = serializers.DateTimeField()

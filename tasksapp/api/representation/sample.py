@@ -12,7 +12,7 @@ from tasksapp.models import BizType
 
 
 def sample_json(answer: SampleAnswer) -> dict[str, Any]:
-    """A test call, as :class:`SampleAnswerSerializer` describes it."""
+    """A test call, as :class:`TestCallSerializer` describes it."""
     request = answer.request
     sent = None
     if request is not None:
@@ -38,11 +38,11 @@ def sample_json(answer: SampleAnswer) -> dict[str, Any]:
 
 
 def rotated_json(biz_type: BizType, *, secret: str | None) -> dict[str, Any]:
-    """A rotation, as :class:`RotatedSerializer` describes it."""
+    """A rotation, as :class:`RotatedSecretSerializer` describes it."""
     return {"signing_secret": secret, "previous_secret_until": timestamp(biz_type.previous_secret_until)}
 
 
-class SentSerializer(serializers.Serializer[Any]):
+class SentRequestSerializer(serializers.Serializer[Any]):
     """The request that was sent, with its credentials masked."""
 
     line = serializers.CharField(help_text="Method and address.")
@@ -50,7 +50,7 @@ class SentSerializer(serializers.Serializer[Any]):
     body = serializers.CharField(allow_blank=True)
 
 
-class ReceivedSerializer(serializers.Serializer[Any]):
+class ReceivedAnswerSerializer(serializers.Serializer[Any]):
     """What the receiver answered."""
 
     status_code = serializers.IntegerField()
@@ -58,7 +58,7 @@ class ReceivedSerializer(serializers.Serializer[Any]):
     body = serializers.CharField(allow_blank=True, help_text="As much of it as is kept of a job's answer.")
 
 
-class SampleAnswerSerializer(serializers.Serializer[Any]):
+class TestCallSerializer(serializers.Serializer[Any]):
     """What became of a test call."""
 
     example = {
@@ -85,8 +85,8 @@ class SampleAnswerSerializer(serializers.Serializer[Any]):
         choices=[each.value for each in AddressVerdict], help_text="Whether callbacks may go to that address."
     )
     is_sent = serializers.BooleanField(help_text="Whether the receiver may have got some of it.")
-    request = SentSerializer(allow_null=True, help_text="Null: none could be made.")
-    response = ReceivedSerializer(allow_null=True, help_text="Null: there was no answer.")
+    request = SentRequestSerializer(allow_null=True, help_text="Null: none could be made.")
+    response = ReceivedAnswerSerializer(allow_null=True, help_text="Null: there was no answer.")
     duration_ms = serializers.IntegerField()
     timeout_seconds = serializers.FloatField(help_text="How long it would have waited.")
     cancels_others = serializers.BooleanField(
@@ -94,7 +94,7 @@ class SampleAnswerSerializer(serializers.Serializer[Any]):
     )
 
 
-class RotatedSerializer(serializers.Serializer[Any]):
+class RotatedSecretSerializer(serializers.Serializer[Any]):
     """A new signing secret."""
 
     example = {

@@ -63,7 +63,7 @@ def series_json(series: Series) -> dict[str, Any]:
 
 
 def preview_json(preview: Preview) -> dict[str, Any]:
-    """A preview, as :class:`PreviewSerializer` describes it."""
+    """A preview, as :class:`SchedulePreviewSerializer` describes it."""
     return {"words": preview.words, "occurrences": [timestamp(each) for each in preview.occurrences]}
 
 
@@ -130,7 +130,7 @@ class JobSeriesSerializer(serializers.Serializer[Any]):
     updated_at = serializers.DateTimeField()
 
 
-class PreviewSerializer(serializers.Serializer[Any]):
+class SchedulePreviewSerializer(serializers.Serializer[Any]):
     """What a schedule means."""
 
     example = {
@@ -142,7 +142,7 @@ class PreviewSerializer(serializers.Serializer[Any]):
     occurrences = serializers.ListField(child=serializers.DateTimeField(), help_text="The next ones, without jitter.")
 
 
-class TriggeredSerializer(serializers.Serializer[Any]):
+class TriggeredJobSerializer(serializers.Serializer[Any]):
     """A job that was made by hand."""
 
     example = {"job_id": "01a1fcb9-e182-7773-bac4-bf777e5e56f2"}

@@ -29,7 +29,7 @@ _NUMBERS = {
 
 
 def numbers_json(counts: BizTypeCounts, summary: PulseSummary) -> dict[str, Any]:
-    """Counts and the last minutes, as :class:`NumbersSerializer` describes them."""
+    """Counts and the last minutes, as :class:`JobNumbersSerializer` describes them."""
     return {
         "pending": counts.pending,
         "due_now": counts.due_now,
@@ -45,7 +45,7 @@ def numbers_json(counts: BizTypeCounts, summary: PulseSummary) -> dict[str, Any]
 
 
 def point_json(point: PulsePoint) -> dict[str, Any]:
-    """A step of a series, as :class:`PointSerializer` describes it."""
+    """A step of a series, as :class:`StatsPointSerializer` describes it."""
     return {**point._asdict(), "at": timestamp(point.at)}
 
 
@@ -64,7 +64,7 @@ def peak_json(peak: Peak) -> dict[str, Any]:
 
 
 def drain_json(drain: Drain) -> dict[str, Any]:
-    """A drain, as :class:`DrainSerializer` describes it."""
+    """A drain, as :class:`BizTypeForecastSerializer` describes it."""
     return {
         "empty_at": timestamp(drain.empty_at),
         "earliest": timestamp(drain.earliest),
@@ -91,7 +91,7 @@ def issue_json(issue: Issue) -> dict[str, Any]:
     }
 
 
-class NumbersSerializer(serializers.Serializer[Any]):
+class JobNumbersSerializer(serializers.Serializer[Any]):
     """How many jobs there are, and how the last five minutes were."""
 
     example: dict[str, Any] = _NUMBERS
@@ -114,7 +114,7 @@ class NumbersSerializer(serializers.Serializer[Any]):
     lateness_p99_ms = serializers.IntegerField(allow_null=True, help_text="99 in 100 of them did.")
 
 
-class BizTypeNumbersSerializer(NumbersSerializer):
+class BizTypeNumbersSerializer(JobNumbersSerializer):
     """The same of one biz type."""
 
     example = {"biz_type": "order.close", **_NUMBERS}
@@ -134,11 +134,11 @@ class StatsSerializer(serializers.Serializer[Any]):
 
     as_of = serializers.DateTimeField(help_text="When they were counted; the loader counts every ten seconds.")
     bounded = serializers.BooleanField(help_text=f"True: no loader counts; a number from {LEAST_EACH} on may be more.")
-    total = NumbersSerializer()
+    total = JobNumbersSerializer()
     biz_types = BizTypeNumbersSerializer(many=True, help_text="By code.")
 
 
-class PointSerializer(serializers.Serializer[Any]):
+class StatsPointSerializer(serializers.Serializer[Any]):
     """One step of a series."""
 
     example: dict[str, Any] = {
@@ -158,13 +158,13 @@ class PointSerializer(serializers.Serializer[Any]):
     lateness_p99_ms = serializers.IntegerField(allow_null=True)
 
 
-class SeriesSerializer(serializers.Serializer[Any]):
+class StatsSeriesSerializer(serializers.Serializer[Any]):
     """What came of attempts, step by step."""
 
-    example: dict[str, Any] = {"step_seconds": 60, "points": [PointSerializer.example]}
+    example: dict[str, Any] = {"step_seconds": 60, "points": [StatsPointSerializer.example]}
 
     step_seconds = serializers.IntegerField()
-    points = PointSerializer(many=True, help_text="The oldest first, also those without attempts.")
+    points = StatsPointSerializer(many=True, help_text="The oldest first, also those without attempts.")
 
 
 class PeakSerializer(serializers.Serializer[Any]):
@@ -201,7 +201,7 @@ class PeaksSerializer(serializers.Serializer[Any]):
     peaks = PeakSerializer(many=True, help_text="The first one first.")
 
 
-class DrainSerializer(serializers.Serializer[Any]):
+class BizTypeForecastSerializer(serializers.Serializer[Any]):
     """When the jobs that wait are done."""
 
     example: dict[str, Any] = {

@@ -6,11 +6,46 @@ import json
 
 from django.utils.translation import override
 from drf_spectacular.drainage import GENERATOR_STATS
-from drf_spectacular.settings import spectacular_settings
+from drf_spectacular.plumbing import load_enum_name_overrides
+from drf_spectacular.settings import patched_settings, spectacular_settings
 
 from tasksapp.api import openapi_document as module
 from tasksapp.api.openapi_document import openapi_document
 from tasksapp.api.openapi_schemas import operations_of
+
+#: The functions of a client that is made from the document.
+OPERATION_IDS = """
+    cancel_job cancel_job_by_business_key change_api_key change_biz_type change_job change_job_by_business_key
+    change_series claim_jobs complete_claim count_jobs create_biz_type create_job create_jobs create_plan
+    create_series delete_biz_type delete_series drop_job drop_job_by_business_key end_previous_api_key
+    end_previous_key_pair end_previous_signing_secret export_biz_types extend_claim fail_claim forecast_biz_type
+    import_biz_types issue_api_key lift_resolve list_api_keys list_audit_entries list_biz_types list_dead_jobs
+    list_flow_keys list_issues list_job_attempts list_jobs list_key_pairs list_operations list_peaks list_series
+    make_key_pair pace_operation pause_biz_type pause_flow_key pause_series plan_backfill plan_operation
+    plan_rest_of_operation preview_schedule read_api_key read_biz_type read_delivery_health read_job
+    read_job_by_business_key read_operation read_series read_stats_series redrive_job
+    redrive_job_by_business_key release_claim resolve_business_key resume_biz_type resume_flow_key resume_series
+    retire_key_pairs revoke_api_key rotate_api_key rotate_signing_secret run_job_again run_job_now
+    run_job_now_by_business_key send_test_call set_credentials start_operation stop_operation
+    stop_signing_callbacks trigger_series
+"""
+#: Its types.
+SCHEMAS = """
+    AddressVerdict ApiKey ApiKeyPage ApiKeyRequest Attempt AttemptPage AuditEntry AuditEntryPage Auth
+    BackfillRequest Backoff BizType BizTypeChange BizTypeDefinition BizTypeDocument BizTypeForecast
+    BizTypeImport BizTypeNumbers BizTypeRequest BulkAnswer BulkRequest CatchUp ChangeApiKeyRequest
+    ChangeBizTypeRequest ChangeJobRequest ChangeSeriesRequest Claim ClaimOutcome ClaimRequest Claims
+    CompleteClaimRequest CreatedBizType CreatedJob CredentialsRequest EndedClaim ExtendClaimRequest
+    FailClaimRequest FlowKey FlowKeys Guarantee Health HealthState ImportAction ImportBizTypesRequest Issue
+    Issues Job JobFilter JobNumbers JobPage JobRequest JobSeries JobSeriesPage JobStatus KeyPairs LiftedResolve
+    LimitedBy MakeKeyPairRequest Method NewApiKey OneLive Operation OperationPage OperationRequest
+    OperationState OperationVerb Overlap OwnRequest PaceOperationRequest PauseBizTypeRequest PauseFlowKeyRequest
+    PausedFlowKey Peak Peaks Plan PlanRequest PlanRestRequest PlannedJob PreviewScheduleRequest Problem
+    ReasonRequest ReceivedAnswer RedriveJobRequest ReleaseClaimRequest Resolution ResolveRequest
+    ResumeBizTypeRequest ResumeFlowKeyRequest RotateApiKeyRequest RotateSecretRequest RotatedSecret
+    SchedulePreview Scope SentRequest SeriesRequest StartOperationRequest Stats StatsPoint StatsSeries
+    StopOperationRequest Target TestCall TestCallRequest TrialState TriggeredJob Verdict VersionRequest WhenLate
+"""
 
 
 def test_its_addresses_begin_at_its_server() -> None:
@@ -25,11 +60,30 @@ def test_operations_are_named_and_grouped_without_the_version() -> None:
     document = openapi_document(prefix="/api")
     create = document["paths"]["/v1/jobs"]["post"]
 
-    assert create["operationId"] == "jobs_create"
+    assert create["operationId"] == "create_job"
     assert create["tags"] == ["Jobs"]
     assert document["paths"]["/v1/biz-types/{code}/jobs/{biz_id}"]["get"]["tags"] == ["Jobs"]
     used = {tag for _, operation in operations_of(document).values() for tag in operation["tags"]}
     assert {tag["name"] for tag in document["tags"]} == used | {"Callbacks"}
+
+
+def test_each_name_that_a_client_has_is_known_here_so_that_none_changes_with_a_word() -> None:
+    document = openapi_document(prefix="/api")
+
+    assert sorted(operations_of(document)) == OPERATION_IDS.split()
+    assert sorted(document["components"]["schemas"]) == SCHEMAS.split()
+
+
+def test_the_projects_names_of_enums_and_ours_do_not_become_each_others() -> None:
+    project = {"ENUM_NAME_OVERRIDES": {"Planet": ["mars", "venus"]}}
+    with patched_settings(project), override("en"):
+        before = load_enum_name_overrides()
+
+        made = module._document.__wrapped__()
+
+    with patched_settings(project), override("en"):
+        assert load_enum_name_overrides() == before
+    assert "JobStatus" in made["components"]["schemas"]
 
 
 def test_it_is_of_openapi_3_1_and_has_nothing_that_only_3_0_knows() -> None:

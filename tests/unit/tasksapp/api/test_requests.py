@@ -12,7 +12,7 @@ from tasksapp.api.http.problems import Refused
 from tasksapp.api.requests import (
     JOB_FIELDS,
     BulkRequestSerializer,
-    ChangeRequestSerializer,
+    ChangeJobRequestSerializer,
     JobRequestSerializer,
     job_request,
     only_known,
@@ -107,4 +107,4 @@ def test_a_bulk_has_one_to_a_thousand_jobs_and_a_move_a_time() -> None:
     assert (jobs.min_length, jobs.max_length) == (1, MAX_BULK)
     changed = {"body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key", "request"}
     changed |= {"body_text", "body_base64", "content_type"}
-    assert set(ChangeRequestSerializer().fields) == {"version", "due_at", "delay", *changed}
+    assert set(ChangeJobRequestSerializer().fields) == {"version", "due_at", "delay", *changed}

@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from tasksapp.api.requests import (
     BulkRequestSerializer,
-    ChangeRequestSerializer,
+    ChangeJobRequestSerializer,
     JobRequestSerializer,
-    VerbRequestSerializer,
+    VersionRequestSerializer,
 )
 from tasksapp.models import BizType, Scope
 from tests.fixture_types import Ask
@@ -43,7 +43,7 @@ def send(ask: Ask, component: str, value: Any, *, job: str) -> Any:
             return ask("POST", "/jobs", value)
         case "BulkRequest":
             return ask("POST", "/jobs/bulk", value)
-        case "ChangeRequest":
+        case "ChangeJobRequest":
             return ask("PATCH", f"/jobs/{job}", value)
     return ask("POST", f"/jobs/{job}/cancel", value)
 
@@ -77,10 +77,10 @@ def test_every_kind_of_request_and_answer_has_an_example_that_it_allows(schema: 
     components = schema["components"]["schemas"]
     without = {name for name, component in components.items() if "examples" not in component}
 
-    values = {name for name in without if name.endswith("Enum")}
-    assert {"GuaranteeEnum", "StatusEnum", "TargetEnum", "OperationStateEnum", "HealthStateEnum"} <= values
-    pages = {name for name in without if name.startswith("Paginated")}
-    assert without - values - pages == {"Sent", "Received", "Change", "Problem"}
+    values = {name for name in without if "enum" in components[name]}
+    assert {"Guarantee", "JobStatus", "Target", "OperationState", "HealthState"} <= values
+    pages = {name for name in without if name.endswith("Page")}
+    assert without - values - pages == {"SentRequest", "ReceivedAnswer", "BizTypeChange", "Problem"}
     for name in components.keys() - without:
         assert faults(schema, name, components[name]["examples"][0]) == [], name
 
@@ -101,18 +101,18 @@ def test_every_example_of_a_refusal_is_a_problem_document_with_its_status(schema
         ("JobRequest", {"biz_type": "order.close", "colour": "red"}),
         ("BulkRequest", {"jobs": [{"biz_type": "order.close", "colour": "red"}]}),
         ("BulkRequest", {"jobs": [{"biz_type": "order.close"}], "colour": "red"}),
-        ("ChangeRequest", {"delay": 5, "colour": "red"}),
-        ("VerbRequest", {"version": 1, "delay": 5}),
+        ("ChangeJobRequest", {"delay": 5, "colour": "red"}),
+        ("VersionRequest", {"version": 1, "delay": 5}),
         # two times, or none
         ("JobRequest", {"biz_type": "order.close", "delay": 5, "due_at": "2027-01-31T09:00:00Z"}),
-        ("ChangeRequest", {"delay": 5, "due_at": "2027-01-31T09:00:00Z"}),
-        ("ChangeRequest", {"version": 1}),
-        ("ChangeRequest", {"delay": None, "due_at": None}),
+        ("ChangeJobRequest", {"delay": 5, "due_at": "2027-01-31T09:00:00Z"}),
+        ("ChangeJobRequest", {"version": 1}),
+        ("ChangeJobRequest", {"delay": None, "due_at": None}),
         # out of bounds
         ("JobRequest", {"biz_type": "Order Close"}),
         ("JobRequest", {"biz_type": "order.close", "idempotency_key": ""}),
         ("JobRequest", {"biz_type": "order.close", "delay": 1e11}),
-        ("VerbRequest", {"version": 2**31}),
+        ("VersionRequest", {"version": 2**31}),
     ],
 )
 def test_what_the_schema_refuses_the_api_refuses_too(
@@ -134,14 +134,14 @@ def test_what_the_schema_refuses_the_api_refuses_too(
         ("JobRequest", {"biz_type": "order.close", "delay": 5, "due_at": None}),
         ("JobRequest", {"biz_type": "order.close", "delay": None, "due_at": "2027-01-31T09:00:00Z"}),
         ("JobRequest", {"biz_type": "order.close"}),
-        ("ChangeRequest", {"delay": 5, "due_at": None}),
-        ("ChangeRequest", {"due_at": "2027-01-31T09:00:00Z", "version": None}),
-        ("VerbRequest", {}),
+        ("ChangeJobRequest", {"delay": 5, "due_at": None}),
+        ("ChangeJobRequest", {"due_at": "2027-01-31T09:00:00Z", "version": None}),
+        ("VersionRequest", {}),
         # the examples
         ("JobRequest", JobRequestSerializer.example),
         ("BulkRequest", BulkRequestSerializer.example),
-        ("ChangeRequest", ChangeRequestSerializer.example),
-        ("VerbRequest", VerbRequestSerializer.example),
+        ("ChangeJobRequest", ChangeJobRequestSerializer.example),
+        ("VersionRequest", VersionRequestSerializer.example),
     ],
 )
 def test_what_the_schema_allows_the_api_takes_and_its_examples_first(
