@@ -26,7 +26,6 @@ from tasksapp.workers import (  # noqa: F401  connect what a worker does beside 
     heartbeat_thread,
     signals,
     unknown_task,
-    watching,
 )
 from tasksapp.workers.biz_type_report import is_biz_type_of
 from tasksapp.workers.delivery_runtime import delivery_runtime

@@ -7,11 +7,12 @@ moment. The standard library's ``is_global`` is not enough: it is true for NAT64
 from __future__ import annotations
 
 import errno
+import os
 import socket
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any
 
-from tasksapp.delivery.dialled_socket import DialledSocket
 from tasksapp.delivery.request_url import BadUrl, is_address, request_url
 
 Network = IPv4Network | IPv6Network
@@ -126,3 +127,42 @@ class AddressGuard:
                 embedded = IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
                 return any(embedded in allowed for allowed in self._allowed) or self._is_public(embedded)
         return address in _PUBLIC_V6 and not any(address in network for network in _DENIED_V6)
+
+
+class DialledSocket(socket.socket):
+    """A socket for a connection to a receiver.
+
+    uvloop (0.23) closes the descriptor of a connection that its peer resets while TLS begins, and then keeps the socket
+    object, which closes the same number once more when it is collected. By then the number may belong to another
+    callback, or to a connection to the database. So this socket remembers which file it opened, and leaves any other.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._file = _file_of(self.fileno())
+
+    def close(self) -> None:
+        """Closes the socket, if its descriptor is still its own."""
+        if not self._is_own():
+            self.detach()
+        super().close()
+
+    def __del__(self) -> None:
+        if self.fileno() < 0:
+            return
+        if self._is_own():
+            os.close(self.detach())
+        else:
+            self.detach()
+
+    def _is_own(self) -> bool:
+        return self.fileno() >= 0 and _file_of(self.fileno()) == getattr(self, "_file", None)
+
+
+def _file_of(descriptor: int) -> tuple[int, int] | None:
+    """Device and inode of an open file; None where the descriptor is closed."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tasksapp.delivery.callback import Callback
-from tasksapp.delivery.keyed_line import KeyedLine
 
 #: Callbacks of one biz type that may wait, however slow it is, for each one that may be open.
 WAITING_PER_OPEN = 2
@@ -146,3 +145,34 @@ class FairQueue:
         if second != self._second:
             self._done_before = self._done_now if second == self._second + 1 else Counter()
             self._done_now, self._second = Counter(), second
+
+
+class KeyedLine:
+    """Callbacks to one place that wait, in a line for each flow key.
+
+    Each key gives one callback in turn, so a short line is soon done.
+    """
+
+    def __init__(self) -> None:
+        self._lines: OrderedDict[str, deque[Callback]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def __iter__(self) -> Iterator[Callback]:
+        return (callback for line in self._lines.values() for callback in line)
+
+    def put(self, callback: Callback) -> None:
+        """Lets a callback wait behind those of its key; a key that is new goes last."""
+        line = self._lines.get(callback.flow_key)
+        if line is None:
+            line = self._lines[callback.flow_key] = deque()
+        line.append(callback)
+
+    def pop(self) -> Callback:
+        """The next callback. Raises KeyError where none waits."""
+        key, line = self._lines.popitem(last=False)
+        callback = line.popleft()
+        if line:
+            self._lines[key] = line
+        return callback

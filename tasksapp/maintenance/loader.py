@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import uuid4
 
 from django.db import Error
 
@@ -18,7 +19,6 @@ from delayhub.clock import moment
 from tasksapp.biz_types.gates import bring_gates
 from tasksapp.conf import options
 from tasksapp.maintenance.database_uptime import DatabaseUptime
-from tasksapp.maintenance.leader import Leader
 from tasksapp.maintenance.loader_reporter import LoaderReporter
 from tasksapp.maintenance.lost_leases import LostLeases
 from tasksapp.maintenance.slot_sweep import SlotSweep
@@ -27,7 +27,7 @@ from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models import BizType
 from tasksapp.sql import pending_rows
 from tasksapp.sql.pending_rows import PendingRow, Position, pages, timer_work
-from tasksapp.timers.lanes import client
+from tasksapp.timers.lanes import client, patient_lanes
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.timer import Timer
 
@@ -209,3 +209,24 @@ class Loader:
 
     def _now(self) -> datetime:
         return moment(self.clock.now_ms())
+
+
+class Leader:
+    """Holds the seat of the one worker at a time whose loader works, a lease in Redis, or tries to.
+
+    Args:
+        holder: the name that the seat is taken with.
+    """
+
+    def __init__(self, *, holder: str = "") -> None:
+        self._holder = holder or uuid4().hex
+
+    def hold(self) -> bool:
+        """Takes the seat or keeps it for another lease; False where another loader has it. Raises RedisError."""
+        return patient_lanes()[0].hold(self._holder, lease_ms=int(options().loader_lease_seconds * 1000))
+
+    def resign(self) -> None:
+        """Gives the seat up, so that another loader need not wait for the lease to end. Raises RedisError."""
+        lane = patient_lanes()[0]
+        if lane.client.get(lane.keys.loader) == self._holder.encode():
+            lane.client.delete(lane.keys.loader)

@@ -10,7 +10,7 @@ from django.db import connections
 
 from tasksapp.models import Transition
 from tasksapp.sql.long_statement import long_statement, read_time
-from tasksapp.sql.stretches import stretch_number
+from tasksapp.sql.sum_upcoming import stretch_number
 
 _PENDING = Transition.CLAIM.source
 

@@ -20,6 +20,7 @@ from celery.signals import (
 )
 from django.db import router
 
+from tasksapp.alerts.thread import unwatch, watch
 from tasksapp.conf import options
 from tasksapp.jobs.job_log import add_up_now
 from tasksapp.maintenance.counter import Counter
@@ -180,3 +181,16 @@ def last_purge() -> tuple[int, int]:
 def _serves_timers(app: Celery) -> bool:
     """Whether the worker consumes a timer lane."""
     return bool(set(options().lanes) & set(app.amqp.queues.consume_from))
+
+
+@worker_ready.connect(dispatch_uid="tasksapp.workers.signals.alerts")
+def watch_in_worker(sender: Any = None, **_: Any) -> None:
+    """Begins to watch; not with a pool of greenlets, where a database that hangs would hold all of them."""
+    if not sender.pool.is_green:
+        watch(is_worker=True)
+
+
+@worker_shutting_down.connect(dispatch_uid="tasksapp.workers.signals.alerts")
+def stop_watching(**_: Any) -> None:
+    """Leaves the seat to another process, in a thread, since this is a signal handler, which must not wait."""
+    threading.Thread(target=unwatch, name="delayhub-alerts-stop", daemon=True).start()

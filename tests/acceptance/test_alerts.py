@@ -69,7 +69,7 @@ def told() -> Iterator[Told]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, database: OwnPostgres, told: Told) -> Iterator[Site]:
-    """A site with two web servers and a worker (tasksapp.workers.watching): three processes that watch."""
+    """A site with two web servers and a worker (tasksapp.workers.signals): three processes that watch."""
     settings = {
         **SHORT_LEASES,
         "DELAYHUB_DATABASE_URL": database.url,

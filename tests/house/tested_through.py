@@ -173,10 +173,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/admin/alerts/test_alert_admin.py",
         "the rows show on the page",
     ),
-    "tasksapp/workers/watching.py": (
-        "tests/acceptance/test_alerts.py",
-        "a worker is one of the processes that watch",
-    ),
     "delayhub/project/no_mail.py": (
         "tests/unit/delayhub/project/test_mail_server.py",
         "a site without a mail server has it",
@@ -384,10 +380,6 @@ TESTED_THROUGH = {
     "tasksapp/models/upcoming.py": (
         "tests/integration/tasksapp/stats/test_upcoming.py",
         "it does no more than name its row",
-    ),
-    "tasksapp/sql/stretches.py": (
-        "tests/integration/tasksapp/sql/test_sum_upcoming.py",
-        "it is a part of statements, and they show whether it is right",
     ),
     "tasksapp/stats/written.py": (
         "tests/unit/tasksapp/admin/frame/test_fragments.py",

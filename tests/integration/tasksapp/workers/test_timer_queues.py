@@ -12,7 +12,7 @@ from celery import Celery
 from celery.concurrency.eventlet import TaskPool as EventletPool
 from kombu import Queue
 
-from tasksapp.maintenance.leader import Leader
+from tasksapp.maintenance.loader import Leader
 from tasksapp.timers.fitness import check_broker
 from tasksapp.workers.timer_queues import report_faults, report_unserved_timers, take_timers
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tasksapp.delivery import name_resolver as module
-from tasksapp.delivery.name_resolver import NameResolver
+from tasksapp.delivery import connections as module
+from tasksapp.delivery.connections import NameResolver
 from tasksapp.delivery.outcomes import CallbackResult, Delivered
 from tests.callbacks import callback
 from tests.integration.tasksapp.delivery.raw_receiver import answering, failed, listening, sending

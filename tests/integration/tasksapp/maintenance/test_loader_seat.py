@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delayhub.engine import TimerLane
-from tasksapp.maintenance.leader import Leader
-from tasksapp.maintenance.loader import Loader, Turn
+from tasksapp.maintenance.loader import Leader, Loader, Turn
 from tasksapp.models import BizType
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasksapp.delivery.keyed_line import KeyedLine
+from tasksapp.delivery.fair_queue import KeyedLine
 from tests.callbacks import numbered_callback
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasksapp.delivery.dialled_socket import DialledSocket
+from tasksapp.delivery.address_guard import DialledSocket
 
 
 def reused(descriptor: int, folder: Path) -> int:
