@@ -136,6 +136,8 @@ def _holding_sentence(operation: Operation, cursor: Cursor) -> str:
             said = _("Not at its pace of %(pace)s: with more, jobs of %(biz_type)s would begin late.")
         case "begins":
             said = _("Not at its pace of %(pace)s: it grows as long as jobs of %(biz_type)s begin on time.")
+        case "time":
+            said = _("Not at its pace of %(pace)s: the database changes no more in the time of operations.")
         case _:
             return ""
     return said % {"pace": f"{pace:,g}", "biz_type": cursor.holds.get("biz_type", "")}

@@ -118,6 +118,7 @@ class Runner:
         for number, walk in enumerate(walks[begin:] + walks[:begin]):
             if number and self._clock.monotonic() >= until:
                 cursor.next_biz_type = walk.biz_type
+                self._note_lack_of_time(operation, cursor)
                 break
             self._walk(operation, cursor, walk, until=until)
 
@@ -141,10 +142,19 @@ class Runner:
                 break
             changed = self._change_page(operation, cursor, walk, pages, biz_type, allowed=allowed, most=most)
             allowed = allowed.after(changed)
-            if self._blocked(walk) or self._clock.monotonic() >= until:
+            if self._blocked(walk):
+                break
+            if self._clock.monotonic() >= until:
+                if allowed.jobs > 0 and not walk.over:
+                    self._note_lack_of_time(operation, cursor)
                 break
         if self._blocked(walk):
             cursor.waits = cursor.waits or {"why": "locked", "biz_type": biz_type.label}
+
+    def _note_lack_of_time(self, operation: Operation, cursor: Cursor) -> None:
+        """More jobs may go than the turn has time for. The pace of a new time is that of the times, not of turns."""
+        if operation.rate_per_second is not None and operation.due_at is None:
+            cursor.holds = cursor.holds or {"why": "time"}
 
     def _change_page(
         self,

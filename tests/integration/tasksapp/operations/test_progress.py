@@ -11,6 +11,7 @@ from delayhub.testing import MovableClock, without_timers
 from tasksapp import operations
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Operation
+from tasksapp.operations.runner import Runner
 from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState
 from tests.integration.tasksapp.operation_runs import ADA, dead_jobs, started, turns
 
@@ -60,11 +61,28 @@ def test_it_says_why_its_pace_is_not_reached(biz_type: BizType) -> None:
     assert sentence.endswith("Not at its pace of 1,000: with more, jobs of order.close would begin late.")
 
 
+def test_a_pace_for_which_turns_have_no_time_says_so(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 20)
+    operation, clock = started("drop", biz_type="order.close", rate_per_second=100_000), MovableClock()
+    runner = Runner(using="default", clock=clock)
+    runner._size.batch = 2  # as a slow database makes it
+    for _ in range(3):
+        clock.advance(seconds=1)
+        operation.refresh_from_db()
+        runner.run_once(operation, until=clock.monotonic())
+    operation.refresh_from_db()
+
+    sentence = operations.progress(operation).sentence
+
+    assert sentence.endswith("Not at its pace of 100,000: the database changes no more in the time of operations.")
+
+
 @pytest.mark.parametrize(
     ("why", "per_second", "said"),
     [
         ("limit", 3.0, "Not at its pace of 10: the limits of a leave no more beside its other jobs."),
         ("late", 3.0, "Not at its pace of 10: with more, jobs of a would begin late."),
+        ("time", 3.0, "Not at its pace of 10: the database changes no more in the time of operations."),
         ("late", 8.0, "Runs: 5 of 9 jobs, 8 a second."),
     ],
 )
