@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cryptography.fernet import Fernet
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core import checks
@@ -247,6 +246,8 @@ def _listed(aliases: set[str]) -> str:
 
 
 def _is_fernet_key(key: Any) -> bool:
+    from cryptography.fernet import Fernet  # noqa: PLC0415  7 MB, where there is a key
+
     try:
         Fernet(key)
     except (ValueError, TypeError, ImproperlyConfigured):

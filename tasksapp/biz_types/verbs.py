@@ -9,7 +9,6 @@ from typing import Any
 from django.db import router, transaction
 from django.utils import timezone
 
-from delayhub.webhooks.public_key import new_private_key, public_key_of
 from delayhub.webhooks.signature import key_of, new_secret
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
@@ -171,6 +170,8 @@ def make_key_pair(biz_type: BizType, *, overlap: timedelta = ROTATION, by: Actor
         biz_type.previous_signing_key_sealed = biz_type.signing_key_sealed if goes_on else ""
         biz_type.previous_public_key = biz_type.public_key if goes_on else ""
         biz_type.previous_key_until = timezone.now() + overlap if goes_on else None
+    from delayhub.webhooks.public_key import new_private_key, public_key_of  # noqa: PLC0415  it loads cryptography
+
     biz_type.signing_key = private_key = new_private_key()
     biz_type.public_key = public_key_of(private_key)
     _change(Deed.NEW_SIGNING_KEY, biz_type, fields, by=by)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from tasksapp.conf import options
+
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
 
 
 class SecretUnreadable(ImproperlyConfigured):
@@ -48,6 +48,8 @@ def open_sealed(sealed: str) -> str:
     """The text that was sealed. Raises SecretUnreadable where no key opens it."""
     if not sealed:
         return ""
+    from cryptography.fernet import InvalidToken  # noqa: PLC0415  with the first secret, not at each start: 7 MB
+
     try:
         return _box().decrypt(sealed.encode()).decode()
     except InvalidToken as error:
@@ -61,6 +63,8 @@ def reseal(sealed: str) -> str:
 
 def is_newest(sealed: str) -> bool:
     """Whether the text is sealed with the newest key."""
+    from cryptography.fernet import InvalidToken  # noqa: PLC0415  as above
+
     try:
         _box_of(_keys()[:1]).decrypt(sealed.encode())
     except InvalidToken:
@@ -82,6 +86,8 @@ def _keys() -> tuple[str, ...]:
 
 @cache
 def _box_of(keys: tuple[str, ...]) -> MultiFernet:
+    from cryptography.fernet import Fernet, MultiFernet  # noqa: PLC0415  as above
+
     try:
         return MultiFernet([Fernet(key) for key in keys])
     except ValueError as error:
@@ -90,5 +96,8 @@ def _box_of(keys: tuple[str, ...]) -> MultiFernet:
 
 @cache
 def _derived(secret_key: str) -> str:
+    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415  as above
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415  as above
+
     derivation = HKDF(algorithm=SHA256(), length=32, salt=b"delayhub", info=b"secrets at rest")
     return urlsafe_b64encode(derivation.derive(secret_key.encode())).decode()
