@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from celery import bootsteps, signals
+from kombu.log import get_logger
 
 from delayhub.celery_support.idle_options import scheme_of
 from delayhub.celery_support.message_fault import fault_of
 from delayhub.transport.channel import Channel
+
+logger = get_logger(__name__)
 
 
 class BuryUnreadable(bootsteps.Step):
@@ -24,6 +27,8 @@ class BuryUnreadable(bootsteps.Step):
         if not scheme_of(parent.app).startswith("delayhub"):
             return
         create: Callable[[], Callable[[Any], Any]] = parent.create_task_handler
+        # After these the worker connects again.
+        harmless = parent.connection_errors + parent.channel_errors
 
         def bury(message: Any, reason: str, error: Exception | None = None) -> None:
             channel: Channel = message.channel
@@ -36,7 +41,15 @@ class BuryUnreadable(bootsteps.Step):
 
             def on_message(message: Any) -> Any:
                 fault = fault_of(message)
-                return handle(message) if fault is None else bury(message, fault)
+                if fault is not None:
+                    return bury(message, fault)
+                try:
+                    return handle(message)
+                except harmless:
+                    raise
+                except Exception:
+                    strike_fatal(message, harmless)
+                    raise
 
             return on_message
 
@@ -53,3 +66,17 @@ class BuryUnreadable(bootsteps.Step):
             on_invalid_task=on_invalid_task,
             on_unknown_message=lambda _, message: bury(message, "it names no task"),
         )
+
+
+def strike_fatal(message: Any, harmless: tuple[type[Exception], ...]) -> None:
+    """Gives back, with a strike, a message that ends this worker: else it would end each that comes, without end.
+
+    Args:
+        message: kombu's.
+        harmless: what the broker may raise meanwhile; its lease runs out then, which is a strike too.
+    """
+    said = message.headers.get("task"), message.headers.get("id")
+    logger.critical("task %s[%s] ends this worker; it goes back with a strike", *said, extra={"action": "fatal"})
+    if not message.acknowledged:
+        message.channel.mark_process_lost(message.delivery_tag)
+        message.reject_log_error(logger, harmless, requeue=True)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import redis
 
-from delayhub.engine import DelayQueue
+from delayhub.engine import Counts, DelayQueue
+from tests.acceptance import ledger as of_project
 from tests.acceptance.celery_worker import CeleryWorker
 from tests.malformed_messages import QUEUE, made_up, run
+from tests.waiting import wait_until
 
 
 @pytest.mark.slow
@@ -22,3 +25,21 @@ def test_a_worker_outlives_malformed_messages_which_are_dead_and_runs_the_good_o
     assert found["spoilt and dead"] == found["spoilt"] > 30
     assert found["good that ran"] == found["good"] == 5
     assert found["good that are dead"] == 0
+
+
+@pytest.mark.slow
+def test_a_message_that_ends_workers_for_another_reason_ends_as_many_as_it_may_have_strikes(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    fatal = proj.own.apply_async(headers={"fails": True}).id
+    good = proj.own.delay().id
+
+    for _ in range(2):
+        with worker("solo", MAX_STRIKES="2") as running:
+            wait_until(lambda running=running: not running.is_running, otherwise="the worker ends")
+            assert f"task proj.own[{fatal}] ends this worker" in running.log
+    with worker("solo", MAX_STRIKES="2") as running:
+        wait_until(lambda: of_project.task_ids(proj) == [good], otherwise=lambda: f"the good one runs: {running.log}")
+
+    assert DelayQueue(redis_client, QUEUE).count() == Counts(0, 0, 0, dead=1)
+    assert [task.id for task in proj.app.control.dead()] == [fatal]

@@ -100,6 +100,11 @@ def add(x: int, y: int) -> int:
     return x + y
 
 
+@app.task(bind=True, Request="own_request:OwnRequest")
+def own(self: Any) -> None:
+    note("start", self)
+
+
 @app.task
 def total(numbers: list[int]) -> int:
     return sum(numbers)

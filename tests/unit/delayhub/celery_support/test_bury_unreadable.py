@@ -18,6 +18,9 @@ GOOD = {"task": "t", "id": "1"}
 class Consumer:
     """As Celery's worker has one: it makes the handler of its messages, and has methods for those it refuses."""
 
+    connection_errors: tuple[type[Exception], ...] = (ConnectionError,)
+    channel_errors: tuple[type[Exception], ...] = (KeyError,)
+
     def __init__(self, broker: str) -> None:
         self.app = Celery("consumer", broker=broker, set_as_current=False)
         self.handled: list[Message] = []
@@ -87,6 +90,43 @@ def test_what_celery_would_drop_is_dead_too(buried: list[tuple[str, str]], rejec
     reasons = ["unreadable: ValueError: no gzip", "unreadable: ValueError: no date", "unreadable: it names no task"]
     assert [reason for _, reason in buried] == reasons
     assert (consumer.dropped, len(rejected)) == ([], 3)
+
+
+def failing(error: Exception, harmless: type[Exception] = ConnectionError) -> Any:
+    """The handler of a worker that an error ends, unless it is one after which it connects again."""
+
+    def fail(_: Message) -> None:
+        raise error
+
+    consumer: Any = Consumer("delayhub://localhost/0")
+    consumer.connection_errors = (harmless,)
+    consumer.create_task_handler = lambda: fail
+    BuryUnreadable(consumer)
+    return consumer.create_task_handler()
+
+
+@pytest.mark.parametrize(("error", "struck"), [(ValueError(), ["7"]), (ConnectionError(), []), (KeyError(), [])])
+def test_a_message_that_ends_the_worker_gets_a_strike_and_one_after_which_it_connects_again_none(
+    error: Exception, struck: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    given, lost, back = message([], GOOD), [], []
+    given.channel.mark_process_lost = lost.append
+    given.channel.basic_reject = lambda tag, requeue: back.append((tag, requeue))
+
+    with pytest.raises(type(error)):
+        failing(error)(given)
+
+    assert (lost, back) == (struck, [(tag, True) for tag in struck])
+    assert ("task t[1] ends this worker" in caplog.text) is bool(struck)
+
+
+def test_a_message_that_was_acknowledged_before_it_ended_the_worker_does_not_go_back() -> None:
+    given = message([], GOOD)
+    given.channel.basic_ack = lambda tag, multiple: None
+    given.ack()
+
+    with pytest.raises(ValueError, match="the worker's end"):
+        failing(ValueError("the worker's end"))(given)
 
 
 def test_messages_of_another_transport_are_celerys() -> None:
