@@ -103,6 +103,20 @@ def test_a_claim_reads_the_rows_it_was_given(full_table: BizType) -> None:
     assert used == {"delayhub_job_pkey"}
 
 
+def test_a_claim_reads_the_rows_it_was_given_before_there_are_statistics(full_table: BizType) -> None:
+    """As after an import: it read all that the biz type has, and a claim of 100 of 200 000 took five times as long."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM pg_statistic WHERE starelid IN ('delayhub_job'::regclass, 'delayhub_biz_type'::regclass)"
+        )
+        cursor.execute("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname = 'delayhub_biz_type'")
+    ids = some_ids(100)
+
+    used = scans(lambda: claim_jobs(ids, now=timezone.now(), lease_seconds=9, worker="w", using="default"))
+
+    assert used == {"delayhub_job_pkey"}
+
+
 def test_due_jobs_are_read_and_sorted_no_further_than_they_are_wanted(
     full_table: BizType, make_biz_type: MakeBizType
 ) -> None:
