@@ -39,7 +39,7 @@ def chosen_for(changed: Path) -> set[Path]:
         return {test for mirror in MIRRORS for test in (ROOT / mirror / "tasksapp").glob("test_*.py")}
     for room in WHOLE_ROOMS:
         if changed.is_relative_to(room):
-            return set(_mirrors_of(room))
+            return {*_mirrors_of(room), *named_tests().get((room.parent, room.name), ())}
     if not any(changed.is_relative_to(ROOT / room) for room in SOURCE):
         return set()
     return _by_name(changed) if changed.suffix == ".py" else set(_mirrors_of(changed.parent))

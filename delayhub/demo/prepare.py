@@ -14,7 +14,7 @@ import django
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.core.management.base import SystemCheckError
+from django.core.management.base import CommandError
 from django.db import transaction
 from django.db.models import Q
 from django.utils.module_loading import import_string
@@ -27,12 +27,12 @@ def main() -> None:
     """Migrates the database, and puts the admin, the API key and the sample biz types into it.
 
     Raises:
-        SystemExit: the settings are such that no command of Django's would run with them; it says why.
+        SystemExit: no command of Django's runs with these settings, or the database must be seen to first; it says why.
     """
     django.setup()
     try:
         call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
-    except SystemCheckError as error:
+    except CommandError as error:
         sys.exit(str(error))
     with transaction.atomic():
         keep_admin(os.environ["DELAYHUB_SITE_ADMIN"], password=os.environ["DELAYHUB_SITE_PASSWORD"])

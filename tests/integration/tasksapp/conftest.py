@@ -10,9 +10,6 @@ import pytest
 import redis
 from celery import Celery
 from django.db import OperationalError, connection, connections
-from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.state import ProjectState
 
 import delayhub
 from delayhub.engine import TimerLane
@@ -33,11 +30,7 @@ from tasksapp.workers.task_runner import TaskRunner, lease_keeper
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver
 from tests.redis_time import redis_now_ms, wait_until_redis_ms
-from tests.saved_databases import SavedDatabases
 from tests.timer_leases import leases_of
-
-#: In the place of the name of the last migration.
-NEWEST = ("", "")
 
 
 @pytest.fixture(autouse=True)
@@ -84,42 +77,6 @@ def make_biz_type(db: None) -> MakeBizType:
         return BizType.objects.create(code=code, **{"url": "https://shop.example/hooks", **fields})
 
     return make
-
-
-@pytest.fixture(scope="module")
-def saved_databases() -> Iterator[SavedDatabases]:
-    """Copies of the database, which the tests of a module share."""
-    with SavedDatabases() as saved:
-        yield saved
-
-
-@pytest.fixture
-def migrate(
-    transactional_db: None, saved_databases: SavedDatabases
-) -> Iterator[Callable[[tuple[str, str]], ProjectState]]:
-    """Brings the database to a migration, and gives the state of its models; to the newest one after the test.
-
-    The way back from the newest one takes seconds, so what it leads to is kept for the tests to come. The first call of
-    a test goes it, with an empty database.
-    """
-    if NEWEST not in saved_databases:
-        saved_databases.save(NEWEST)
-    at = NEWEST
-
-    def to(target: tuple[str, str]) -> ProjectState:
-        nonlocal at
-        if at == NEWEST and target in saved_databases:
-            saved_databases.load(target)
-            state = MigrationLoader(connection).project_state(target)
-        else:
-            state = MigrationExecutor(connection).migrate([target])
-            if at == NEWEST:
-                saved_databases.save(target)
-        at = target
-        return state
-
-    yield to
-    saved_databases.load(NEWEST)
 
 
 @pytest.fixture

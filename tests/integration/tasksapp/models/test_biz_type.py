@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
-from django.db import IntegrityError, connection, models
+from django.db import IntegrityError, connection
 
 from tasksapp.models import BizType, Tenant
 from tests.fixture_types import MakeBizType
@@ -67,12 +64,3 @@ def test_no_two_share_a_queue(acme: Tenant, make_biz_type: MakeBizType) -> None:
     queues = {one.queue for one in (renamed, *made)}
     assert len(queues) == 4
     assert all(one.queue.startswith(f"{one.code}~") for one in made)
-
-
-def test_timers_of_the_release_before_stay_under_their_name(migrate: Callable[[tuple[str, str]], Any]) -> None:
-    before: type[models.Model] = migrate(("tasksapp", "0015_alerts")).apps.get_model("tasksapp", "BizType")
-    before._default_manager.create(code="order.close")
-
-    migrate(("tasksapp", "0016_tenants"))
-
-    assert BizType.objects.values_list("queue_name", flat=True).get() == "order.close"

@@ -1,4 +1,4 @@
-"""Indexes of the audit, groups for people, and the new permissions for those who had the rights before."""
+"""What a new site has in its tables: the default tenant, groups of people; and how PostgreSQL keeps what changes often."""
 
 from __future__ import annotations
 
@@ -6,39 +6,49 @@ from typing import Any
 
 from django.apps import apps as installed
 from django.conf import settings
-from django.core.exceptions import FieldDoesNotExist
-from django.db import migrations, models, router
+from django.db import migrations, router
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import ProjectState
 
-VIEWER = ["view_job", "view_attempt", "view_biztype", "view_operation", "view_auditentry"]
+from tasksapp.models.tenant import ensure_default_tenant
+
+VIEWER = ["view_job", "view_attempt", "view_biztype", "view_series", "view_operation", "view_auditentry"]
 OPERATOR = [
     *VIEWER, "view_job_body", "run_now_job", "reschedule_job", "redrive_job", "pause_biztype", "test_biztype",
-    "view_system", "view_celery_queue",
+    "pause_series", "view_system", "view_celery_queue",
 ]
 MANAGER = [
-    *OPERATOR, "cancel_job", "drop_job", "add_biztype", "change_biztype", "delete_biztype", "change_biztype_secrets",
-    "view_apikey", "add_apikey", "change_apikey", "delete_apikey", "change_celery_queue",
+    *OPERATOR, "add_job", "cancel_job", "drop_job", "add_biztype", "change_biztype", "delete_biztype",
+    "change_biztype_secrets", "add_series", "change_series", "delete_series", "view_apikey", "add_apikey",
+    "change_apikey", "delete_apikey", "view_tenant", "add_tenant", "change_tenant", "change_celery_queue",
 ]
 GROUPS = {"DelayHub viewer": VIEWER, "DelayHub operator": OPERATOR, "DelayHub manager": MANAGER}
 
-#: What the right to one thing included until now, and is a permission of its own from now on.
-INCLUDED = {
-    "view_job": ["view_job_body"],
-    "change_job": [
-        "view_job_body", "run_now_job", "reschedule_job", "redrive_job", "cancel_job", "drop_job",
-    ],
-    "change_biztype": ["pause_biztype", "change_biztype_secrets"],
+#: Room on the pages for the updates that every job gets, and a vacuum before they pile up.
+STORAGE = {
+    "delayhub_job": (
+        "fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02, "
+        "autovacuum_vacuum_insert_scale_factor = 0.1"
+    ),
+    "delayhub_attempt": "autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05",
 }
 
 
+def tune_tables(apps: Any, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    if schema_editor.connection.vendor == "postgresql":
+        for table, parameters in STORAGE.items():
+            schema_editor.execute(f"ALTER TABLE {table} SET ({parameters})")
+
+
+def make_default_tenant(apps: Any, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """For rows that the project's own migrations make; where this one was, the app makes it too."""
+    ensure_default_tenant(apps.get_model("tasksapp", "Tenant"), using=schema_editor.connection.alias)
+
+
 def make_groups(apps: Any, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Makes the groups that do not exist yet, and hands on the rights that people and groups have already."""
+    """Makes the groups that do not exist yet, and leaves the others as people made them."""
     using = schema_editor.connection.alias
     permissions = _permissions(apps, using=using)
-    for groups, column in _holders(apps):
-        for held, included in INCLUDED.items():
-            _hand_on(groups, column, permissions[held], [permissions[name] for name in included], using=using)
     group = apps.get_model("auth", "Group")
     for name, codenames in GROUPS.items():
         made, is_new = group.objects.using(using).get_or_create(name=name)
@@ -59,24 +69,6 @@ def _permissions(apps: Any, *, using: str) -> dict[str, int]:
         config.models_module = None
     rows = apps.get_model("auth", "Permission").objects.using(using).filter(content_type__app_label="tasksapp")
     return dict(rows.values_list("codename", "id"))
-
-
-def _holders(apps: Any) -> list[tuple[Any, str]]:
-    """The tables that say who has which permission, each with the column of who has it."""
-    fields = [apps.get_model("auth", "Group")._meta.get_field("permissions")]
-    try:
-        fields.append(apps.get_model(settings.AUTH_USER_MODEL)._meta.get_field("user_permissions"))
-    except FieldDoesNotExist:
-        pass  # the project's users have their rights from elsewhere
-    return [(field.remote_field.through, f"{field.m2m_field_name()}_id") for field in fields]
-
-
-def _hand_on(table: Any, column: str, held: int, included: list[int], *, using: str) -> None:
-    # By the table itself: other columns of the project's users may come and go in migrations that are not made yet.
-    rows = table._base_manager.using(using)
-    holders = list(rows.filter(permission_id=held).values_list(column, flat=True))
-    new = [table(**{column: holder, "permission_id": permission}) for holder in holders for permission in included]
-    rows.bulk_create(new, ignore_conflicts=True)
 
 
 class WhereGroupsAre(migrations.RunPython):
@@ -100,19 +92,10 @@ _ACCOUNTS: list[Any] = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [
-        ("tasksapp", "0007_operations_and_numbers"),
-        *_ACCOUNTS,
-    ]
+    dependencies = [("tasksapp", "0001_first"), *_ACCOUNTS]
 
     operations = [
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["actor", "id"], name="delayhub_audit_actor"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["verb", "id"], name="delayhub_audit_verb"),
-        ),
+        migrations.RunPython(tune_tables, migrations.RunPython.noop),
+        migrations.RunPython(make_default_tenant, migrations.RunPython.noop),
         *([WhereGroupsAre(make_groups, migrations.RunPython.noop)] if _HAS_ACCOUNTS else []),
     ]
