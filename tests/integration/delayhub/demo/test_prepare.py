@@ -7,6 +7,7 @@ from typing import Any
 import django
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError
 
 from delayhub.demo.prepare import keep_admin, keep_api_key, keep_biz_type, main
 from delayhub.demo.samples import CLOSE_ORDER, SAMPLES, SampleBizType
@@ -80,3 +81,14 @@ def test_a_site_whose_settings_no_command_would_run_with_is_not_prepared(
         main()
 
     assert not User.objects.exists()
+
+
+def test_a_site_whose_database_must_be_seen_to_first_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str, **_: Any) -> None:
+        raise CommandError("the database 'default' stands at 0018_managers_create_jobs")
+
+    monkeypatch.setattr(django, "setup", lambda: None)
+    monkeypatch.setattr("delayhub.demo.prepare.call_command", refuse)
+
+    with pytest.raises(SystemExit, match="stands at 0018_managers_create_jobs"):
+        main()
