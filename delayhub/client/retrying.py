@@ -19,9 +19,9 @@ LONGEST_PAUSE = 8.0
 class Retrying:
     """When a request is sent again.
 
-    A request that certainly did nothing (no connection, or refused as too many) is repeated, whatever it asks for. One
-    that may have done something is repeated only where doing it twice is the same as doing it once: reads, and what
-    carries an idempotency key.
+    A request that certainly did nothing (no connection, refused as too many, or ended since what it needed stayed
+    locked) is repeated, whatever it asks for. One that may have done something is repeated only where doing it twice is
+    the same as doing it once: reads, and what carries an idempotency key.
 
     Args:
         retries: how often, at most.
@@ -52,7 +52,7 @@ def _may_repeat(error: ApiError, *, repeatable: bool) -> bool:
     match error:
         case NoRoomToWait():  # who asked does better than to wait for a place to wait in
             return False
-        case RateLimited():
+        case RateLimited() | ServerUnavailable(code="database_locked"):  # the change was not made
             return True
         case Unreachable(was_sent=was_sent):
             return repeatable or not was_sent

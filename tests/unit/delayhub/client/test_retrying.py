@@ -10,8 +10,9 @@ from delayhub.client.retrying import Retrying, retry_after_of
 RETRYING = Retrying(retries=3, most_wait_seconds=60)
 
 
-def answered(status: int, *, retry_after: float | None = None) -> ApiError:
-    return problem("POST /jobs", status=status, document={}, retry_after=retry_after)
+def answered(status: int, *, code: str = "", retry_after: float | None = None) -> ApiError:
+    document = {"type": f"https://delay.example/api/problems/{code}"} if code else {}
+    return problem("POST /jobs", status=status, document=document, retry_after=retry_after)
 
 
 NOT_SENT, MAYBE_DONE = (Unreachable("POST /jobs", "cut", was_sent=sent) for sent in (False, True))
@@ -23,7 +24,9 @@ NOT_SENT, MAYBE_DONE = (Unreachable("POST /jobs", "cut", was_sent=sent) for sent
         (NOT_SENT, True, True),
         (MAYBE_DONE, True, False),
         (answered(429), True, True),  # refused before anything was done
-        (answered(503), True, False),  # the database may have gone just after the change
+        (answered(503), True, False),  # a proxy says no more
+        (answered(503, code="database_away"), True, False),  # the database may have gone just after the change
+        (answered(503, code="database_locked"), True, True),  # the site gave up before the change was made
         (answered(502), True, False),
         (answered(500), False, False),
         (answered(400), False, False),
