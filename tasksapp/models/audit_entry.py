@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 
@@ -43,4 +44,4 @@ class AuditEntry(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.actor}: {self.verb} {self.what}"
+        return f"{self.actor} {timezone.localtime(self.at):%Y-%m-%d %H:%M:%S}"

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from tasksapp.access.audit import BODIES, CHANGED, Deed
 from tasksapp.access.shown_text import shown_text
+from tasksapp.admin.frame.fragments import listed, named
 from tasksapp.admin.frame.masking import masked_changes
 from tasksapp.models import UNTIL_RESUMED, ApiKey, AuditEntry, BizType, Job, Series, Status
 
@@ -121,9 +122,9 @@ def _in_words(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, list):
-        value = ", ".join(str(part) for part in value)
+        value = listed(str(part) for part in value)
     if isinstance(value, dict) and name not in BODIES:
-        value = ", ".join(f"{key}: {_in_words(key, part)}" for key, part in value.items())
+        value = listed(named(key, _in_words(key, part)) for key, part in value.items())
     if name == "status" and value in Status.values:
         return str(Status(value).label)
     if name in BODIES and isinstance(value, dict):

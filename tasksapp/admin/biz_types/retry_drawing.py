@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tasksapp.admin.frame.fragments import duration
+from tasksapp.admin.frame.fragments import duration, listed
 from tasksapp.jobs.retry_schedule import GivesUp, RetrySchedule, ScheduledAttempt
 
 #: Waits that the sentence names, and attempts that the table and the drawing show; a policy may have a thousand.
@@ -39,7 +39,7 @@ def schedule_sentence(schedule: RetrySchedule) -> str:
         return _("One attempt and no retry.")
     waits = [duration(seconds=attempt.wait_least) for attempt in schedule.attempts[1 : NAMED + 1]]
     more = " …" if len(schedule.attempts) > NAMED + 1 else ""
-    values = {"waits": ", ".join(waits) + more, "attempts": _attempts(schedule), "time": _lasts(schedule)}
+    values = {"waits": listed(waits) + more, "attempts": _attempts(schedule), "time": _lasts(schedule)}
     if not waits:
         return _("No retry: the age ends it after the first attempt.")
     match schedule.gives_up:

@@ -9,7 +9,7 @@ from html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from tasksapp.admin.frame.fragments import DASH, number
+from tasksapp.admin.frame.fragments import DASH, named, number
 
 #: The height of the drawing in its own units; the style sheet says how tall it is on the page.
 HEIGHT = 100
@@ -125,7 +125,7 @@ def _titles(labels: Sequence[str], shown: Sequence[Series], texts: Sequence[list
         "\n".join(
             [
                 label,
-                *(f"{name}: {text}" for name, text in zip(names, texts[column], strict=True)),
+                *map(named, names, texts[column]),
                 *notes[column : column + 1],
             ]
         )

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 
+from tasksapp.admin.frame.fragments import sentence
 from tasksapp.stats.delivery_health import DeliveryHealth, delivery_health
 
 #: Where a request keeps the answer: the banner, the mark in the frame and the overview ask once together.
@@ -41,7 +42,7 @@ def health_of(request: HttpRequest) -> DeliveryHealth:
 def banner(request: HttpRequest) -> str:
     """What the banner says; '' while jobs are delivered."""
     reason = reason_for(request, health_of(request))
-    return reason and f"{reason[0].upper()}{reason[1:]}."
+    return reason and sentence(reason)
 
 
 def reason_for(request: HttpRequest, health: DeliveryHealth) -> str:

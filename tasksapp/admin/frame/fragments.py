@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from math import ceil
 
@@ -11,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from delayhub.clock import due_ms
 from tasksapp.biz_types.breaker import Breaker
@@ -25,10 +27,13 @@ __all__ = [
     "clock_time",
     "duration",
     "flow_state",
+    "listed",
     "local_time",
+    "named",
     "number",
     "percent",
     "quiet",
+    "sentence",
     "time_away",
 ]
 
@@ -41,6 +46,21 @@ def badge(text: str, kind: str) -> SafeString:
 def quiet(text: object) -> SafeString:
     """A text that stands back."""
     return format_html('<span class="delayhub-quiet">{}</span>', text)
+
+
+def listed(words: Iterable[str]) -> str:
+    """The words, with the sign between them that lists have in the reader's language."""
+    return pgettext("between the words of a list", ", ").join(words)
+
+
+def named(name: str, value: str) -> str:
+    """The value behind its name, as the reader's language has it."""
+    return pgettext("a value behind its name", "%(name)s: %(value)s") % {"name": name, "value": value}
+
+
+def sentence(text: str) -> str:
+    """The text as a whole sentence: with a capital, and the full stop of the reader's language."""
+    return pgettext("a whole sentence", "%(text)s.") % {"text": f"{text[:1].upper()}{text[1:]}"}
 
 
 def percent(share: float | None) -> str:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from tasksapp.admin.alerts.rows import alert_rows, open_alerts
 from tasksapp.admin.frame.delivery_banner import banner, health_of
-from tasksapp.admin.frame.fragments import address, clock_time, duration, number, percent
+from tasksapp.admin.frame.fragments import address, clock_time, duration, listed, number, percent
 from tasksapp.admin.frame.job_charts import past_chart
 from tasksapp.admin.frame.links import jobs_address
 from tasksapp.admin.frame.sites import site_name
@@ -123,7 +123,7 @@ def _late_sentence(every: Sequence[Standing], *, counts: Counts) -> str:
     if not late:
         return ""
     words = {
-        "biz_types": ", ".join(each.code for each in late[:NAMED]),
+        "biz_types": listed(each.code for each in late[:NAMED]),
         "more": number(len(late) - NAMED),
         "jobs": number(sum(counts.of(each.biz_type.pk).due_now for each in late), bound=counts.bound),
     }

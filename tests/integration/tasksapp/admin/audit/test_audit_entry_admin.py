@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed, entry, record
@@ -67,6 +68,16 @@ def test_an_entry_leads_to_what_it_is_about(person: Client, entries: list[AuditE
 
     assert reverse("admin:tasksapp_job_change", args=[entries[0].job_id]) in page
     assert "duplicate" in page
+
+
+@pytest.mark.parametrize("page", ["change", "history"])
+def test_the_title_of_an_entry_has_no_word_that_is_for_programs(
+    person: Client, entries: list[AuditEntry], page: str
+) -> None:
+    shown = person.get(reverse(f"admin:tasksapp_auditentry_{page}", args=[entries[2].pk])).content.decode()
+
+    assert f"ada {timezone.localtime(entries[2].at):%Y-%m-%d}" in shown
+    assert str(Deed.ISSUE_KEY) not in shown
 
 
 def test_a_body_is_shown_only_to_those_who_may_see_bodies(client: Client, entries: list[AuditEntry]) -> None:

@@ -206,6 +206,24 @@ def test_every_biz_type_that_is_late_is_shown_at_once_up_to_a_whole_page(
     assert "26 of 36 are not shown." in page
 
 
+def test_the_card_of_a_biz_type_on_a_phone_leaves_out_what_there_is_none_of(
+    person: Client, make_biz_type: MakeBizType
+) -> None:
+    quiet, busy = make_biz_type("a.quiet"), make_biz_type("b.busy")
+    store_job(busy, due_in=timedelta(hours=1))
+
+    page = person.get(reverse("admin:index")).content.decode()
+
+    cards = {
+        row.pk: page.partition(f'id="delayhub-biz-type-{row.pk}"')[2].partition("</tr>")[0] for row in (quiet, busy)
+    }
+    left_out = {pk: re.findall(r'delayhub-none" data-label="([^"]+)"', card) for pk, card in cards.items()}
+    assert left_out == {
+        quiet.pk: ["due now", "late (p99)", "pending", "dead", "next"],
+        busy.pk: ["due now", "late (p99)", "dead"],
+    }
+
+
 def test_a_list_of_few_biz_types_is_whole_and_has_no_link_to_more(person: Client, make_biz_type: MakeBizType) -> None:
     for number in range(8):
         make_biz_type(f"kind-{number}")

@@ -6,15 +6,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.utils.translation import override
 
 from tasksapp.admin.frame.fragments import (
     address,
     badge,
     duration,
     flow_state,
+    listed,
     local_time,
+    named,
     number,
     percent,
+    sentence,
     time_away,
 )
 from tasksapp.biz_types.breaker import Breaker
@@ -30,6 +34,22 @@ def test_a_time_is_local_and_says_how_far_away_it_is(settings: Any) -> None:
     assert "in 1\xa0hour" in local_time(NOW + timedelta(hours=1), now=NOW)
     assert "1\xa0hour ago" in local_time(NOW - timedelta(hours=1), now=NOW)
     assert ">-<" in local_time(None)
+
+
+@pytest.mark.parametrize(
+    ("language", "list_of_two", "value", "whole"),
+    [
+        ("en", "a, b", "done: 7", "No job is delivered."),
+        ("zh-hans", "a\u3001b", "done\uff1a7", "No job is delivered\u3002"),
+    ],
+)
+def test_signs_between_words_are_those_of_the_readers_language(
+    language: str, list_of_two: str, value: str, whole: str
+) -> None:
+    with override(language):
+        assert listed(["a", "b"]) == list_of_two
+        assert named("done", "7") == value
+        assert sentence("no job is delivered") == whole
 
 
 def test_a_badge_escapes_its_word() -> None:
