@@ -78,7 +78,7 @@ check: $(VENV)/.dev $(VENV)/.node ## lint, types, house rules, import walls, mig
 	DELAYHUB_LOG_LEVEL=WARNING DELAYHUB_HTTPS=1 DELAYHUB_ENCRYPTION_KEYS=$$($(NEW_KEY)) \
 		DELAYHUB_OWNER_MAIL=owner@example.com DELAYHUB_SITE_URL=https://delayhub.example.com \
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
-	$(BIN)/yamllint --strict -c deploy/yamllint.yaml deploy
+	$(BIN)/yamllint --strict -c deploy/yamllint.yaml deploy .github CITATION.cff
 	$(BIN)/kubernetes-validate --strict deploy/kubernetes/*.yaml
 	@! command -v hadolint >/dev/null || hadolint deploy/Dockerfile
 	$(BIN)/python -m pytest -q -n 0 -m check $(CHECKS)
