@@ -22,7 +22,7 @@ import redis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from delayhub.celery_support.task_message import stretch, task_message
+from delayhub.celery_support.queued_task import stretch
 from delayhub.engine import DelayQueue, Entry, Place
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.celery_worker import CeleryWorker, celery_command
@@ -198,7 +198,7 @@ def run(
     assert worker.process.pid == pid
     lines: Any = ledger.lrange("ledger:start", 0, -1)
     ran = {line.split()[0].decode() for line in lines}
-    dead = {one.id: one.reason or "" for one in map(task_message, stretch(queue, Place.DEAD, 0, 2 * len(made)))}
+    dead = {one.id: one.reason for one in stretch(queue, Place.DEAD, 0, 2 * len(made))}
     bad = {f"bad{place}" for place, one in enumerate(made) if one.is_spoilt}
     return {
         "messages": len(made),

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import redis
 
-from delayhub.engine import DelayQueue, TimerLane
+from delayhub.engine import Counts, DelayQueue, TimerLane
 from delayhub.engine.keys import MAX_STEPS
+from delayhub.transport.channel import Channel
 
 
 class Backlog(NamedTuple):
@@ -126,3 +127,12 @@ def as_prometheus(found: Mapping[str, Backlog]) -> str:
             label = queue.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
             lines.append(f'{name}{{queue="{label}"}} {getattr(backlog, part)}')
     return "\n".join(lines) + "\n"
+
+
+def count_queue(channel: Channel, name: str) -> Counts:
+    """How many messages of the queue are where; of a timer lane, how many timers: those that are due are ready."""
+    counts = channel.count(name)
+    if any(counts):
+        return counts
+    # Only a timer lane has timers, whether or not it was declared on this connection.
+    return TimerLane(channel.publisher, name, options=channel.options.engine()).counts()

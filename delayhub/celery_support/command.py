@@ -19,6 +19,7 @@ from delayhub.celery_support.control import Control
 from delayhub.celery_support.exporter import Exporter
 from delayhub.celery_support.idle_options import faulty_task_options, idle_slots, scheme_of
 from delayhub.celery_support.kombu_workers import kombu_workers
+from delayhub.celery_support.queued_task import QueuedTask
 from delayhub.celery_support.startup_checks import parked_sentence
 from delayhub.clock import moment
 from delayhub.errors import DelayHubError
@@ -228,7 +229,7 @@ def schedules(control: Control, queue: str | None, forget: str | None) -> Row | 
 @click.option("--offset", type=click.IntRange(0), default=0, show_default=True)
 def scheduled(control: Control, queue: str | None, limit: int, offset: int) -> list[Row]:
     """Tasks that wait for their time, the soonest first."""
-    return [asdict(task) for task in control.scheduled(queue, limit=limit, offset=offset)]
+    return [_in_short(task) for task in control.scheduled(queue, limit=limit, offset=offset)]
 
 
 @verb()
@@ -237,7 +238,12 @@ def scheduled(control: Control, queue: str | None, limit: int, offset: int) -> l
 @click.option("--offset", type=click.IntRange(0), default=0, show_default=True)
 def dead(control: Control, queue: str | None, limit: int, offset: int) -> list[Row]:
     """Tasks that gave up, the oldest first, with the reason."""
-    return [asdict(task) for task in control.dead(queue, limit=limit, offset=offset)]
+    return [_in_short(task) for task in control.dead(queue, limit=limit, offset=offset)]
+
+
+def _in_short(task: QueuedTask) -> Row:
+    shown = ("id", "task", "at", "args", "kwargs", "strikes", "reason")
+    return {name: getattr(task, name) for name in shown} | ({} if task.task else {"task": "(unreadable)"})
 
 
 @verb(name="show", is_failure=lambda found: not found, upright=True)

@@ -14,15 +14,14 @@ from celery.app.control import Control as CeleryControl
 from kombu.log import get_logger
 from redis.exceptions import NoPermissionError
 
-from delayhub.celery_support.backlog import Backlog, backlogs
+from delayhub.celery_support.backlog import Backlog, backlogs, count_queue
 from delayhub.celery_support.held_keys import HeldKey, held_keys
 from delayhub.celery_support.job_store import JobFindings, find_job_store
 from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connection, kombu_workers
 from delayhub.celery_support.periodic import Periodic, forget_entry, periodic_entries
-from delayhub.celery_support.queued_task import QueuedTask, messages_of
+from delayhub.celery_support.queued_task import QueuedTask, messages_of, stretch
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
 from delayhub.celery_support.task_limits import TaskLimit, lifted_limits, set_at_once_for_all, set_for_all, task_limits
-from delayhub.celery_support.task_message import TaskMessage, stretch, task_message
 from delayhub.engine import Counts, DelayQueue, Place, due_ms
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
@@ -34,7 +33,6 @@ from delayhub.errors import NotOurBroker, OldWorkersAlive, OptionError
 from delayhub.transport.channel import Channel
 from delayhub.transport.cluster_transport import ClusterChannel
 from delayhub.transport.kombu_migration import Exported, Imported, KombuBroker, KombuCounts, take_lost_leases_back
-from delayhub.transport.queue_counts import count_queue
 
 logger = get_logger(__name__)
 
@@ -198,11 +196,11 @@ class Control(CeleryControl):
             ]
         return "moved" in answers
 
-    def scheduled(self, queue: str | None = None, *, limit: int = 100, offset: int = 0) -> list[TaskMessage]:
+    def scheduled(self, queue: str | None = None, *, limit: int = 100, offset: int = 0) -> list[QueuedTask]:
         """A page of the tasks that wait for their time, the soonest first."""
         return self._page(Place.WAITING, queue, limit, offset)
 
-    def dead(self, queue: str | None = None, *, limit: int = 100, offset: int = 0) -> list[TaskMessage]:
+    def dead(self, queue: str | None = None, *, limit: int = 100, offset: int = 0) -> list[QueuedTask]:
         """A page of the tasks that gave up, the oldest first, with the reason."""
         return self._page(Place.DEAD, queue, limit, offset)
 
@@ -387,14 +385,13 @@ class Control(CeleryControl):
     def _kombu_queues(self, channel: Channel, stock: KombuBroker) -> list[str]:
         return sorted({*self._queues(channel), *stock.bound_queues()})
 
-    def _page(self, place: Place, queue: str | None, limit: int, offset: int) -> list[TaskMessage]:
+    def _page(self, place: Place, queue: str | None, limit: int, offset: int) -> list[QueuedTask]:
         with self._channel() as channel:
             if queue is not None:
-                return [task_message(listed) for listed in stretch(channel.queue(queue), place, offset, limit)]
+                return list(stretch(channel.queue(queue), place, offset, limit))
             found = [
-                listed
+                task
                 for name in self._queues(channel)
-                for listed in stretch(channel.queue(name), place, 0, offset + limit)
+                for task in stretch(channel.queue(name), place, 0, offset + limit)
             ]
-        found.sort(key=lambda listed: listed.at_ms)
-        return [task_message(listed) for listed in found[offset : offset + limit]]
+        return sorted(found, key=attrgetter("at"))[offset : offset + limit]

@@ -17,10 +17,10 @@ from urllib.parse import urlparse
 from flower.utils.broker import Broker, BrokerBase
 from kombu import Connection
 
+from delayhub.celery_support.backlog import count_queue
 from delayhub.schemes import SCHEMES
 from delayhub.transport import register
 from delayhub.transport.channel import Channel
-from delayhub.transport.queue_counts import count_queue
 
 
 class DelayHubBroker(BrokerBase):  # type: ignore[misc]  # flower has no types

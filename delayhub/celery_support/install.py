@@ -11,11 +11,11 @@ from celery.app.control import Control as CeleryControl
 from celery.utils.imports import symbol_by_name
 from celery.worker import state
 
-from delayhub.celery_support import beat_default, no_result_backend, worker_rate_limit, worker_revoke
+from delayhub.celery_support import no_result_backend, worker_commands
 from delayhub.celery_support.bury_unreadable import BuryUnreadable
 from delayhub.celery_support.control import Control
+from delayhub.celery_support.default_settings import keep_safe, prefer_our_beat
 from delayhub.celery_support.request import MakeOurRequests
-from delayhub.celery_support.safe_settings import keep_safe
 from delayhub.celery_support.share_limits import ShareLimits
 from delayhub.celery_support.startup_checks import StartupChecks
 from delayhub.celery_support.task_results import announce_dead
@@ -51,10 +51,9 @@ def install(app: Celery, *, safe: bool = False) -> Celery:
     """
     check_version("celery", celery.__version__)
     register()
-    worker_revoke.register()
-    worker_rate_limit.register()
+    worker_commands.register()
     no_result_backend.register()
-    beat_default.register(app)
+    prefer_our_beat(app)
     app.control_cls = control_class(app.control_cls)
     app.__dict__.pop("control", None)
     app.steps["consumer"].update({StartupChecks, MakeOurRequests, ShareLimits, BuryUnreadable})

@@ -10,7 +10,7 @@ from kombu.pidbox import Mailbox
 
 from delayhub.errors import OptionError
 
-#: kombu's own transport for each of ours.
+#: kombu's own transport for each of ours; Celery's result backends are named so, too.
 KOMBUS = {"delayhub": "redis", "delayhubs": "rediss", "delayhub-sentinel": "sentinel"}
 #: The schemes of kombu's own transport.
 SCHEMES = ("redis", "rediss", "redis+socket", "sentinel")

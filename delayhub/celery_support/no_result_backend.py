@@ -8,10 +8,8 @@ from typing import Any
 from celery.app.backends import BACKEND_ALIASES
 from celery.exceptions import ImproperlyConfigured
 
+from delayhub.celery_support.kombu_workers import KOMBUS
 from delayhub.schemes import SCHEMES
-
-#: The scheme of Celery's own result backend for each of ours.
-CELERYS = {"delayhub": "redis", "delayhubs": "rediss", "delayhub-sentinel": "sentinel"}
 
 #: What begins the address of a cluster, on which Celery's Redis backend does not run.
 CLUSTER = "delayhub-cluster"
@@ -32,7 +30,7 @@ class NoResultBackend:
                 " Redis Cluster: set result_backend to another Redis (redis://host:6379/0), or to a database"
             )
         given = re.sub(r"(://[^/@;]*:)[^@;]*@", r"\1**@", str(url or "delayhub://host:6379/0"))
-        for scheme, celerys in CELERYS.items():
+        for scheme, celerys in KOMBUS.items():
             given = given.replace(f"{scheme}://", f"{celerys}://")
         raise ImproperlyConfigured(
             "delayhub:// is a broker and keeps no results. Celery's Redis backend can keep them in the same server:"

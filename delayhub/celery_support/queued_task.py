@@ -1,8 +1,8 @@
-"""QueuedTask: a message of a queue as the task it is, for pages."""
+"""QueuedTask: a message of a queue as the task it is, for people."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -10,6 +10,9 @@ from typing import Any, Self
 from delayhub.clock import moment
 from delayhub.engine import DelayQueue, Listed, Place
 from delayhub.transport.envelope import Unreadable, from_payload
+
+#: Entries that are listed in one call.
+PAGE = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +81,15 @@ class QueuedTask:
         """Whether its id, its task or, if wanted, its arguments hold a text, which is casefolded already."""
         words = [self.id, self.task, *([self.args, self.kwargs] if with_arguments else [])]
         return any(needle in word.casefold() for word in words)
+
+
+def stretch(queue: DelayQueue, place: Place, offset: int, limit: int) -> Iterator[QueuedTask]:
+    """Up to ``limit`` tasks of a place from an offset on; asked for in pages."""
+    for start in range(offset, offset + limit, PAGE):
+        page = queue.list(place, offset=start, limit=min(PAGE, offset + limit - start), payloads=True)
+        yield from (QueuedTask.of(listed, place) for listed in page)
+        if len(page) < PAGE:
+            return
 
 
 def messages_of(queue: DelayQueue, task_id: str) -> list[QueuedTask]:

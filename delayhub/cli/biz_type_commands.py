@@ -12,15 +12,13 @@ from typing import Any, cast, get_type_hints
 
 import click
 
-from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.job_input import BODY
-from delayhub.cli.key_pair_commands import key_pairs
 from delayhub.cli.output import coloured
 from delayhub.cli.session import Session
-from delayhub.cli.site_options import DURATION, MOMENT, YES, SiteGroup
+from delayhub.cli.site_options import BIZ_TYPE, DURATION, REASON, UNTIL, WHY_PAUSED, YES, SiteGroup
 from delayhub.cli.times import now, shown
-from delayhub.client import BizType, BizTypeFields, BizTypeImport, CreatedBizType
+from delayhub.client import BizType, BizTypeFields, BizTypeImport, CreatedBizType, KeyPairs
 
 COLUMNS = ("code", "name", "target", "#attempts", "guarantee", "state")
 SETTING = click.option(
@@ -39,15 +37,11 @@ def biz_types() -> None:
     """
 
 
-biz_types.add_command(key_pairs)
-
-
 @biz_types.command(name="list")
 @click.pass_obj
 def list_(session: Session) -> None:
     """List biz types, by code."""
-    with session.client() as api:
-        session.out.several(api.biz_types.list(), COLUMNS, _row, none="There is no biz type.")
+    session.out.several(session.api.biz_types.list(), COLUMNS, _row, none="There is no biz type.")
 
 
 @biz_types.command()
@@ -55,8 +49,7 @@ def list_(session: Session) -> None:
 @click.pass_obj
 def show(session: Session, code: str) -> None:
     """Show a biz type."""
-    with session.client() as api:
-        _show(session, api.biz_types.read(code))
+    _show(session, session.api.biz_types.read(code))
 
 
 @biz_types.command()
@@ -65,8 +58,7 @@ def show(session: Session, code: str) -> None:
 @click.pass_obj
 def create(session: Session, code: str, settings: tuple[str, ...]) -> None:
     """Make a biz type. The secret that its callbacks are signed with is shown this once."""
-    with session.client() as api:
-        made = api.biz_types.create(code, **_fields(settings))
+    made = session.api.biz_types.create(code, **_fields(settings))
     _show(session, made)
 
 
@@ -79,8 +71,7 @@ def change(session: Session, code: str, settings: tuple[str, ...]) -> None:
     given = _fields(settings)
     if not given:
         raise click.UsageError("What is to change? --set FIELD=VALUE, such as --set max_attempts=5")
-    with session.client() as api:
-        _show(session, api.biz_types.change(code, **given))
+    _show(session, session.api.biz_types.change(code, **given))
 
 
 @biz_types.command()
@@ -91,8 +82,7 @@ def change(session: Session, code: str, settings: tuple[str, ...]) -> None:
 def rename(session: Session, code: str, new_code: str, yes: bool) -> None:
     """Give a biz type another code. Callers have to use that one from then on."""
     session.confirm(f"Rename {code} to {new_code}?", yes=yes)
-    with session.client() as api:
-        _show(session, api.biz_types.change(code, new_code=new_code))
+    _show(session, session.api.biz_types.change(code, new_code=new_code))
 
 
 @biz_types.command()
@@ -102,30 +92,27 @@ def rename(session: Session, code: str, new_code: str, yes: bool) -> None:
 def delete(session: Session, code: str, yes: bool) -> None:
     """Delete a biz type that has no jobs."""
     session.confirm(f"Delete {code}?", yes=yes)
-    with session.client() as api:
-        api.biz_types.delete(code)
+    session.api.biz_types.delete(code)
     session.out.note(f"{code} is deleted.")
 
 
 @biz_types.command()
 @click.argument("code", type=BIZ_TYPE)
-@click.option("--reason", required=True, help="All read it who ask why a job waits.")
-@click.option("--until", type=MOMENT, help="When it ends: a time, or +2h. Without it: until it is resumed.")
+@WHY_PAUSED
+@UNTIL
 @click.pass_obj
 def pause(session: Session, code: str, reason: str, until: datetime | None) -> None:
     """Hold the jobs of a biz type. New ones are still taken, and wait."""
-    with session.client() as api:
-        _show(session, api.biz_types.pause(code, reason=reason, until=until))
+    _show(session, session.api.biz_types.pause(code, reason=reason, until=until))
 
 
 @biz_types.command()
 @click.argument("code", type=BIZ_TYPE)
-@click.option("--reason", help="Why; it is kept.")
+@REASON
 @click.pass_obj
-def resume(session: Session, code: str, reason: str | None) -> None:
+def resume(session: Session, code: str, reason: str) -> None:
     """Let the jobs of a biz type run again, slowly at first."""
-    with session.client() as api:
-        _show(session, api.biz_types.resume(code, reason=reason))
+    _show(session, session.api.biz_types.resume(code, reason=reason or None))
 
 
 @biz_types.command(name="rotate-secret")
@@ -136,8 +123,7 @@ def resume(session: Session, code: str, reason: str | None) -> None:
 def rotate_secret(session: Session, code: str, overlap: timedelta | None, yes: bool) -> None:
     """Sign callbacks with a new secret, which is shown this once."""
     session.confirm(f"Make a new signing secret for {code}?", yes=yes)
-    with session.client() as api:
-        made = api.biz_types.rotate_secret(code, overlap=overlap)
+    made = session.api.biz_types.rotate_secret(code, overlap=overlap)
     rows = [("signing secret", made.signing_secret), ("the one before until", shown(made.previous_secret_until))]
     session.out.one(made, rows)
 
@@ -151,8 +137,8 @@ def test(session: Session, code: str, body: Any) -> ExitCode:
 
     Exits with 0 where a job would succeed, with 7 where not.
     """
-    with session.client() as api, session.out.waiting("waiting for the receiver"):
-        done = api.biz_types.test(code, body=body)
+    with session.out.waiting("waiting for the receiver"):
+        done = session.api.biz_types.test(code, body=body)
     answer = "none" if done.response is None else f"{done.response.status_code} {done.response.body[:500]}"
     session.out.one(
         done,
@@ -171,8 +157,7 @@ def test(session: Session, code: str, body: Any) -> ExitCode:
 @click.pass_obj
 def export(session: Session) -> None:
     """Write all biz types as one JSON document, without pauses and secrets."""
-    with session.client() as api:
-        session.out.json(api.biz_types.export())
+    session.out.json(session.api.biz_types.export())
 
 
 @biz_types.command(name="import")
@@ -188,19 +173,62 @@ def import_(session: Session, file: Path, dry_run: bool, yes: bool) -> None:
         raise click.UsageError(f"{file} is no JSON: {error}") from error
     if not isinstance(document, dict):
         raise click.UsageError(f"{file} is no JSON object.")
-    with session.client() as api:
-        if not (dry_run or yes):
-            planned = api.biz_types.import_document(document, dry_run=True)
-            if not _report(session, planned):
-                return
-            session.confirm("Do that?", yes=yes)
-        done = api.biz_types.import_document(document, dry_run=dry_run)
+    if not (dry_run or yes):
+        planned = session.api.biz_types.import_document(document, dry_run=True)
+        if not _report(session, planned):
+            return
+        session.confirm("Do that?", yes=yes)
+    done = session.api.biz_types.import_document(document, dry_run=dry_run)
     if session.as_json:
         session.out.json(done)
     elif dry_run or yes:
         _report(session, done)
     else:
         session.out.note("Done.")
+
+
+@biz_types.group(name="key-pairs", cls=SiteGroup)
+def key_pairs() -> None:
+    """Keys by which callbacks are signed (v1a) beside the signing secret: receivers check with the public half."""
+
+
+@key_pairs.command(name="list")
+@click.argument("code", type=BIZ_TYPE)
+@click.pass_obj
+def list_key_pairs(session: Session, code: str) -> None:
+    """List the public keys by which a receiver checks callbacks."""
+    _show_key_pairs(session, session.api.biz_types.key_pairs(code))
+
+
+@key_pairs.command()
+@click.argument("code", type=BIZ_TYPE)
+@click.option("--overlap", type=DURATION, help="How long callbacks have both keys' signatures.")
+@YES
+@click.pass_obj
+def make(session: Session, code: str, overlap: timedelta | None, yes: bool) -> None:
+    """Sign callbacks by a new key, too. Its private half stays on the site."""
+    session.confirm(f"Make a new key pair for {code}?", yes=yes)
+    _show_key_pairs(session, session.api.biz_types.make_key_pair(code, overlap=overlap))
+
+
+@key_pairs.command(name="end-rotation")
+@click.argument("code", type=BIZ_TYPE)
+@YES
+@click.pass_obj
+def end_rotation(session: Session, code: str, yes: bool) -> None:
+    """Sign callbacks by the present key only, from now on."""
+    session.confirm(f"End the previous key of {code}?", yes=yes)
+    _show_key_pairs(session, session.api.biz_types.end_key_rotation(code))
+
+
+@key_pairs.command()
+@click.argument("code", type=BIZ_TYPE)
+@YES
+@click.pass_obj
+def retire(session: Session, code: str, yes: bool) -> None:
+    """Sign callbacks by no key any more; the signing secret goes on."""
+    session.confirm(f"Retire the keys of {code}? Receivers that check them refuse its callbacks.", yes=yes)
+    _show_key_pairs(session, session.api.biz_types.retire_key_pairs(code))
 
 
 def _fields(settings: Sequence[str]) -> BizTypeFields:
@@ -266,3 +294,9 @@ def _report(session: Session, done: BizTypeImport) -> int:
     if done.left_alone:
         session.out.note(f"Not in the document, and left as they are: {', '.join(done.left_alone)}")
     return len(changed)
+
+
+def _show_key_pairs(session: Session, found: KeyPairs) -> None:
+    names = ("public key", "the one before")
+    rows = [*zip(names, found.public_keys, strict=False), ("the one before until", shown(found.previous_key_until))]
+    session.out.one(found, rows if found.public_keys else [("public key", "none: no key signs")])

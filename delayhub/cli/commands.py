@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import click
+from click.shell_completion import get_completion_class
 
 from delayhub.cli.session import Session
 from delayhub.extras import not_installed
@@ -19,12 +20,12 @@ HOMES: dict[str, tuple[str, str]] = {
     "keys": ("delayhub.cli.key_commands:keys", "API keys: issue, limit, rotate, revoke"),
     "operations": ("delayhub.cli.operation_commands:operations", "one verb for many jobs: plan, start, follow, stop"),
     "stats": ("delayhub.cli.stats_commands:stats", "how many jobs wait, run and are dead; whether jobs are delivered"),
-    "watch": ("delayhub.cli.watch_command:watch", "the same, again and again"),
+    "watch": ("delayhub.cli.stats_commands:watch", "the same, again and again"),
     "issues": ("delayhub.cli.stats_commands:issues", "the dead jobs, grouped by what happened"),
     "forecast": ("delayhub.cli.stats_commands:forecast", "when waiting jobs are done, and what comes"),
     "audit": ("delayhub.cli.stats_commands:audit", "who did what"),
     "profiles": ("delayhub.cli.profile_commands:profiles", "sites and their keys, for this user"),
-    "completion": ("delayhub.cli.completion_command:completion", "completion of commands for your shell"),
+    "completion": ("delayhub.cli.commands:completion", "completion of commands for your shell"),
     "up": ("delayhub.cli.local_commands:up_command", "start a whole site on this machine, until Ctrl-C"),
     "demo": ("delayhub.cli.local_commands:demo_command", "start a site, create jobs on it, and watch them fire"),
 }
@@ -71,3 +72,22 @@ def delayhub(ctx: click.Context) -> None:
     standard error. `delayhub COMMAND --help` says more.
     """
     ctx.ensure_object(Session)
+
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Write the script that completes commands, options, profiles and biz types in SHELL.
+
+    \b
+        bash:  eval "$(delayhub completion bash)"      in ~/.bashrc
+        zsh:   eval "$(delayhub completion zsh)"       in ~/.zshrc, after compinit
+        fish:  delayhub completion fish > ~/.config/fish/completions/delayhub.fish
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(ctx.find_root().command, {}, "delayhub", "_DELAYHUB_COMPLETE").source())

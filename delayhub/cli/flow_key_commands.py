@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.output import coloured
 from delayhub.cli.session import Session
-from delayhub.cli.site_options import MOMENT, SiteGroup
+from delayhub.cli.site_options import BIZ_TYPE, REASON, UNTIL, WHY_PAUSED, SiteGroup
 from delayhub.cli.times import now, shown
 from delayhub.client import FlowKey, PausedFlowKey
 
@@ -29,8 +28,7 @@ def flow_keys() -> None:
 @click.pass_obj
 def list_(session: Session, biz_type: str, flow_key: str | None) -> None:
     """List the flow keys of BIZ_TYPE that have most jobs."""
-    with session.client() as api:
-        found = api.biz_types.flow_keys(biz_type, flow_key=flow_key)
+    found = session.api.biz_types.flow_keys(biz_type, flow_key=flow_key)
     if session.as_json:
         session.out.json(found)
         return
@@ -44,24 +42,22 @@ def list_(session: Session, biz_type: str, flow_key: str | None) -> None:
 @flow_keys.command()
 @click.argument("biz_type", type=BIZ_TYPE)
 @click.argument("flow_key")
-@click.option("--reason", required=True, help="All read it who ask why a job waits.")
-@click.option("--until", type=MOMENT, help="When it ends: a time, or +2h. Without it: until it is resumed.")
+@WHY_PAUSED
+@UNTIL
 @click.pass_obj
 def pause(session: Session, biz_type: str, flow_key: str, reason: str, until: datetime | None) -> None:
     """Hold the jobs of one flow key; those of others go on."""
-    with session.client() as api:
-        _changed(session, api.biz_types.pause_flow_key(biz_type, flow_key, reason=reason, until=until))
+    _changed(session, session.api.biz_types.pause_flow_key(biz_type, flow_key, reason=reason, until=until))
 
 
 @flow_keys.command()
 @click.argument("biz_type", type=BIZ_TYPE)
 @click.argument("flow_key")
-@click.option("--reason", help="Why; it is kept.")
+@REASON
 @click.pass_obj
-def resume(session: Session, biz_type: str, flow_key: str, reason: str | None) -> None:
+def resume(session: Session, biz_type: str, flow_key: str, reason: str) -> None:
     """Let the jobs of a flow key run again."""
-    with session.client() as api:
-        _changed(session, api.biz_types.resume_flow_key(biz_type, flow_key, reason=reason))
+    _changed(session, session.api.biz_types.resume_flow_key(biz_type, flow_key, reason=reason or None))
 
 
 def _row(each: FlowKey) -> Sequence[Any]:

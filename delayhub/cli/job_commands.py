@@ -8,18 +8,28 @@ from typing import Any, cast, get_args
 import click
 from click.core import ParameterSource
 
-from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.job_display import ATTEMPT_COLUMNS, JOB_COLUMNS, attempt_row, job_details, job_row
 from delayhub.cli.job_import import import_jobs
 from delayhub.cli.job_input import BODY, CONTENT_TYPE, RAW, TEXT, with_exact_bytes
 from delayhub.cli.session import Session
-from delayhub.cli.site_options import DURATION, JOB, MOMENT, YES, SiteGroup
+from delayhub.cli.site_options import (
+    BIZ_TYPE,
+    DURATION,
+    JOB,
+    MOMENT,
+    YES,
+    SiteGroup,
+    job_filters,
+    limit_option,
+    page_size,
+)
 from delayhub.cli.times import relative
-from delayhub.client import Client, Job, JobChange, JobKey, JobStatus
+from delayhub.client import Job, JobChange, JobKey, JobStatus
 
 STATUSES = click.Choice(get_args(JobStatus))
 COMMANDLINE = ParameterSource.COMMANDLINE
+BIZ_ID = click.option("--biz-id", required=True, help="The business key, such as an order number.")
 VERSION = click.option("--version", type=int, help="Only if the job still has this version.")
 
 
@@ -55,8 +65,7 @@ def create(session: Session, /, biz_type: str, **fields: Any) -> None:
     """Create a job of BIZ_TYPE. With neither --delay nor --due-at it is due at once."""
     if fields["delay"] is not None and fields["due_at"] is not None:
         raise click.UsageError("--delay and --due-at cannot be given together")
-    with session.client() as api:
-        made = api.jobs.create(biz_type, **with_exact_bytes(fields))
+    made = session.api.jobs.create(biz_type, **with_exact_bytes(fields))
     if not session.as_json:
         was = "Created" if made.created else "There already, by the same idempotency key:"
         session.out.note(f"{was} {made.id}, due {relative(made.due_at)}.")
@@ -65,27 +74,19 @@ def create(session: Session, /, biz_type: str, **fields: Any) -> None:
 
 @jobs.command(name="list")
 @click.option("--status", type=STATUSES, multiple=True, help="May be given several times.")
-@click.option("--biz-type", type=BIZ_TYPE)
-@click.option("--biz-id", help="Whole, or its beginning and *.")
-@click.option("--flow-key", help="Whole.")
-@click.option("--error-class", help="Such as http.503 or timeout.")
+@job_filters
 @click.option("--body", help="A text that the body holds; needs --biz-type.")
-@click.option("--due-from", type=MOMENT, help="A time, or +2h (from now), or -2h (ago).")
-@click.option("--due-until", type=MOMENT)
 @click.option("--created-from", type=MOMENT)
 @click.option("--created-until", type=MOMENT)
-@click.option("--ended-from", type=MOMENT)
-@click.option("--ended-until", type=MOMENT)
 @click.option("--operation", type=int, help="The one that changed them last.")
 @click.option("--series", type=int, help="The one that they are of.")
-@click.option("--limit", type=click.IntRange(0), default=50, show_default=True, help="How many, at most; 0: all.")
+@limit_option(50)
 @click.pass_obj
 def list_(session: Session, /, status: tuple[str, ...], limit: int, **filters: Any) -> None:
     """List jobs, the newest first."""
     wanted = cast("tuple[JobStatus, ...]", status)
-    with session.client() as api:
-        found = api.jobs.list(status=wanted, page_size=min(limit + 1, 1_000) if limit else 1_000, **filters)
-        session.out.several(found, JOB_COLUMNS, job_row, most=limit, none="No job matches.")
+    found = session.api.jobs.list(status=wanted, page_size=page_size(limit), **filters)
+    session.out.several(found, JOB_COLUMNS, job_row, most=limit, none="No job matches.")
 
 
 @jobs.command()
@@ -94,9 +95,8 @@ def list_(session: Session, /, status: tuple[str, ...], limit: int, **filters: A
 @click.pass_obj
 def show(session: Session, job: JobKey, attempts: bool) -> None:
     """Show a job; of several with that business key, the newest."""
-    with session.client() as api:
-        found = api.jobs.read(job)
-        made = list(api.jobs.attempts(found.id)) if attempts else None
+    found = session.api.jobs.read(job)
+    made = list(session.api.jobs.attempts(found.id)) if attempts else None
     if made is None:
         session.out.one(found, job_details(found))
     elif session.as_json:
@@ -117,8 +117,8 @@ def wait(session: Session, job: JobKey, timeout: timedelta | None) -> ExitCode:
     Exits with 0 where it succeeded, with 7 where it ended otherwise, with 8 where it has not ended in time.
     """
     seconds = None if timeout is None else timeout.total_seconds()
-    with session.client() as api, session.out.waiting("waiting for the job to end"):
-        ended = api.jobs.wait(job, timeout_seconds=seconds)
+    with session.out.waiting("waiting for the job to end"):
+        ended = session.api.jobs.wait(job, timeout_seconds=seconds)
     session.out.one(ended, job_details(ended))
     return ExitCode.OK if ended.status == "succeeded" else ExitCode.ENDED_BADLY
 
@@ -146,8 +146,7 @@ def change(ctx: click.Context, /, *, job: JobKey, version: int | None, **fields:
     if not given or {"delay", "due_at"} <= set(given):
         raise click.UsageError("Give what is to change, and not both of --delay and --due-at.")
     given = with_exact_bytes(given)
-    with session.client() as api:
-        _changed(session, api.jobs.change(job, version=version, **cast("JobChange", given)), "Changed")
+    _changed(session, session.api.jobs.change(job, version=version, **cast("JobChange", given)), "Changed")
 
 
 @jobs.command()
@@ -157,9 +156,8 @@ def change(ctx: click.Context, /, *, job: JobKey, version: int | None, **fields:
 @click.pass_obj
 def cancel(session: Session, job: JobKey, version: int | None, yes: bool) -> None:
     """Cancel a pending job: once this has ended well, nothing is sent."""
-    with session.client() as api:
-        version = _asked(session, api, job, "Cancel", version=version, yes=yes)
-        _changed(session, api.jobs.cancel(job, version=version), "Cancelled")
+    version = _asked(session, job, "Cancel", version=version, yes=yes)
+    _changed(session, session.api.jobs.cancel(job, version=version), "Cancelled")
 
 
 @jobs.command()
@@ -168,8 +166,7 @@ def cancel(session: Session, job: JobKey, version: int | None, yes: bool) -> Non
 @click.pass_obj
 def run(session: Session, job: JobKey, version: int | None) -> None:
     """Make a pending job due at once."""
-    with session.client() as api:
-        _changed(session, api.jobs.run_now(job, version=version), "Due now")
+    _changed(session, session.api.jobs.run_now(job, version=version), "Due now")
 
 
 @jobs.command()
@@ -179,8 +176,7 @@ def run(session: Session, job: JobKey, version: int | None) -> None:
 @click.pass_obj
 def redrive(session: Session, job: JobKey, version: int | None, lift: bool) -> None:
     """Try a dead job again, with a new budget of attempts."""
-    with session.client() as api:
-        _changed(session, api.jobs.redrive(job, version=version, lift=lift or None), "Redriven")
+    _changed(session, session.api.jobs.redrive(job, version=version, lift=lift or None), "Redriven")
 
 
 @jobs.command(name="run-again")
@@ -189,21 +185,19 @@ def redrive(session: Session, job: JobKey, version: int | None, lift: bool) -> N
 @click.pass_obj
 def run_again(session: Session, job_id: str, version: int | None) -> None:
     """Make a new job with what one carries that has succeeded."""
-    with session.client() as api:
-        _changed(session, api.jobs.run_again(job_id, version=version), "Created")
+    _changed(session, session.api.jobs.run_again(job_id, version=version), "Created")
 
 
 @jobs.command()
 @click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True)
-@click.option("--biz-id", required=True, help="The business key, such as an order number.")
+@BIZ_ID
 @click.option("--reason", default="", help="Why, for the audit.")
 @YES
 @click.pass_obj
 def resolve(session: Session, biz_types: tuple[str, ...], biz_id: str, reason: str, yes: bool) -> None:
     """Call off all jobs of a business key in BIZ_TYPES: the order was paid."""
     session.confirm(f"Call off all jobs of {biz_id} in {', '.join(biz_types)}?", yes=yes)
-    with session.client() as api:
-        done = api.jobs.resolve(biz_types, biz_id, reason=reason)
+    done = session.api.jobs.resolve(biz_types, biz_id, reason=reason)
     rows = [
         ("Accepted", done.accepted),
         ("Cancelled", ", ".join(done.cancelled) or "none"),
@@ -215,12 +209,11 @@ def resolve(session: Session, biz_types: tuple[str, ...], biz_id: str, reason: s
 
 @jobs.command()
 @click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True)
-@click.option("--biz-id", required=True, help="The business key, such as an order number.")
+@BIZ_ID
 @click.pass_obj
 def lift(session: Session, biz_types: tuple[str, ...], biz_id: str) -> None:
     """Take the resolve of a business key back, so that its new jobs fire."""
-    with session.client() as api:
-        lifted = api.jobs.lift(biz_types, biz_id)
+    lifted = session.api.jobs.lift(biz_types, biz_id)
     session.out.one({"lifted": lifted}, [("Biz types in which it was resolved", lifted)])
 
 
@@ -231,16 +224,15 @@ def lift(session: Session, biz_types: tuple[str, ...], biz_id: str) -> None:
 @click.pass_obj
 def drop(session: Session, job: JobKey, version: int | None, yes: bool) -> None:
     """Drop a dead job for good."""
-    with session.client() as api:
-        version = _asked(session, api, job, "Drop", version=version, yes=yes)
-        _changed(session, api.jobs.drop(job, version=version), "Dropped")
+    version = _asked(session, job, "Drop", version=version, yes=yes)
+    _changed(session, session.api.jobs.drop(job, version=version), "Dropped")
 
 
-def _asked(session: Session, api: Client, job: JobKey, verb: str, *, version: int | None, yes: bool) -> int | None:
+def _asked(session: Session, job: JobKey, verb: str, *, version: int | None, yes: bool) -> int | None:
     """The version that the person was asked about, so that nothing is done to another."""
     if yes:
         return version
-    seen = api.jobs.read(job)
+    seen = session.api.jobs.read(job)
     session.confirm(f"{verb} {seen.biz_type}/{seen.biz_id or seen.id} ({seen.status})?", yes=yes)
     return seen.version if version is None else version
 

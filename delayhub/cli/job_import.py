@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
+from uuid import uuid4
 
 import click
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from delayhub.cli.exit_codes import ExitCode
-from delayhub.cli.import_progress import Progress, begun
 from delayhub.cli.output import jsonable
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import SiteCommand
 from delayhub.client import BulkProblem, BulkResult, Client
+from delayhub.errors import DelayHubError
 
 #: The pause before jobs are sent again that came too fast for a limit of their biz type.
 LIMITED_SECONDS = 1.0
@@ -50,26 +52,24 @@ def import_jobs(session: Session, file: Path, batch: int, restart: bool) -> Exit
     and no line makes two jobs. Lines that are refused are in FILE.refused.ndjson, each with the reason. FILE may be -,
     the standard input, which cannot be gone on with.
     """
-    with session.client() as api:
-        if str(file) == "-":
-            done = _import(session, api, sys.stdin.buffer, Progress(site=api.url, file="-"), batch=batch)
-        else:
-            place = file.with_name(f"{file.name}.progress")
-            start = begun(place, file=file, site=api.url, restart=restart)
-            if start.line:
-                session.out.note(f"Going on after line {start.line:,}.")
-            refused = file.with_name(f"{file.name}.refused.ndjson")
-            if start.line == 0:
-                refused.unlink(missing_ok=True)
-            with file.open("rb") as opened:
-                done = _import(session, api, opened, start, batch=batch, place=place, refused=refused)
+    if str(file) == "-":
+        done = _import(session, sys.stdin.buffer, Progress(site=session.api.url, file="-"), batch=batch)
+    else:
+        place = file.with_name(f"{file.name}.progress")
+        start = begun(place, file=file, site=session.api.url, restart=restart)
+        if start.line:
+            session.out.note(f"Going on after line {start.line:,}.")
+        refused = file.with_name(f"{file.name}.refused.ndjson")
+        if start.line == 0:
+            refused.unlink(missing_ok=True)
+        with file.open("rb") as opened:
+            done = _import(session, opened, start, batch=batch, place=place, refused=refused)
     _report(session, done, file)
     return ExitCode.SOME_REFUSED if done.refused else ExitCode.OK
 
 
 def _import(
     session: Session,
-    api: Client,
     source: BinaryIO,
     done: Progress,
     *,
@@ -85,7 +85,7 @@ def _import(
     with Bar(*columns, console=session.out.notes, disable=not sys.stderr.isatty()) as bar:
         shown = bar.add_task("", total=total, completed=done.offset)
         for lines in _batches(_lines(source, done), batch):
-            outcomes = _create(api, lines, run=done.run)
+            outcomes = _create(session.api, lines, run=done.run)
             _keep_refused(lines, outcomes, refused)
             bad = sum(outcome.id is None for outcome in outcomes)
             new = sum(outcome.created for outcome in outcomes)
@@ -180,3 +180,84 @@ def _report(session: Session, done: Progress, file: Path) -> None:
         parts.append(f"{done.refused:,} refused")
     where = f"; see {file}.refused.ndjson" if done.refused and str(file) != "-" else ""
     session.out.note(f"{done.line:,} lines: {', '.join(parts)}{where}.")
+
+
+#: By so much of its beginning a file is known again.
+_HEAD = 65_536
+
+
+class ImportConflict(DelayHubError):
+    """The file with the progress is that of another import; the message says what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far an import has come.
+
+    Args:
+        run: a part of the idempotency keys of its jobs: a line that is sent twice makes one job.
+        site: the API's address.
+        file: by what the file is known again.
+        line: how many lines are done.
+        offset: where the next one begins, in bytes.
+        created: how many jobs were created.
+        repeated: how many were there already, since they were sent before the break.
+        refused: how many were refused.
+        done: whether the end was reached.
+    """
+
+    site: str
+    file: str
+    run: str = field(default_factory=lambda: uuid4().hex)
+    line: int = 0
+    offset: int = 0
+    created: int = 0
+    repeated: int = 0
+    refused: int = 0
+    done: bool = False
+
+    def after(self, *, lines: int, end: int, created: int, repeated: int, refused: int) -> Progress:
+        """The progress after some more lines, which end at that byte."""
+        return replace(
+            self,
+            line=self.line + lines,
+            offset=end,
+            created=self.created + created,
+            repeated=self.repeated + repeated,
+            refused=self.refused + refused,
+        )
+
+    def save(self, path: Path) -> None:
+        """Writes it; a break leaves either the old one or the new one."""
+        new = path.with_name(f"{path.name}.new")
+        new.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        new.replace(path)
+
+
+def begun(path: Path, *, file: Path, site: str, restart: bool) -> Progress:
+    """The progress to go on from: the saved one of that file and site, or a new one.
+
+    Raises ImportConflict where the saved one is that of another file or site, or is complete.
+    """
+    fresh = Progress(site=site, file=identity(file))
+    if restart:
+        return fresh
+    try:
+        saved = Progress(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return fresh
+    except (ValueError, TypeError) as error:
+        raise ImportConflict(f"{path} cannot be read; --restart begins from the first line") from error
+    if saved.file != fresh.file:
+        raise ImportConflict(f"{path} is of another file: {file} has changed; --restart begins from the first line")
+    if saved.site != site:
+        raise ImportConflict(f"{path} is of an import into {saved.site}; --restart begins from the first line")
+    if saved.done:
+        raise ImportConflict(f"{file} was imported already, says {path}; --restart creates all its jobs a second time")
+    return saved
+
+
+def identity(file: Path) -> str:
+    """By what a file is known again: its size and its beginning."""
+    with file.open("rb") as opened:
+        return f"{file.stat().st_size}-{hashlib.sha256(opened.read(_HEAD)).hexdigest()}"

@@ -8,10 +8,9 @@ from typing import Any, cast, get_args
 
 import click
 
-from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.output import coloured
 from delayhub.cli.session import Session
-from delayhub.cli.site_options import DURATION, MOMENT, YES, SiteGroup
+from delayhub.cli.site_options import BIZ_TYPE, DURATION, MOMENT, YES, SiteGroup
 from delayhub.cli.times import relative, shown
 from delayhub.client import ApiKey, ApiKeyFields, NewApiKey, Scope
 
@@ -32,8 +31,7 @@ def keys() -> None:
 @click.pass_obj
 def list_(session: Session, /, name: str | None, enabled: bool | None) -> None:
     """List the keys, the newest first."""
-    with session.client() as api:
-        session.out.several(api.keys.list(name=name, enabled=enabled), COLUMNS, _row, none="No key matches.")
+    session.out.several(session.api.keys.list(name=name, enabled=enabled), COLUMNS, _row, none="No key matches.")
 
 
 @keys.command()
@@ -41,8 +39,7 @@ def list_(session: Session, /, name: str | None, enabled: bool | None) -> None:
 @click.pass_obj
 def show(session: Session, key: int) -> None:
     """Show who has a key, and what it may do."""
-    with session.client() as api:
-        _show(session, api.keys.read(key))
+    _show(session, session.api.keys.read(key))
 
 
 @keys.command()
@@ -65,8 +62,9 @@ def create(
     """Issue a key. It may do no more than your own key, and is shown this once."""
     if not scopes:
         raise click.UsageError("Give at least one --scope: " + ", ".join(get_args(Scope)))
-    with session.client() as api:
-        made = api.keys.create(name, scopes=scopes, owner=owner, biz_types=biz_types or None, expires_at=expires)
+    made = session.api.keys.create(
+        name, scopes=scopes, owner=owner or "", biz_types=biz_types or None, expires_at=expires
+    )
     _show_new(session, made)
 
 
@@ -91,8 +89,7 @@ def change(session: Session, /, key: int, **given: Any) -> None:
         fields["expires_at"] = None if given["never_expires"] else given["expires"]
     if not fields:
         raise click.UsageError("What is to change? Give at least one option; --help lists them.")
-    with session.client() as api:
-        _show(session, api.keys.change(key, **cast("ApiKeyFields", fields)))
+    _show(session, session.api.keys.change(key, **cast("ApiKeyFields", fields)))
 
 
 @keys.command()
@@ -102,10 +99,9 @@ def change(session: Session, /, key: int, **given: Any) -> None:
 @click.pass_obj
 def rotate(session: Session, key: int, overlap: timedelta | None, yes: bool) -> None:
     """Replace a key by a new one, which is shown this once."""
-    with session.client() as api:
-        if overlap is None:
-            session.confirm(f"Replace key {key}?", yes=yes)
-        _show_new(session, api.keys.rotate(key, overlap=overlap))
+    if overlap is None:
+        session.confirm(f"Replace key {key}?", yes=yes)
+    _show_new(session, session.api.keys.rotate(key, overlap=overlap))
 
 
 @keys.command()
@@ -114,11 +110,10 @@ def rotate(session: Session, key: int, overlap: timedelta | None, yes: bool) -> 
 @click.pass_obj
 def revoke(session: Session, key: int, yes: bool) -> None:
     """Delete a key; its next call is refused."""
-    with session.client() as api:
-        if not yes:
-            found = api.keys.read(key)
-            session.confirm(f"Revoke key {key}, {found.name} ({found.prefix}…)?", yes=yes)
-        api.keys.revoke(key)
+    if not yes:
+        found = session.api.keys.read(key)
+        session.confirm(f"Revoke key {key}, {found.name} ({found.prefix}…)?", yes=yes)
+    session.api.keys.revoke(key)
     session.out.note(f"Key {key} is revoked.")
 
 

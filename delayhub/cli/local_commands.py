@@ -2,41 +2,57 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 
+from delayhub.cli.site_options import options
 from delayhub.demo import demo, up
 from delayhub.demo.site import SiteOptions
-from delayhub.errors import DelayHubError
 from delayhub.extras import require
 
-#: The exit code that shells give a program which a Ctrl-C ended.
-INTERRUPTED = 130
-
-_AS_IT_IS = {"ignore_unknown_options": True, "help_option_names": list[str]()}
-
-
-@click.command(name="up", context_settings=_AS_IT_IS)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def up_command(arguments: tuple[str, ...]) -> int:
-    """Start a whole site on this machine."""
-    return start(["up", *arguments])
-
-
-@click.command(name="demo", context_settings=_AS_IT_IS)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def demo_command(arguments: tuple[str, ...]) -> int:
-    """Start a site, and show what it does."""
-    return start(["demo", *arguments])
+PORT = click.IntRange(1, 65_535)
+#: The options that say how the site is set up.
+site = options(
+    click.option(
+        "--data", "data_dir", type=click.Path(path_type=Path), default="var", show_default=True, help="The data folder."
+    ),
+    click.option("--port", "web_port", type=PORT, help="Of admin and API; for up 8000 where that is free."),
+    click.option("--redis-port", type=PORT, help="A free one by default."),
+    click.option("--receiver-port", type=PORT, help="A free one by default."),
+)
 
 
-def start(arguments: Sequence[str]) -> int:
+class Seconds(click.FloatRange):
+    """A number of seconds in a range; nan is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Ends the command with a sentence where it is out of the range."""
+        seconds = super().convert(value, param, ctx)
+        return seconds if seconds == seconds else self.fail(f"{value} is no number of seconds.", param, ctx)  # noqa: PLR0124  nan is not equal to itself
+
+
+@click.command(name="up")
+@site
+def up_command(**given: Any) -> int:
+    """Start Redis, web server, worker and a receiver of callbacks on this machine, until Ctrl-C."""
+    return start(lambda: up.run(SiteOptions(**given)))
+
+
+@click.command(name="demo")
+@site
+@click.option("--jobs", type=click.IntRange(20, 20_000), default=300, show_default=True, help="How many.")
+@click.option("--seconds", type=Seconds(1, 3600), default=15.0, show_default=True, help="Over which they are due.")
+def demo_command(jobs: int, seconds: float, **given: Any) -> int:
+    """Start such a site, create a few hundred jobs, watch them fire, and check what came of them."""
+    return start(lambda: demo.run(SiteOptions(**given), jobs=jobs, seconds=seconds))
+
+
+def start(run: Callable[[], int]) -> int:
     """The exit code of a command; SIGINT, SIGTERM and SIGHUP end its services.
 
     Raises NotInstalled where something is not installed that the services need.
@@ -45,72 +61,7 @@ def start(arguments: Sequence[str]) -> int:
     # SIGINT too: a shell starts background programs with SIGINT ignored.
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, end_as_ctrl_c_does)
-    return main(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code of the command."""
-    given = parser().parse_args(arguments)
-    options = SiteOptions(
-        data_dir=given.data,
-        web_port=given.port,
-        redis_port=given.redis_port,
-        receiver_port=given.receiver_port,
-    )
-    try:
-        if given.command == "up":
-            return up.run(options)
-        return demo.run(options, jobs=given.jobs, seconds=given.seconds)
-    except DelayHubError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
-
-
-def parser() -> argparse.ArgumentParser:
-    """The parser of the command line."""
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--data", type=Path, default=Path("var"), help="the data folder (default: ./var)")
-    shared.add_argument("--redis-port", type=port, metavar="PORT", help="a free one by default")
-    shared.add_argument("--receiver-port", type=port, metavar="PORT", help="a free one by default")
-
-    whole = argparse.ArgumentParser(
-        prog="delayhub",
-        description="Runs Redis, web server, worker and a receiver of callbacks on this machine.",
-    )
-    commands = whole.add_subparsers(dest="command", required=True, metavar="up | demo")
-    stay = commands.add_parser("up", parents=[shared], help="start everything and stay up until Ctrl-C")
-    stay.add_argument("--port", type=port, help="of admin and API (default: 8000, or a free one when that is taken)")
-    show = commands.add_parser("demo", parents=[shared], help="create a few hundred jobs, watch them fire, check")
-    show.add_argument("--port", type=port, help="of admin and API (default: a free one)")
-    show.add_argument("--jobs", type=count, default=300, help="how many (default: 300)")
-    show.add_argument("--seconds", type=duration, default=15.0, help="over which they are due (default: 15)")
-    return whole
-
-
-def port(text: str) -> int:
-    """A number that a port can have."""
-    number = int(text)
-    if not 0 < number < 65_536:
-        raise argparse.ArgumentTypeError(f"a port is 1 to 65535, got {number}")
-    return number
-
-
-def count(text: str) -> int:
-    """A number of jobs for the demo; fewer than 20 would not have each kind, and 20 000 are enough to watch."""
-    number = int(text)
-    if not 20 <= number <= 20_000:
-        raise argparse.ArgumentTypeError(f"the demo has 20 to 20000 jobs, got {number}")
-    return number
-
-
-def duration(text: str) -> float:
-    """A number of seconds over which the demo's jobs may be due."""
-    seconds = float(text)
-    if not 1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"the demo takes 1 to 3600 seconds, got {text}")
-    return seconds
+    return run()
 
 
 def end_as_ctrl_c_does(signal_number: int, frame: FrameType | None) -> None:

@@ -3,64 +3,54 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, cast, get_args
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.output import coloured, jobs_in_words
 from delayhub.cli.session import Session
-from delayhub.cli.site_options import DURATION, MOMENT, YES, SiteGroup
+from delayhub.cli.site_options import (
+    BIZ_TYPE,
+    DURATION,
+    MOMENT,
+    REASON,
+    YES,
+    SiteGroup,
+    job_filters,
+    limit_option,
+    options,
+    page_size,
+)
 from delayhub.cli.times import relative, shown
-from delayhub.client import Client, JobFilter, JobStatus, Operation, OperationState, OperationVerb
+from delayhub.client import JobFilter, JobStatus, Operation, OperationState, OperationVerb
 
 COLUMNS = ("#id", "verb", "jobs", "state", "#done", "#of", "began", "by")
 VERB = click.Choice(get_args(OperationVerb))
 STATE = click.Choice(get_args(OperationState))
 #: How long a site's workers may take to count the jobs of an operation.
 COUNTING_SECONDS = 120.0
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def filters(command: Command) -> Command:
-    """The options that say which jobs."""
-    for option in reversed(
-        [
-            click.option("--status", type=click.Choice(get_args(JobStatus))),
-            click.option("--biz-type", type=BIZ_TYPE),
-            click.option("--biz-id", help="Whole, or its beginning and *."),
-            click.option("--flow-key", help="Whole."),
-            click.option("--error-class", help="Such as http.503 or timeout."),
-            click.option("--id", "ids", multiple=True, help="A job's id; may be given several times."),
-            click.option("--due-from", type=MOMENT, help="A time, or +2h (from now), or -2h (ago)."),
-            click.option("--due-until", type=MOMENT),
-            click.option("--ended-from", type=MOMENT),
-            click.option("--ended-until", type=MOMENT),
-            click.option("--series", type=int, help="The number of the series that they are of."),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
-def speed(command: Command) -> Command:
-    """The options that say how fast, and with which trial."""
-    for option in reversed(
-        [
-            click.option("--rate", type=click.FloatRange(0, min_open=True), help="Jobs a second."),
-            click.option("--spread", type=DURATION, help="Over how long, in place of a rate."),
-            click.option("--trial", "trial_jobs", type=click.IntRange(0), help="So many jobs go first."),
-            click.option(
-                "--trial-percent", type=click.IntRange(1, 100), help="The others go if so many of 100 succeed."
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
+#: The options that say which jobs, what is new of them, and why.
+what = options(
+    job_filters,
+    click.option("--status", type=click.Choice(get_args(JobStatus))),
+    click.option("--id", "ids", multiple=True, help="A job's id; may be given several times."),
+    click.option("--series", type=int, help="The number of the series that they are of."),
+    click.option("--due-at", type=MOMENT, help="The new time; for reschedule."),
+    REASON,
+)
+#: The options that say how fast, and with which trial.
+speed = options(
+    click.option("--rate", type=click.FloatRange(0, min_open=True), help="Jobs a second."),
+    click.option("--spread", type=DURATION, help="Over how long, in place of a rate."),
+    click.option("--trial", "trial_jobs", type=click.IntRange(0), help="So many jobs go first."),
+    click.option("--trial-percent", type=click.IntRange(1, 100), help="The others go if so many of 100 succeed."),
+)
 
 
 @click.group(cls=SiteGroup)
@@ -76,22 +66,16 @@ def operations() -> None:
 
 @operations.command()
 @click.argument("verb", type=VERB)
-@filters
-@click.option("--due-at", type=MOMENT, help="The new time; for reschedule.")
-@click.option("--reason", default="", help="Why; it is kept.")
+@what
 @click.pass_obj
 def plan(session: Session, /, verb: OperationVerb, due_at: datetime | None, reason: str, **jobs: Any) -> None:
     """Count the jobs that VERB is meant for. Nothing changes before `start`."""
-    with session.client() as api:
-        planned = _plan(session, api, verb, _filter(jobs), due_at=due_at, reason=reason)
-    _show(session, planned)
+    _show(session, _plan(session, verb, _filter(jobs), due_at=due_at, reason=reason))
 
 
 @operations.command()
 @click.argument("verb", type=VERB)
-@filters
-@click.option("--due-at", type=MOMENT, help="The new time; for reschedule.")
-@click.option("--reason", default="", help="Why; it is kept.")
+@what
 @speed
 @click.option("--at-most", type=click.IntRange(0), help="Do nothing if more jobs match.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for its end.")
@@ -111,9 +95,8 @@ def run(
 ) -> ExitCode:
     """Plan an operation, ask, start it, and follow it to its end."""
     pace = {name: given.pop(name) for name in ("rate", "spread", "trial_jobs", "trial_percent")}
-    with session.client() as api:
-        planned = _plan(session, api, verb, _filter(given), due_at=due_at, reason=reason)
-        return carried_out(session, api, planned, at_most=at_most, no_wait=no_wait, yes=yes, pace=pace)
+    planned = _plan(session, verb, _filter(given), due_at=due_at, reason=reason)
+    return carried_out(session, planned, at_most=at_most, no_wait=no_wait, yes=yes, pace=pace)
 
 
 @operations.command()
@@ -123,10 +106,9 @@ def run(
 @click.pass_obj
 def start(session: Session, /, operation: int, yes: bool, **pace: Any) -> None:
     """Start an operation that is planned."""
-    with session.client() as api:
-        planned = api.operations.read(operation)
-        session.confirm(f"{_verb(planned.verb)} {jobs_in_words(planned.planned or 0)}?", yes=yes)
-        _show(session, _start(api, planned, **pace))
+    planned = session.api.operations.read(operation)
+    session.confirm(f"{_verb(planned.verb)} {jobs_in_words(planned.planned or 0)}?", yes=yes)
+    _show(session, _start(session, planned, **pace))
 
 
 @operations.command()
@@ -138,8 +120,7 @@ def wait(session: Session, operation: int, timeout: timedelta | None) -> ExitCod
 
     Exits with 0 where it is done, with 7 where it failed or was stopped, with 8 where it has not ended in time.
     """
-    with session.client() as api:
-        return _follow(session, api, operation, timeout=timeout)
+    return _follow(session, operation, timeout=timeout)
 
 
 @operations.command()
@@ -147,32 +128,29 @@ def wait(session: Session, operation: int, timeout: timedelta | None) -> ExitCod
 @click.pass_obj
 def show(session: Session, operation: int) -> None:
     """Show an operation, and how far it has come."""
-    with session.client() as api:
-        _show(session, api.operations.read(operation))
+    _show(session, session.api.operations.read(operation))
 
 
 @operations.command(name="list")
 @click.option("--state", type=STATE, multiple=True, help="May be given several times.")
 @click.option("--verb", type=VERB)
 @click.option("--biz-type", type=BIZ_TYPE)
-@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="How many, at most; 0: all.")
+@limit_option(20)
 @click.pass_obj
 def list_(session: Session, /, state: tuple[str, ...], limit: int, **given: Any) -> None:
     """List operations, the newest first."""
     states = cast("Sequence[OperationState]", state)
-    with session.client() as api:
-        found = api.operations.list(state=states, page_size=min(limit + 1, 1_000) if limit else 1_000, **given)
-        session.out.several(found, COLUMNS, _row, most=limit, none="No operation matches.")
+    found = session.api.operations.list(state=states, page_size=page_size(limit), **given)
+    session.out.several(found, COLUMNS, _row, most=limit, none="No operation matches.")
 
 
 @operations.command()
 @click.argument("operation", type=int)
-@click.option("--reason", default="", help="Why; it is kept.")
+@REASON
 @click.pass_obj
 def stop(session: Session, operation: int, reason: str) -> None:
     """Stop an operation. Jobs that it changed already stay changed."""
-    with session.client() as api:
-        _show(session, api.operations.stop(operation, reason=reason))
+    _show(session, session.api.operations.stop(operation, reason=reason))
 
 
 @operations.command()
@@ -185,8 +163,7 @@ def rest(session: Session, operation: int, reason: str) -> None:
     The jobs that it left are counted; `operations start` with the new number goes on with them. Asked twice, it shows
     the plan that is there already.
     """
-    with session.client() as api:
-        _show(session, counted(session, api, api.operations.rest(operation, reason=reason)))
+    _show(session, counted(session, session.api.operations.rest(operation, reason=reason)))
 
 
 @operations.command()
@@ -195,19 +172,17 @@ def rest(session: Session, operation: int, reason: str) -> None:
 @click.pass_obj
 def pace(session: Session, operation: int, rate: float | None) -> None:
     """Give a running operation another pace: RATE jobs a second; without it, as fast as possible."""
-    with session.client() as api:
-        _show(session, api.operations.pace(operation, rate_per_second=rate))
+    _show(session, session.api.operations.pace(operation, rate_per_second=rate))
 
 
-def counted(session: Session, api: Client, operation: Operation) -> Operation:
+def counted(session: Session, operation: Operation) -> Operation:
     """The operation once its jobs are counted."""
     with session.out.waiting(f"operation {operation.id}: counting jobs"):
-        return api.operations.wait_until_planned(operation.id, timeout_seconds=COUNTING_SECONDS)
+        return session.api.operations.wait_until_planned(operation.id, timeout_seconds=COUNTING_SECONDS)
 
 
 def carried_out(
     session: Session,
-    api: Client,
     planned: Operation,
     *,
     at_most: int | None,
@@ -219,7 +194,6 @@ def carried_out(
 
     Args:
         session: the command's.
-        api: the site.
         planned: the operation.
         at_most: nothing is done if more jobs match.
         no_wait: whether its end is not waited for.
@@ -231,14 +205,14 @@ def carried_out(
         _show(session, planned)
         return ExitCode.OK if planned.state == "planned" else ExitCode.ENDED_BADLY
     if at_most is not None and count > at_most:
-        api.operations.stop(planned.id, reason=f"{jobs_in_words(count)} found, more than {at_most:,}")
+        session.api.operations.stop(planned.id, reason=f"{jobs_in_words(count)} found, more than {at_most:,}")
         raise click.ClickException(f"{jobs_in_words(count)} found, more than {at_most:,}; nothing was changed.")
     session.confirm(f"{_verb(planned.verb)} {jobs_in_words(count)}?", yes=yes)
-    started = _start(api, planned, **pace)
+    started = _start(session, planned, **pace)
     if no_wait:
         _show(session, started)
         return ExitCode.OK
-    return _follow(session, api, planned.id, timeout=None)
+    return _follow(session, planned.id, timeout=None)
 
 
 def _filter(jobs: dict[str, Any]) -> JobFilter:
@@ -248,23 +222,25 @@ def _filter(jobs: dict[str, Any]) -> JobFilter:
     return cast("JobFilter", wanted)
 
 
-def _plan(
-    session: Session, api: Client, verb: OperationVerb, jobs: JobFilter, *, due_at: datetime | None, reason: str
+def _plan(session: Session, verb: OperationVerb, jobs: JobFilter, *, due_at: datetime | None, reason: str) -> Operation:
+    return counted(session, session.api.operations.plan(verb, jobs=jobs, due_at=due_at, reason=reason))
+
+
+def _start(
+    session: Session, planned: Operation, *, rate: float | None, spread: timedelta | None, **trial: Any
 ) -> Operation:
-    return counted(session, api, api.operations.plan(verb, jobs=jobs, due_at=due_at, reason=reason))
-
-
-def _start(api: Client, planned: Operation, *, rate: float | None, spread: timedelta | None, **trial: Any) -> Operation:
     # The person, or --yes, has just agreed to this number.
-    return api.operations.start(planned.id, rate_per_second=rate, spread=spread, typed_count=planned.planned, **trial)
+    return session.api.operations.start(
+        planned.id, rate_per_second=rate, spread=spread, typed_count=planned.planned, **trial
+    )
 
 
-def _follow(session: Session, api: Client, operation: int, *, timeout: timedelta | None) -> ExitCode:
+def _follow(session: Session, operation: int, *, timeout: timedelta | None) -> ExitCode:
     seconds = None if timeout is None else timeout.total_seconds()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=session.out.notes, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("", total=None)
-        for now in api.operations.progress(operation, timeout_seconds=seconds):
+        for now in session.api.operations.progress(operation, timeout_seconds=seconds):
             bar.update(task, completed=now.done, total=now.planned, description=now.sentence)
     _show(session, now)
     return ExitCode.OK if now.state == "done" else ExitCode.ENDED_BADLY

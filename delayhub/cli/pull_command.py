@@ -11,10 +11,9 @@ from datetime import timedelta
 
 import click
 
-from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.output import jobs_in_words
 from delayhub.cli.session import Session
-from delayhub.cli.site_options import DURATION, SiteCommand
+from delayhub.cli.site_options import BIZ_TYPE, DURATION, SiteCommand
 from delayhub.client import Claim, GiveUp, Puller, TryAgain
 
 #: Characters of what a command wrote last that its job keeps as the reason.
@@ -58,11 +57,12 @@ def pull(
     def run(claim: Claim) -> None:
         _run(command, claim, dead_code=dead_code)
 
-    with session.client() as api:
-        puller = Puller(api, [biz_type], run, concurrency=concurrency, lease_seconds=max(1.0, lease.total_seconds()))
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: puller.stop())
-        claimed = puller.run(until_none_is_due=once)
+    puller = Puller(
+        session.api, [biz_type], run, concurrency=concurrency, lease_seconds=max(1.0, lease.total_seconds())
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: puller.stop())
+    claimed = puller.run(until_none_is_due=once)
     session.out.note(f"Claimed {jobs_in_words(claimed)}.")
 
 

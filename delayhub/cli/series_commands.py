@@ -4,25 +4,105 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import click
 
-from delayhub.cli.biz_type_names import BIZ_TYPE
 from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.job_display import shown_body
+from delayhub.cli.job_input import BODY, CONTENT_TYPE, RAW, TEXT, with_exact_bytes
 from delayhub.cli.operation_commands import carried_out, counted, speed
 from delayhub.cli.output import coloured
-from delayhub.cli.series_input import SERIES, Name, content, fields_of, number_of, schedule
 from delayhub.cli.session import Session
-from delayhub.cli.site_options import MOMENT, YES, SiteGroup
+from delayhub.cli.site_options import (
+    BIZ_TYPE,
+    DURATION,
+    MOMENT,
+    REASON,
+    YES,
+    Parsed,
+    SiteGroup,
+    limit_option,
+    options,
+    page_size,
+)
 from delayhub.cli.times import relative, shown
 from delayhub.client import JobSeries, JobSeriesFields
-from delayhub.client.models.series import ScheduleFields
+from delayhub.client.models.series import CatchUp, Overlap, ScheduleFields
+from delayhub.errors import OptionError
+
+#: A series' number, or its biz type and its name.
+Name = int | tuple[str, str]
+
+
+class SeriesName(Parsed):
+    """A series' number, or its biz type and its name: ``report.daily/morning``."""
+
+    name = "series"
+
+    def parse(self, text: str) -> Name:
+        """The number, or the biz type and the name. Raises OptionError."""
+        if text.isascii() and text.isdigit():
+            return int(text)
+        biz_type, slash, name = text.partition("/")
+        if not (slash and biz_type and name):
+            raise OptionError(f"a series is named by its number, or as BIZ_TYPE/NAME, got {text!r}")
+        return biz_type, name
+
+
+SERIES = SeriesName()
+
+
+def number_of(session: Session, name: Name) -> int:
+    """The number of the series. Raises ClickException where there is none of that name."""
+    if isinstance(name, int):
+        return name
+    found = next(iter(session.api.series.list(biz_type=name[0], name=name[1], page_size=1)), None)
+    if found is None:
+        raise click.ClickException(f"{name[0]} has no series {name[1]!r}.")
+    return found.id
+
+
+#: The options that say when a series runs.
+schedule = options(
+    click.option("--cron", help="Such as '0 9 * * 1-5'; with six fields the first is that of the seconds."),
+    click.option("--time-zone", help="That of --cron, such as Asia/Shanghai."),
+    click.option("--every", type=DURATION, help="In place of --cron: how long from one to the next."),
+    click.option("--at", "times", type=MOMENT, multiple=True, help="In place of --cron; several times."),
+    click.option("--anchor", type=MOMENT, help="One of the times that --every leads to."),
+    click.option("--starts-at", type=MOMENT, help="None is due before."),
+    click.option("--ends-at", type=MOMENT, help="None is due after."),
+    click.option("--count", type=click.IntRange(1), help="It ends after so many."),
+    click.option("--jitter", type=DURATION, help="Each is due up to so much later."),
+)
+
+
+#: The options that say what the jobs of a series get, and how they get on with each other.
+content = options(
+    click.option("--overlap", type=click.Choice(get_args(Overlap)), help="If the one before has not finished."),
+    click.option("--catch-up", type=click.Choice(get_args(CatchUp)), help="Which run after an outage."),
+    click.option("--biz-id", help="The business key of its jobs."),
+    click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input."),
+    RAW,
+    TEXT,
+    CONTENT_TYPE,
+    click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last."),
+    click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's."),
+    click.option("--request", type=BODY, help="Their own timeout, headers and URL, as JSON, or @FILE."),
+    click.option("--flow-key", help="Whose jobs they are, such as a customer."),
+)
+
+
+def fields_of(given: dict[str, Any]) -> dict[str, Any]:
+    """The fields that the options give. Raises UsageError where there are two bodies."""
+    found = {
+        name: list(value) if name == "times" else value for name, value in given.items() if value not in (None, ())
+    }
+    return with_exact_bytes(found)
+
 
 COLUMNS = ("#id", "biz type", "name", "when", "next", "state", "#made")
 VERSION = click.option("--version", type=int, help="The version you saw; if it has another, nothing is changed.")
-REASON = click.option("--reason", default="", help="Why; it is kept.")
 
 
 @click.group(cls=SiteGroup)
@@ -41,14 +121,12 @@ def series() -> None:
 @series.command(name="list")
 @click.option("--biz-type", type=BIZ_TYPE)
 @click.option("--paused/--not-paused", default=None, help="Only such.")
-@click.option("--limit", type=click.IntRange(0), default=50, show_default=True, help="How many, at most; 0: all.")
+@limit_option(50)
 @click.pass_obj
 def list_(session: Session, /, biz_type: str | None, paused: bool | None, limit: int) -> None:
     """List series, the newest first."""
-    with session.client() as api:
-        size = min(limit + 1, 1_000) if limit else 1_000
-        found = api.series.list(biz_type=biz_type, paused=paused, page_size=size)
-        session.out.several(found, COLUMNS, _row, most=limit, none="No series matches.")
+    found = session.api.series.list(biz_type=biz_type, paused=paused, page_size=page_size(limit))
+    session.out.several(found, COLUMNS, _row, most=limit, none="No series matches.")
 
 
 @series.command()
@@ -56,8 +134,7 @@ def list_(session: Session, /, biz_type: str | None, paused: bool | None, limit:
 @click.pass_obj
 def show(session: Session, name: Name) -> None:
     """Show a series."""
-    with session.client() as api:
-        _show(session, api.series.read(number_of(api, name)))
+    _show(session, session.api.series.read(number_of(session, name)))
 
 
 @series.command()
@@ -66,8 +143,7 @@ def show(session: Session, name: Name) -> None:
 @click.pass_obj
 def preview(session: Session, /, most: int, **given: Any) -> None:
     """Show what a schedule means, and its next times. Nothing is stored."""
-    with session.client() as api:
-        found = api.series.preview(most=most, **cast("ScheduleFields", fields_of(given)))
+    found = session.api.series.preview(most=most, **cast("ScheduleFields", fields_of(given)))
     session.out.one(found, [("", found.words), *(("", shown(at)) for at in found.occurrences)])
 
 
@@ -79,8 +155,7 @@ def preview(session: Session, /, most: int, **given: Any) -> None:
 @click.pass_obj
 def create(session: Session, /, biz_type: str, name: str, **given: Any) -> None:
     """Make a series NAME of BIZ_TYPE. It takes one of --cron, --every and --at."""
-    with session.client() as api:
-        _show(session, api.series.create(biz_type, name=name, **cast("Any", fields_of(given))))
+    _show(session, session.api.series.create(biz_type, name=name, **cast("Any", fields_of(given))))
 
 
 @series.command()
@@ -95,8 +170,7 @@ def change(session: Session, /, name: Name, new_name: str | None, version: int |
     fields = fields_of(given) | ({"name": new_name} if new_name else {})
     if not fields:
         raise click.UsageError("What is to change? Give at least one option; --help lists them.")
-    with session.client() as api:
-        changed = api.series.change(number_of(api, name), version=version, **cast("JobSeriesFields", fields))
+    changed = session.api.series.change(number_of(session, name), version=version, **cast("JobSeriesFields", fields))
     _show(session, changed)
 
 
@@ -106,8 +180,7 @@ def change(session: Session, /, name: Name, new_name: str | None, version: int |
 @click.pass_obj
 def pause(session: Session, name: Name, reason: str) -> None:
     """Hold a series. What is due or runs already goes on."""
-    with session.client() as api:
-        _show(session, api.series.pause(number_of(api, name), reason=reason))
+    _show(session, session.api.series.pause(number_of(session, name), reason=reason))
 
 
 @series.command()
@@ -116,8 +189,7 @@ def pause(session: Session, name: Name, reason: str) -> None:
 @click.pass_obj
 def resume(session: Session, name: Name, reason: str) -> None:
     """Let a paused series go on with its next occurrence. Nothing of the pause is caught up."""
-    with session.client() as api:
-        _show(session, api.series.resume(number_of(api, name), reason=reason))
+    _show(session, session.api.series.resume(number_of(session, name), reason=reason))
 
 
 @series.command()
@@ -126,8 +198,7 @@ def resume(session: Session, name: Name, reason: str) -> None:
 @click.pass_obj
 def trigger(session: Session, name: Name, reason: str) -> None:
     """Make a job of a series that is due now, and show the job's id."""
-    with session.client() as api:
-        job = api.series.trigger(number_of(api, name), reason=reason)
+    job = session.api.series.trigger(number_of(session, name), reason=reason)
     session.out.one({"job_id": job}, [("job", job)])
 
 
@@ -158,10 +229,9 @@ def backfill(
 
     It is an operation: `delayhub operations` lists, paces and stops it.
     """
-    with session.client() as api:
-        planned = api.series.backfill(number_of(api, name), since=since, until=until, reason=reason)
-        planned = counted(session, api, planned)
-        return carried_out(session, api, planned, at_most=at_most, no_wait=no_wait, yes=yes, pace=pace)
+    planned = session.api.series.backfill(number_of(session, name), since=since, until=until, reason=reason)
+    planned = counted(session, planned)
+    return carried_out(session, planned, at_most=at_most, no_wait=no_wait, yes=yes, pace=pace)
 
 
 @series.command()
@@ -170,10 +240,9 @@ def backfill(
 @click.pass_obj
 def delete(session: Session, name: Name, yes: bool) -> None:
     """Delete a series, and those of its jobs that no worker has taken."""
-    with session.client() as api:
-        found = api.series.read(number_of(api, name))
-        session.confirm(f"Delete the series {found.biz_type}/{found.name}?", yes=yes)
-        api.series.delete(found.id)
+    found = session.api.series.read(number_of(session, name))
+    session.confirm(f"Delete the series {found.biz_type}/{found.name}?", yes=yes)
+    session.api.series.delete(found.id)
     session.out.note("Deleted.")
 
 

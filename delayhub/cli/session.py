@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import click
 
@@ -37,12 +36,11 @@ class Session:
         """Shows results and notes."""
         return Output(as_json=self.as_json)
 
-    @contextmanager
-    def client(self) -> Iterator[Client]:
-        """A client of the site. Raises NotConfigured, ProfileError or OptionError."""
+    @cached_property
+    def api(self) -> Client:
+        """A client of the site, until the command ends. Raises NotConfigured, ProfileError or OptionError."""
         url, key = self.site_and_key()
-        with Client(url, api_key=key) as client:
-            yield client
+        return click.get_current_context().with_resource(Client(url, api_key=key))
 
     def site_and_key(self) -> tuple[str, str]:
         """The site's address and the key. Raises NotConfigured or ProfileError.

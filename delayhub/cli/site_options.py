@@ -1,8 +1,9 @@
-"""The options that every command has which asks a site."""
+"""The options that every command has which asks a site, and those that several have."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -10,7 +11,11 @@ from click.shell_completion import CompletionItem
 from delayhub.cli import profiles
 from delayhub.cli.session import Session
 from delayhub.cli.times import duration, moment
-from delayhub.errors import OptionError
+from delayhub.client import Client
+from delayhub.errors import DelayHubError, OptionError
+
+#: A person has pressed the tab key, and waits.
+PATIENCE_SECONDS = 2.0
 
 
 class SiteCommand(click.Command):
@@ -89,8 +94,69 @@ class JobName(Parsed):
         return biz_type, biz_id
 
 
-DURATION, MOMENT, JOB = Duration(), Moment(), JobName()
+class BizTypeCode(Parsed):
+    """The code of a biz type."""
+
+    name = "biz type"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The codes that begin so; none where the site cannot be asked quickly."""
+        del param
+        try:
+            url, key = ctx.ensure_object(Session).site_and_key()
+            with Client(url, api_key=key, timeout_seconds=PATIENCE_SECONDS, retries=0) as api:
+                known = api.biz_types.list()
+        except DelayHubError:
+            return []
+        return [CompletionItem(found.code, help=found.name) for found in known if found.code.startswith(incomplete)]
+
+    def parse(self, text: str) -> Any:
+        """The code as it was given; the site knows whether there is one."""
+        return text
+
+
+DURATION, MOMENT, JOB, BIZ_TYPE = Duration(), Moment(), JobName(), BizTypeCode()
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+REASON = click.option("--reason", default="", help="Why; it is kept.")
+WHY_PAUSED = click.option("--reason", required=True, help="All read it who ask why a job waits.")
+UNTIL = click.option("--until", type=MOMENT, help="When it ends: a time, or +2h. Without it: until it is resumed.")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def options(*each: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several options as one decorator."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(each):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+#: The options of every command that is about jobs for which all holds that is given.
+job_filters = options(
+    click.option("--biz-type", type=BIZ_TYPE),
+    click.option("--biz-id", help="Whole, or its beginning and *."),
+    click.option("--flow-key", help="Whole."),
+    click.option("--error-class", help="Such as http.503 or timeout."),
+    click.option("--due-from", type=MOMENT, help="A time, or +2h (from now), or -2h (ago)."),
+    click.option("--due-until", type=MOMENT),
+    click.option("--ended-from", type=MOMENT),
+    click.option("--ended-until", type=MOMENT),
+)
+
+
+def limit_option(default: int) -> Callable[[Command], Command]:
+    """How many rows of a list are shown; by so many unless it is given."""
+    return click.option(
+        "--limit", type=click.IntRange(0), default=default, show_default=True, help="How many, at most; 0: all."
+    )
+
+
+def page_size(limit: int) -> int:
+    """How many rows to ask for at once: as many as are shown, and one, which says whether there are more."""
+    return min(limit + 1, 1_000) if limit else 1_000
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import datetime
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
 
-from delayhub.cli.biz_type_names import BIZ_TYPE
-from delayhub.cli.output import coloured
+from delayhub.cli.output import Output, coloured
 from delayhub.cli.session import Session
-from delayhub.cli.site_options import MOMENT, SiteCommand
-from delayhub.cli.stats_display import BIZ_TYPE_COLUMNS, biz_type_row, number, stats_rows
+from delayhub.cli.site_options import BIZ_TYPE, DURATION, MOMENT, SiteCommand, limit_option, page_size
 from delayhub.cli.times import relative, shown, span
-from delayhub.client import AuditEntry, Drain, Issue, Peak
+from delayhub.client import (
+    AuditEntry,
+    BizTypeNumbers,
+    Drain,
+    Health,
+    Issue,
+    Peak,
+    RateLimited,
+    ServerUnavailable,
+    Stats,
+    Unreachable,
+)
 
 ONE_BIZ_TYPE = click.option("--biz-type", type=BIZ_TYPE, help="Only this one.")
 PEAK_COLUMNS = ("biz type", "at", "#jobs", "late by", "what happens")
@@ -28,8 +42,7 @@ AUDIT_COLUMNS = ("at", "who", "what was done", "to", "reason", "changed")
 @click.pass_obj
 def stats(session: Session, biz_type: str | None) -> None:
     """How many jobs wait, run and are dead, how the last five minutes were, and whether jobs are delivered."""
-    with session.client() as api:
-        found, health = api.stats.read(biz_type=biz_type), api.stats.health()
+    found, health = session.api.stats.read(biz_type=biz_type), session.api.stats.health()
     if session.as_json:
         session.out.json({"stats": found, "health": health})
         return
@@ -43,8 +56,7 @@ def stats(session: Session, biz_type: str | None) -> None:
 @click.pass_obj
 def issues(session: Session, biz_type: str | None) -> None:
     """The dead jobs, grouped by biz type and kind of error."""
-    with session.client() as api:
-        session.out.several(api.stats.issues(biz_type=biz_type), ISSUE_COLUMNS, _issue_row, none="No job is dead.")
+    session.out.several(session.api.stats.issues(biz_type=biz_type), ISSUE_COLUMNS, _issue_row, none="No job is dead.")
 
 
 @click.command(cls=SiteCommand)
@@ -57,12 +69,10 @@ def forecast(session: Session, biz_type: str | None, rate: str | None, in_flight
     if biz_type is None:
         if rate or in_flight:
             raise click.UsageError("--rate and --in-flight are for one BIZ_TYPE")
-        with session.client() as api:
-            found = api.stats.peaks()
+        found = session.api.stats.peaks()
         session.out.several(found, PEAK_COLUMNS, _peak_row, none="In the next day all jobs can be done in time.")
         return
-    with session.client() as api:
-        drain = api.stats.drain(biz_type, delivery_rate=rate, max_in_flight=in_flight)
+    drain = session.api.stats.drain(biz_type, delivery_rate=rate, max_in_flight=in_flight)
     session.out.one(drain, _drain_rows(drain))
 
 
@@ -74,14 +84,12 @@ def forecast(session: Session, biz_type: str | None, rate: str | None, in_flight
 @click.option("--operation", type=int, help="About this operation.")
 @click.option("--since", type=MOMENT, help="A time, or -2h (ago).")
 @click.option("--until", type=MOMENT)
-@click.option("--limit", type=click.IntRange(0), default=50, show_default=True, help="How many, at most; 0: all.")
+@limit_option(50)
 @click.pass_obj
 def audit(session: Session, /, *, limit: int, since: datetime | None, until: datetime | None, **query: Any) -> None:
     """Who did what, the newest first."""
-    with session.client() as api:
-        page = min(limit + 1, 1_000) if limit else 1_000
-        found = api.audit.list(since=since, until=until, page_size=page, **query)
-        session.out.several(found, AUDIT_COLUMNS, _audit_row, most=limit, none="No deed matches.")
+    found = session.api.audit.list(since=since, until=until, page_size=page_size(limit), **query)
+    session.out.several(found, AUDIT_COLUMNS, _audit_row, most=limit, none="No deed matches.")
 
 
 def _issue_row(issue: Issue) -> Sequence[Any]:
@@ -116,3 +124,122 @@ def _audit_row(entry: AuditEntry) -> Sequence[Any]:
         for name, after in entry.after.items()
     )
     return shown(entry.at), entry.actor, entry.verb, str(what), entry.reason, changes[:200]
+
+
+BIZ_TYPE_COLUMNS = ("biz type", "#waiting", "#due now", "#running", "#dead", "#done a minute", "#failing", "#late ms")
+
+
+def number(value: int, *, bounded: bool) -> str:
+    """A number, or that there are so many or more."""
+    return f"{value:,}+" if bounded and value else f"{value:,}"
+
+
+def share(value: float | None) -> str:
+    """A share in per cent; nothing where there were no attempts."""
+    return "" if value is None else f"{100 * value:.3g} %"
+
+
+def health_text(health: Health) -> Text:
+    """Whether jobs are delivered, in one line."""
+    if health.is_ok:
+        return coloured("ok")
+    return Text(f"{health.state}: {health.sentence}", style="red")
+
+
+def stats_rows(stats: Stats, health: Health) -> list[tuple[str, Any]]:
+    """The totals, by names."""
+    total = stats.total
+    late = (
+        ""
+        if total.lateness_p50_ms is None
+        else f"{total.lateness_p50_ms:,} ms, 99 in 100: {total.lateness_p99_ms:,} ms"
+    )
+    oldest = total.oldest_due_at
+    return [
+        ("delivery", health_text(health)),
+        ("waiting", number(total.pending, bounded=stats.bounded)),
+        ("due now", number(total.due_now, bounded=stats.bounded)),
+        ("running", total.running),
+        ("dead", coloured_dead(total.dead, bounded=stats.bounded)),
+        ("first due", relative(oldest) if oldest else ""),
+        ("done a minute", total.done_per_minute),
+        ("failing", share(total.failing_share)),
+        ("half begin within", late),
+        ("counted", relative(stats.as_of)),
+    ]
+
+
+def biz_type_row(stats: Stats) -> Callable[[BizTypeNumbers], Sequence[Any]]:
+    """What makes the cells of a biz type."""
+
+    def row(numbers: BizTypeNumbers) -> Sequence[Any]:
+        late = "" if numbers.lateness_p99_ms is None else numbers.lateness_p99_ms
+        return (
+            numbers.biz_type,
+            number(numbers.pending, bounded=stats.bounded),
+            number(numbers.due_now, bounded=stats.bounded),
+            numbers.running,
+            coloured_dead(numbers.dead, bounded=stats.bounded),
+            numbers.done_per_minute,
+            share(numbers.failing_share),
+            late,
+        )
+
+    return row
+
+
+def coloured_dead(dead: int, *, bounded: bool) -> Text:
+    """How many jobs are dead; in red where there are some."""
+    return Text(number(dead, bounded=bounded), style="red" if dead else "")
+
+
+@click.command(cls=SiteCommand)
+@ONE_BIZ_TYPE
+@click.option("--every", type=DURATION, default="2s", show_default=True, help="How often it is looked.")
+@click.option("--times", type=click.IntRange(1), help="How often at all; without it, until Ctrl-C.")
+@click.pass_obj
+def watch(session: Session, biz_type: str | None, every: timedelta, times: int | None) -> None:
+    """Show the numbers of a site again and again. With --json, or in a pipe, one object a line."""
+    pause = max(0.1, every.total_seconds())
+    if session.as_json or not sys.stdout.isatty():
+        _as_lines(session, biz_type, pause=pause, times=times)
+        return
+    with Live(console=session.out.console, screen=True, auto_refresh=False) as live:
+        done = 0
+        while times is None or done < times:
+            live.update(_look(session, biz_type), refresh=True)
+            done += 1
+            time.sleep(pause)
+
+
+def _as_lines(session: Session, biz_type: str | None, *, pause: float, times: int | None) -> None:
+    done = 0
+    while times is None or done < times:
+        if done:
+            time.sleep(pause)
+        found, health = session.api.stats.read(biz_type=biz_type), session.api.stats.health()
+        session.out.json_line({"stats": found, "health": health})
+        sys.stdout.flush()
+        done += 1
+
+
+def _look(session: Session, biz_type: str | None) -> Group:
+    """The numbers now; what keeps them from coming, where the site does not answer."""
+    api = session.api
+    try:
+        return screen(session.out, api.stats.read(biz_type=biz_type), api.stats.health(), url=api.url)
+    except (Unreachable, ServerUnavailable, RateLimited) as error:
+        return Group(Text(api.url, style="bold"), Text(str(error), style="red"), Text("It is asked again …"))
+
+
+def screen(out: Output, stats: Stats, health: Health, *, url: str) -> Group:
+    """What a terminal shows."""
+    return Group(
+        Text(url, style="bold"),
+        "",
+        out.names_and_values(stats_rows(stats, health)),
+        "",
+        out.table(stats.biz_types, BIZ_TYPE_COLUMNS, biz_type_row(stats)),
+        "",
+        Text("Ctrl-C ends", style="dim"),
+    )

@@ -35,7 +35,7 @@ from delayhub.client.errors import (
     WaitTimeout,
     WrongState,
 )
-from delayhub.client.models.audit import AuditEntry
+from delayhub.client.models.audit import AuditEntry, AuditQuery
 from delayhub.client.models.biz_types import (
     Auth,
     Backoff,
@@ -44,10 +44,13 @@ from delayhub.client.models.biz_types import (
     BizTypeFields,
     BizTypeImport,
     CreatedBizType,
+    FlowKey,
+    FlowKeys,
     Guarantee,
     KeyPairs,
     Method,
     OneLive,
+    PausedFlowKey,
     RotatedSecret,
     Target,
     TestCall,
@@ -56,7 +59,6 @@ from delayhub.client.models.biz_types import (
     WhenLate,
 )
 from delayhub.client.models.claims import Claim, ClaimOutcome, EndedClaim
-from delayhub.client.models.flow_keys import FlowKey, FlowKeys, PausedFlowKey
 from delayhub.client.models.jobs import (
     Attempt,
     BulkProblem,
@@ -75,8 +77,15 @@ from delayhub.client.models.jobs import (
     PlannedJob,
     Resolution,
 )
-from delayhub.client.models.keys import ApiKey, ApiKeyFields, NewApiKey, Scope
-from delayhub.client.models.operations import JobFilter, Operation, OperationState, OperationVerb
+from delayhub.client.models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
+from delayhub.client.models.operations import (
+    JobFilter,
+    Operation,
+    OperationQuery,
+    OperationStart,
+    OperationState,
+    OperationVerb,
+)
 from delayhub.client.models.series import (
     CatchUp,
     JobSeries,
@@ -84,6 +93,7 @@ from delayhub.client.models.series import (
     Overlap,
     ScheduleFields,
     SchedulePreview,
+    SeriesQuery,
     Triggered,
 )
 from delayhub.client.models.stats import (
@@ -110,6 +120,7 @@ __all__ = [
     "AsyncClient",
     "Attempt",
     "AuditEntry",
+    "AuditQuery",
     "Auth",
     "Backoff",
     "BizType",
@@ -157,12 +168,15 @@ __all__ = [
     "LimitedBy",
     "Method",
     "NewApiKey",
+    "NewApiKeyFields",
     "NoRoomToWait",
     "NotConfigured",
     "NotFound",
     "Numbers",
     "OneLive",
     "Operation",
+    "OperationQuery",
+    "OperationStart",
     "OperationState",
     "OperationVerb",
     "Overlap",
@@ -183,6 +197,7 @@ __all__ = [
     "Scope",
     "Series",
     "SeriesPoint",
+    "SeriesQuery",
     "ServerError",
     "ServerUnavailable",
     "SeveralJobs",

@@ -6,6 +6,7 @@ request with a session and without a key it looks up who is logged in.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +14,7 @@ from django.conf import settings
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.middleware import locale
 from django.urls import NoReverseMatch, get_script_prefix, reverse
 from django.utils import translation
@@ -91,3 +92,38 @@ def api_prefixes() -> tuple[str, ...]:
     # reverse() puts the prefix of the script first, which path_info is without.
     folder = address.removeprefix(get_script_prefix()).rpartition("/")[0]
     return (f"/{folder}/",)
+
+
+#: Nothing is loaded from elsewhere, and neither scripts nor styles stand in a page. Icons may be data.
+POLICY = (
+    "default-src 'self'; img-src 'self' data:; "
+    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+)
+#: On the pages of the API's docs, swagger-ui sets styles on its elements.
+DOCS_POLICY = f"{POLICY}; style-src 'self' 'unsafe-inline'"
+#: The view of those pages, by its name in the URL conf.
+DOCS_VIEW = "delayhub:docs"
+
+
+def protective_headers(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """A middleware: a content security policy for each answer, ``no-store`` for those of the API."""
+
+    api: tuple[str, ...] | None = None
+
+    def protect(request: HttpRequest) -> HttpResponse:
+        answer = get_response(request)
+        # Django's page for errors in debug mode has its scripts in the page.
+        if not settings.DEBUG:
+            answer.headers.setdefault("Content-Security-Policy", _policy(request))
+        nonlocal api
+        if api is None:
+            api = api_prefixes()
+        if request.path_info.startswith(api):
+            answer.headers.setdefault("Cache-Control", "no-store")
+        return answer
+
+    return protect
+
+
+def _policy(request: HttpRequest) -> str:
+    return DOCS_POLICY if request.resolver_match and request.resolver_match.view_name == DOCS_VIEW else POLICY

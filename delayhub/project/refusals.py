@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterable, Mapping
+from email.message import Message
 from http import HTTPStatus
 from typing import Any
 
 from django.utils.module_loading import import_string
 
 from delayhub.request_ids import current_request_id, request_id
+
+WSGIApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 #: Both are loaded with the first refusal: the one needs Django set up, and the app is named by dotted string only.
 _PREFIXES = "delayhub.project.browser_middleware.api_prefixes"
@@ -46,3 +50,34 @@ def refuse(
         current_request_id.reset(token)
     start_response(line, [*response.headers.items(), ("X-Request-Id", known)])
     return [response.content]
+
+
+#: Python's names of the charsets that are taken; pages of the admin are UTF-8.
+CHARSETS = frozenset({"utf-8", "ascii", "iso8859-1", "iso8859-15", "cp1252"})
+
+
+def known_charsets(application: WSGIApplication) -> WSGIApplication:
+    """The application, for requests in a known charset or without one; others get 415 before Django sees them.
+
+    Of some of Python's codecs (``utf-7``, ``unicode_escape``) half a surrogate pair can be made, which no database
+    takes. Others (``base64``) decode no text at all: Django 5.2 fails there before any of its handlers.
+    """
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        content_type = environ.get("CONTENT_TYPE", "")
+        if "charset" not in content_type.lower() or _is_known(content_type):
+            return application(environ, start_response)
+        detail = "Send text as UTF-8, and name no other charset in Content-Type."
+        return refuse(environ, start_response, status=415, code="unsupported_media_type", detail=detail)
+
+    return answer
+
+
+def _is_known(content_type: str) -> bool:
+    parsed = Message()
+    parsed["Content-Type"] = content_type
+    charset = parsed.get_param("charset", "utf-8")
+    try:
+        return isinstance(charset, str) and codecs.lookup(charset).name in CHARSETS
+    except LookupError:
+        return True  # Django goes on as if there were none

@@ -65,7 +65,7 @@ DEFAULT_EXCEPTION_REPORTER_FILTER = "delayhub.project.error_report.ErrorReportFi
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "delayhub.project.protective_headers.protective_headers",
+    "delayhub.project.browser_middleware.protective_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "delayhub.project.browser_middleware.SessionMiddleware",
     "delayhub.project.browser_middleware.LocaleMiddleware",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from delayhub.project.body_slots import WSGIApplication
+from delayhub.project.refusals import WSGIApplication
 
 
 class WholeBody:

@@ -33,54 +33,54 @@ class AsyncInbox(Protocol[Given_co]):
         """The answer of the work, done in the transaction that keeps the key; or that to a repeated callback."""
 
 
-class Hook(Generic[Work]):
-    """Gives the answer to a request: of the function, which is run in one transaction with the inbox's row."""
+class _Hook:
+    """What a decorated function is: its handler, what checks requests, and where keys are kept."""
 
-    def __init__(self, handler: Handler[Work], *, verifier: Verifier, inbox: Inbox[Work], count_redrives: bool) -> None:
+    def __init__(self, handler: Callable[..., Any], *, verifier: Verifier, inbox: Any, count_redrives: bool) -> None:
         self._handler = handler
         self._verifier = verifier
         self._inbox = inbox
         self._count_redrives = count_redrives
         update_wrapper(self, handler)
+
+    def _callback(self, headers: Headers, body: bytes) -> ReceivedCallback | Answer:
+        """The callback that a request is; the answer to one that is none, or that asks for no work."""
+        try:
+            callback = self._verifier.verify(headers, body)
+        except BadCallback as bad:
+            return refused(bad)
+        return TESTED if callback.is_test else callback
+
+
+class Hook(_Hook, Generic[Work]):
+    """Gives the answer to a request: of the function, which is run in one transaction with the inbox's row."""
+
+    _handler: Handler[Work]
+    _inbox: Inbox[Work]
 
     def __call__(self, headers: Headers, body: bytes) -> Answer:
         """The answer to a request; the work is committed by then, or rolled back.
 
         Raises what the function raises: let your web server make a 500 of it.
         """
-        try:
-            callback = self._verifier.verify(headers, body)
-        except BadCallback as bad:
-            return refused(bad)
-        if callback.is_test:
-            return TESTED
+        callback = self._callback(headers, body)
+        if isinstance(callback, Answer):
+            return callback
         key = callback.key(count_redrives=self._count_redrives)
         return self._inbox.take(key, lambda work: self._handler(callback, work) or Answer())
 
 
-class AsyncHook(Generic[Work]):
+class AsyncHook(_Hook, Generic[Work]):
     """The same for an asynchronous function."""
 
-    def __init__(
-        self, handler: AsyncHandler[Work], *, verifier: Verifier, inbox: AsyncInbox[Work], count_redrives: bool
-    ) -> None:
-        self._handler = handler
-        self._verifier = verifier
-        self._inbox = inbox
-        self._count_redrives = count_redrives
-        update_wrapper(self, handler)
+    _handler: AsyncHandler[Work]
+    _inbox: AsyncInbox[Work]
 
     async def __call__(self, headers: Headers, body: bytes) -> Answer:
-        """The answer to a request; the work is committed by then, or rolled back.
-
-        Raises what the function raises: let your web server make a 500 of it.
-        """
-        try:
-            callback = self._verifier.verify(headers, body)
-        except BadCallback as bad:
-            return refused(bad)
-        if callback.is_test:
-            return TESTED
+        """As :meth:`Hook.__call__`."""
+        callback = self._callback(headers, body)
+        if isinstance(callback, Answer):
+            return callback
 
         async def work(work: Work) -> Answer:
             return await self._handler(callback, work) or Answer()

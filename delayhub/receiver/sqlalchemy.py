@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import BigInteger, Column, MetaData, String, Table, delete, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -16,6 +16,8 @@ from sqlalchemy.orm import Session, SessionTransaction, sessionmaker
 from delayhub.clock import Clock, SystemClock
 from delayhub.receiver.answer import IN_FLIGHT, Answer, is_taken, repeated
 from delayhub.receiver.inbox_table import KEY_LENGTH, PRUNE_ROWS, TABLE, is_busy, oldest_kept
+
+Sessions = TypeVar("Sessions")
 
 
 def inbox_table(metadata: MetaData) -> Table:
@@ -109,7 +111,7 @@ class _Steps:
         return is_new
 
 
-class SessionInbox:
+class _Inbox(Generic[Sessions]):
     """Keeps the keys of callbacks in a table beside your own, by sessions of SQLAlchemy.
 
     Args:
@@ -120,14 +122,14 @@ class SessionInbox:
     """
 
     def __init__(
-        self,
-        sessions: sessionmaker[Session],
-        *,
-        wait: timedelta = timedelta(seconds=1),
-        clock: Clock | None = None,
+        self, sessions: Sessions, *, wait: timedelta = timedelta(seconds=1), clock: Clock | None = None
     ) -> None:
         self._sessions = sessions
         self._steps = _Steps(wait=wait, clock=clock)
+
+
+class SessionInbox(_Inbox[sessionmaker[Session]]):
+    __doc__ = _Inbox.__doc__
 
     def take(self, key: str, work: Callable[[Session], Answer]) -> Answer:
         """The answer of the work, done in the transaction that keeps the key; or that to a repeated callback.
@@ -150,25 +152,8 @@ class SessionInbox:
             return self._steps.prune(session, keep=keep)
 
 
-class AsyncSessionInbox:
-    """The same on asynchronous sessions.
-
-    Args:
-        sessions: makes sessions.
-        wait: how long a callback waits for another of its job that is under way, before it is answered with 409. On
-            SQLite it waits for any transaction that writes.
-        clock: where the time comes from.
-    """
-
-    def __init__(
-        self,
-        sessions: async_sessionmaker[AsyncSession],
-        *,
-        wait: timedelta = timedelta(seconds=1),
-        clock: Clock | None = None,
-    ) -> None:
-        self._sessions = sessions
-        self._steps = _Steps(wait=wait, clock=clock)
+class AsyncSessionInbox(_Inbox[async_sessionmaker[AsyncSession]]):
+    """The same on asynchronous sessions."""
 
     async def take(self, key: str, work: Callable[[AsyncSession], Awaitable[Answer]]) -> Answer:
         """The answer of the work, done in the transaction that keeps the key; or that to a repeated callback.

@@ -25,7 +25,7 @@ from delayhub.transport.consuming.lease_book import LeaseBook, book_of
 from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.envelope import to_entry
 from delayhub.transport.hooks import Hooks, hooks_of
-from delayhub.transport.kombu_channel import KombuChannel
+from delayhub.transport.kombu_channel import KombuChannel, TlsConnection
 from delayhub.transport.message import Message
 from delayhub.transport.occurrence import move_on, occurrence_of, put
 from delayhub.transport.options import ANSWER_SECONDS, CONNECT_SECONDS, OWN_OPTIONS, TransportOptions
@@ -34,7 +34,6 @@ from delayhub.transport.publish_batch import EntryBatch, is_collected
 from delayhub.transport.redis_wire import RedisWire
 from delayhub.transport.replication import ReplicatedClient
 from delayhub.transport.timer_queue import TimerQueue
-from delayhub.transport.tls import TlsConnection
 from delayhub.transport.unique_publish import note_offered, unique_of
 from delayhub.transport.waking.event_loop import EventLoop
 from delayhub.transport.waking.nudge import Nudge

@@ -10,30 +10,6 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 
-def _utc() -> tzinfo:
-    return UTC
-
-
-def _no_running_tags() -> frozenset[str]:
-    return frozenset()
-
-
-def _ignore_revoked(task_id: str) -> None:
-    del task_id
-
-
-def _no_worker() -> None:
-    return None
-
-
-def _ignore_queue(queue: Any) -> None:
-    del queue
-
-
-def _ignore_dead(message: Any, reason: str) -> None:
-    del message, reason
-
-
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Hooks:
     """Questions and reports of the transport. Without a program that fills them in, the defaults do nothing.
@@ -50,12 +26,12 @@ class Hooks:
         on_dead: gets the kombu message that is about to be dead since no process survives it, and the reason.
     """
 
-    naive_zone: Callable[[], tzinfo] = _utc
-    running_tags: Callable[[], frozenset[str]] = _no_running_tags
-    on_revoked: Callable[[str], None] = _ignore_revoked
-    free_processes: Callable[[], int | None] = _no_worker
-    on_consume: Callable[[Any], None] = _ignore_queue
-    on_dead: Callable[[Any, str], None] = _ignore_dead
+    naive_zone: Callable[[], tzinfo] = lambda: UTC
+    running_tags: Callable[[], frozenset[str]] = frozenset
+    on_revoked: Callable[[str], None] = lambda _: None
+    free_processes: Callable[[], int | None] = lambda: None
+    on_consume: Callable[[Any], None] = lambda _: None
+    on_dead: Callable[[Any, str], None] = lambda *_: None
 
 
 #: The transport option with the name of the hooks; a text, since Celery's ``inspect stats`` sends all options as JSON.

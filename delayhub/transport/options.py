@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from types import NoneType
 from typing import Any
@@ -29,14 +29,6 @@ ANSWER_SECONDS = 3.0
 #: Seconds for connecting: longer than the four for which Celery lets kombu try again, so that it tries only once.
 CONNECT_SECONDS = 5.0
 
-#: Names in ``transport_options`` that are ours.
-OWN_OPTIONS = (
-    *("lease_seconds", "max_strikes", "max_hold_seconds", "check_redis"),
-    *("wait_replicas", "wait_seconds", "wait_replicas_missing", "failover_seconds"),
-    "compact",
-)
-
-
 #: Names that kombu reads: its Redis channels, its connections, its virtual transports.
 KOMBU_OPTIONS = frozenset(
     {
@@ -46,20 +38,13 @@ KOMBU_OPTIONS = frozenset(
     }
 )
 
-KNOWN_OPTIONS = KOMBU_OPTIONS | {*OWN_OPTIONS, HOOKS_OPTION}
-
-#: The types of our options; a truth value is no number here, and the other way round.
+#: What options of these types are called; a truth value is no number here, and the other way round.
 KINDS: dict[str, tuple[set[type], str]] = {
-    "lease_seconds": ({int, float}, "a number of seconds"),
-    "max_strikes": ({int}, "a whole number"),
-    "max_hold_seconds": ({int, float, NoneType}, "a number of seconds, or None"),
-    "check_redis": ({bool}, "True or False"),
-    "wait_replicas": ({int}, "a whole number"),
-    "wait_seconds": ({int, float}, "a number of seconds"),
-    "wait_replicas_missing": ({str}, "a word, 'raise' or 'warn'"),
-    "failover_seconds": ({int, float}, "a number of seconds"),
-    "compact": ({bool}, "True or False"),
-    "key_prefix": ({str}, "a text"),
+    "float": ({int, float}, "a number"),
+    "float | None": ({int, float, NoneType}, "a number, or None"),
+    "int": ({int}, "a whole number"),
+    "bool": ({bool}, "True or False"),
+    "str": ({str}, "a text"),
 }
 
 #: Names that were logged in this process.
@@ -98,10 +83,10 @@ class TransportOptions:
     key_prefix: str = ""
 
     def __post_init__(self) -> None:
-        for name, (kinds, wanted) in KINDS.items():
-            value = getattr(self, name)
+        for field in fields(self):
+            value, (kinds, wanted) = getattr(self, field.name), KINDS[str(field.type)]
             if type(value) not in kinds:
-                raise OptionError(f"{name} must be {wanted}, got {value!r}")
+                raise OptionError(f"{field.name} must be {wanted}, got {value!r}")
         if self.max_hold_seconds is not None and not self.max_hold_seconds > 0:
             raise OptionError(f"max_hold_seconds must be positive, got {self.max_hold_seconds!r}")
         if self.wait_replicas < 0:
@@ -147,3 +132,8 @@ class TransportOptions:
             lease_seconds=self.lease_seconds,
             max_strikes=self.max_strikes + REPORT_ATTEMPTS,
         )
+
+
+#: Names in ``transport_options`` that are ours.
+OWN_OPTIONS = tuple(field.name for field in fields(TransportOptions) if field.name != "key_prefix")
+KNOWN_OPTIONS = KOMBU_OPTIONS | {*OWN_OPTIONS, HOOKS_OPTION}

@@ -15,10 +15,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/biz_types/test_breaker.py",
         "it is what opens and heals breakers",
     ),
-    "delayhub/transport/kombu_channel.py": (
-        "tests/integration/delayhub/transport/test_transport_lost_replies.py",
-        "its publishes are tried again there",
-    ),
     "tasksapp/operations/pages_of.py": (
         "tests/integration/tasksapp/operations/test_backfill.py",
         "a backfill walks over its own pages, all others over jobs",
@@ -28,17 +24,12 @@ TESTED_THROUGH = {
             "tests/integration/delayhub/redis_cluster/test_cluster_client.py",
             "the client stands on them, and a real cluster refuses and moves",
         )
-        for module in ("cluster_pipeline", "cluster_pool", "key_connection", "refusals")
+        for module in ("cluster_pool", "refusals")
     },
-    "delayhub/transport/slot_table.py": (
-        "tests/integration/delayhub/transport/test_cluster_transport_slots.py",
-        "a queue's slots are proposed, asked for and changed there",
-    ),
     **{
         f"delayhub/{module}.py": ("tests/integration/delayhub/beat/test_scheduler.py", "whole turns of beats show it")
-        for module in ("beat/shared_ticks", "beat/tended_entries", "transport/occurrence")
+        for module in ("beat/tended_entries", "transport/occurrence")
     },
-    "delayhub/beat/fingerprint.py": ("tests/unit/delayhub/beat/test_definition.py", "a definition is its fingerprint"),
     "delayhub/transport/unique_publish.py": (
         "tests/integration/delayhub/celery_support/test_unique_send.py",
         "calls of unique tasks are published there",
@@ -74,13 +65,10 @@ TESTED_THROUGH = {
     **{
         f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
         for module in (
-            *("__main__", "biz_type_commands", "biz_type_names", "job_commands", "job_input"),
-            *("key_commands", "key_pair_commands", "operation_commands", "profile_commands", "series_commands"),
-            *("series_input", "session", "site_options", "stats_commands", "stats_display", "watch_command"),
+            *("__main__", "biz_type_commands", "job_commands", "job_input", "key_commands"),
+            *("operation_commands", "profile_commands", "series_commands", "session", "site_options", "stats_commands"),
         )
     },
-    "delayhub/cli/completion_command.py": ("tests/unit/delayhub/cli/test_commands.py", "its script is click's own"),
-    "delayhub/cli/import_progress.py": ("tests/unit/delayhub/cli/test_job_import.py", "imports are broken off there"),
     "delayhub/cli/job_display.py": ("tests/unit/delayhub/cli/test_output.py", "jobs are shown there"),
     **{
         f"delayhub/client/{module}.py": (
@@ -105,7 +93,7 @@ TESTED_THROUGH = {
             "tests/unit/delayhub/client/synchronous/test_connection.py",
             "the synchronous connection is made from the other, and makes all errors of answers",
         )
-        for module in ("answer", "asynchronous/connection")
+        for module in ("asynchronous/connection",)
     },
     "tasksapp/models/tombstone.py": ("tests/integration/tasksapp/sql/test_tombstones.py", "the rows are its subject"),
     "tasksapp/models/lasting_flag.py": (
@@ -172,10 +160,6 @@ TESTED_THROUGH = {
     "tasksapp/admin/alerts/rows.py": (
         "tests/integration/tasksapp/admin/alerts/test_alert_admin.py",
         "the rows show on the page",
-    ),
-    "delayhub/project/no_mail.py": (
-        "tests/unit/delayhub/project/test_mail_server.py",
-        "a site without a mail server has it",
     ),
     "tasksapp/admin/celery_queues/deeds.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",

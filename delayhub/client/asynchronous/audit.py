@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import datetime
-from uuid import UUID
+from typing import Unpack
 
 from delayhub.client.asynchronous.connection import AsyncConnection
-from delayhub.client.models.audit import AuditEntry
+from delayhub.client.models.audit import AuditEntry, AuditQuery
 from delayhub.client.request import parameters
+
+#: What the API calls some of the query.
+_PARAMETERS = {"job": "job_id", "operation": "operation_id"}
 
 
 class AsyncAudit:
@@ -17,27 +19,7 @@ class AsyncAudit:
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    def list(
-        self,
-        *,
-        actor: str | None = None,
-        verb: str | None = None,
-        biz_type: str | None = None,
-        job: str | UUID | None = None,
-        operation: int | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        page_size: int | None = None,
-    ) -> AsyncIterator[AuditEntry]:
-        """Deeds for which everything holds that is given, the newest first. Pages are fetched as they are needed."""
-        query = parameters(
-            actor=actor,
-            verb=verb,
-            biz_type=biz_type,
-            job_id=job,
-            operation_id=operation,
-            since=since,
-            until=until,
-            limit=page_size,
-        )
-        return self._connection.pages(AuditEntry, "/audit", query=query)
+    def list(self, *, page_size: int | None = None, **query: Unpack[AuditQuery]) -> AsyncIterator[AuditEntry]:
+        """The deeds that the query names, the newest first. Pages are fetched as they are needed."""
+        asked = {_PARAMETERS.get(name, name): value for name, value in query.items()}
+        return self._connection.pages(AuditEntry, "/audit", query=parameters(**asked, limit=page_size))

@@ -13,11 +13,12 @@ from delayhub.client.models.biz_types import (
     BizTypeFields,
     BizTypeImport,
     CreatedBizType,
+    FlowKeys,
     KeyPairs,
+    PausedFlowKey,
     RotatedSecret,
     TestCall,
 )
-from delayhub.client.models.flow_keys import FlowKeys, PausedFlowKey
 from delayhub.client.request import Request, given, parameters, plain, read, segment
 
 _DOCUMENT = "/biz-type-definitions"
@@ -66,11 +67,11 @@ class AsyncBizTypes:
 
     async def pause(self, code: str, *, reason: str, until: datetime | str | None = None) -> BizType:
         """Holds its jobs, until that time or until it is resumed. New ones are still taken."""
-        return await self._do(code, "pause", given(reason=reason, until=until))
+        return await self._connection.post(BizType, f"{_path(code)}/pause", reason=reason, until=until)
 
     async def resume(self, code: str, *, reason: str | None = None) -> BizType:
         """Lets its jobs run again, slowly at first."""
-        return await self._do(code, "resume", given(reason=reason))
+        return await self._connection.post(BizType, f"{_path(code)}/resume", reason=reason)
 
     # ------------------------------------------------------------ flow keys
 
@@ -84,15 +85,13 @@ class AsyncBizTypes:
         self, code: str, flow_key: str, *, reason: str, until: datetime | str | None = None
     ) -> PausedFlowKey:
         """Holds the jobs of one flow key, until that time or until it is resumed; those of other keys go on."""
-        body = given(flow_key=flow_key, reason=reason, until=until)
-        request = Request("POST", f"{_path(code)}/flow-keys/pause", body=body)
-        return await self._connection.one(PausedFlowKey, request)
+        fields = {"flow_key": flow_key, "reason": reason, "until": until}
+        return await self._connection.post(PausedFlowKey, f"{_path(code)}/flow-keys/pause", **fields)
 
     async def resume_flow_key(self, code: str, flow_key: str, *, reason: str | None = None) -> PausedFlowKey:
         """Lets the jobs of a paused flow key run again, within its limits. One that runs stays as it is."""
-        body = given(flow_key=flow_key, reason=reason)
-        request = Request("POST", f"{_path(code)}/flow-keys/resume", body=body)
-        return await self._connection.one(PausedFlowKey, request)
+        path = f"{_path(code)}/flow-keys/resume"
+        return await self._connection.post(PausedFlowKey, path, flow_key=flow_key, reason=reason)
 
     # ------------------------------------------------------------ secrets and tests
 
@@ -107,16 +106,16 @@ class AsyncBizTypes:
             secret: your own; without it, the site makes one, and shows it this once.
         """
         seconds = None if overlap is None else int(overlap.total_seconds())
-        body = given(overlap_seconds=seconds, secret=secret)
-        return await self._connection.one(RotatedSecret, Request("POST", f"{_path(code)}/rotate", body=body))
+        path = f"{_path(code)}/rotate"
+        return await self._connection.post(RotatedSecret, path, overlap_seconds=seconds, secret=secret)
 
     async def end_rotation(self, code: str) -> BizType:
         """Signs callbacks with the present secret only, from now on."""
-        return await self._do(code, "end-rotation", None)
+        return await self._connection.post(BizType, f"{_path(code)}/end-rotation")
 
     async def stop_signing(self, code: str) -> BizType:
         """Deletes the signing secret; a receiver that checks signatures refuses callbacks from now on."""
-        return await self._do(code, "stop-signing", None)
+        return await self._connection.post(BizType, f"{_path(code)}/stop-signing")
 
     async def key_pairs(self, code: str) -> KeyPairs:
         """The public keys by which its callbacks can be checked (``v1a``); none where no key signs."""
@@ -124,16 +123,16 @@ class AsyncBizTypes:
 
     async def make_key_pair(self, code: str, *, overlap: timedelta | None = None) -> KeyPairs:
         """Signs callbacks by a new key too; the one before signs beside it for that time, or for a day."""
-        body = given(overlap_seconds=None if overlap is None else int(overlap.total_seconds()))
-        return await self._connection.one(KeyPairs, Request("POST", f"{_path(code)}/key-pairs", body=body))
+        seconds = None if overlap is None else int(overlap.total_seconds())
+        return await self._connection.post(KeyPairs, f"{_path(code)}/key-pairs", overlap_seconds=seconds)
 
     async def end_key_rotation(self, code: str) -> KeyPairs:
         """Signs callbacks by the present key only, from now on."""
-        return await self._connection.one(KeyPairs, Request("POST", f"{_path(code)}/key-pairs/end-rotation"))
+        return await self._connection.post(KeyPairs, f"{_path(code)}/key-pairs/end-rotation")
 
     async def retire_key_pairs(self, code: str) -> KeyPairs:
         """Signs callbacks by no key any more, and deletes them; the signing secret goes on."""
-        return await self._connection.one(KeyPairs, Request("POST", f"{_path(code)}/key-pairs/retire"))
+        return await self._connection.post(KeyPairs, f"{_path(code)}/key-pairs/retire")
 
     async def set_credentials(self, code: str, auth: Auth, *, auth_secret: str | None = None) -> BizType:
         """Sets how callbacks are authorized; ``none`` deletes the stored credentials."""
@@ -171,9 +170,6 @@ class AsyncBizTypes:
             repeatable=True,
         )
         return await self._connection.one(BizTypeImport, request)
-
-    async def _do(self, code: str, verb: str, body: Any) -> BizType:
-        return await self._connection.one(BizType, Request("POST", f"{_path(code)}/{verb}", body=body))
 
 
 def _path(code: str) -> str:

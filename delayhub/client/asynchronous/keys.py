@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Unpack
 
 from delayhub.client.asynchronous.connection import AsyncConnection
-from delayhub.client.models.keys import ApiKey, ApiKeyFields, NewApiKey, Scope
+from delayhub.client.models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
 from delayhub.client.request import Request, given, parameters, plain, read
 
 
@@ -17,26 +17,15 @@ class AsyncKeys:
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    async def create(
-        self,
-        name: str,
-        *,
-        scopes: Sequence[Scope],
-        owner: str | None = None,
-        biz_types: Sequence[str] | None = None,
-        expires_at: datetime | str | None = None,
-    ) -> NewApiKey:
+    async def create(self, name: str, *, scopes: Sequence[Scope], **fields: Unpack[NewApiKeyFields]) -> NewApiKey:
         """Issues a key; gives it with the key itself, which is shown this once.
 
         Args:
             name: its name.
             scopes: what it may do; no more than your own key may.
-            owner: who answers for its use.
-            biz_types: the codes of the only biz types that it may see; all, where none are given.
-            expires_at: when it ends; never, where it is not given.
+            fields: who answers for it, its biz types and its end.
         """
-        body = given(name=name, scopes=scopes, owner=owner, biz_types=biz_types, expires_at=expires_at)
-        return await self._connection.one(NewApiKey, Request("POST", "/keys", body=body))
+        return await self._connection.post(NewApiKey, "/keys", name=name, scopes=scopes, **fields)
 
     async def read(self, key: int) -> ApiKey:
         """The key with that number."""
@@ -46,8 +35,7 @@ class AsyncKeys:
         self, *, name: str | None = None, enabled: bool | None = None, page_size: int | None = None
     ) -> AsyncIterator[ApiKey]:
         """Keys for which everything holds that is given, the newest first."""
-        query = parameters(name=name, enabled=enabled, limit=page_size)
-        return self._connection.pages(ApiKey, "/keys", query=query)
+        return self._connection.pages(ApiKey, "/keys", query=parameters(name=name, enabled=enabled, limit=page_size))
 
     async def change(self, key: int, *, version: int | None = None, **fields: Unpack[ApiKeyFields]) -> ApiKey:
         """Changes the fields that are given, and no others; it holds from the key's next call on.
@@ -64,13 +52,11 @@ class AsyncKeys:
         self, key: int, *, overlap: timedelta | float | None = None, version: int | None = None
     ) -> NewApiKey:
         """Replaces the key by a new one; the one so far stays valid for that time."""
-        body = given(overlap_seconds=overlap, version=version)
-        return await self._connection.one(NewApiKey, Request("POST", f"{_path(key)}/rotate", body=body))
+        return await self._connection.post(NewApiKey, f"{_path(key)}/rotate", overlap_seconds=overlap, version=version)
 
     async def end_previous(self, key: int, *, version: int | None = None) -> ApiKey:
         """Ends the replaced key at once, if it is still valid beside the present one."""
-        body = given(version=version)
-        return await self._connection.one(ApiKey, Request("POST", f"{_path(key)}/end-previous", body=body))
+        return await self._connection.post(ApiKey, f"{_path(key)}/end-previous", version=version)
 
     async def revoke(self, key: int) -> None:
         """Deletes the key, and a replaced one that is still valid. Its next call is refused."""

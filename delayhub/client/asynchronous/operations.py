@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from typing import Unpack
 
 import anyio
 
 from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.errors import WaitTimeout
-from delayhub.client.models.operations import JobFilter, Operation, OperationState, OperationVerb
-from delayhub.client.request import Request, given, parameters, plain, read
+from delayhub.client.models.operations import JobFilter, Operation, OperationQuery, OperationStart, OperationVerb
+from delayhub.client.request import Request, parameters, read
 
 #: How often an operation is looked at that is waited for.
 LOOK_SECONDS = 1.0
@@ -39,40 +40,21 @@ class AsyncOperations:
             due_at: the new time; for ``reschedule`` and no other verb.
             reason: why, for the audit.
         """
-        body = {"verb": verb, "filter": plain(jobs), **given(due_at=due_at, reason=reason or None)}
-        return await self._connection.one(Operation, Request("POST", "/operations", body=body))
+        fields = {"verb": verb, "filter": jobs, "due_at": due_at, "reason": reason or None}
+        return await self._connection.post(Operation, "/operations", **fields)
 
     async def start(
-        self,
-        operation: int,
-        *,
-        rate_per_second: float | None = None,
-        spread: timedelta | float | None = None,
-        trial_jobs: int | None = None,
-        trial_percent: int | None = None,
-        reason: str | None = None,
-        typed_count: int | None = None,
+        self, operation: int, *, spread: timedelta | float | None = None, **fields: Unpack[OperationStart]
     ) -> Operation:
         """Starts an operation that is planned.
 
         Args:
             operation: its number.
-            rate_per_second: its pace in jobs a second; or:
-            spread: over how long; a timedelta or seconds. With neither: as fast as possible.
-            trial_jobs: so many go first.
-            trial_percent: the others go if so many of a hundred of the first succeed.
-            reason: why, for the audit.
-            typed_count: the number of jobs that it will change (``planned``), to cancel or drop more than 1 000.
+            spread: over how long; a timedelta or seconds. Without it and ``rate_per_second``: as fast as possible.
+            fields: its pace and its trial.
         """
-        body = given(
-            rate_per_second=rate_per_second,
-            spread_seconds=spread,
-            trial_jobs=trial_jobs,
-            trial_percent=trial_percent,
-            reason=reason,
-            typed_count=typed_count,
-        )
-        return await self._connection.one(Operation, Request("POST", f"/operations/{operation}/start", body=body))
+        path = f"/operations/{operation}/start"
+        return await self._connection.post(Operation, path, spread_seconds=spread, **fields)
 
     async def read(self, operation: int) -> Operation:
         """The operation with that number, and how far it has come."""
@@ -104,22 +86,13 @@ class AsyncOperations:
                 raise WaitTimeout(f"operation {operation} is {found.state} after {timeout_seconds} seconds")
             await anyio.sleep(LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline - time.monotonic()))
 
-    def list(
-        self,
-        *,
-        state: OperationState | Sequence[OperationState] | None = None,
-        verb: OperationVerb | None = None,
-        biz_type: str | None = None,
-        page_size: int | None = None,
-    ) -> AsyncIterator[Operation]:
-        """Operations for which everything holds that is given, the newest first."""
-        query = parameters(state=state, verb=verb, biz_type=biz_type, limit=page_size)
-        return self._connection.pages(Operation, "/operations", query=query)
+    def list(self, *, page_size: int | None = None, **query: Unpack[OperationQuery]) -> AsyncIterator[Operation]:
+        """The operations that the query names, the newest first."""
+        return self._connection.pages(Operation, "/operations", query=parameters(**query, limit=page_size))
 
     async def stop(self, operation: int, *, reason: str = "") -> Operation:
         """Stops an operation. Jobs that it changed already stay changed."""
-        body = given(reason=reason or None)
-        return await self._connection.one(Operation, Request("POST", f"/operations/{operation}/stop", body=body))
+        return await self._connection.post(Operation, f"/operations/{operation}/stop", reason=reason or None)
 
     async def rest(self, operation: int, *, reason: str = "") -> Operation:
         """Plans the verb of an operation that stopped or failed for the jobs that it left; nothing changes yet.
@@ -131,8 +104,7 @@ class AsyncOperations:
             operation: the number of the one that stopped or failed.
             reason: why, for the audit; without one it is that of the operation.
         """
-        body = given(reason=reason or None)
-        return await self._connection.one(Operation, Request("POST", f"/operations/{operation}/rest", body=body))
+        return await self._connection.post(Operation, f"/operations/{operation}/rest", reason=reason or None)
 
     async def pace(self, operation: int, *, rate_per_second: float | None) -> Operation:
         """Gives a running operation another pace, in jobs a second; None: as fast as possible."""

@@ -8,7 +8,14 @@ from typing import Unpack
 
 from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.models.operations import Operation
-from delayhub.client.models.series import JobSeries, JobSeriesFields, ScheduleFields, SchedulePreview, Triggered
+from delayhub.client.models.series import (
+    JobSeries,
+    JobSeriesFields,
+    ScheduleFields,
+    SchedulePreview,
+    SeriesQuery,
+    Triggered,
+)
 from delayhub.client.request import Request, given, job_fields, parameters, plain, read
 
 
@@ -30,17 +37,9 @@ class AsyncSeries:
         """The series with that number."""
         return await self._connection.one(JobSeries, read(_path(series)))
 
-    def list(
-        self,
-        *,
-        biz_type: str | None = None,
-        name: str | None = None,
-        paused: bool | None = None,
-        page_size: int | None = None,
-    ) -> AsyncIterator[JobSeries]:
-        """Series for which everything holds that is given, the newest first."""
-        query = parameters(biz_type=biz_type, name=name, paused=paused, limit=page_size)
-        return self._connection.pages(JobSeries, "/series", query=query)
+    def list(self, *, page_size: int | None = None, **query: Unpack[SeriesQuery]) -> AsyncIterator[JobSeries]:
+        """The series that the query names, the newest first."""
+        return self._connection.pages(JobSeries, "/series", query=parameters(**query, limit=page_size))
 
     async def change(self, series: int, *, version: int | None = None, **fields: Unpack[JobSeriesFields]) -> JobSeries:
         """Changes the fields that are given; jobs to come that no worker has taken follow.
@@ -55,18 +54,15 @@ class AsyncSeries:
 
     async def pause(self, series: int, *, reason: str | None = None) -> JobSeries:
         """Holds it until somebody resumes it."""
-        body = given(reason=reason)
-        return await self._connection.one(JobSeries, Request("POST", f"{_path(series)}/pause", body=body))
+        return await self._connection.post(JobSeries, f"{_path(series)}/pause", reason=reason)
 
     async def resume(self, series: int, *, reason: str | None = None) -> JobSeries:
         """Lets it go on with its next occurrence."""
-        body = given(reason=reason)
-        return await self._connection.one(JobSeries, Request("POST", f"{_path(series)}/resume", body=body))
+        return await self._connection.post(JobSeries, f"{_path(series)}/resume", reason=reason)
 
     async def trigger(self, series: int, *, reason: str | None = None) -> str:
         """The id of a job of it that is due now, beside its occurrences."""
-        request = Request("POST", f"{_path(series)}/trigger", body=given(reason=reason))
-        return (await self._connection.one(Triggered, request)).job_id
+        return (await self._connection.post(Triggered, f"{_path(series)}/trigger", reason=reason)).job_id
 
     async def backfill(
         self,
@@ -86,8 +82,8 @@ class AsyncSeries:
             until: the last one comes before. None: now, which is the latest.
             reason: why.
         """
-        body = given(since=since, until=until, reason=reason)
-        return await self._connection.one(Operation, Request("POST", f"{_path(series)}/backfill", body=body))
+        path = f"{_path(series)}/backfill"
+        return await self._connection.post(Operation, path, since=since, until=until, reason=reason)
 
     async def preview(self, *, most: int | None = None, **fields: Unpack[ScheduleFields]) -> SchedulePreview:
         """What a schedule means, and its next moments; nothing is stored."""

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
+from uuid import UUID
+
+
+class AuditQuery(TypedDict, total=False):
+    """Which deeds: those for which everything holds that is given."""
+
+    actor: str | None
+    verb: str | None
+    biz_type: str | None
+    job: str | UUID | None
+    operation: int | None
+    since: datetime | str | None
+    until: datetime | str | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -274,3 +274,38 @@ class BizTypeImport:
     changes: Sequence[BizTypeChange]
     #: Biz types that the document does not name: they stay as they are.
     left_alone: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowKey:
+    """A flow key, and how many of its jobs are due or will be within the near window."""
+
+    flow_key: str
+    #: Jobs that have a timer, due or not.
+    waiting: int
+    #: Those that are due, and that no worker has.
+    due: int
+    #: Counted only where keys have a limit of it.
+    in_flight: int
+    #: None: it is not paused.
+    paused_until: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowKeys:
+    """The flow keys with most jobs that wait, and those that are paused."""
+
+    flow_keys: Sequence[FlowKey]
+    #: Whether all keys were counted: only the next 1 000 of the line are.
+    is_whole: bool
+    #: All paused keys.
+    paused: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PausedFlowKey:
+    """A flow key, and whether it is paused."""
+
+    flow_key: str
+    #: None: it is not paused.
+    paused_until: datetime | None

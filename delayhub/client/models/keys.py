@@ -12,16 +12,22 @@ Scope = Literal[
 ]  # fmt: skip
 
 
-class ApiKeyFields(TypedDict, total=False):
+class NewApiKeyFields(TypedDict, total=False):
+    """What may be set of a new key, beside its name and its scopes."""
+
+    #: Who answers for its use.
+    owner: str
+    #: The codes of the only biz types that it may see. None: all of your tenant.
+    biz_types: Sequence[str] | None
+    #: When it ends. None: never.
+    expires_at: datetime | str | None
+
+
+class ApiKeyFields(NewApiKeyFields, total=False):
     """What may be set of a key."""
 
     name: str
-    owner: str
     scopes: Sequence[Scope]
-    #: Only these. None: all of your tenant.
-    biz_types: Sequence[str] | None
-    #: None: never.
-    expires_at: datetime | str | None
     enabled: bool
 
 

@@ -39,6 +39,29 @@ class JobFilter(TypedDict, total=False):
     occurrence_until: datetime | str | None
 
 
+class OperationQuery(TypedDict, total=False):
+    """Which operations: those for which everything holds that is given."""
+
+    state: OperationState | Sequence[OperationState] | None
+    verb: OperationVerb | None
+    biz_type: str | None
+
+
+class OperationStart(TypedDict, total=False):
+    """How fast an operation goes, and with which trial."""
+
+    #: Jobs a second.
+    rate_per_second: float | None
+    #: So many go first.
+    trial_jobs: int | None
+    #: The others go if so many of a hundred of the first succeed.
+    trial_percent: int | None
+    #: Why, for the audit.
+    reason: str | None
+    #: The number of jobs that it will change (``planned``), to cancel or drop more than 1 000.
+    typed_count: int | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Operation:
     """A verb for all jobs that match a filter, and how far it has come."""

@@ -54,6 +54,14 @@ class JobSeriesFields(ScheduleFields, total=False):
     request: OwnRequest | None
 
 
+class SeriesQuery(TypedDict, total=False):
+    """Which series: those for which everything holds that is given."""
+
+    biz_type: str | None
+    name: str | None
+    paused: bool | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobSeries(WithExactBytes):
     """A series: jobs that repeat."""

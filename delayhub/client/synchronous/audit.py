@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
-from uuid import UUID
+from typing import Unpack
 
-from delayhub.client.models.audit import AuditEntry
+from delayhub.client.models.audit import AuditEntry, AuditQuery
 from delayhub.client.request import parameters
 from delayhub.client.synchronous.connection import Connection
+
+#: What the API calls some of the query.
+_PARAMETERS = {"job": "job_id", "operation": "operation_id"}
 
 
 class Audit:
@@ -17,27 +19,7 @@ class Audit:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def list(
-        self,
-        *,
-        actor: str | None = None,
-        verb: str | None = None,
-        biz_type: str | None = None,
-        job: str | UUID | None = None,
-        operation: int | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        page_size: int | None = None,
-    ) -> Iterator[AuditEntry]:
-        """Deeds for which everything holds that is given, the newest first. Pages are fetched as they are needed."""
-        query = parameters(
-            actor=actor,
-            verb=verb,
-            biz_type=biz_type,
-            job_id=job,
-            operation_id=operation,
-            since=since,
-            until=until,
-            limit=page_size,
-        )
-        return self._connection.pages(AuditEntry, "/audit", query=query)
+    def list(self, *, page_size: int | None = None, **query: Unpack[AuditQuery]) -> Iterator[AuditEntry]:
+        """The deeds that the query names, the newest first. Pages are fetched as they are needed."""
+        asked = {_PARAMETERS.get(name, name): value for name, value in query.items()}
+        return self._connection.pages(AuditEntry, "/audit", query=parameters(**asked, limit=page_size))

@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 
 import httpx
 
-from delayhub.client.answer import Answer, answer_of, error_of, unreachable
-from delayhub.client.decoding import decode
+from delayhub.client.answer import Answer, answer_of, decode, error_of, unreachable
 from delayhub.client.errors import ApiError, UnexpectedAnswer
 from delayhub.client.options import ClientOptions
-from delayhub.client.request import Query, Request, next_query, read
+from delayhub.client.request import Query, Request, given, next_query, read
 from delayhub.client.retrying import Retrying
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -56,6 +55,10 @@ class Connection:
         """The answer as that model. Raises ApiError."""
         value, etag = self._answer(request)
         return decode(model, value, etag=etag)
+
+    def post(self, model: type[Model], path: str, **fields: Any) -> Model:
+        """The answer to a verb, as that model; fields that are None are not sent. Raises ApiError."""
+        return self.one(model, Request("POST", path, body=given(**fields)))
 
     def every(self, model: type[Model], request: Request) -> list[Model]:
         """The answer, a list, as models. Raises ApiError."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Unpack
 
 from delayhub.client.errors import WaitTimeout
-from delayhub.client.models.operations import JobFilter, Operation, OperationState, OperationVerb
-from delayhub.client.request import Request, given, parameters, plain, read
+from delayhub.client.models.operations import JobFilter, Operation, OperationQuery, OperationStart, OperationVerb
+from delayhub.client.request import Request, parameters, read
 from delayhub.client.synchronous.connection import Connection
 
 #: How often an operation is looked at that is waited for.
@@ -37,40 +38,21 @@ class Operations:
             due_at: the new time; for ``reschedule`` and no other verb.
             reason: why, for the audit.
         """
-        body = {"verb": verb, "filter": plain(jobs), **given(due_at=due_at, reason=reason or None)}
-        return self._connection.one(Operation, Request("POST", "/operations", body=body))
+        fields = {"verb": verb, "filter": jobs, "due_at": due_at, "reason": reason or None}
+        return self._connection.post(Operation, "/operations", **fields)
 
     def start(
-        self,
-        operation: int,
-        *,
-        rate_per_second: float | None = None,
-        spread: timedelta | float | None = None,
-        trial_jobs: int | None = None,
-        trial_percent: int | None = None,
-        reason: str | None = None,
-        typed_count: int | None = None,
+        self, operation: int, *, spread: timedelta | float | None = None, **fields: Unpack[OperationStart]
     ) -> Operation:
         """Starts an operation that is planned.
 
         Args:
             operation: its number.
-            rate_per_second: its pace in jobs a second; or:
-            spread: over how long; a timedelta or seconds. With neither: as fast as possible.
-            trial_jobs: so many go first.
-            trial_percent: the others go if so many of a hundred of the first succeed.
-            reason: why, for the audit.
-            typed_count: the number of jobs that it will change (``planned``), to cancel or drop more than 1 000.
+            spread: over how long; a timedelta or seconds. Without it and ``rate_per_second``: as fast as possible.
+            fields: its pace and its trial.
         """
-        body = given(
-            rate_per_second=rate_per_second,
-            spread_seconds=spread,
-            trial_jobs=trial_jobs,
-            trial_percent=trial_percent,
-            reason=reason,
-            typed_count=typed_count,
-        )
-        return self._connection.one(Operation, Request("POST", f"/operations/{operation}/start", body=body))
+        path = f"/operations/{operation}/start"
+        return self._connection.post(Operation, path, spread_seconds=spread, **fields)
 
     def read(self, operation: int) -> Operation:
         """The operation with that number, and how far it has come."""
@@ -102,22 +84,13 @@ class Operations:
                 raise WaitTimeout(f"operation {operation} is {found.state} after {timeout_seconds} seconds")
             time.sleep(LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline - time.monotonic()))
 
-    def list(
-        self,
-        *,
-        state: OperationState | Sequence[OperationState] | None = None,
-        verb: OperationVerb | None = None,
-        biz_type: str | None = None,
-        page_size: int | None = None,
-    ) -> Iterator[Operation]:
-        """Operations for which everything holds that is given, the newest first."""
-        query = parameters(state=state, verb=verb, biz_type=biz_type, limit=page_size)
-        return self._connection.pages(Operation, "/operations", query=query)
+    def list(self, *, page_size: int | None = None, **query: Unpack[OperationQuery]) -> Iterator[Operation]:
+        """The operations that the query names, the newest first."""
+        return self._connection.pages(Operation, "/operations", query=parameters(**query, limit=page_size))
 
     def stop(self, operation: int, *, reason: str = "") -> Operation:
         """Stops an operation. Jobs that it changed already stay changed."""
-        body = given(reason=reason or None)
-        return self._connection.one(Operation, Request("POST", f"/operations/{operation}/stop", body=body))
+        return self._connection.post(Operation, f"/operations/{operation}/stop", reason=reason or None)
 
     def rest(self, operation: int, *, reason: str = "") -> Operation:
         """Plans the verb of an operation that stopped or failed for the jobs that it left; nothing changes yet.
@@ -129,8 +102,7 @@ class Operations:
             operation: the number of the one that stopped or failed.
             reason: why, for the audit; without one it is that of the operation.
         """
-        body = given(reason=reason or None)
-        return self._connection.one(Operation, Request("POST", f"/operations/{operation}/rest", body=body))
+        return self._connection.post(Operation, f"/operations/{operation}/rest", reason=reason or None)
 
     def pace(self, operation: int, *, rate_per_second: float | None) -> Operation:
         """Gives a running operation another pace, in jobs a second; None: as fast as possible."""

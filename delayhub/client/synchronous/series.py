@@ -7,7 +7,14 @@ from datetime import datetime
 from typing import Unpack
 
 from delayhub.client.models.operations import Operation
-from delayhub.client.models.series import JobSeries, JobSeriesFields, ScheduleFields, SchedulePreview, Triggered
+from delayhub.client.models.series import (
+    JobSeries,
+    JobSeriesFields,
+    ScheduleFields,
+    SchedulePreview,
+    SeriesQuery,
+    Triggered,
+)
 from delayhub.client.request import Request, given, job_fields, parameters, plain, read
 from delayhub.client.synchronous.connection import Connection
 
@@ -30,17 +37,9 @@ class Series:
         """The series with that number."""
         return self._connection.one(JobSeries, read(_path(series)))
 
-    def list(
-        self,
-        *,
-        biz_type: str | None = None,
-        name: str | None = None,
-        paused: bool | None = None,
-        page_size: int | None = None,
-    ) -> Iterator[JobSeries]:
-        """Series for which everything holds that is given, the newest first."""
-        query = parameters(biz_type=biz_type, name=name, paused=paused, limit=page_size)
-        return self._connection.pages(JobSeries, "/series", query=query)
+    def list(self, *, page_size: int | None = None, **query: Unpack[SeriesQuery]) -> Iterator[JobSeries]:
+        """The series that the query names, the newest first."""
+        return self._connection.pages(JobSeries, "/series", query=parameters(**query, limit=page_size))
 
     def change(self, series: int, *, version: int | None = None, **fields: Unpack[JobSeriesFields]) -> JobSeries:
         """Changes the fields that are given; jobs to come that no worker has taken follow.
@@ -55,18 +54,15 @@ class Series:
 
     def pause(self, series: int, *, reason: str | None = None) -> JobSeries:
         """Holds it until somebody resumes it."""
-        body = given(reason=reason)
-        return self._connection.one(JobSeries, Request("POST", f"{_path(series)}/pause", body=body))
+        return self._connection.post(JobSeries, f"{_path(series)}/pause", reason=reason)
 
     def resume(self, series: int, *, reason: str | None = None) -> JobSeries:
         """Lets it go on with its next occurrence."""
-        body = given(reason=reason)
-        return self._connection.one(JobSeries, Request("POST", f"{_path(series)}/resume", body=body))
+        return self._connection.post(JobSeries, f"{_path(series)}/resume", reason=reason)
 
     def trigger(self, series: int, *, reason: str | None = None) -> str:
         """The id of a job of it that is due now, beside its occurrences."""
-        request = Request("POST", f"{_path(series)}/trigger", body=given(reason=reason))
-        return (self._connection.one(Triggered, request)).job_id
+        return (self._connection.post(Triggered, f"{_path(series)}/trigger", reason=reason)).job_id
 
     def backfill(
         self,
@@ -86,8 +82,8 @@ class Series:
             until: the last one comes before. None: now, which is the latest.
             reason: why.
         """
-        body = given(since=since, until=until, reason=reason)
-        return self._connection.one(Operation, Request("POST", f"{_path(series)}/backfill", body=body))
+        path = f"{_path(series)}/backfill"
+        return self._connection.post(Operation, path, since=since, until=until, reason=reason)
 
     def preview(self, *, most: int | None = None, **fields: Unpack[ScheduleFields]) -> SchedulePreview:
         """What a schedule means, and its next moments; nothing is stored."""

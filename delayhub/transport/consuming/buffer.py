@@ -16,8 +16,7 @@ from delayhub.transport.consuming.entry_reader import EntryReader
 from delayhub.transport.consuming.lease_book import LeaseBook
 from delayhub.transport.envelope import Message
 from delayhub.transport.hooks import Hooks
-from delayhub.transport.timer_message import timer_message
-from delayhub.transport.timer_queue import TimerQueue
+from delayhub.transport.timer_queue import TimerQueue, timer_message
 
 logger = get_logger(__name__)
 

@@ -19,7 +19,7 @@ import pytest
 from celery import Celery
 from celery.schedules import crontab
 
-from delayhub.beat.crontab_times import CrontabTimes
+from delayhub.beat.schedule_times import CrontabTimes
 from delayhub.clock import due_ms, moment
 from tasksapp.series.cron import cron
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from delayhub.celery_support import task_message
+from delayhub.celery_support import queued_task
 from delayhub.engine import DelayQueue, Entry
 
 
@@ -15,7 +15,7 @@ from delayhub.engine import DelayQueue, Entry
 def test_pages_go_on_beyond_what_one_call_lists(
     queue: str | None, app: Celery, redis_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_message, "PAGE", 10)
+    monkeypatch.setattr(queued_task, "PAGE", 10)
     entries = [Entry(f"t{number:02d}", 4_000_000_000_000 + number, b"?") for number in range(35)]
     DelayQueue(redis_client, "celery").schedule(entries)
 

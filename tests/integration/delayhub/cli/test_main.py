@@ -1,8 +1,7 @@
 """Commands on a live site: what they show, and their exit codes.
 
 What the commands share is seen here too: the site of ``session``, the options of ``site_options``, bodies by
-``job_input``, schedules by ``series_input``, codes completed by ``biz_type_names``, and numbers by ``stats_commands``,
-``stats_display`` and ``watch_command``.
+``job_input``, and numbers by ``stats_commands``.
 """
 
 from __future__ import annotations

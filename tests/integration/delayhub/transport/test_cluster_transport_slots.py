@@ -1,7 +1,4 @@
-"""Queues in several slots, through the transport: spread, consumed, grown, published once.
-
-Through it: ``slot_table``.
-"""
+"""Queues in several slots, through the transport: spread, consumed, grown, published once."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_a_failover_of_seconds_is_not_told(tmp_path: Path) -> None:
 
 def test_one_that_could_not_be_told_is_tried_again(tmp_path: Path, settings: Any) -> None:
     machine = Machine(tmp_path)
-    settings.EMAIL_BACKEND = "delayhub.project.no_mail.EmailBackend"
+    settings.EMAIL_BACKEND = "delayhub.project.mail_server.EmailBackend"
     assert machine.run(0, 20, away=True) == 0
 
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"

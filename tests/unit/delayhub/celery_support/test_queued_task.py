@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -23,6 +24,13 @@ def test_it_says_what_the_headers_say() -> None:
 
     assert (task.id, task.task_id, task.task, task.args, task.kwargs) == ("a#1", "a", "shop.close", "(1,)", "")
     assert (task.retries, task.origin, task.expires, task.step, task.strikes) == (2, "gen1@web", "", 2, 1)
+
+
+@pytest.mark.parametrize("payload", [b"?", None, b"{}"])
+def test_what_cannot_be_read_is_shown_all_the_same(payload: bytes | None) -> None:
+    task = QueuedTask.of(listed({}, at_ms=1000, payload=payload), Place.DEAD)
+
+    assert (task.id, task.task, task.at) == ("a#1", "", datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("headers", [None, [1], "text", {"task": None}, {"retries": "many"}])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -21,9 +19,9 @@ class _Answered(Session):
 
     answer: FlowKeys
 
-    @contextmanager
-    def client(self) -> Iterator[Any]:
-        yield SimpleNamespace(biz_types=SimpleNamespace(flow_keys=lambda *_, **__: self.answer))
+    @property
+    def api(self) -> Any:
+        return SimpleNamespace(biz_types=SimpleNamespace(flow_keys=lambda *_, **__: self.answer))
 
 
 def test_the_keys_are_shown_with_what_holds_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.mail import EmailMessage, get_connection
 
-from delayhub.project.mail_server import MailServer, mail_server
-from delayhub.project.no_mail import NoMailServer
+from delayhub.project.mail_server import MailServer, NoMailServer, mail_server
 
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
 

@@ -84,7 +84,7 @@ def test_a_test_message_goes_to_the_owner_who_is_chosen(person: Client, settings
 
 def test_a_test_message_that_fails_says_why(person: Client, settings: Any) -> None:
     settings.DELAYHUB |= {"OWNER_MAIL": ["owner@shop.example"]}
-    settings.EMAIL_BACKEND = "delayhub.project.no_mail.EmailBackend"
+    settings.EMAIL_BACKEND = "delayhub.project.mail_server.EmailBackend"
 
     said = person.post(f"{PAGE}test/", follow=True)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from delayhub.client import BulkResult, Job, UnexpectedAnswer
-from delayhub.client.decoding import decode
+from delayhub.client.answer import decode
 from tests.client_models import job_document, job_like
 
 

@@ -12,7 +12,7 @@ from celery.schedules import crontab
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delayhub.beat.crontab_times import CrontabTimes
+from delayhub.beat.schedule_times import CrontabTimes
 from delayhub.clock import due_ms, moment
 from tests.property_sizes import examples
 

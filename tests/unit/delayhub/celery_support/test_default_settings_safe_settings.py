@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from celery import Celery
 
+from delayhub.celery_support.default_settings import SAFE_SETTINGS
 from delayhub.celery_support.install import install
-from delayhub.celery_support.safe_settings import SAFE_SETTINGS
 
 
 @pytest.fixture

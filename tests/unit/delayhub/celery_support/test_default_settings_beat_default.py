@@ -10,7 +10,7 @@ import pytest
 from celery import Celery
 
 import delayhub
-from delayhub.celery_support.beat_default import SCHEDULER
+from delayhub.celery_support.default_settings import SCHEDULER
 
 OWN = "shop.beat:Own"
 CELERYS = "celery.beat:PersistentScheduler"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from delayhub.project import request_slots
-from delayhub.project.request_slots import RequestSlots
+from delayhub.project import slots
+from delayhub.project.slots import RequestSlots
 
 
 class Held:
@@ -38,9 +38,9 @@ def ask(application: Any, path: str) -> tuple[str, dict[str, str]]:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_slots, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(slots, "WAIT_SECONDS", 0.01)
     monkeypatch.setattr(
-        request_slots,
+        slots,
         "refuse",
         lambda environ, start_response, *, status, headers, **_: start_response(f"{status} Busy", [*headers.items()]),
     )

@@ -13,9 +13,9 @@ eventlet.monkey_patch()
 import logging, sys
 from eventlet.patcher import original
 from delayhub.transport.consuming.lease_keeper import LeaseKeeper
-from delayhub.transport.consuming import thread_logs
+from delayhub.transport.consuming import lease_keeper
 
-thread_logs.PAUSE_SECONDS = 0.01
+lease_keeper.PAUSE_SECONDS = 0.01
 main, said = original("_thread").get_ident(), set()
 
 

@@ -10,9 +10,9 @@ import redis
 from celery import Celery
 from celery.worker.control import Panel
 
-from delayhub.celery_support import worker_rate_limit
+from delayhub.celery_support import worker_commands
 from delayhub.celery_support.control import Control
-from delayhub.celery_support.worker_rate_limit import rate_limit_for_all, register
+from delayhub.celery_support.worker_commands import rate_limit_for_all, register
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen.append((task_name, rate_limit))
         return {"ok": "limited"}
 
-    monkeypatch.setattr(worker_rate_limit, "CELERYS", celerys)
+    monkeypatch.setitem(worker_commands.CELERYS, "rate_limit", celerys)
     return seen
 
 

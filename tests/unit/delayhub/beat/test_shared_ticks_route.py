@@ -10,7 +10,7 @@ import pytest
 from celery import Celery
 from kombu import Exchange, Queue
 
-from delayhub.beat.route import lane_of
+from delayhub.beat.shared_ticks import lane_of
 
 
 @pytest.fixture

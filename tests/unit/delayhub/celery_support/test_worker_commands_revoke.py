@@ -10,9 +10,9 @@ import redis
 from celery import Celery
 from celery.worker.control import Panel
 
-from delayhub.celery_support import worker_revoke
+from delayhub.celery_support import worker_commands
 from delayhub.celery_support.control import Control
-from delayhub.celery_support.worker_revoke import register, revoke_for_good
+from delayhub.celery_support.worker_commands import register, revoke_for_good
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen.append(asked)
         return {"ok": "flagged"}
 
-    monkeypatch.setattr(worker_revoke, "CELERYS", {"revoke": celerys})
+    monkeypatch.setitem(worker_commands.CELERYS, "revoke", celerys)
     return seen
 
 

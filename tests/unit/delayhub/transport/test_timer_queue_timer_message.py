@@ -8,7 +8,7 @@ from datetime import UTC
 import pytest
 
 from delayhub.transport.envelope import from_payload, to_entry
-from delayhub.transport.timer_message import timer_message
+from delayhub.transport.timer_queue import timer_message
 
 
 def test_the_task_is_called_with_the_ids_and_what_it_must_know_of_them() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import redis
 
+from delayhub.celery_support.backlog import count_queue
 from delayhub.engine import Counts, SystemClock, TimerLane
-from delayhub.transport.queue_counts import count_queue
 
 
 def test_messages_are_counted(connection: Any) -> None:

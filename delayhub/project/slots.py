@@ -1,0 +1,127 @@
+"""Slots: slow clients and a locked database cannot hold every thread of the web server.
+
+A thread that reads a body waits for the client, and granian has no deadline for that. One that waits for a lock has a
+deadline (``WEB_LOCK_SECONDS``), but as many may come within it as there are threads. So such requests get fewer slots
+than there are threads; the threads left over answer others, probes among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Semaphore
+from typing import Any
+
+from delayhub.project.refusals import WSGIApplication, refuse
+
+#: How long a request waits for a slot; most leave theirs in milliseconds.
+WAIT_SECONDS = 0.25
+#: What needs no slot.
+PROBES = frozenset({"/livez", "/readyz", "/healthz"})
+
+
+class _Slots:
+    """A WSGI application in which at most so many requests have a slot; others get 503 after 0.25 s.
+
+    Args:
+        application: what answers.
+        slots: how many; several fewer than the server's threads.
+    """
+
+    #: What those are told that get none.
+    refusal: str
+
+    def __init__(self, application: WSGIApplication, *, slots: int) -> None:
+        self._application = application
+        self._slots = Semaphore(slots)
+        self._is_full = False
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answers the request."""
+        if not self._needs_slot(environ):
+            return self._application(environ, start_response)
+        # Where one request has waited for nothing, those behind it do not: waiting holds a thread, too.
+        entered = self._slots.acquire(timeout=0 if self._is_full else WAIT_SECONDS)
+        self._is_full = not entered
+        if not entered:
+            headers = {"Retry-After": "1"}
+            return refuse(environ, start_response, status=503, code="busy", detail=self.refusal, headers=headers)
+        leave = self._until_left(environ)
+        try:
+            return self._application(environ, start_response)
+        finally:
+            leave()
+
+    def _needs_slot(self, environ: dict[str, Any]) -> bool:
+        raise NotImplementedError
+
+    def _until_left(self, environ: dict[str, Any]) -> Callable[[], object]:
+        """What leaves the slot when the request is answered, unless it was left before."""
+        del environ
+        return self._slots.release
+
+
+class RequestSlots(_Slots):
+    """Slots for all requests but probes."""
+
+    refusal = "Too many requests are under way. Nothing was done: try again."
+
+    def _needs_slot(self, environ: dict[str, Any]) -> bool:
+        return environ.get("PATH_INFO") not in PROBES
+
+
+class BodySlots(_Slots):
+    """Slots for requests that wait for their body; one that has been read leaves its slot."""
+
+    refusal = "Too many requests are waiting for their body. Try again."
+
+    def _needs_slot(self, environ: dict[str, Any]) -> bool:
+        return (environ.get("CONTENT_LENGTH") or "0") != "0" or _may_have_chunks(environ)
+
+    def _until_left(self, environ: dict[str, Any]) -> Callable[[], object]:
+        length = environ.get("CONTENT_LENGTH") or "0"
+        body = _Body(environ["wsgi.input"], length=int(length) if length.isdigit() else 0, leave=self._slots.release)
+        environ["wsgi.input"] = body
+        return body.leave
+
+
+def _may_have_chunks(environ: dict[str, Any]) -> bool:
+    """Whether a body of unknown length may follow. HTTP/2 has no header for that."""
+    if "HTTP_TRANSFER_ENCODING" in environ:
+        return True
+    is_http1 = environ.get("SERVER_PROTOCOL", "HTTP/1.1").startswith("HTTP/1")
+    return not is_http1 and "CONTENT_LENGTH" not in environ and environ["REQUEST_METHOD"] not in {"GET", "HEAD"}
+
+
+class _Body:
+    """A request's body; leaves its slot once it has been read."""
+
+    def __init__(self, file: Any, *, length: int, leave: Callable[[], None]) -> None:
+        self._file = file
+        self._left = length
+        self._leave: Callable[[], None] | None = leave
+
+    def read(self, size: int = -1) -> bytes:
+        return self._count(self._file.read(size) if size >= 0 else self._file.read())
+
+    def readline(self, *size: int) -> bytes:
+        return self._count(self._file.readline(*size))
+
+    def readlines(self, *hint: int) -> list[bytes]:
+        lines: list[bytes] = self._file.readlines(*hint)
+        self._count(b"".join(lines))
+        return lines
+
+    def __iter__(self) -> Any:
+        while line := self.readline():
+            yield line
+
+    def leave(self) -> None:
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+    def _count(self, part: bytes) -> bytes:
+        self._left -= len(part)
+        if not part or self._left == 0:
+            self.leave()
+        return part
