@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import update_wrapper
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 from delayhub.errors import BadCallback
 from delayhub.receiver.answer import TESTED, Answer
@@ -41,7 +41,7 @@ class _Hook:
         self._verifier = verifier
         self._inbox = inbox
         self._count_redrives = count_redrives
-        update_wrapper(self, handler)
+        update_wrapper(cast("Any", self), handler)  # its subclasses are called
 
     def _callback(self, headers: Headers, body: bytes) -> ReceivedCallback | Answer:
         """The callback that a request is; the answer to one that is none, or that asks for no work."""
