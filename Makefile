@@ -97,7 +97,7 @@ client: $(VENV)/.dev ## make the synchronous client of the API from the asynchro
 cover: $(VENV)/.dev ## run all tests on SQLite, show the lines and branches they miss, and hold the coverage floor
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not timing and not check and not nightly" --cov --cov-report=term-missing:skip-covered $(TESTS)
 
-screenshots: $(VENV)/.dev ## every page of the admin, light and dark, wide and narrow, in each language: var/screenshots
+screenshots: $(VENV)/.dev ## every page of the admin in each look, and the README's pictures (readme-*): var/screenshots
 	DELAYHUB_SCREENSHOTS=$(CURDIR)/var/screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
 	@echo "the pictures are in var/screenshots"
 

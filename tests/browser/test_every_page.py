@@ -1,13 +1,14 @@
 """Every page of the admin, as each look shows it: readable, no wider than the screen, accessible, no foreign script.
 
-``make screenshots`` runs this with all looks, and keeps a picture of each page in each of them. Otherwise there are two
-looks, which differ in everything, and each page is seen in one of them.
+``make screenshots`` runs this with all looks, and keeps a picture of each page in each of them, and the README's two.
+Otherwise there are two looks, which differ in everything, and each page is seen in one of them.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Response
 import delayhub
 from delayhub.engine import DelayQueue, TimerLane
 from tasksapp.conf import DEFAULT_LANE
-from tasksapp.models import ApiKey
+from tasksapp.models import Alert, AlertKind, ApiKey, DeadCount, JobCount, Operation
 from tasksapp.models.api_key import Scope
 from tasksapp.models.tenant import DEFAULT_TENANT
 from tasksapp.queues.heartbeats import Beat, write_beat
@@ -35,6 +36,7 @@ from tests.browser.shots import Shots
 from tests.limits_scene import hold_back
 from tests.redis_time import redis_now_ms
 from tests.unique_scene import take_keys
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -89,6 +91,13 @@ def look(request: pytest.FixtureRequest) -> Look:
 @pytest.fixture
 def context(browser: Browser, look: Look, live_server: Any) -> Iterator[BrowserContext]:
     """A browser in which somebody who may do everything is logged in."""
+    opened = open_as_ada(browser, look, live_server.url)
+    yield opened
+    opened.close()
+
+
+def open_as_ada(browser: Browser, look: Look, address: str) -> BrowserContext:
+    """The same for any look."""
     person = User.objects.create_superuser("ada", password="analytical")
     client = Client()
     client.force_login(person)
@@ -97,10 +106,9 @@ def context(browser: Browser, look: Look, live_server: Any) -> Iterator[BrowserC
         project.SESSION_COOKIE_NAME: client.cookies[project.SESSION_COOKIE_NAME].value,
         project.LANGUAGE_COOKIE_NAME: look.language,
     }
-    opened.add_cookies([{"name": name, "value": value, "url": live_server.url} for name, value in cookies.items()])
+    opened.add_cookies([{"name": name, "value": value, "url": address} for name, value in cookies.items()])
     opened.set_default_timeout(60_000)
-    yield opened
-    opened.close()
+    return opened
 
 
 class Workers:
@@ -211,6 +219,49 @@ def test_every_page(
         page.close()
 
     assert not faults, "\n".join(faults)
+
+
+def test_the_pictures_of_the_readme_tell_one_story(
+    browser: Browser, scene: Scene, live_server: Any, redis_client: redis.Redis, shots: Shots
+) -> None:
+    tell_one_story(scene)
+    context = open_as_ada(browser, Look("light", 1440, "en"), live_server.url)
+    page, workers = context.new_page(), Workers(redis_client)
+
+    def text_of(name: str) -> str:
+        workers.show_life()
+        page.goto(live_server.url + pages(scene)[name], wait_until="load")
+        return page.inner_text("body")
+
+    # On a busy machine what was shown of workers may be too old before the page has asked.
+    wait_until(lambda: "Not delivering" not in text_of("overview"), within_seconds=300)
+    overview = page.inner_text("#content")
+    shots.take(page, "readme-overview")
+    wait_until(lambda: "Not delivering" not in text_of("operation-running"), within_seconds=300)
+    operation = page.inner_text("#content")
+    shots.take(page, "readme-operation")
+    context.close()
+
+    assert "order.close: jobs die, 44,667 lately. 32,367 dead jobs wait for a person." in overview
+    assert re.search(r"Dead\s+32,367\s+\+44,666 today", overview)
+    assert re.search(r"redrive, order.close, by ada: running\s+12,300 of 42,000", overview)
+    assert "receiver down" not in overview
+    assert "Runs: 12,300 of 42,000 jobs, 73.6 a second." in operation
+
+
+def tell_one_story(scene: Scene) -> None:
+    """Leaves in the scene what fits together: a receiver is up again, and those who died by it are redriven."""
+    Alert.objects.filter(kind=AlertKind.BREAKER_OPEN).delete()
+    for alert in Alert.objects.filter(kind=AlertKind.DEAD):
+        alert.facts = {**alert.facts, "dead": 32_367}
+        alert.save()
+    JobCount.objects.filter(biz_type=scene.closing).update(running=12, dead=32_367)
+    DeadCount.objects.filter(error_class="http.503").update(dead=29_700)
+    turn_at = int(timezone.now().timestamp() * 1000)
+    Operation.objects.filter(pk=scene.running_operation.pk).update(
+        planned=42_000, cursor={"turn_at": turn_at, "per_second": 73.6}
+    )
+    Operation.objects.filter(pk=scene.planned_operation.pk).delete()
 
 
 class Watch:
