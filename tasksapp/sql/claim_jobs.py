@@ -122,7 +122,7 @@ _UNSETTLED = f"after_outage AND decision IN ('{OLD}', '{SKIP}', '{DEAD}')"
 
 #: Rows are found by their ids alone. Where statistics know of no pending rows, as between two bursts, the planner would
 #: walk the index of those from end to end for each claim; the CASE keeps it from that. Before there are statistics, as
-#: after an import, it would read all that a biz type has in an index that begins with it; the ``+ 0`` keeps it from that.
+#: after an import, it would read all that a biz type has in an index that begins with it, but for the ``+ 0``.
 #: A row that another transaction has changed since the statement began is left, as one that is locked: a tombstone that
 #: came meanwhile was not looked for.
 #: ``shut`` is the rule of ``BizType.is_shut``, ``OLD`` that of ``tasksapp.models.max_age.age_used_up``.

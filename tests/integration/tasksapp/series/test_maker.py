@@ -10,6 +10,7 @@ from itertools import count
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
@@ -36,6 +37,16 @@ def test_the_next_occurrence_is_made_at_once_and_each_further_one_when_its_time_
     assert occurrences(series) == [begin, begin + HOUR]
     series.refresh_from_db()
     assert (series.made, series.next_occurrence_at, series.make_at) == (2, begin + 2 * HOUR, begin + HOUR)
+
+
+def test_a_turn_in_which_no_series_waits_asks_the_database_once(
+    biz_type: BizType, at: At, begin: datetime, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    create("order.close", name="hourly", every=HOUR, anchor=begin)
+    assert at(begin - SECOND) == 0  # looks for live jobs that have ended, too: not at each turn
+
+    with django_assert_num_queries(1):
+        assert at(begin - SECOND) == 0
 
 
 def test_a_turn_ends_after_a_while_so_that_other_timers_are_not_kept_waiting(
