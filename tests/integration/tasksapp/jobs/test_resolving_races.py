@@ -28,6 +28,7 @@ from tasksapp.sql.write_outcomes import write_outcomes
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.at_once import at_once
 from tests.integration.tasksapp.claiming import claim
+from tests.integration.tasksapp.operation_runs import started, turns
 from tests.integration.tasksapp.stored_jobs import due
 from tests.job_rows import job_row, store_job
 from tests.outcomes import finished
@@ -177,11 +178,15 @@ def test_over_rest_it_is_a_202_that_says_so(biz_type: BizType) -> None:
     assert "ask again" in found["detail"]
 
 
-@pytest.mark.parametrize("verb", ["redrive", "bulk", "edit"])
+@pytest.mark.parametrize("verb", ["redrive", "bulk", "operation", "edit"])
 def test_a_job_that_is_made_live_beside_a_resolve_is_cancelled_with_its_commit(verb: str, biz_type: BizType) -> None:
     status, biz_id = (Status.PENDING, "41") if verb == "edit" else (Status.DEAD, "42")
     job = store_job(biz_type, status, biz_id=biz_id)
+    operations = turns()
+    if verb == "operation":
+        started(biz_type="order.close")
     acts: dict[str, Callable[[], object]] = {
+        "operation": operations.run_once,
         "redrive": lambda: jobs.redrive(job.id),
         "bulk": lambda: jobs.apply_many(jobs.Verb.REDRIVE, [job.id]),
         "edit": lambda: jobs.edit(job.id, biz_id="42"),
