@@ -152,6 +152,17 @@ def test_limits_and_a_pause_hold_for_pullers(report: BizType, pull: Pull, ask: A
     assert len(pull(max=5)) <= 1, "one permit, and the next in a quarter of an hour"
 
 
+def test_limits_hold_for_pullers_where_redis_has_lost_them(
+    report: BizType, pull: Pull, redis_client: redis.Redis
+) -> None:
+    BizType.objects.filter(pk=report.pk).update(max_in_flight=2)
+    for _ in range(5):
+        make_job()
+    redis_client.delete("delayhub:{@pull:report}:report:gate")
+
+    assert (len(pull(max=5)), len(pull(max=5))) == (2, 0)
+
+
 def test_a_slot_is_held_as_long_as_an_extended_lease(
     report: BizType, pull: Pull, ask: Ask, redis_client: redis.Redis
 ) -> None:

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from delayhub.engine import Gate, Revision, TimerLane, read_gates
+from delayhub.transport.timer_queue import TimerQueue
 from tasksapp.biz_types import flow_keys, verbs
 from tasksapp.biz_types.gates import bring_gates, gate_queues, is_in_force, revision_of
 from tasksapp.jobs.creation import JobRequest, create_many
@@ -18,6 +19,7 @@ from tasksapp.maintenance.loader import Loader
 from tasksapp.models import BizType, Job
 from tasksapp.tasks import deliver
 from tasksapp.timers import lanes
+from tasksapp.timers.fitness import TIMER_TASK
 from tests import earlier_release
 from tests.fixture_types import MakeBizType
 
@@ -141,7 +143,8 @@ def test_a_gate_that_was_lost_is_shut_until_a_worker_writes_it_from_the_row(
     if lost == "the gate":
         redis_client.delete(lane.keys.queue(CODE).gate, lane.keys.queue(CODE).paused)
 
-    claim = lane.claim(needs_gates=True)
+    asks = TimerQueue(TIMER_TASK, batch=100).needs_gates  # as the claims of a worker do
+    claim = lane.claim(needs_gates=asks)
     assert (claim.batches, claim.ungated) == ([], [CODE])
     # It is on the agenda still: the next claim says so again.
     assert claim.come_back_ms is not None

@@ -10,7 +10,7 @@ import pytest
 import redis
 from kombu import Connection, Consumer, Producer, Queue
 
-from delayhub.engine import Counts, TimerLane
+from delayhub.engine import Counts, Gate, Revision, TimerLane
 from tests.consuming import drain, keep_payloads
 from tests.fixture_types import Stored
 
@@ -49,8 +49,6 @@ def test_a_cancelled_consumer_gives_back_what_it_did_not_hand_over(connection: A
 
 
 def test_a_timer_queue_delivers_batches_of_ids(connection: Any, redis_client: redis.Redis) -> None:
-    from delayhub.engine import TimerLane
-
     arguments = {"x-delayhub-task": "t.deliver", "x-delayhub-batch": 10}
     lane = TimerLane(redis_client, "timers")
     lane.ensure("close", [(f"j{n:02d}", 1) for n in range(25)])
@@ -67,6 +65,34 @@ def test_a_timer_queue_delivers_batches_of_ids(connection: Any, redis_client: re
 
     assert max(len(message.payload[0][0]) for message in got) == 10
     assert {message.headers["task"] for message in got} == {"t.deliver"}
+
+
+def test_a_queue_without_a_gate_is_shut_and_named_first_to_a_task_that_writes_gates(
+    connection: Any, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("delayhub.transport.timer_queue.gate_writers", {"t.deliver"})
+    lane, revision = TimerLane(redis_client, "timers"), Revision(1, 1)
+    lane.set_gate("limited", Gate(), revision=revision)
+    lane.ensure("new", [(f"new-{n}", 1) for n in range(25)])
+    lane.ensure("limited", [("one", 1)])
+    got: list[Any] = []
+
+    with connection.channel() as channel:
+        queue = Queue("timers", queue_arguments={"x-delayhub-task": "t.deliver"})
+        consumer = Consumer(channel, [queue], on_message=got.append)
+        consumer.qos(prefetch_count=8)
+        with consumer:
+            drain(connection, until=lambda: len(got) == 2)
+            # Never with the next claim by chance: its task has not written the gate yet.
+            assert [(message.payload[0][0], message.payload[1].get("ungated")) for message in got] == [
+                ([], ["new"]),
+                (["one"], None),
+            ]
+            lane.set_gate("new", Gate(max_in_flight=3), revision=revision)
+            got[0].ack()
+            drain(connection, until=lambda: "new" in str(got[-1].payload[0][0]))
+
+    assert len(got[-1].payload[0][0]) == 3
 
 
 def test_a_busy_flow_key_fills_a_process_with_one_message_only(connection: Any, redis_client: redis.Redis) -> None:
