@@ -242,7 +242,7 @@ _TYPES = (
     ProblemType(
         "database_locked", 503, "Something else keeps the database locked",
         "What the request needs was locked for longer than this site waits: by another request for the same rows, or"
-        " for the whole table by a migration or a backup. The change that waited was not made.",
+        " for the whole table by a migration or a backup. What waited was not done.",
         "Send it again after the time in Retry-After: a create with its idempotency_key, a change with If-Match.",
     ),
     ProblemType(

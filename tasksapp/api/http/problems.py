@@ -219,8 +219,8 @@ def database_away(error: Exception | None = None) -> Problem:
     headers = {"Retry-After": str(RETRY_SECONDS)}
     if error is not None and is_lock_timeout(error):
         detail = (
-            "Something else keeps what this needs locked in the database: the change that waited for it was not made. "
-            "Ask again, a create with its idempotency_key and anything else with the version you saw."
+            "Something else keeps what this needs locked in the database: what waited for it was not done. Ask again, "
+            "a create with its idempotency_key, the end of a claim with its token, all else with the version you saw."
         )
         return Problem(status=503, code="database_locked", detail=detail, headers=headers)
     detail = (

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection, connections
 from django.utils import timezone
 
 from tasksapp import jobs
@@ -263,3 +264,32 @@ def test_a_job_that_is_too_old_or_too_late_is_not_given_out(make_biz_type: MakeB
 
     assert json.loads(answer.content) == {"claims": []}
     assert set(Job.objects.values_list("biz_type__code", "status")) == {("aged", "dead"), ("late", "skipped")}
+
+
+@pytest.mark.postgresql_only
+def test_an_end_whose_answer_waits_for_a_lock_is_not_denied_and_is_answered_again(
+    pull: Pull, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_job()
+    (claim,) = pull()
+    other = connection.copy()
+
+    def lock_jobs(*, using: str) -> None:
+        """The outcome is stored by now; the answer is not read yet."""
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("LOCK TABLE delayhub_job IN ACCESS EXCLUSIVE MODE")
+        with connections[using].cursor() as cursor:
+            cursor.execute("SET lock_timeout = '200ms'")
+
+    monkeypatch.setattr("tasksapp.pulling.held_claim.pulse_recorder.run_once", lock_jobs)
+    try:
+        first = ask("POST", f"/claims/{claim['token']}/done", {})
+    finally:
+        other.close()
+    second = ask("POST", f"/claims/{claim['token']}/done", {})
+
+    assert (first.status_code, first.json()["code"]) == (503, "database_locked")
+    assert "what waited for it was not done. Ask again" in first.json()["detail"]
+    assert (second.status_code, second.json()["repeated"], Job.objects.get().status) == (200, True, "succeeded")
+    connection.close()  # with its lock_timeout
