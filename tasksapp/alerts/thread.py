@@ -70,8 +70,6 @@ class WatchThreads:
             self._watch.note_away()
             return False
         self._held = turn.held
-        if turn.messages or turn.held:
-            self._wake.set()
         return True
 
     def _turn(self) -> Turn:
@@ -90,6 +88,9 @@ class WatchThreads:
             try:
                 turn = self._watch.run_once()
                 held = turn.held
+                # Asked here, where there is a connection: the sender would make one for each look.
+                if held and outbox.is_any_due(using=self._watch.using):
+                    self._wake.set()
                 return turn
             finally:
                 if not held:

@@ -102,6 +102,7 @@ def test_a_mail_server_that_hangs_is_not_taken_for_a_database_that_does(
         goes_on.wait(60)
         return 0
 
+    monkeypatch.setattr(thread.outbox, "is_any_due", lambda *, using: True)
     monkeypatch.setattr(thread.outbox, "send_due", send)
     threads = WatchThreads(watched)  # type: ignore[arg-type]  # it does what the test wants
     threads.start()
@@ -113,6 +114,23 @@ def test_a_mail_server_that_hangs_is_not_taken_for_a_database_that_does(
     threads.stop()
     assert answered
     assert watched.away == 0
+
+
+def test_the_sender_makes_no_connection_while_nothing_is_to_be_sent(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due, sends = [False, False, True], []
+    monkeypatch.setattr(thread, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(thread.outbox, "is_any_due", lambda *, using: watched.turns <= 3 and due[watched.turns - 1])
+    monkeypatch.setattr(thread.outbox, "send_due", lambda *, using: sends.append(watched.turns))
+    threads = WatchThreads(watched)  # type: ignore[arg-type]  # it does what the test wants
+
+    threads.start()
+
+    wait_until(lambda: watched.turns >= 6)
+    threads.stop()
+    assert len(sends) == 1
+    assert sends[0] >= 3
 
 
 def test_a_process_watches_once(monkeypatch: pytest.MonkeyPatch) -> None:
