@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.db import router
@@ -13,9 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp.access.audit import BODIES, CHANGED
-from tasksapp.api.http.openapi import described
+from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.paging import NewestNumberFirst
-from tasksapp.api.http.parameters import Parameters, parameter, refused_parameter
+from tasksapp.api.http.parameters import Parameters, parameter
+from tasksapp.api.http.problems import refused
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.representation.biz_type import FOR_WRITERS
 from tasksapp.api.representation.timestamp import timestamp
@@ -65,11 +66,10 @@ class AuditViews(ApiViewSet):
     queryset = AuditEntry.objects.all()
     serializer_class = AuditEntrySerializer
     pagination_class = NewestNumberFirst
-    scopes: ClassVar = {"list": Scope.STATS}
 
-    @described(
-        summary="List audit entries",
-        responses=AuditEntrySerializer(many=True),
+    @endpoint(
+        "List audit entries",
+        Scope.STATS,
         parameters=[
             parameter("actor", {"type": "string"}, "Whole, such as `ada` or `api:checkout`."),
             parameter("verb", {"type": "string"}, "Such as `cancel`, `biz_type.edit` or `operation.start`."),
@@ -157,7 +157,7 @@ def _seen(request: Request, given: Parameters) -> Q:
     if code is not None:
         biz_type = visible.filter(code=code).first()
         if biz_type is None:
-            raise refused_parameter("biz_type", f"there is no biz type {code!r}")
+            raise refused("biz_type", "invalid", f"there is no biz type {code!r}")
         return Q(biz_type_id=biz_type.pk)
     if Reach.of(request.user).biz_type_ids is None and Tenant.objects.count() == 1:
         return Q()  # also what is about no biz type: keys, and operations over several
@@ -174,4 +174,4 @@ def _uuid(text: str | None) -> UUID | None:
     try:
         return UUID(text)
     except ValueError:
-        raise refused_parameter("job_id", f"job_id must be a job's id, got {text!r}") from None
+        raise refused("job_id", "invalid", f"job_id must be a job's id, got {text!r}") from None

@@ -8,7 +8,6 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -22,16 +21,16 @@ from tasksapp.api.biz_type_requests import (
 )
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.conditions import check_match, require_match
-from tasksapp.api.http.openapi import described
-from tasksapp.api.http.problems import Problem, Refused
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.problems import Problem, Refused, refused
 from tasksapp.api.http.view import fields_of
-from tasksapp.api.representation.biz_type import BizTypeSerializer, CreatedBizTypeSerializer, biz_type_json, etag_of
-from tasksapp.api.requests import only_known, refused
+from tasksapp.api.representation.biz_type import CreatedBizTypeSerializer, biz_type_json, etag_of
 from tasksapp.biz_types import editing, verbs
 from tasksapp.biz_types.gates import is_in_force
 from tasksapp.biz_types.visible import Reach
 from tasksapp.jobs.validation import Moment
 from tasksapp.models import UNTIL_RESUMED
+from tasksapp.models.api_key import Scope
 
 IF_MATCH = OpenApiParameter(
     "If-Match",
@@ -45,10 +44,12 @@ _UNTIL = Moment(field="until", help="When the pause ends.")
 class BizTypeChanges:
     """Making and changing biz types. Each is checked as the admin's form checks it, and is in the audit."""
 
-    @described(
-        summary="Create a biz type",
+    @endpoint(
+        "Create a biz type",
+        Scope.BIZ_TYPES_WRITE,
         request=BizTypeRequestSerializer,
-        responses={201: OpenApiResponse(CreatedBizTypeSerializer, "It was made, and so was its signing secret.")},
+        status=201,
+        gives=OpenApiResponse(CreatedBizTypeSerializer, "It was made, and so was its signing secret."),
     )
     def create(self, request: Request) -> Response:
         """Makes a biz type. Its callbacks are signed with a new secret, which is shown this once."""
@@ -71,12 +72,7 @@ class BizTypeChanges:
         headers = {"Location": f"{request.path}/{made.biz_type.code}", "ETag": etag_of(made.biz_type)}
         return Response(shown, status=201, headers=headers)
 
-    @described(
-        summary="Change a biz type",
-        request=ChangeBizTypeRequestSerializer,
-        parameters=[IF_MATCH],
-        responses=BizTypeSerializer,
-    )
+    @endpoint("Change a biz type", Scope.BIZ_TYPES_WRITE, request=ChangeBizTypeRequestSerializer, parameters=[IF_MATCH])
     def partial_update(self, request: Request, code: str) -> Response:
         """Changes the fields that are given, and no others. Limits are in force when this is answered, unless it says
         `"in_force": false`, and for jobs that start from then on; workers use the rest within a second.
@@ -92,10 +88,11 @@ class BizTypeChanges:
             editing.change(biz_type, fields, auth_secret=auth_secret, by=actor_of(request))
         return shown_biz_type(request, biz_type)
 
-    @described(
-        summary="Delete a biz type",
+    @endpoint(
+        "Delete a biz type",
+        Scope.BIZ_TYPES_WRITE,
+        gives={204: OpenApiResponse(description="It is gone.")},
         parameters=[IF_MATCH],
-        responses={204: OpenApiResponse(description="It is gone.")},
     )
     def destroy(self, request: Request, code: str) -> Response:
         """Deletes a biz type that has no jobs. One that has some can be disabled: `{"enabled": false}`."""
@@ -109,12 +106,9 @@ class BizTypeChanges:
                 raise _has_jobs(code) from None
         return Response(status=204)
 
-    @described(summary="Pause a biz type", request=PauseBizTypeRequestSerializer, responses=BizTypeSerializer)
-    @action(detail=True, methods=["post"])
-    def pause(self, request: Request, code: str) -> Response:
+    @endpoint("Pause a biz type", Scope.BIZ_TYPES_WRITE, post="pause", takes=PauseBizTypeRequestSerializer)
+    def pause(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Holds its jobs. New ones are still taken, and wait; what is under way ends as usual."""
-        fields = fields_of(request)
-        only_known(fields, PauseBizTypeRequestSerializer().fields)
         reason = reason_of(fields)
         if not reason:
             raise refused("reason", "required", "reason is required: everybody reads it who asks why a job waits")
@@ -125,12 +119,9 @@ class BizTypeChanges:
             verbs.pause(biz_type, until=until, by=actor_of(request), reason=reason)
         return shown_biz_type(request, biz_type)
 
-    @described(summary="Resume a biz type", request=ResumeBizTypeRequestSerializer, responses=BizTypeSerializer)
-    @action(detail=True, methods=["post"])
-    def resume(self, request: Request, code: str) -> Response:
+    @endpoint("Resume a biz type", Scope.BIZ_TYPES_WRITE, post="resume", takes=ResumeBizTypeRequestSerializer)
+    def resume(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Lets its jobs run again, slowly at first and faster every 2 seconds. One that runs stays as it is."""
-        fields = fields_of(request)
-        only_known(fields, ResumeBizTypeRequestSerializer().fields)
         reason = reason_of(fields)
         with locked_biz_type(request, code) as biz_type:
             verbs.resume(biz_type, by=actor_of(request), reason=reason)

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -22,19 +21,17 @@ from tasksapp.api.biz_type_requests import (
     TestCallRequestSerializer,
 )
 from tasksapp.api.http.actors import actor_of
-from tasksapp.api.http.openapi import described
-from tasksapp.api.http.problems import Problem, Refused
-from tasksapp.api.http.view import fields_of
-from tasksapp.api.representation.biz_type import BizTypeSerializer
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.problems import Problem, Refused, refused
 from tasksapp.api.representation.key_pairs import KeyPairsSerializer, key_pairs_json
 from tasksapp.api.representation.sample import RotatedSecretSerializer, TestCallSerializer, rotated_json, sample_json
-from tasksapp.api.requests import only_known, refused
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.recorded_sample import TooManySamples, send_recorded_sample
 from tasksapp.biz_types.sample_call import Busy
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
 from tasksapp.jobs.validation import Body
 from tasksapp.models import BizType
+from tasksapp.models.api_key import Scope
 from tasksapp.models.encrypted_text import SecretUnreadable
 
 _BODY = Body(field="body", help="What is sent.")
@@ -43,14 +40,15 @@ _BODY = Body(field="body", help="What is sent.")
 class BizTypeSecrets:
     """Secrets of biz types can be made, set and ended, and are never shown again."""
 
-    @described(
-        summary="Rotate the signing secret", request=RotateSecretRequestSerializer, responses=RotatedSecretSerializer
+    @endpoint(
+        "Rotate the signing secret",
+        Scope.BIZ_TYPES_WRITE,
+        post="rotate",
+        takes=RotateSecretRequestSerializer,
+        gives=RotatedSecretSerializer,
     )
-    @action(detail=True, methods=["post"])
-    def rotate(self, request: Request, code: str) -> Response:
+    def rotate(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Signs callbacks with a new secret; the one before signs beside it, so that the receiver can change over."""
-        fields = fields_of(request)
-        only_known(fields, RotateSecretRequestSerializer().fields)
         lasts, own = _overlap(fields), _own_secret(fields)
         by = actor_of(request)
         with locked_biz_type(request, code) as biz_type:
@@ -61,69 +59,57 @@ class BizTypeSecrets:
                 made = None
         return Response(rotated_json(biz_type, secret=made))
 
-    @described(summary="End the previous signing secret", request=None, responses=BizTypeSerializer)
-    @action(detail=True, methods=["post"], url_path="end-rotation")
+    @endpoint("End the previous signing secret", Scope.BIZ_TYPES_WRITE, post="end-rotation")
     def end_rotation(self, request: Request, code: str) -> Response:
         """Signs callbacks with the present secret only, from now on."""
-        only_known(fields_of(request), ())
         with locked_biz_type(request, code) as biz_type:
             verbs.end_previous_secret(biz_type, by=actor_of(request))
         return shown_biz_type(request, biz_type)
 
-    @described(summary="Stop signing callbacks", request=None, responses=BizTypeSerializer)
-    @action(detail=True, methods=["post"], url_path="stop-signing")
+    @endpoint("Stop signing callbacks", Scope.BIZ_TYPES_WRITE, post="stop-signing")
     def stop_signing(self, request: Request, code: str) -> Response:
         """Deletes the signing secret. A receiver that checks signatures refuses the callbacks from now on."""
-        only_known(fields_of(request), ())
         with locked_biz_type(request, code) as biz_type:
             verbs.remove_signing_secret(biz_type, by=actor_of(request))
         return shown_biz_type(request, biz_type)
 
-    @described(summary="List key pairs", responses=KeyPairsSerializer)
-    @action(detail=True, methods=["get"], url_path="key-pairs")
+    @endpoint("List key pairs", Scope.BIZ_TYPES_READ, get="key-pairs", gives=KeyPairsSerializer)
     def key_pairs(self, request: Request, code: str) -> Response:
         """The public keys by which `v1a` signatures can be checked, the newest first; none where no key signs."""
         return Response(key_pairs_json(find_biz_type(request, code), now=timezone.now()))
 
-    @described(summary="Make a key pair", request=MakeKeyPairRequestSerializer, responses=KeyPairsSerializer)
-    @key_pairs.mapping.post
-    def make_key_pair(self, request: Request, code: str) -> Response:
+    @key_pairs.mapping.post  # type: ignore[untyped-decorator]  # an endpoint may be any method
+    @endpoint("Make a key pair", Scope.BIZ_TYPES_WRITE, takes=MakeKeyPairRequestSerializer, gives=KeyPairsSerializer)
+    def make_key_pair(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Signs callbacks by a new key too (`v1a`); the one before signs beside it, so that the receiver can change.
 
         The private key stays here and is never shown.
         """
-        fields = fields_of(request)
-        only_known(fields, MakeKeyPairRequestSerializer().fields)
         overlap = _overlap(fields)
         with locked_biz_type(request, code) as biz_type:
             _refuse_without_callbacks(biz_type)
             verbs.make_key_pair(biz_type, overlap=overlap, by=actor_of(request))
         return Response(key_pairs_json(biz_type, now=timezone.now()))
 
-    @described(summary="End the previous key pair", request=None, responses=KeyPairsSerializer)
-    @action(detail=True, methods=["post"], url_path="key-pairs/end-rotation")
+    @endpoint(
+        "End the previous key pair", Scope.BIZ_TYPES_WRITE, post="key-pairs/end-rotation", gives=KeyPairsSerializer
+    )
     def end_key_rotation(self, request: Request, code: str) -> Response:
         """Signs callbacks by the present key only, from now on."""
-        only_known(fields_of(request), ())
         with locked_biz_type(request, code) as biz_type:
             verbs.end_previous_key_pair(biz_type, by=actor_of(request))
         return Response(key_pairs_json(biz_type, now=timezone.now()))
 
-    @described(summary="Retire the key pairs", request=None, responses=KeyPairsSerializer)
-    @action(detail=True, methods=["post"], url_path="key-pairs/retire")
+    @endpoint("Retire the key pairs", Scope.BIZ_TYPES_WRITE, post="key-pairs/retire", gives=KeyPairsSerializer)
     def retire_key_pairs(self, request: Request, code: str) -> Response:
         """Signs callbacks by no key any more, and deletes them. The signing secret, if there is one, goes on."""
-        only_known(fields_of(request), ())
         with locked_biz_type(request, code) as biz_type:
             verbs.remove_key_pairs(biz_type, by=actor_of(request))
         return Response(key_pairs_json(biz_type, now=timezone.now()))
 
-    @described(summary="Set credentials", request=CredentialsRequestSerializer, responses=BizTypeSerializer)
-    @action(detail=True, methods=["put"])
-    def credentials(self, request: Request, code: str) -> Response:
+    @endpoint("Set credentials", Scope.BIZ_TYPES_WRITE, put="credentials", takes=CredentialsRequestSerializer)
+    def credentials(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Sets how callbacks are authorized. With `none`, the stored credentials are deleted."""
-        fields = fields_of(request)
-        only_known(fields, CredentialsRequestSerializer().fields)
         auth, secret = fields.get("auth"), secret_of(fields)
         if auth not in BizType.Auth.values:
             raise refused("auth", "invalid", f"auth must be one of {', '.join(BizType.Auth.values)}, got {auth!r:.80}")
@@ -140,20 +126,19 @@ class BizTypeSecrets:
 class BizTypeTests:
     """Test calls of biz types."""
 
-    @described(
-        summary="Send a test call",
-        request=TestCallRequestSerializer,
-        responses={200: OpenApiResponse(TestCallSerializer, "What was sent, and what was answered.")},
+    @endpoint(
+        "Send a test call",
+        Scope.BIZ_TYPES_WRITE,
+        post="test",
+        takes=TestCallRequestSerializer,
+        gives=OpenApiResponse(TestCallSerializer, "What was sent, and what was answered."),
     )
-    @action(detail=True, methods=["post"])
-    def test(self, request: Request, code: str) -> Response:
+    def test(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Sends one callback to the receiver now, signed and authorized as always, and waits for the answer.
 
         It has the header `delayhub-test: 1`, makes no job, and works while the biz type is paused or disabled. It waits
         for 20 seconds at most. A key may send 10 a minute.
         """
-        fields = fields_of(request)
-        only_known(fields, TestCallRequestSerializer().fields)
         body = _BODY(fields["body"]) if "body" in fields else "{}"
         biz_type = find_biz_type(request, code)
         if biz_type.target != BizType.Target.HTTP:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, ClassVar
 
-from django.http.response import HttpResponseBase
-from django.utils.translation import override
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
@@ -17,7 +14,7 @@ from tasksapp.api.biz_type_changes import BizTypeChanges
 from tasksapp.api.biz_type_secrets import BizTypeSecrets, BizTypeTests
 from tasksapp.api.flow_key_views import FlowKeyActions
 from tasksapp.api.http.conditions import answer
-from tasksapp.api.http.openapi import described
+from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.representation.biz_type import BizTypeSerializer, biz_type_json
 from tasksapp.biz_types.visible import visible_biz_types
@@ -43,30 +40,12 @@ class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, FlowKeyActions,
     pagination_class = None
     lookup_field = "code"
     lookup_value_regex = "[a-z0-9][a-z0-9._-]{0,99}"
-    scopes: ClassVar = {
-        "list": Scope.BIZ_TYPES_READ,
-        "retrieve": Scope.BIZ_TYPES_READ,
-        "flow_keys": Scope.BIZ_TYPES_READ,
-        "key_pairs": Scope.BIZ_TYPES_READ,
-        **dict.fromkeys(
-            (
-                *("create", "partial_update", "destroy", "pause", "resume", "test", "pause_key", "resume_key"),
-                *("rotate", "end_rotation", "stop_signing", "credentials"),
-                *("make_key_pair", "end_key_rotation", "retire_key_pairs"),
-            ),
-            Scope.BIZ_TYPES_WRITE,
-        ),
-    }
 
-    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answers in English, as the rest of the API does, whatever language the pages are in."""
-        with override("en"):
-            return super().dispatch(request, *args, **kwargs)
-
-    @described(
-        summary="List biz types",
+    @endpoint(
+        "List biz types",
+        Scope.BIZ_TYPES_READ,
+        gives={200: BizTypeSerializer(many=True), 304: OpenApiResponse(None, "Nothing of them has changed.")},
         parameters=CONDITION_PARAMETERS,
-        responses={200: BizTypeSerializer(many=True), 304: OpenApiResponse(None, "Nothing of them has changed.")},
     )
     def list(self, request: Request) -> Response:
         """All biz types that the key may see, by code, or 304 where `If-None-Match` names their state."""
@@ -79,10 +58,11 @@ class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, FlowKeyActions,
             etag=f'"{sha256(repr(etags).encode()).hexdigest()[:24]}"',
         )
 
-    @described(
-        summary="Read a biz type",
+    @endpoint(
+        "Read a biz type",
+        Scope.BIZ_TYPES_READ,
+        gives={200: BizTypeSerializer, 304: OpenApiResponse(None, "It is as `If-None-Match` says.")},
         parameters=CONDITION_PARAMETERS,
-        responses={200: BizTypeSerializer, 304: OpenApiResponse(None, "It is as `If-None-Match` says.")},
     )
     def retrieve(self, request: Request, code: str) -> Response:
         """The biz type with that code, or 304. Its `ETag` is what a change sends back as `If-Match`."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.db.models import QuerySet
@@ -17,16 +16,14 @@ from rest_framework.response import Response
 from tasksapp import jobs
 from tasksapp.api.http import transactions
 from tasksapp.api.http.actors import actor_of
-from tasksapp.api.http.openapi import described
+from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.job_changing import (
     CHANGE_PARAMETERS,
     change,
-    change_fields,
     changeable,
     changing,
     redrive_fields,
-    verb_fields,
 )
 from tasksapp.api.job_reading import READ_PARAMETERS, READ_RESPONSES, read_job, shown
 from tasksapp.api.plan_requests import RedriveJobRequestSerializer
@@ -52,109 +49,63 @@ class BusinessKeyViews(ApiViewSet):
 
     queryset = Job.objects.select_related("biz_type")
     serializer_class = JobSerializer
-    scopes: ClassVar = {
-        "retrieve": Scope.JOBS_READ,
-        "partial_update": Scope.JOBS_WRITE,
-        "cancel": Scope.JOBS_WRITE,
-        "run": Scope.JOBS_ACT,
-        "redrive": Scope.JOBS_ACT,
-        "drop": Scope.JOBS_ACT,
-    }
 
-    @described(
-        summary="Read a job by business key",
-        parameters=READ_PARAMETERS,
-        responses=READ_RESPONSES,
-    )
+    @endpoint("Read a job by business key", Scope.JOBS_READ, gives=READ_RESPONSES, parameters=READ_PARAMETERS)
     def retrieve(self, request: Request, code: str, biz_id: str) -> Response:
         """The newest job with that business key. Write its biz id as one part of a URL: a slash as `%2F`."""
         found = _named(request, visible_jobs(request.user), code, biz_id)
         return read_job(request, found, missing=f"There is no job of {code} with the biz id {biz_id!r}.")
 
-    @described(
-        summary="Change a job by business key",
+    @endpoint(
+        "Change a job by business key",
+        Scope.JOBS_WRITE,
+        takes=ChangeJobRequestSerializer,
         parameters=CHANGE_PARAMETERS,
-        request=ChangeJobRequestSerializer,
-        responses=JobSerializer,
     )
-    def partial_update(self, request: Request, code: str, biz_id: str) -> Response:
+    def partial_update(self, request: Request, code: str, biz_id: str, fields: dict[str, Any]) -> Response:
         """Changes the one live job with that business key."""
-        fields = change_fields(request)
-        return self._apply(request, code, biz_id, LIVE, lambda job, version: change(
-            job.id, {**fields, "version": version}, by=actor_of(request)
-        ), version=fields.get("version"))  # fmt: skip
+        return _apply(change, request, (code, biz_id), fields, to=LIVE)
 
-    @described(
-        summary="Cancel a job by business key",
-        parameters=CHANGE_PARAMETERS,
-        request=VersionRequestSerializer,
-        responses=JobSerializer,
+    @endpoint(
+        "Cancel a job by business key", Scope.JOBS_WRITE, takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS
     )
-    def cancel(self, request: Request, code: str, biz_id: str) -> Response:
+    def cancel(self, request: Request, code: str, biz_id: str, fields: dict[str, Any]) -> Response:
         """Cancels the one live job with that business key."""
-        return self._verb(request, code, biz_id, LIVE, jobs.cancel)
+        return _apply(jobs.cancel, request, (code, biz_id), fields, to=LIVE)
 
-    @described(
-        summary="Run a job now by business key",
-        parameters=CHANGE_PARAMETERS,
-        request=VersionRequestSerializer,
-        responses=JobSerializer,
+    @endpoint(
+        "Run a job now by business key", Scope.JOBS_ACT, takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS
     )
-    def run(self, request: Request, code: str, biz_id: str) -> Response:
+    def run(self, request: Request, code: str, biz_id: str, fields: dict[str, Any]) -> Response:
         """Makes the one live job with that business key due at once."""
-        return self._verb(request, code, biz_id, LIVE, jobs.run_now)
+        return _apply(jobs.run_now, request, (code, biz_id), fields, to=LIVE)
 
-    @described(
-        summary="Redrive a job by business key",
+    @endpoint(
+        "Redrive a job by business key",
+        Scope.JOBS_ACT,
+        takes=RedriveJobRequestSerializer,
         parameters=CHANGE_PARAMETERS,
-        request=RedriveJobRequestSerializer,
-        responses=JobSerializer,
     )
-    def redrive(self, request: Request, code: str, biz_id: str) -> Response:
+    def redrive(self, request: Request, code: str, biz_id: str, fields: dict[str, Any]) -> Response:
         """Tries the one dead job with that business key again, with a new budget of attempts."""
-        fields = redrive_fields(request)
-        return self._verb(request, code, biz_id, DEAD, partial(jobs.redrive, lift=fields["lift"]), fields=fields)
+        return _apply(jobs.redrive, request, (code, biz_id), redrive_fields(fields), to=DEAD)
 
-    @described(
-        summary="Drop a job by business key",
-        parameters=CHANGE_PARAMETERS,
-        request=VersionRequestSerializer,
-        responses=JobSerializer,
+    @endpoint(
+        "Drop a job by business key", Scope.JOBS_ACT, takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS
     )
-    def drop(self, request: Request, code: str, biz_id: str) -> Response:
+    def drop(self, request: Request, code: str, biz_id: str, fields: dict[str, Any]) -> Response:
         """Drops the one dead job with that business key for good."""
-        return self._verb(request, code, biz_id, DEAD, jobs.drop)
+        return _apply(jobs.drop, request, (code, biz_id), fields, to=DEAD)
 
-    def _verb(
-        self,
-        request: Request,
-        code: str,
-        biz_id: str,
-        statuses: tuple[Status, ...],
-        verb: Callable[..., Job],
-        *,
-        fields: dict[str, Any] | None = None,
-    ) -> Response:
-        version = (verb_fields(request) if fields is None else fields).get("version")
-        by = actor_of(request)
-        return self._apply(
-            request, code, biz_id, statuses, lambda job, seen: verb(job.id, version=seen, by=by), version=version
-        )
 
-    def _apply(
-        self,
-        request: Request,
-        code: str,
-        biz_id: str,
-        statuses: tuple[Status, ...],
-        apply: Callable[[Job, Any], Job],
-        *,
-        version: Any,
-    ) -> Response:
-        rows = changeable(request)
-        job = _one(_named(request, rows, code, biz_id), code, biz_id, statuses)
-        with changing(request, rows, job_id=job.id, version=version):
-            return shown(apply(job, version))
+def _apply(
+    verb: Callable[..., Job], request: Request, key: tuple[str, str], fields: dict[str, Any], *, to: tuple[Status, ...]
+) -> Response:
+    """The answer of a verb for the one job of that business key that stands so."""
+    rows = changeable(request)
+    job = _one(_named(request, rows, *key), *key, to)
+    with changing(request, rows, job_id=job.id, version=fields.get("version")):
+        return shown(verb(job.id, **fields, by=actor_of(request)))
 
 
 def _named(request: Request, rows: QuerySet[Job], code: str, biz_id: str) -> QuerySet[Job]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,8 +22,8 @@ from tasksapp.api.claim_requests import (
     release_fields,
 )
 from tasksapp.api.http.actors import actor_of
-from tasksapp.api.http.openapi import described
-from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.key_requests import unchanged
 from tasksapp.api.representation.claim import ClaimsSerializer, EndedClaimSerializer, claims_json, ended_json
 from tasksapp.api.waiting import room_to_wait
@@ -50,21 +49,14 @@ class ClaimViews(ApiViewSet):
     pagination_class = None
     lookup_field = "token"
     lookup_value_regex = f"[A-Za-z0-9_-]{{{LENGTH}}}"
-    scopes: ClassVar = {
-        "create": Scope.JOBS_PULL,
-        "done": Scope.JOBS_PULL,
-        "fail": Scope.JOBS_PULL,
-        "extend": Scope.JOBS_PULL,
-        "release": Scope.JOBS_PULL,
-    }
 
-    @described(summary="Claim jobs", request=ClaimRequestSerializer, responses={200: ClaimsSerializer})
-    def create(self, request: Request) -> HttpResponse:
+    @endpoint("Claim jobs", Scope.JOBS_PULL, takes=ClaimRequestSerializer, gives=ClaimsSerializer)
+    def create(self, request: Request, fields: dict[str, Any]) -> HttpResponse:
         """Claims due jobs of biz types whose target is `pull`: they are the caller's until their leases end.
 
         Where none is due, the answer has no claims; with `wait` it comes as soon as one is due.
         """
-        asked, caller = claim_request(fields_of(request), caller=request.user), request.user
+        asked, caller = claim_request(fields, caller=request.user), request.user
         puller = Puller(by=actor_of(request))
 
         def confirm() -> None:
@@ -88,50 +80,29 @@ class ClaimViews(ApiViewSet):
                 claims = claim(asked.wait)
         return HttpResponse(claims_json(claims), content_type="application/json")
 
-    @described(
-        summary="Complete a claim",
-        parameters=[TOKEN],
-        request=CompleteClaimRequestSerializer,
-        responses=EndedClaimSerializer,
+    @endpoint(
+        "Complete a claim", Scope.JOBS_PULL, post="done", takes=CompleteClaimRequestSerializer, parameters=[TOKEN]
     )
-    @action(detail=True, methods=["post"])
-    def done(self, request: Request, token: str) -> Response:
+    def done(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The job has succeeded. Sent again with the same token, it answers the same; a claim that was lost is 409."""
-        given = done_fields(fields_of(request))
-        return _shown(_held(request, token).done(**given))
+        return _shown(_held(request, token).done(**done_fields(fields)))
 
-    @described(
-        summary="Fail a claim", parameters=[TOKEN], request=FailClaimRequestSerializer, responses=EndedClaimSerializer
-    )
-    @action(detail=True, methods=["post"])
-    def fail(self, request: Request, token: str) -> Response:
+    @endpoint("Fail a claim", Scope.JOBS_PULL, post="fail", takes=FailClaimRequestSerializer, parameters=[TOKEN])
+    def fail(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The attempt failed: the job is tried again by the policy of its biz type, or is dead."""
-        given = fail_fields(fields_of(request))
-        return _shown(_held(request, token).fail(**given))
+        return _shown(_held(request, token).fail(**fail_fields(fields)))
 
-    @described(
-        summary="Extend a claim",
-        parameters=[TOKEN],
-        request=ExtendClaimRequestSerializer,
-        responses=EndedClaimSerializer,
-    )
-    @action(detail=True, methods=["post"])
-    def extend(self, request: Request, token: str) -> Response:
+    @endpoint("Extend a claim", Scope.JOBS_PULL, post="extend", takes=ExtendClaimRequestSerializer, parameters=[TOKEN])
+    def extend(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The claim lasts so many seconds from now. Do this while the work goes on; a claim that was lost is 409."""
-        given = extend_fields(fields_of(request))
-        return _shown(_held(request, token).extend(**given))
+        return _shown(_held(request, token).extend(**extend_fields(fields)))
 
-    @described(
-        summary="Release a claim",
-        parameters=[TOKEN],
-        request=ReleaseClaimRequestSerializer,
-        responses=EndedClaimSerializer,
+    @endpoint(
+        "Release a claim", Scope.JOBS_PULL, post="release", takes=ReleaseClaimRequestSerializer, parameters=[TOKEN]
     )
-    @action(detail=True, methods=["post"])
-    def release(self, request: Request, token: str) -> Response:
+    def release(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The job waits again, and no attempt is used. It is no error where the claim does not hold any more."""
-        given = release_fields(fields_of(request))
-        return _shown(_held(request, token).release(**given))
+        return _shown(_held(request, token).release(**release_fields(fields)))
 
 
 def _held(request: Request, token: str) -> HeldClaim:

@@ -15,11 +15,11 @@ from tasksapp.api.http.actors import creator_of
 from tasksapp.api.http.exception_handler import problem_of
 from tasksapp.api.http.idempotency import idempotency_key
 from tasksapp.api.http.json_body import fields_of, number_of_jobs, read_object
-from tasksapp.api.http.problems import Refused
+from tasksapp.api.http.problems import Refused, only_known
 from tasksapp.api.http.rate_limits import limit_headers
 from tasksapp.api.job_state import etag_of
 from tasksapp.api.representation.job import created_text
-from tasksapp.api.requests import job_request, only_known
+from tasksapp.api.requests import job_request
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob, JobError
 from tasksapp.models import Status

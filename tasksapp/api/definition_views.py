@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
@@ -13,11 +13,11 @@ from rest_framework.response import Response
 from tasksapp.api.biz_type_access import may_add, writing_database
 from tasksapp.api.biz_type_requests import BizTypeDocumentSerializer, ImportBizTypesRequestSerializer
 from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.json_body import read_object
-from tasksapp.api.http.openapi import described
 from tasksapp.api.http.parameters import Parameters
+from tasksapp.api.http.problems import refused
 from tasksapp.api.http.view import ApiViewSet
-from tasksapp.api.requests import refused
 from tasksapp.biz_types.document import Imported, export_document, import_document
 from tasksapp.biz_types.visible import Reach, visible_biz_types
 from tasksapp.conf import options
@@ -69,19 +69,19 @@ class DefinitionViews(ApiViewSet):
     """All biz types as one document, which can be kept in Git."""
 
     pagination_class = None
-    # An export shows addresses and headers, which may be secrets of receivers.
-    scopes: ClassVar = {"export": Scope.BIZ_TYPES_WRITE, "replace": Scope.BIZ_TYPES_WRITE}
 
-    @described(summary="Export biz types", responses=BizTypeDocumentSerializer, filters=False)
+    # It shows addresses and headers, which may be secrets of receivers.
+    @endpoint("Export biz types", Scope.BIZ_TYPES_WRITE, gives=BizTypeDocumentSerializer)
     def export(self, request: Request) -> Response:
         """All biz types by code, without pauses and secrets. It is the same document each time, until one changes."""
         return Response(export_document(visible_biz_types(request.user)))
 
-    @described(
-        summary="Import biz types",
+    @endpoint(
+        "Import biz types",
+        Scope.BIZ_TYPES_WRITE,
         request=ImportBizTypesRequestSerializer,
+        gives=BizTypeImportSerializer,
         parameters=[DRY_RUN],
-        responses=BizTypeImportSerializer,
     )
     def replace(self, request: Request) -> Response:
         """Makes what is missing and changes what differs, all or nothing; a second time, it changes nothing.

@@ -8,7 +8,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from tasksapp.api.http.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import refused
 from tasksapp.jobs.exact_bytes import ANY_BYTES, CONTENT_TYPE, LONGEST_CONTENT_TYPE, PLAIN_TEXT
 from tasksapp.jobs.written_json import WrittenJson
 
@@ -53,14 +53,14 @@ def with_bytes(fields: dict[str, Any]) -> dict[str, Any]:
     if text is None and encoded is None:
         return found
     if text is not None and encoded is not None:
-        raise _refused(TEXT, "conflict", f"give {TEXT} or {BASE64}, not both")
+        raise refused(TEXT, "conflict", f"give {TEXT} or {BASE64}, not both")
     name = BASE64 if text is None else TEXT
     if not _is_null(fields.get("body")):
-        raise _refused(name, "conflict", f"give body or {name}, not both")
+        raise refused(name, "conflict", f"give body or {name}, not both")
     found.pop("body", None)
     given = encoded if text is None else text
     if not isinstance(given, str):
-        raise _refused(name, "invalid", f"{name} must be a string")
+        raise refused(name, "invalid", f"{name} must be a string")
     found["raw"] = _decoded(given) if text is None else given.encode()
     if text is not None and not found.get(KIND):
         found[KIND] = PLAIN_TEXT
@@ -76,12 +76,8 @@ def _decoded(text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
     except ValueError as error:  # also for a character that is not of ASCII
-        raise _refused(BASE64, "invalid", f"{BASE64} must be base64 with padding: {error}") from None
+        raise refused(BASE64, "invalid", f"{BASE64} must be base64 with padding: {error}") from None
 
 
 def _is_null(body: Any) -> bool:
     return body is None or (isinstance(body, WrittenJson) and body.value is None)
-
-
-def _refused(field: str, code: str, message: str) -> Refused:
-    return Refused(Problem(status=400, code="invalid", detail=message, errors=[FieldError(field, code, message)]))

@@ -9,7 +9,6 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -17,15 +16,15 @@ from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.api.biz_type_access import find_biz_type, locked_biz_type
 from tasksapp.api.biz_type_changes import reason_of
 from tasksapp.api.http.actors import actor_of
-from tasksapp.api.http.openapi import described
-from tasksapp.api.http.view import fields_of
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.problems import refused
 from tasksapp.api.representation.timestamp import timestamp
-from tasksapp.api.requests import only_known, refused
 from tasksapp.biz_types import flow_keys
 from tasksapp.errors import TimersAway
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.validation import Moment
 from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.models.api_key import Scope
 
 _UNTIL = Moment(field="until", help="When the pause ends.")
 _EXAMPLE = {"flow_key": "customer-7", "waiting": 120, "due": 12, "in_flight": 2, "paused_until": None}
@@ -86,27 +85,30 @@ class ResumeFlowKeyRequestSerializer(serializers.Serializer[Any]):
 class FlowKeyActions:
     """Flow keys of one biz type."""
 
-    @described(
-        summary="List flow keys",
+    @endpoint(
+        "List flow keys",
+        Scope.BIZ_TYPES_READ,
+        get="flow-keys",
+        gives=FlowKeysSerializer,
         parameters=[
             OpenApiParameter("flow_key", OpenApiTypes.STR, description="Only this one. Without it: those with most.")
         ],
-        responses=FlowKeysSerializer,
-        filters=False,
     )
-    @action(detail=True, methods=["get"], url_path="flow-keys")
     def flow_keys(self, request: Request, code: str) -> Response:
         """The flow keys with most jobs that wait, 50 at most, or the one that is asked for."""
         if unknown := sorted(set(request.query_params) - {"flow_key"}):
             raise refused(unknown[0][:100], "unknown", f"there is no filter {unknown[0][:100]!r}")
         return Response(_shown(find_biz_type(request, code), asked=_key(request.query_params.get("flow_key", ""))))
 
-    @described(summary="Pause a flow key", request=PauseFlowKeyRequestSerializer, responses=PausedFlowKeySerializer)
-    @action(detail=True, methods=["post"], url_path="flow-keys/pause")
-    def pause_key(self, request: Request, code: str) -> Response:
+    @endpoint(
+        "Pause a flow key",
+        Scope.BIZ_TYPES_WRITE,
+        post="flow-keys/pause",
+        takes=PauseFlowKeyRequestSerializer,
+        gives=PausedFlowKeySerializer,
+    )
+    def pause_key(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Holds the jobs of one flow key; those of other keys go on. What is under way ends as usual."""
-        fields = fields_of(request)
-        only_known(fields, PauseFlowKeyRequestSerializer().fields)
         key, reason = _required_key(fields), reason_of(fields)
         if not reason:
             raise refused("reason", "required", "reason is required: everybody reads it who asks why a job waits")
@@ -117,12 +119,15 @@ class FlowKeyActions:
             flow_keys.pause_key(biz_type, key, until=until, by=actor_of(request), reason=reason)
         return Response({"flow_key": key, "paused_until": timestamp(until)})
 
-    @described(summary="Resume a flow key", request=ResumeFlowKeyRequestSerializer, responses=PausedFlowKeySerializer)
-    @action(detail=True, methods=["post"], url_path="flow-keys/resume")
-    def resume_key(self, request: Request, code: str) -> Response:
+    @endpoint(
+        "Resume a flow key",
+        Scope.BIZ_TYPES_WRITE,
+        post="flow-keys/resume",
+        takes=ResumeFlowKeyRequestSerializer,
+        gives=PausedFlowKeySerializer,
+    )
+    def resume_key(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Lets the jobs of a paused flow key run again, within its limits. One that runs stays as it is."""
-        fields = fields_of(request)
-        only_known(fields, ResumeFlowKeyRequestSerializer().fields)
         key, reason = _required_key(fields), reason_of(fields)
         with locked_biz_type(request, code) as biz_type:
             flow_keys.resume_key(biz_type, key, by=actor_of(request), reason=reason)

@@ -18,9 +18,8 @@ from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.api.exact_body import with_bytes
 from tasksapp.api.http.conditions import check_match, condition_required, has_condition
-from tasksapp.api.http.view import fields_of
+from tasksapp.api.http.problems import refused
 from tasksapp.api.job_state import job_etag
-from tasksapp.api.requests import CHANGE_FIELDS, EDITED_FIELDS, VERB_FIELDS, only_known, refused
 from tasksapp.biz_types.visible import visible_jobs
 from tasksapp.conf import options
 from tasksapp.errors import JobNotFound
@@ -41,27 +40,11 @@ CHANGE_PARAMETERS = [
 ]
 
 
-def verb_fields(request: Request) -> dict[str, Any]:
-    """What the request for a verb says: the version that its caller saw, if it does. Raises Refused (400)."""
-    fields = fields_of(request)
-    only_known(fields, VERB_FIELDS)
-    return fields
-
-
-def redrive_fields(request: Request) -> dict[str, Any]:
-    """What the request for a redrive says: the version, and whether it lifts a resolve. Raises Refused (400)."""
-    fields = fields_of(request)
-    only_known(fields, {*VERB_FIELDS, "lift"})
+def redrive_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """The same with whether it lifts a resolve. Raises Refused (400)."""
     if fields.get("lift") not in (None, True, False):
         raise refused("lift", "invalid", "lift must be true or false")
-    return {"version": fields.get("version"), "lift": bool(fields.get("lift"))}
-
-
-def change_fields(request: Request) -> dict[str, Any]:
-    """What the request for a change says. Raises Refused (400)."""
-    fields = fields_of(request)
-    only_known(fields, CHANGE_FIELDS)
-    return fields
+    return {**fields, "lift": bool(fields.get("lift"))}
 
 
 def changeable(request: Request) -> QuerySet[Job]:
@@ -95,10 +78,11 @@ def changing(request: Request, rows: QuerySet[Job], *, job_id: UUID, version: An
         yield
 
 
-def change(job_id: UUID, fields: dict[str, Any], *, by: Actor) -> Job:
+def change(
+    job_id: UUID, *, by: Actor, due_at: Any = None, delay: Any = None, version: Any = None, **edited: Any
+) -> Job:
     """The pending job with the fields of a request. Raises InvalidJob, WrongState and VersionConflict."""
-    due_at, delay, version = fields.get("due_at"), fields.get("delay"), fields.get("version")
-    edited = with_bytes({name: fields[name] for name in EDITED_FIELDS if name in fields})
+    edited = with_bytes(edited)
     if not edited:
         return jobs.reschedule(job_id, due_at=due_at, delay=delay, version=version, by=by)
     due, wait = DUE_AT(due_at), DELAY(delay)

@@ -13,8 +13,7 @@ from django.http import QueryDict
 from django.utils.translation import override
 
 from tasksapp.api.http.deprecation import Deprecated
-from tasksapp.api.http.problems import FieldError, Problem, Refused
-from tasksapp.api.requests import refused
+from tasksapp.api.http.problems import FieldError, Problem, Refused, refused
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.listing import JobList, Position

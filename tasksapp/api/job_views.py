@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp import jobs
 from tasksapp.api.creation import create_job, create_jobs
 from tasksapp.api.http.actors import actor_of
-from tasksapp.api.http.openapi import described
+from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.paging import FirstAttemptFirst
 from tasksapp.api.http.parameters import Parameters
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.job_changing import (
     CHANGE_PARAMETERS,
     change,
-    change_fields,
     changeable,
     changing,
     redrive_fields,
-    verb_fields,
 )
 from tasksapp.api.job_listing import DEAD_PARAMETERS, LIST_PARAMETERS, JobPageSerializer, list_jobs
 from tasksapp.api.job_reading import READ_PARAMETERS, READ_RESPONSES, read_job, shown
@@ -75,20 +72,6 @@ class JobViews(ApiViewSet):
     serializer_class = JobSerializer
     pagination_class = None
     lookup_value_regex = "[0-9a-fA-F-]{36}"
-    scopes: ClassVar = {
-        "create": Scope.JOBS_WRITE,
-        "bulk": Scope.JOBS_WRITE,
-        "list": Scope.JOBS_READ,
-        "dead": Scope.JOBS_READ,
-        "retrieve": Scope.JOBS_READ,
-        "attempts": Scope.JOBS_READ,
-        "partial_update": Scope.JOBS_WRITE,
-        "cancel": Scope.JOBS_WRITE,
-        "run": Scope.JOBS_ACT,
-        "run_again": Scope.JOBS_ACT,
-        "redrive": Scope.JOBS_ACT,
-        "drop": Scope.JOBS_ACT,
-    }
 
     def get_queryset(self) -> QuerySet[Job]:
         """The jobs that the caller sees."""
@@ -96,29 +79,32 @@ class JobViews(ApiViewSet):
 
     # ------------------------------------------------------------ creating
 
-    @described(
-        summary="Create a job",
+    @endpoint(
+        "Create a job",
+        Scope.JOBS_WRITE,
         request=JobRequestSerializer,
-        parameters=[IDEMPOTENCY_HEADER, _ETAG, _LOCATION, *_LIMITS],
-        responses={
+        gives={
             201: CreatedJobSerializer,
             200: OpenApiResponse(CreatedJobSerializer, "The job that the key of an earlier request made."),
         },
+        parameters=[IDEMPOTENCY_HEADER, _ETAG, _LOCATION, *_LIMITS],
     )
     def create(self, request: Request) -> HttpResponse:
         """Creates a job. Where its due time has passed, it fires at once and `past_due` is true."""
         return create_job(request._request)
 
-    @described(
-        summary="Create jobs",
+    @endpoint(
+        "Create jobs",
+        Scope.JOBS_WRITE,
+        post="bulk",
         request=BulkRequestSerializer,
-        parameters=[IDEMPOTENCY_HEADER, *_LIMITS],
-        responses={
+        gives={
             201: BulkAnswerSerializer,
             207: OpenApiResponse(BulkAnswerSerializer, "Some jobs were refused; the others were created."),
         },
+        parameters=[IDEMPOTENCY_HEADER, *_LIMITS],
+        detail=False,
     )
-    @action(detail=False, methods=["post"])
     def bulk(self, request: Request) -> HttpResponse:
         """Creates up to 1 000 jobs. A job that is refused does not keep the others from being created.
 
@@ -128,25 +114,36 @@ class JobViews(ApiViewSet):
 
     # ------------------------------------------------------------ reading
 
-    @described(summary="List jobs", parameters=LIST_PARAMETERS, responses=JobPageSerializer)
+    @endpoint("List jobs", Scope.JOBS_READ, gives=JobPageSerializer, parameters=LIST_PARAMETERS)
     def list(self, request: Request) -> Response:
         """A page of jobs, the newest first, or in another order that an index has."""
         return list_jobs(request)
 
-    @described(summary="List dead jobs", parameters=DEAD_PARAMETERS, responses=JobPageSerializer)
-    @action(detail=False, methods=["get"])
+    @endpoint(
+        "List dead jobs",
+        Scope.JOBS_READ,
+        get="dead",
+        gives=JobPageSerializer,
+        parameters=DEAD_PARAMETERS,
+        detail=False,
+    )
     def dead(self, request: Request) -> Response:
         """A page of the jobs that were given up and wait for a person, those that died last first."""
         return list_jobs(request, dead=True)
 
-    @described(summary="Read a job", parameters=READ_PARAMETERS, responses=READ_RESPONSES)
+    @endpoint("Read a job", Scope.JOBS_READ, gives=READ_RESPONSES, parameters=READ_PARAMETERS)
     def retrieve(self, request: Request, pk: str) -> Response:
         """The job with that id, or 304 where `If-None-Match` names the state that it is in."""
         found = visible_jobs(request.user).filter(id=job_id(pk))
         return read_job(request, found, missing=f"There is no job {pk}.")
 
-    @described(summary="List a job's attempts", responses=AttemptSerializer(many=True), filters=False)
-    @action(detail=True, methods=["get"], pagination_class=FirstAttemptFirst)
+    @endpoint(
+        "List a job's attempts",
+        Scope.JOBS_READ,
+        get="attempts",
+        gives=AttemptSerializer(many=True),
+        options={"pagination_class": FirstAttemptFirst},
+    )
     def attempts(self, request: Request, pk: str) -> Response:
         """A page of the attempts to deliver the job, the oldest first."""
         Parameters(request, ("cursor", "limit"))  # refuses others
@@ -158,74 +155,57 @@ class JobViews(ApiViewSet):
 
     # ------------------------------------------------------------ changing
 
-    @described(
-        summary="Change a job",
-        parameters=CHANGE_PARAMETERS,
-        request=ChangeJobRequestSerializer,
-        responses=JobSerializer,
-    )
-    def partial_update(self, request: Request, pk: str) -> Response:
+    @endpoint("Change a job", Scope.JOBS_WRITE, takes=ChangeJobRequestSerializer, parameters=CHANGE_PARAMETERS)
+    def partial_update(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Changes a pending job: its time, body, priority or attempts."""
-        fields = change_fields(request)
-        with changing(request, changeable(request), job_id=job_id(pk), version=fields.get("version")):
-            return shown(change(job_id(pk), fields, by=actor_of(request)))
+        return _apply(change, request, pk, fields)
 
-    @described(
-        summary="Cancel a job", parameters=CHANGE_PARAMETERS, request=VersionRequestSerializer, responses=JobSerializer
+    @endpoint(
+        "Cancel a job", Scope.JOBS_WRITE, post="cancel", takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS
     )
-    @action(detail=True, methods=["post"])
-    def cancel(self, request: Request, pk: str) -> Response:
+    def cancel(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Cancels a pending job: after an answer of 200, nothing is sent."""
-        return _apply(jobs.cancel, request, pk)
+        return _apply(jobs.cancel, request, pk, fields)
 
-    @described(
-        summary="Run a job now", parameters=CHANGE_PARAMETERS, request=VersionRequestSerializer, responses=JobSerializer
-    )
-    @action(detail=True, methods=["post"])
-    def run(self, request: Request, pk: str) -> Response:
+    @endpoint("Run a job now", Scope.JOBS_ACT, post="run", takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS)
+    def run(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
-        return _apply(jobs.run_now, request, pk)
+        return _apply(jobs.run_now, request, pk, fields)
 
-    @described(
-        summary="Run a job again",
+    @endpoint(
+        "Run a job again",
+        Scope.JOBS_ACT,
+        post="run-again",
+        takes=VersionRequestSerializer,
+        status=201,
         parameters=CHANGE_PARAMETERS,
-        request=VersionRequestSerializer,
-        responses={201: JobSerializer},
     )
-    @action(detail=True, methods=["post"], url_path="run-again")
-    def run_again(self, request: Request, pk: str) -> Response:
+    def run_again(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Makes a new job, due at once, with what the job carries. The receiver sees another `webhook-id`."""
-        version = verb_fields(request).get("version")
-        with changing(request, changeable(request), job_id=job_id(pk), version=version):
+        with changing(request, changeable(request), job_id=job_id(pk), version=fields.get("version")):
             made = jobs.run_again(job_id(pk), by=actor_of(request))
-        answer = shown(made.job)
-        answer.status_code = 201
-        return answer
+        return shown(made.job, status=201)
 
-    @described(
-        summary="Redrive a job",
+    @endpoint(
+        "Redrive a job",
+        Scope.JOBS_ACT,
+        post="redrive",
+        takes=RedriveJobRequestSerializer,
         parameters=CHANGE_PARAMETERS,
-        request=RedriveJobRequestSerializer,
-        responses=JobSerializer,
     )
-    @action(detail=True, methods=["post"])
-    def redrive(self, request: Request, pk: str) -> Response:
+    def redrive(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Tries a dead job again, with a new budget of attempts."""
-        return _apply(jobs.redrive, request, pk, fields=redrive_fields(request))
+        return _apply(jobs.redrive, request, pk, redrive_fields(fields))
 
-    @described(
-        summary="Drop a job", parameters=CHANGE_PARAMETERS, request=VersionRequestSerializer, responses=JobSerializer
-    )
-    @action(detail=True, methods=["post"])
-    def drop(self, request: Request, pk: str) -> Response:
+    @endpoint("Drop a job", Scope.JOBS_ACT, post="drop", takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS)
+    def drop(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Drops a dead job for good."""
-        return _apply(jobs.drop, request, pk)
+        return _apply(jobs.drop, request, pk, fields)
 
 
-def _apply(verb: Callable[..., Job], request: Request, pk: str, *, fields: dict[str, Any] | None = None) -> Response:
-    given = verb_fields(request) if fields is None else fields
-    with changing(request, changeable(request), job_id=job_id(pk), version=given.get("version")):
-        return shown(verb(job_id(pk), **given, by=actor_of(request)))
+def _apply(verb: Callable[..., Job], request: Request, pk: str, fields: dict[str, Any]) -> Response:
+    with changing(request, changeable(request), job_id=job_id(pk), version=fields.get("version")):
+        return shown(verb(job_id(pk), **fields, by=actor_of(request)))
 
 
 def job_id(text: str) -> UUID:

@@ -14,9 +14,9 @@ from rest_framework import serializers
 from tasksapp.access.key_validation import MOST_BIZ_TYPES, complaints
 from tasksapp.access.key_verbs import LONGEST_OVERLAP, OVERLAP
 from tasksapp.api.http.authentication import unauthorized
-from tasksapp.api.http.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import Refused, refused
 from tasksapp.api.http.scopes import scope_missing
-from tasksapp.api.requests import VersionRequestSerializer, refused
+from tasksapp.api.requests import VersionRequestSerializer
 from tasksapp.biz_types.visible import visible_biz_types
 from tasksapp.jobs.validation import Moment
 from tasksapp.models import ApiKey
@@ -62,11 +62,6 @@ class RotateApiKeyRequestSerializer(VersionRequestSerializer):
     overlap_seconds = serializers.FloatField(
         required=False, min_value=0, max_value=_MOST_OVERLAP_SECONDS, help_text="A day where it is not given."
     )
-
-
-NEW_FIELDS = frozenset(ApiKeyRequestSerializer().fields)
-CHANGE_FIELDS = frozenset(ChangeApiKeyRequestSerializer().fields)
-ROTATE_FIELDS = frozenset(RotateApiKeyRequestSerializer().fields)
 
 
 def visible_keys(caller: Any) -> QuerySet[ApiKey]:
@@ -146,8 +141,7 @@ def unchanged(caller: Any) -> Iterator[None]:
 
 def name_taken(name: str) -> Refused:
     """The refusal where another request has just taken the name."""
-    message = f"There is a key named {name!r} already."
-    return Refused(Problem(status=400, code="invalid", detail=message, errors=[FieldError("name", "invalid", message)]))
+    return refused("name", "invalid", f"There is a key named {name!r} already.")
 
 
 def _end_of(key_id: int) -> Any:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import IntegrityError
 from django.http import Http404, HttpResponse
-from django.http.response import HttpResponseBase
-from django.utils.translation import override
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiResponse
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,13 +15,10 @@ from tasksapp.access import key_verbs
 from tasksapp.access.keys import store_key
 from tasksapp.api.filters import RefusingFilters, TrueOrFalse
 from tasksapp.api.http.actors import actor_of
-from tasksapp.api.http.openapi import described
+from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.paging import NewestNumberFirst
-from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.key_requests import (
-    CHANGE_FIELDS,
-    NEW_FIELDS,
-    ROTATE_FIELDS,
     ApiKeyRequestSerializer,
     ChangeApiKeyRequestSerializer,
     RotateApiKeyRequestSerializer,
@@ -36,7 +30,7 @@ from tasksapp.api.key_requests import (
     visible_keys,
 )
 from tasksapp.api.representation.key import ApiKeySerializer, NewApiKeySerializer, codes_of, key_json
-from tasksapp.api.requests import VERB_FIELDS, VersionRequestSerializer, only_known, refused
+from tasksapp.api.requests import VersionRequestSerializer
 from tasksapp.errors import StaleKey
 from tasksapp.jobs.validation import VERSION
 from tasksapp.models import ApiKey
@@ -65,22 +59,8 @@ class KeyViews(ApiViewSet):
     filter_backends = [RefusingFilters]
     filterset_class = KeyFilters
     lookup_value_regex = "[0-9]{1,18}"
-    scopes: ClassVar = {
-        "list": Scope.KEYS,
-        "retrieve": Scope.KEYS,
-        "create": Scope.KEYS,
-        "partial_update": Scope.KEYS,
-        "rotate": Scope.KEYS,
-        "end_previous": Scope.KEYS,
-        "destroy": Scope.KEYS,
-    }
 
-    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answers in English, as the rest of the API does, whatever language the pages are in."""
-        with override("en"):
-            return super().dispatch(request, *args, **kwargs)
-
-    @described(summary="List API keys", responses=ApiKeySerializer(many=True))
+    @endpoint("List API keys", Scope.KEYS)
     def list(self, request: Request) -> Response:
         """A page of keys, the newest first."""
         page = self.paginate_queryset(self.filter_queryset(visible_keys(request.user)))
@@ -88,19 +68,14 @@ class KeyViews(ApiViewSet):
         codes = codes_of(page)
         return self.get_paginated_response([key_json(key, codes=codes) for key in page])
 
-    @described(summary="Read an API key", responses=ApiKeySerializer)
+    @endpoint("Read an API key", Scope.KEYS)
     def retrieve(self, request: Request, pk: str) -> Response:
         """Who has the key, and what it may do."""
         return _shown(_found(request, pk))
 
-    @described(summary="Issue an API key", request=ApiKeyRequestSerializer, responses={201: ONCE})
-    def create(self, request: Request) -> Response:
+    @endpoint("Issue an API key", Scope.KEYS, takes=ApiKeyRequestSerializer, status=201, gives=ONCE)
+    def create(self, request: Request, fields: dict[str, Any]) -> Response:
         """Makes a key for a caller of your tenant. It has no more scopes, biz types and time than your own."""
-        fields = fields_of(request)
-        only_known(fields, NEW_FIELDS)
-        for name in ("name", "scopes"):
-            if name not in fields:
-                raise refused(name, "required", f"{name} is required")
         caller: Any = request.user
         row = ApiKey(tenant_id=caller.tenant_id)
         fill(row, fields, caller=caller)
@@ -112,11 +87,9 @@ class KeyViews(ApiViewSet):
             raise name_taken(row.name) from None
         return _shown(issued.row, key=issued.key, status=201, headers={"Location": f"{request.path}/{issued.row.pk}"})
 
-    @described(summary="Change an API key", request=ChangeApiKeyRequestSerializer, responses=ApiKeySerializer)
-    def partial_update(self, request: Request, pk: str) -> Response:
+    @endpoint("Change an API key", Scope.KEYS, takes=ChangeApiKeyRequestSerializer)
+    def partial_update(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Changes what the request names. It holds from the key's next call on."""
-        fields = fields_of(request)
-        only_known(fields, CHANGE_FIELDS)
         row = _asked(request, pk, fields)
         is_only_disabled = fields == {"enabled": False}
         if not is_only_disabled:
@@ -131,12 +104,9 @@ class KeyViews(ApiViewSet):
             raise name_taken(row.name) from None
         return _shown(row)
 
-    @described(summary="Rotate an API key", request=RotateApiKeyRequestSerializer, responses={200: ONCE})
-    @action(detail=True, methods=["post"])
-    def rotate(self, request: Request, pk: str) -> Response:
+    @endpoint("Rotate an API key", Scope.KEYS, post="rotate", takes=RotateApiKeyRequestSerializer, gives=ONCE)
+    def rotate(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Replaces the key by a new one; the key so far stays valid for `overlap_seconds`."""
-        fields = fields_of(request)
-        only_known(fields, ROTATE_FIELDS)
         overlap = overlap_of(fields)
         row = _asked(request, pk, fields)
         check_grant(row, caller=request.user)
@@ -144,17 +114,14 @@ class KeyViews(ApiViewSet):
             key = key_verbs.rotate(row, overlap=overlap, by=actor_of(request))
         return _shown(row, key=key)
 
-    @described(summary="End a previous API key", request=VersionRequestSerializer, responses=ApiKeySerializer)
-    @action(detail=True, methods=["post"], url_path="end-previous")
-    def end_previous(self, request: Request, pk: str) -> Response:
+    @endpoint("End a previous API key", Scope.KEYS, post="end-previous", takes=VersionRequestSerializer)
+    def end_previous(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Ends the replaced key at once, if it is still valid beside the present one."""
-        fields = fields_of(request)
-        only_known(fields, VERB_FIELDS)
         row = _asked(request, pk, fields)
         key_verbs.end_previous(row, by=actor_of(request))
         return _shown(row)
 
-    @described(summary="Revoke an API key", responses={204: OpenApiResponse(None, "It is refused from now on.")})
+    @endpoint("Revoke an API key", Scope.KEYS, gives={204: OpenApiResponse(None, "It is refused from now on.")})
     def destroy(self, request: Request, pk: str) -> HttpResponse:
         """Deletes the key, and a replaced one that is still valid. Its next call is refused."""
         key_verbs.delete(_found(request, pk), by=actor_of(request))

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from tasksapp.api.requests import only_known, refused
+from tasksapp.api.http.problems import only_known, refused
 from tasksapp.jobs.job_filter import MOST_IDS, JobFilter
 from tasksapp.models import Operation, Status
 from tasksapp.operations.verbs import FASTEST, MOST_SPREAD, MOST_TRIAL_JOBS, REASON_LENGTH, SLOWEST

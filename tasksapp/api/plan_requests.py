@@ -8,7 +8,8 @@ from rest_framework import serializers
 
 from tasksapp import jobs
 from tasksapp.api.exact_body import BASE64, TEXT, with_bytes
-from tasksapp.api.requests import JobRequestSerializer, VersionRequestSerializer, only_known, refused
+from tasksapp.api.http.problems import only_known, refused
+from tasksapp.api.requests import JobRequestSerializer, VersionRequestSerializer
 from tasksapp.jobs.plans import MOST_STEPS
 from tasksapp.jobs.resolving import MOST_BIZ_TYPES
 
@@ -74,7 +75,6 @@ def planned(fields: dict[str, Any]) -> tuple[str, list[jobs.Step]]:
 
 def key_of(fields: dict[str, Any]) -> dict[str, Any]:
     """The arguments of ``jobs.resolve`` and ``jobs.lift``. Raises Refused."""
-    only_known(fields, {"biz_types", "biz_id", "reason"})
     for name in ("biz_types", "biz_id"):
         if fields.get(name) is None:
             raise refused(name, "required", f"{name} is required")

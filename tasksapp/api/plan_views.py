@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar
+from typing import Any
 
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
@@ -13,10 +13,10 @@ from rest_framework.response import Response
 from tasksapp import jobs
 from tasksapp.api.http.actors import actor_of, creator_of
 from tasksapp.api.http.database_away import RETRY_SECONDS
+from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.idempotency import idempotency_key
 from tasksapp.api.http.json_body import read_object
-from tasksapp.api.http.openapi import described
-from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.job_views import IDEMPOTENCY_HEADER
 from tasksapp.api.plan_requests import PlanRequestSerializer, ResolveRequestSerializer, key_of, planned
 from tasksapp.api.representation.job import CreatedJobSerializer, created_text
@@ -75,13 +75,9 @@ class PlanViews(ApiViewSet):
 
     queryset = Job.objects.none()
     serializer_class = PlanSerializer
-    scopes: ClassVar = {"plan": Scope.JOBS_WRITE, "resolve": Scope.JOBS_WRITE, "lift": Scope.JOBS_WRITE}
 
-    @described(
-        summary="Create a plan",
-        request=PlanRequestSerializer,
-        parameters=[IDEMPOTENCY_HEADER],
-        responses={201: PlanSerializer},
+    @endpoint(
+        "Create a plan", Scope.JOBS_WRITE, request=PlanRequestSerializer, status=201, parameters=[IDEMPOTENCY_HEADER]
     )
     def plan(self, request: Request) -> Response:
         """Creates several jobs of one business key, in one transaction: where one is refused, none is created."""
@@ -99,22 +95,23 @@ class PlanViews(ApiViewSet):
         ]
         return Response({"biz_id": biz_id, "biz_types": list(plan.biz_types), "jobs": shown}, status=201)
 
-    @described(
-        summary="Resolve a business key",
-        request=ResolveRequestSerializer,
-        responses={
+    @endpoint(
+        "Resolve a business key",
+        Scope.JOBS_WRITE,
+        takes=ResolveRequestSerializer,
+        gives={
             200: ResolutionSerializer,
             202: OpenApiResponse(ResolutionSerializer, description="Nothing new fires; ask again for what is running."),
         },
     )
-    def resolve(self, request: Request) -> Response:
+    def resolve(self, request: Request, fields: dict[str, Any]) -> Response:
         """Calls off all jobs of a business key: after an answer of 200 nothing fires but what `running` names.
 
         202, with `accepted: false`, where the database did not let all of it be done in time: the key is resolved, so
         that nothing fires that has not begun, but not all jobs are cancelled and `running` is not known. Ask again
         after `Retry-After`.
         """
-        done = jobs.resolve(**key_of(fields_of(request)), seen_by=request.user, by=actor_of(request))
+        done = jobs.resolve(**key_of(fields), seen_by=request.user, by=actor_of(request))
         shown = {
             "biz_id": done.biz_id,
             "biz_types": list(done.biz_types),
@@ -127,12 +124,8 @@ class PlanViews(ApiViewSet):
             return Response(shown)
         return Response(shown, status=202, headers={"Retry-After": str(RETRY_SECONDS)})
 
-    @described(
-        summary="Lift a resolve",
-        request=ResolveRequestSerializer,
-        responses=LiftedResolveSerializer,
-    )
-    def lift(self, request: Request) -> Response:
+    @endpoint("Lift a resolve", Scope.JOBS_WRITE, takes=ResolveRequestSerializer, gives=LiftedResolveSerializer)
+    def lift(self, request: Request, fields: dict[str, Any]) -> Response:
         """Lets new jobs of a resolved business key fire again. Jobs that were cancelled stay so."""
-        lifted = jobs.lift(**key_of(fields_of(request)), seen_by=request.user, by=actor_of(request))
+        lifted = jobs.lift(**key_of(fields), seen_by=request.user, by=actor_of(request))
         return Response({"lifted": lifted})

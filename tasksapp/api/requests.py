@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from rest_framework import serializers
 
 from tasksapp.api.exact_body import TWO_BODIES, body_fields, names_bytes, with_bytes
 from tasksapp.api.http.json_decoder import MAX_BULK
-from tasksapp.api.http.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import only_known, refused
 from tasksapp.jobs.exact_bytes import ContentType, ExactBytes
 from tasksapp.jobs.own_request_rule import LONGEST_URL, SHORTEST_TIMEOUT, RequestOfItsOwn
 from tasksapp.jobs.requests import RULES, JobRequest
@@ -36,8 +35,6 @@ EDITED_FIELDS = (
     "body", "body_text", "body_base64", "content_type",
     "priority", "max_attempts", "biz_id", "expires_at", "flow_key", "request",
 )  # fmt: skip
-CHANGE_FIELDS = frozenset({"due_at", "delay", "version", *EDITED_FIELDS})
-VERB_FIELDS = frozenset({"version"})
 
 
 def job_request(fields: Any, *, key: str | None = None, traceparent: str = "") -> JobRequest:
@@ -54,19 +51,6 @@ def job_request(fields: Any, *, key: str | None = None, traceparent: str = "") -
     if names_bytes(fields):
         fields = with_bytes(fields)
     return JobRequest(**fields, traceparent=traceparent)
-
-
-def only_known(fields: dict[str, Any], known: Collection[str]) -> None:
-    """Refuses fields that mean nothing here, naming them."""
-    unknown = [name for name in fields if name not in known]
-    if unknown:
-        errors = [FieldError(name[:100], "unknown", f"there is no field {name[:100]!r}") for name in unknown[:20]]
-        raise Refused(Problem(status=400, code="invalid", detail=errors[0].message, errors=errors))
-
-
-def refused(field: str | None, code: str, message: str) -> Refused:
-    """400, about one field."""
-    return Refused(Problem(status=400, code="invalid", detail=message, errors=[FieldError(field, code, message)]))
 
 
 class OwnRequestSerializer(serializers.Serializer[Any]):

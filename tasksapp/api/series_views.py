@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.models import QuerySet
-from django.http.response import HttpResponseBase
-from django.utils.translation import override
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiResponse
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,9 +16,10 @@ from tasksapp.api.exact_body import with_bytes
 from tasksapp.api.filters import RefusingFilters, TrueOrFalse
 from tasksapp.api.http.actors import actor_of, starter_of
 from tasksapp.api.http.conditions import check_match, condition_required, has_condition
-from tasksapp.api.http.openapi import described
+from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.paging import NewestNumberFirst
-from tasksapp.api.http.view import ApiViewSet, fields_of
+from tasksapp.api.http.problems import refused
+from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.key_requests import unchanged
 from tasksapp.api.representation.operation import OperationSerializer, operation_json
 from tasksapp.api.representation.series import (
@@ -32,7 +30,6 @@ from tasksapp.api.representation.series import (
     preview_json,
     series_json,
 )
-from tasksapp.api.requests import only_known, refused
 from tasksapp.api.series_requests import (
     BackfillRequestSerializer,
     ChangeSeriesRequestSerializer,
@@ -72,102 +69,84 @@ class SeriesViews(ApiViewSet):
     filter_backends = [RefusingFilters]
     filterset_class = SeriesFilters
     lookup_value_regex = "[0-9]{1,18}"
-    scopes: ClassVar = {
-        "list": Scope.JOBS_READ,
-        "retrieve": Scope.JOBS_READ,
-        "preview": Scope.JOBS_READ,
-        "create": Scope.JOBS_WRITE,
-        "partial_update": Scope.JOBS_WRITE,
-        "destroy": Scope.JOBS_WRITE,
-        "pause": Scope.JOBS_WRITE,
-        "resume": Scope.JOBS_WRITE,
-        "trigger": Scope.JOBS_WRITE,
-        "backfill": Scope.JOBS_ACT,
-    }
 
     def get_queryset(self) -> QuerySet[Series]:
         """The series that the caller sees."""
         return visible_series(self.request.user)
 
-    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answers in English, as the rest of the API does, whatever language the pages are in."""
-        with override("en"):
-            return super().dispatch(request, *args, **kwargs)
-
-    @described(summary="List series", responses=JobSeriesSerializer(many=True))
+    @endpoint("List series", Scope.JOBS_READ)
     def list(self, request: Request) -> Response:
         """A page of series, the newest first."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None
         return self.get_paginated_response([series_json(series) for series in page])
 
-    @described(summary="Read a series", responses=JobSeriesSerializer)
+    @endpoint("Read a series", Scope.JOBS_READ)
     def retrieve(self, request: Request, pk: str) -> Response:
         """The series with that number."""
         return _shown(find(int(pk), seen_by=request.user))
 
-    @described(summary="Create a series", request=SeriesRequestSerializer, responses={201: JobSeriesSerializer})
-    def create(self, request: Request) -> Response:
+    @endpoint("Create a series", Scope.JOBS_WRITE, takes=SeriesRequestSerializer, status=201)
+    def create(self, request: Request, fields: dict[str, Any]) -> Response:
         """Makes a series. Its next occurrence is a job at once; the others are made shortly before they are due."""
-        fields = fields_of(request)
-        only_known(fields, SeriesRequestSerializer().fields)
-        for name in ("biz_type", "name"):
-            if name not in fields:
-                raise refused(name, "required", f"{name} is required")
         code = fields.pop("biz_type")
         row = verbs.create(code, seen_by=request.user, by=actor_of(request), **with_bytes(fields))
         return _shown(row, status=201, headers={"Location": f"{request.path}/{row.pk}"})
 
-    @described(
-        summary="Change a series",
-        request=ChangeSeriesRequestSerializer,
-        parameters=[IF_MATCH],
-        responses=JobSeriesSerializer,
-    )
-    def partial_update(self, request: Request, pk: str) -> Response:
+    @endpoint("Change a series", Scope.JOBS_WRITE, takes=ChangeSeriesRequestSerializer, parameters=[IF_MATCH])
+    def partial_update(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Changes the fields that are given. Jobs to come that no worker has taken are made again, or rewritten."""
-        fields = fields_of(request)
-        only_known(fields, ChangeSeriesRequestSerializer().fields)
         version = _version(request, pk, VERSION(fields.pop("version", None)))
         row = verbs.change(int(pk), version=version, seen_by=request.user, by=actor_of(request), **with_bytes(fields))
         return _shown(row)
 
-    @described(
-        summary="Delete a series", parameters=[IF_MATCH], responses={204: OpenApiResponse(description="It is gone.")}
+    @endpoint(
+        "Delete a series",
+        Scope.JOBS_WRITE,
+        gives={204: OpenApiResponse(description="It is gone.")},
+        parameters=[IF_MATCH],
     )
     def destroy(self, request: Request, pk: str) -> Response:
         """Deletes a series and those of its jobs that no worker has taken; the others stay."""
         verbs.delete(int(pk), version=_version(request, pk, None), seen_by=request.user, by=actor_of(request))
         return Response(status=204)
 
-    @described(summary="Pause a series", request=ReasonRequestSerializer, responses=JobSeriesSerializer)
-    @action(detail=True, methods=["post"])
-    def pause(self, request: Request, pk: str) -> Response:
+    @endpoint("Pause a series", Scope.JOBS_WRITE, post="pause", takes=ReasonRequestSerializer)
+    def pause(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Holds it until somebody resumes it. What is due or runs already goes on."""
-        return _shown(verbs.pause(int(pk), reason=_reason(request), seen_by=request.user, by=actor_of(request)))
+        return _shown(verbs.pause(int(pk), reason=reason_of(fields), seen_by=request.user, by=actor_of(request)))
 
-    @described(summary="Resume a series", request=ReasonRequestSerializer, responses=JobSeriesSerializer)
-    @action(detail=True, methods=["post"])
-    def resume(self, request: Request, pk: str) -> Response:
+    @endpoint("Resume a series", Scope.JOBS_WRITE, post="resume", takes=ReasonRequestSerializer)
+    def resume(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Lets it go on with its next occurrence; nothing of the pause is caught up."""
-        return _shown(verbs.resume(int(pk), reason=_reason(request), seen_by=request.user, by=actor_of(request)))
+        return _shown(verbs.resume(int(pk), reason=reason_of(fields), seen_by=request.user, by=actor_of(request)))
 
-    @described(summary="Trigger a series", request=ReasonRequestSerializer, responses={201: TriggeredJobSerializer})
-    @action(detail=True, methods=["post"])
-    def trigger(self, request: Request, pk: str) -> Response:
+    @endpoint(
+        "Trigger a series",
+        Scope.JOBS_WRITE,
+        post="trigger",
+        takes=ReasonRequestSerializer,
+        status=201,
+        gives=TriggeredJobSerializer,
+    )
+    def trigger(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Makes a job of it that is due now, beside its occurrences; also of one that is paused."""
-        job_id = verbs.trigger(int(pk), reason=_reason(request), seen_by=request.user, by=actor_of(request))
+        job_id = verbs.trigger(int(pk), reason=reason_of(fields), seen_by=request.user, by=actor_of(request))
         return Response({"job_id": str(job_id)}, status=201)
 
-    @described(summary="Plan a backfill", request=BackfillRequestSerializer, responses={201: OperationSerializer})
-    @action(detail=True, methods=["post"])
-    def backfill(self, request: Request, pk: str) -> Response:
+    @endpoint(
+        "Plan a backfill",
+        Scope.JOBS_ACT,
+        post="backfill",
+        takes=BackfillRequestSerializer,
+        status=201,
+        gives=OperationSerializer,
+    )
+    def backfill(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Counts its past occurrences of that time that have no job. The operation makes them once it is started."""
-        fields = fields_of(request)
-        only_known(fields, BackfillRequestSerializer().fields)
         since, until = (_MOMENTS[name](fields.get(name)) for name in ("since", "until"))
         if since is None:
-            raise refused("since", "required", "since is required")
+            raise refused("since", "required", "since is required, and may not be null")
         reason = fields.get("reason", "")
         with unchanged(request.user):  # the operation names the key, and goes on only as long as that may
             operation = operations.plan_backfill(
@@ -176,22 +155,19 @@ class SeriesViews(ApiViewSet):
         address = f"{request.path.partition('/series/')[0]}/operations/{operation.pk}"
         return Response(operation_json(operation), status=201, headers={"Location": address})
 
-    @described(
-        summary="Preview a schedule", request=PreviewScheduleRequestSerializer, responses=SchedulePreviewSerializer
+    @endpoint(
+        "Preview a schedule",
+        Scope.JOBS_READ,
+        post="preview",
+        takes=PreviewScheduleRequestSerializer,
+        gives=SchedulePreviewSerializer,
+        detail=False,
+        options={"filter_backends": [], "pagination_class": None},
     )
-    @action(detail=False, methods=["post"], filter_backends=[], pagination_class=None)
-    def preview(self, request: Request) -> Response:
+    def preview(self, request: Request, fields: dict[str, Any]) -> Response:
         """The next moments of a schedule, and what it means in words. Nothing is stored."""
-        fields = fields_of(request)
-        only_known(fields, PreviewScheduleRequestSerializer().fields)
         most = _MOST(fields.pop("most", None)) or 10
         return Response(preview_json(outlook.preview(most=most, **fields)))
-
-
-def _reason(request: Request) -> str:
-    fields = fields_of(request)
-    only_known(fields, ReasonRequestSerializer().fields)
-    return reason_of(fields)
 
 
 def _version(request: Request, pk: str, version: int | None) -> int | None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 
-from django.http.response import HttpResponseBase
 from django.utils import timezone
-from django.utils.translation import override
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp.api.biz_type_access import find_biz_type
-from tasksapp.api.http.openapi import described
-from tasksapp.api.http.parameters import NO_LIMIT, Parameters, parameter, refused_parameter
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.parameters import NO_LIMIT, Parameters, parameter
+from tasksapp.api.http.problems import refused
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.representation.stats import (
     BizTypeForecastSerializer,
@@ -63,14 +62,8 @@ class StatsViews(ApiViewSet):
     """Numbers, of the biz types that the key may see."""
 
     pagination_class = None
-    scopes: ClassVar = dict.fromkeys(("counts", "series", "peaks", "drain", "issues", "health"), Scope.STATS)
 
-    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answers in English, as the rest of the API does, whatever language the pages are in."""
-        with override("en"):
-            return super().dispatch(request, *args, **kwargs)
-
-    @described(summary="Count jobs", parameters=[OF_BIZ_TYPE], responses=StatsSerializer, filters=False)
+    @endpoint("Count jobs", Scope.STATS, gives=StatsSerializer, parameters=[OF_BIZ_TYPE])
     def counts(self, request: Request) -> Response:
         """How many jobs wait, run and are dead, and how the last five minutes were."""
         biz_types = _asked(request, Parameters(request, {"biz_type"}))
@@ -89,9 +82,10 @@ class StatsViews(ApiViewSet):
             }
         )
 
-    @described(
-        summary="Read the stats series",
-        filters=False,
+    @endpoint(
+        "Read the stats series",
+        Scope.STATS,
+        gives=StatsSeriesSerializer,
         parameters=[
             OF_BIZ_TYPE,
             parameter("since", _TIME, "Where the first step begins; an hour ago by default."),
@@ -102,7 +96,6 @@ class StatsViews(ApiViewSet):
                 f"The length of a step, whole minutes. A series has at most {MOST_POINTS} steps.",
             ),
         ],
-        responses=StatsSeriesSerializer,
     )
     def series(self, request: Request) -> Response:
         """Attempts that succeeded and failed, jobs that died and how late attempts began, step by step.
@@ -113,24 +106,19 @@ class StatsViews(ApiViewSet):
         biz_types = _asked(request, given)
         step = given.whole("step_seconds", least=60, most=LONGEST_STEP_SECONDS, default=60)
         if step % 60:
-            raise refused_parameter("step_seconds", f"step_seconds must be whole minutes, got {step}")
+            raise refused("step_seconds", "invalid", f"step_seconds must be whole minutes, got {step}")
         now = timezone.now()
         until = min(given.moment("until") or now, now)
         since = given.moment("since") or until - timedelta(hours=1)
         if since >= until:
-            raise refused_parameter("since", "since must be before until, and before now")
+            raise refused("since", "invalid", "since must be before until, and before now")
         since = max(since, now - HOURS_KEPT)
         if (until - since).total_seconds() / step > MOST_POINTS:
-            raise refused_parameter("step_seconds", f"a series has at most {MOST_POINTS} steps: take longer ones")
+            raise refused("step_seconds", "invalid", f"a series has at most {MOST_POINTS} steps: take longer ones")
         points = read_series(biz_type_id=None, since=since, until=until, step_seconds=step, among=list(biz_types))
         return Response({"step_seconds": step, "points": [point_json(point) for point in points]})
 
-    @described(
-        summary="List peaks",
-        parameters=[OF_BIZ_TYPE],
-        responses=PeaksSerializer,
-        filters=False,
-    )
+    @endpoint("List peaks", Scope.STATS, gives=PeaksSerializer, parameters=[OF_BIZ_TYPE])
     def peaks(self, request: Request) -> Response:
         """The times of the next day at which jobs come faster than they can be done."""
         given = Parameters(request, {"biz_type"})
@@ -139,29 +127,33 @@ class StatsViews(ApiViewSet):
         found = ahead(biz_type_id=only) if biz_types else []
         return Response({"peaks": [peak_json(peak) for peak in found if peak.biz_type.pk in biz_types]})
 
-    @described(
-        summary="Forecast a biz type",
-        filters=False,
+    @endpoint(
+        "Forecast a biz type",
+        Scope.STATS,
+        gives=BizTypeForecastSerializer,
         parameters=[
             parameter(
                 "delivery_rate",
-                {"oneOf": [
-                    {"type": "number", "minimum": LEAST_RATE, "maximum": HIGHEST_RATE},
-                    {"type": "string", "enum": [NO_LIMIT]},
-                ]},
+                {
+                    "oneOf": [
+                        {"type": "number", "minimum": LEAST_RATE, "maximum": HIGHEST_RATE},
+                        {"type": "string", "enum": [NO_LIMIT]},
+                    ]
+                },
                 "What if attempts were limited to so many a second, or not at all?",
             ),
             parameter(
                 "max_in_flight",
-                {"oneOf": [
-                    {"type": "integer", "minimum": 1, "maximum": MOST_IN_FLIGHT},
-                    {"type": "string", "enum": [NO_LIMIT]},
-                ]},
+                {
+                    "oneOf": [
+                        {"type": "integer", "minimum": 1, "maximum": MOST_IN_FLIGHT},
+                        {"type": "string", "enum": [NO_LIMIT]},
+                    ]
+                },
                 "What if so many attempts could be under way, or as many as one likes?",
             ),
         ],
-        responses=BizTypeForecastSerializer,
-    )  # fmt: skip
+    )
     def drain(self, request: Request, code: str) -> Response:
         """When the jobs that wait are done, with the limits as they are or with others. Nothing is stored."""
         given = Parameters(request, {"delivery_rate", "max_in_flight"})
@@ -188,12 +180,7 @@ class StatsViews(ApiViewSet):
             }
         )
 
-    @described(
-        summary="List issues",
-        parameters=[OF_BIZ_TYPE],
-        responses=IssuesSerializer,
-        filters=False,
-    )
+    @endpoint("List issues", Scope.STATS, gives=IssuesSerializer, parameters=[OF_BIZ_TYPE])
     def issues(self, request: Request) -> Response:
         """The dead jobs, grouped by biz type and kind of error, as the loader counted them last."""
         given = Parameters(request, {"biz_type"})
@@ -202,7 +189,7 @@ class StatsViews(ApiViewSet):
         found = open_issues(biz_type_id=only)
         return Response({"issues": [issue_json(issue) for issue in found if issue.biz_type.pk in biz_types]})
 
-    @described(summary="Read the delivery health", responses=HealthSerializer, filters=False)
+    @endpoint("Read the delivery health", Scope.STATS, gives=HealthSerializer)
     def health(self, request: Request) -> Response:
         """Whether jobs are delivered at this moment, and why not. The answer is 200 in either case."""
         Parameters(request, ())
@@ -218,5 +205,5 @@ def _asked(request: Request, given: Parameters) -> dict[int, BizType]:
         rows = rows.filter(code=code)
     found = {biz_type.pk: biz_type for biz_type in rows}
     if code is not None and not found:
-        raise refused_parameter("biz_type", f"there is no biz type {code!r}")
+        raise refused("biz_type", "invalid", f"there is no biz type {code!r}")
     return found

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 from rest_framework.request import Request
 
 from tasksapp.api.http.authentication import ApiKeyAuthentication, unauthorized
-from tasksapp.api.http.problems import Problem, Refused
-from tasksapp.api.requests import refused
+from tasksapp.api.http.problems import Problem, Refused, refused
 from tasksapp.conf import options
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from tasksapp.api.http.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import refused
 
 
 class NewestFirst(BasePagination):
@@ -75,7 +75,7 @@ class NewestFirst(BasePagination):
     def _limit(self, request: Request) -> int:
         raw = request.query_params.get("limit", str(self.default_limit))
         if not (len(raw) <= 9 and raw.isascii() and raw.isdigit() and 1 <= int(raw) <= self.max_limit):
-            raise _refused("limit", f"limit must be a whole number from 1 to {self.max_limit}, got {raw!r}.")
+            raise refused("limit", "invalid", f"limit must be a whole number from 1 to {self.max_limit}, got {raw!r}.")
         return int(raw)
 
     def parse_cursor(self, raw: str) -> Any:
@@ -89,7 +89,9 @@ class NewestFirst(BasePagination):
         try:
             return self.parse_cursor(raw)
         except ValueError:
-            raise _refused("cursor", f"cursor must come from `next` of an earlier page, got {raw!r}.") from None
+            raise refused(
+                "cursor", "invalid", f"cursor must come from `next` of an earlier page, got {raw!r}."
+            ) from None
 
 
 class NewestNumberFirst(NewestFirst):
@@ -108,8 +110,3 @@ class FirstAttemptFirst(NewestNumberFirst):
     """Pages of attempts in the order in which they were made."""
 
     order = "number"
-
-
-def _refused(field: str, message: str) -> Refused:
-    error = FieldError(field, "invalid", message)
-    return Refused(Problem(status=400, code="invalid", detail=message, errors=[error]))

@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_datetime
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from tasksapp.api.http.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import refused
 
 #: What removes a limit, in a parameter that sets one.
 NO_LIMIT = "none"
@@ -27,9 +27,9 @@ class Parameters:
         self._given = request.query_params
         for name in self._given:
             if name not in known and name != "format":
-                raise _refused(name[:100], "unknown", f"there is no parameter {name[:100]!r}")
+                raise refused(name[:100], "unknown", f"there is no parameter {name[:100]!r}")
             if len(self._given.getlist(name)) > 1:
-                raise _refused(name, "twice", f"{name} may be given once")
+                raise refused(name, "twice", f"{name} may be given once")
 
     def has(self, name: str) -> bool:
         """Whether the parameter is given."""
@@ -39,7 +39,7 @@ class Parameters:
         """A text; None where it is not given. Raises Refused."""
         given = self._given.get(name)
         if given is not None and (not given or len(given) > longest or "\0" in given):
-            raise _refused(name, "invalid", f"{name} must be a text of 1 to {longest} characters")
+            raise refused(name, "invalid", f"{name} must be a text of 1 to {longest} characters")
         return given
 
     def whole(self, name: str, *, least: int, most: int, default: int) -> int:
@@ -48,7 +48,7 @@ class Parameters:
         if given is None:
             return default
         if not (given.isascii() and given.isdigit() and len(given) <= 19 and least <= int(given) <= most):
-            raise _refused(name, "invalid", f"{name} must be a whole number from {least} to {most}, got {given!r:.80}")
+            raise refused(name, "invalid", f"{name} must be a whole number from {least} to {most}, got {given!r:.80}")
         return int(given)
 
     def limit(self, name: str, *, least: float, most: float, is_whole: bool = False) -> float | None:
@@ -62,7 +62,7 @@ class Parameters:
             number = -1
         if len(given) > 40 or not isfinite(number) or not least <= number <= most:
             kind = "a whole number" if is_whole else "a number"
-            raise _refused(
+            raise refused(
                 name, "invalid", f"{name} must be {kind} from {least:g} to {most:g}, or none, got {given!r:.80}"
             )
         return number
@@ -79,25 +79,16 @@ class Parameters:
                 return found.astimezone(UTC)
         except (ValueError, OverflowError):
             pass
-        raise _refused(name, "invalid", f"{name} must be an ISO 8601 time with a time zone, got {given!r:.80}")
+        raise refused(name, "invalid", f"{name} must be an ISO 8601 time with a time zone, got {given!r:.80}")
 
     def chosen(self, name: str, choices: Collection[str]) -> str | None:
         """One of some texts; None where it is not given. Raises Refused."""
         given = self._given.get(name)
         if given is not None and given not in choices:
-            raise _refused(name, "invalid", f"{name} must be one of {', '.join(choices)}, got {given!r:.80}")
+            raise refused(name, "invalid", f"{name} must be one of {', '.join(choices)}, got {given!r:.80}")
         return given
 
 
 def parameter(name: str, schema: dict[str, Any], description: str) -> OpenApiParameter:
     """How OpenAPI describes a parameter."""
     return OpenApiParameter(name, schema, description=description)
-
-
-def refused_parameter(name: str, message: str) -> Refused:
-    """The refusal of a parameter that fits no other, or what is there."""
-    return _refused(name, "invalid", message)
-
-
-def _refused(field: str, code: str, message: str) -> Refused:
-    return Refused(Problem(status=400, code="invalid", detail=message, errors=[FieldError(field, code, message)]))

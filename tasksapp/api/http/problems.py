@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
@@ -143,6 +143,19 @@ class Refused(Exception):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
         self.problem = problem
+
+
+def only_known(fields: dict[str, Any], known: Collection[str]) -> None:
+    """Refuses fields that mean nothing here, naming them."""
+    unknown = [name for name in fields if name not in known]
+    if unknown:
+        errors = [FieldError(name[:100], "unknown", f"there is no field {name[:100]!r}") for name in unknown[:20]]
+        raise Refused(Problem(status=400, code="invalid", detail=errors[0].message, errors=errors))
+
+
+def refused(field: str | None, code: str, message: str) -> Refused:
+    """400, about one field."""
+    return Refused(Problem(status=400, code="invalid", detail=message, errors=[FieldError(field, code, message)]))
 
 
 @csrf_exempt

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
+from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
+from django.utils.translation import override
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import JSONParser
@@ -64,13 +66,24 @@ class ApiViewSet(GenericViewSet[Any]):
     versioning_class = None
     filter_backends: list[Any] = []
     schema = ProblemSchema()
-    #: What each action takes. An action that is not named here is refused for all callers.
+    #: What each action takes, as its ``endpoint`` says. An action that says none is refused for all callers.
     scopes: ClassVar[Scopes] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        methods = {name: getattr(cls, name) for name in dir(cls)}
+        said = {name: method.scope for name, method in methods.items() if hasattr(method, "scope")}
+        cls.scopes = {**cls.scopes, **said}
 
     @classmethod
     def as_view(cls, *args: Any, **kwargs: Any) -> Any:
         """The view, outside of ``ATOMIC_REQUESTS``; no cache stores its answers, and they have ids."""
         return transactions.outside(identified(uncached(super().as_view(*args, **kwargs))))
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answers in English, whatever language the pages are in."""
+        with override("en"):
+            return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Checks the request; its address is read as UTF-8, whatever ``Content-Type`` names as the charset."""

@@ -15,8 +15,6 @@ from tasksapp.api.requests import (
     ChangeJobRequestSerializer,
     JobRequestSerializer,
     job_request,
-    only_known,
-    refused,
 )
 
 
@@ -63,19 +61,6 @@ def test_the_idempotency_key_may_come_in_a_header_but_not_differently_in_the_bod
     assert job_request({"biz_type": "x", "idempotency_key": "k"}, key="k").idempotency_key == "k"
 
     assert refusal_of({"biz_type": "x", "idempotency_key": "other"}, key="k") == [("idempotency_key", "conflict")]
-
-
-def test_fields_of_another_kind_of_request_are_known_by_their_names() -> None:
-    only_known({"version": 1}, {"version"})
-
-    with pytest.raises(Refused, match="there is no field 'delay'"):
-        only_known({"delay": 1}, {"version"})
-
-
-def test_a_refusal_is_about_one_field() -> None:
-    (error,) = refused("delay", "negative", "delay must not be negative").problem.errors
-
-    assert (error.field, error.code, error.message) == ("delay", "negative", "delay must not be negative")
 
 
 def test_only_the_biz_type_is_required() -> None:

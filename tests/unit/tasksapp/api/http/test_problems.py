@@ -21,8 +21,10 @@ from tasksapp.api.http.problems import (
     internal_error,
     malformed_request,
     nothing_there,
+    only_known,
     page_not_found,
     permission_denied,
+    refused,
     server_error,
 )
 
@@ -131,3 +133,16 @@ def test_where_nothing_is_every_method_is_answered_without_a_token() -> None:
 
     assert (response.status_code, response["Content-Type"]) == (404, MEDIA_TYPE)
     assert nothing_there.csrf_exempt
+
+
+def test_fields_of_another_kind_of_request_are_known_by_their_names() -> None:
+    only_known({"version": 1}, {"version"})
+
+    with pytest.raises(Refused, match="there is no field 'delay'"):
+        only_known({"delay": 1}, {"version"})
+
+
+def test_a_refusal_is_about_one_field() -> None:
+    (error,) = refused("delay", "negative", "delay must not be negative").problem.errors
+
+    assert (error.field, error.code, error.message) == ("delay", "negative", "delay must not be negative")
