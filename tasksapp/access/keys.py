@@ -1,14 +1,16 @@
-"""API keys: made at random, shown once, kept as a hash."""
+"""API keys: made at random, shown once, kept as a hash; and wrong ones, counted by the address that sends them."""
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.db import router, transaction
 
+from delayhub.failure_limit import FailureLimit
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
@@ -19,6 +21,10 @@ from tasksapp.sql.find_api_key import StoredKey, find_api_keys
 MARK = "dh_"
 #: Characters of a key that are stored as they are, to find its row by.
 PREFIX_LENGTH = 11
+logger = logging.getLogger(__name__)
+#: Wrong keys of one address after which it is asked to wait, and how long they count, from the first of them.
+MOST_WRONG, WRONG_SECONDS = 20, 60.0
+_limit = FailureLimit(most=MOST_WRONG, window_seconds=WRONG_SECONDS)
 
 
 class IssuedKey(NamedTuple):
@@ -118,3 +124,22 @@ def new_key() -> str:
 def hash_key(key: str) -> str:
     """The SHA-256 of a key. A slow hash would add nothing: 256 random bits cannot be guessed."""
     return hashlib.sha256(key.encode()).hexdigest()
+
+
+def count_wrong_key(address: str) -> float:
+    """Counts a wrong key from that address; gives back for how many seconds it should send none, 0 for no wait.
+
+    Only wrong keys come here: a right one passes, whatever else its address sends (decision 20).
+    """
+    wait = _limit.wait_seconds(address)
+    if wait == 0 and _limit.failed(address) == MOST_WRONG:
+        logger.warning(
+            "%s sent %d wrong API keys within %d s; further ones are answered with 429 until that time is over",
+            address, MOST_WRONG, WRONG_SECONDS, extra={"action": "wrong_keys", "address": address},
+        )  # fmt: skip
+    return wait
+
+
+def forget_wrong_keys() -> None:
+    """Forgets all that were counted."""
+    _limit.forget()

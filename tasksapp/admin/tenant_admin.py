@@ -17,25 +17,20 @@ from django.utils.translation import gettext_lazy
 from tasksapp.access import audit
 from tasksapp.access.audit import Deed
 from tasksapp.admin.audit.history import AuditHistory
-from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.fragments import address, number, quiet
-from tasksapp.admin.frame.lookups import OnlyNamedLookups
 from tasksapp.admin.frame.possible_rows import PossibleRows
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.models import ApiKey, BizType, Tenant
 from tasksapp.models.tenant import DEFAULT_TENANT
 
 
 @admin.register(Tenant)
-class TenantAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
+class TenantAdmin(AuditHistory, PossibleRows):
     """Who owns biz types and API keys."""
 
     list_display = ["code", "name", "biz_types", "api_keys"]
     search_fields = ["code", "name"]
     fields = ["code", "name"]
-    named_lookups: frozenset[str] = frozenset()
-
-    class Media:
-        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css"]}
 
     def audit_of(self, row: Tenant) -> Q:
         """Entries about the tenant itself."""

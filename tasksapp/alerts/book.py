@@ -9,9 +9,8 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from tasksapp.alerts.condition import Condition, Judgement
-from tasksapp.alerts.language import in_messages_language
-from tasksapp.alerts.sentences import LONGEST, sentence_of
+from tasksapp.alerts.conditions import Condition, Judgement
+from tasksapp.alerts.sentences import LONGEST, in_messages_language, sentence_of
 from tasksapp.conf import options
 from tasksapp.models import Alert, AlertKind, AlertMessage
 

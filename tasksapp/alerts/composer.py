@@ -1,4 +1,4 @@
-"""Composes messages: one for each recipient with all that there is to say to it."""
+"""Composes messages: one for each recipient, who is the owner, with all that there is to say to it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from django.urls import NoReverseMatch, reverse
@@ -15,9 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tasksapp.alerts.book import Event, What
-from tasksapp.alerts.language import in_messages_language
-from tasksapp.alerts.recipients import Recipient, owner_of
-from tasksapp.alerts.sentences import sentence_of
+from tasksapp.alerts.sentences import in_messages_language, sentence_of
+from tasksapp.biz_types.validation import mail_addresses
 from tasksapp.conf import options
 from tasksapp.models import Alert, AlertMessage, BizType
 
@@ -27,6 +26,7 @@ NAMED = 50
 LONGEST_SUBJECT = 300
 #: The ``type`` of what is posted to webhooks.
 ALERTS, TEST = "delayhub.alerts", "delayhub.test"
+Channel = AlertMessage.Channel
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -180,3 +180,26 @@ def _as_json(event: Event) -> dict[str, Any]:
 
 def _time(at: datetime) -> str:
     return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}"
+
+
+class Recipient(NamedTuple):
+    """An address, and how it is reached."""
+
+    channel: Channel
+    address: str
+
+
+def site_owner() -> list[Recipient]:
+    """The owner of the site; empty where the settings name none."""
+    known = options()
+    mails = [Recipient(Channel.MAIL, address) for address in known.owner_mail]
+    return mails + ([Recipient(Channel.WEBHOOK, known.owner_url)] if known.owner_url else [])
+
+
+def owner_of(biz_type: BizType | None) -> list[Recipient]:
+    """The owner of the biz type; that of the site where it has none, and for None."""
+    if biz_type is None:
+        return site_owner()
+    mails = [Recipient(Channel.MAIL, address) for address in mail_addresses(biz_type.owner_mail)]
+    own = mails + ([Recipient(Channel.WEBHOOK, biz_type.owner_url)] if biz_type.owner_url else [])
+    return own or site_owner()

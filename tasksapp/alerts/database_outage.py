@@ -14,11 +14,10 @@ from delayhub.clock import moment
 from tasksapp.alerts import outbox
 from tasksapp.alerts.book import CLEAR, Event, What, needed_calm
 from tasksapp.alerts.composer import Composed, compose
-from tasksapp.alerts.condition import CONFIRM
-from tasksapp.alerts.language import in_messages_language
+from tasksapp.alerts.conditions import CONFIRM
 from tasksapp.alerts.outage_record import Outage, OutageRecord
 from tasksapp.alerts.sending import send
-from tasksapp.alerts.sentences import sentence_of
+from tasksapp.alerts.sentences import in_messages_language, sentence_of
 from tasksapp.conf import options
 from tasksapp.models import Alert, AlertKind, AlertWatch
 

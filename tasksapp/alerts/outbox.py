@@ -10,8 +10,7 @@ from django.db import router
 from django.db.models import F
 from django.utils import timezone
 
-from tasksapp.alerts.composer import Composed, compose_test
-from tasksapp.alerts.recipients import Channel, Recipient
+from tasksapp.alerts.composer import Channel, Composed, Recipient, compose_test
 from tasksapp.alerts.sending import send
 from tasksapp.biz_types.target import target_of
 from tasksapp.conf import options

@@ -15,8 +15,7 @@ from django.core.mail import EmailMessage, get_connection
 
 import delayhub
 from delayhub.clock import SystemClock
-from tasksapp.alerts.composer import Composed
-from tasksapp.alerts.recipients import Channel
+from tasksapp.alerts.composer import Channel, Composed
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.callback import Callback, Target

@@ -1,16 +1,19 @@
-"""What is wrong, in a sentence for people, in the language that is active."""
+"""What is wrong, in a sentence for people, in the language that is active; and the language of messages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
+from django.conf import settings
+from django.utils import timezone, translation
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tasksapp.conf import options
 from tasksapp.models import AlertKind
 from tasksapp.stats.delivery_health import DeliveryState
 
@@ -86,3 +89,8 @@ def _number(value: Any) -> str:
 
 def _time(value: Any) -> str:
     return f"{timezone.localtime(datetime.fromisoformat(value)):%Y-%m-%d %H:%M:%S %Z}" if value else "?"
+
+
+def in_messages_language() -> AbstractContextManager[None]:
+    """While it is open, texts are in the language of messages."""
+    return translation.override(options().alert_language or settings.LANGUAGE_CODE)

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import uuid4
 
 from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
 
 from delayhub.clock import Clock, moment
 from tasksapp.alerts import outbox
-from tasksapp.alerts.biz_type_conditions import biz_type_judgement
 from tasksapp.alerts.book import AlertBook, names_of
 from tasksapp.alerts.composer import compose
-from tasksapp.alerts.condition import AFTER_OUTAGE, CONFIRM, CONFIRM_AFTER_OUTAGE, Judgement
+from tasksapp.alerts.conditions import (
+    AFTER_OUTAGE,
+    CONFIRM,
+    CONFIRM_AFTER_OUTAGE,
+    Judgement,
+    biz_type_judgement,
+    site_judgement,
+)
 from tasksapp.alerts.database_outage import DatabaseOutage
-from tasksapp.alerts.seat import Seat
-from tasksapp.alerts.site_conditions import site_judgement
-from tasksapp.models import BizType
+from tasksapp.models import AlertWatch, BizType
 from tasksapp.stats.delivery_health import DeliveryState, delivery_health
 
 logger = logging.getLogger(__name__)
 
 #: How often old alerts are looked for.
 PURGE_EVERY = timedelta(hours=1)
+#: A holder that does not come for so long has lost the seat.
+LEASE = timedelta(seconds=9)
+#: Workers leave a free seat to web processes for so long: workers are what is watched most.
+PATIENCE = timedelta(seconds=6)
+_ROW = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,3 +118,34 @@ class Watch:
         was_away = self._redis_away_at is not None and now - self._redis_away_at < AFTER_OUTAGE
         site = site_judgement(health, confirm=CONFIRM_AFTER_OUTAGE if was_away else CONFIRM)
         return [site, biz_type_judgement(now=now, using=self.using)] if health.is_ok else [site]
+
+
+class Seat:
+    """One process's claim to watch.
+
+    Args:
+        using: the database.
+        is_worker: whether the process is a worker; then a web process may take the seat from it.
+    """
+
+    def __init__(self, *, using: str, is_worker: bool) -> None:
+        self._using = using
+        self._is_worker = is_worker
+        self._holder = f"{socket.gethostname()[:20]}:{os.getpid()}:{uuid4().hex[:12]}"
+
+    def take(self) -> bool:
+        """Takes the seat or keeps it; False where another process has it. Raises what the database raises."""
+        rows = AlertWatch.objects.using(self._using).filter(pk=_ROW)
+        free = Q(until__lt=Now() - PATIENCE) if self._is_worker else Q(until__lt=Now()) | Q(is_worker=True)
+        wanted = {"holder": self._holder, "is_worker": self._is_worker, "until": Now() + LEASE}
+        if rows.filter(Q(holder=self._holder) | free).update(**wanted):
+            return True
+        if rows.exists():
+            return False
+        row = AlertWatch(pk=_ROW, **wanted)
+        AlertWatch.objects.using(self._using).bulk_create([row], ignore_conflicts=True)
+        return rows.filter(holder=self._holder).exists()
+
+    def leave(self) -> None:
+        """Frees the seat for another process. Raises what the database raises."""
+        AlertWatch.objects.using(self._using).filter(pk=_ROW, holder=self._holder).update(until=Now() - 2 * PATIENCE)

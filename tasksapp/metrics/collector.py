@@ -19,9 +19,8 @@ from delayhub.clock import Clock, SystemClock
 from delayhub.errors import OptionError
 from tasksapp.metrics import catalogue
 from tasksapp.metrics.job_numbers import job_numbers
-from tasksapp.metrics.queue_numbers import queue_numbers, worker_numbers
+from tasksapp.metrics.redis_numbers import gate_numbers, lane_numbers, queue_numbers, worker_numbers
 from tasksapp.metrics.series import BizTypeSeries
-from tasksapp.metrics.timer_numbers import gate_numbers, lane_numbers
 from tasksapp.models import Job, LoaderReport
 from tasksapp.stats.delivery_health import DeliveryState, delivery_health
 from tasksapp.timers.lanes import watched

@@ -93,7 +93,7 @@ def delayhub_overview(context: Context) -> dict[str, Any]:
 @register.simple_tag(takes_context=True)
 def delayhub_mark(context: Context) -> SafeString:
     """A link to the overview that says whether jobs are delivered, for the frame of each page."""
-    from tasksapp.admin.overview.health_marks import mark_of  # noqa: PLC0415  Django loads this module also where no admin is
+    from tasksapp.admin.frame.delivery_banner import mark_of  # noqa: PLC0415  Django loads this module also where no admin is
 
     request: Any = context["request"]
     mark = mark_of(request)

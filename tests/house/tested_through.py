@@ -114,30 +114,14 @@ TESTED_THROUGH = {
         "the rows are what is sent",
     ),
     "tasksapp/models/alert_watch.py": (
-        "tests/integration/tasksapp/alerts/test_seat.py",
+        "tests/integration/tasksapp/alerts/test_watch_seat.py",
         "the row is the seat",
     ),
-    "tasksapp/alerts/biz_type_conditions.py": (
-        "tests/integration/tasksapp/alerts/test_watch.py",
-        "each condition is told in a turn",
-    ),
-    "tasksapp/alerts/site_conditions.py": (
-        "tests/integration/tasksapp/alerts/test_watch.py",
-        "each condition is told in a turn",
-    ),
-    "tasksapp/alerts/condition.py": (
+    "tasksapp/alerts/conditions.py": (
         "tests/integration/tasksapp/alerts/test_book.py",
         "an alert has its key",
     ),
     "tasksapp/alerts/composer.py": (
-        "tests/integration/tasksapp/alerts/test_outbox.py",
-        "the messages are read where they arrive",
-    ),
-    "tasksapp/alerts/language.py": (
-        "tests/integration/tasksapp/alerts/test_outbox.py",
-        "the messages are read where they arrive",
-    ),
-    "tasksapp/alerts/recipients.py": (
         "tests/integration/tasksapp/alerts/test_outbox.py",
         "the messages are read where they arrive",
     ),
@@ -156,10 +140,6 @@ TESTED_THROUGH = {
     "tasksapp/alerts/outage_record.py": (
         "tests/integration/tasksapp/alerts/test_database_outage.py",
         "processes that share it tell an outage once",
-    ),
-    "tasksapp/admin/alerts/rows.py": (
-        "tests/integration/tasksapp/admin/alerts/test_alert_admin.py",
-        "the rows show on the page",
     ),
     "tasksapp/admin/celery_queues/deeds.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
@@ -180,14 +160,6 @@ TESTED_THROUGH = {
     "tasksapp/admin/frame/page_entry.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "who may see a page, and where it is listed, shows on the pages",
-    ),
-    "tasksapp/queues/system/database.py": (
-        "tests/integration/tasksapp/admin/test_system_admin.py",
-        "the page shows its section",
-    ),
-    "tasksapp/queues/system/workers.py": (
-        "tests/integration/tasksapp/admin/test_system_admin.py",
-        "the page shows its section",
     ),
     "delayhub/transport/kombu_versions.py": (
         "tests/unit/delayhub/transport/test_transport_contract.py",

@@ -21,11 +21,9 @@ from tasksapp.access.keys import new_key, store_key
 from tasksapp.admin.api_keys.form import ApiKeyForm
 from tasksapp.admin.api_keys.rotation import Rotation, ShownKey, old_until
 from tasksapp.admin.audit.history import AuditHistory
-from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.fragments import badge, local_time, number, quiet, time_away
-from tasksapp.admin.frame.lookups import OnlyNamedLookups
-from tasksapp.admin.frame.possible_rows import PossibleRows
-from tasksapp.admin.frame.tenants import has_tenants
+from tasksapp.admin.frame.possible_rows import PossibleRows, has_tenants
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.models import ApiKey, AuditEntry
 from tasksapp.models.api_key import Scope
 
@@ -36,7 +34,7 @@ _MOST_PREFIXES = 50
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
+class ApiKeyAdmin(AuditHistory, PossibleRows, Rotation):
     """Who has a key, what each may do, and when it was used last. The keys themselves are not stored."""
 
     form = ApiKeyForm
@@ -49,7 +47,7 @@ class ApiKeyAdmin(AuditHistory, OnlyNamedLookups, PossibleRows, Rotation):
     list_per_page = 50
 
     class Media:
-        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css", "tasksapp/api_keys.css"]}
+        css = {"all": ["tasksapp/api_keys.css"]}
 
     def audit_of(self, row: ApiKey) -> Q:
         """Entries about keys with a prefix that this one has or had, and no other key."""

@@ -19,10 +19,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access.key_verbs import OVERLAP, end_previous, rotate
-from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.fields import OVERLAPS
 from tasksapp.admin.frame.fragments import local_time
-from tasksapp.admin.frame.overlap import OVERLAPS
 from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.models import ApiKey
 
 #: The button that was pressed.

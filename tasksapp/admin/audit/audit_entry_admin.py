@@ -20,9 +20,7 @@ from django.utils.translation import gettext_lazy
 from tasksapp.access.audit import Deed
 from tasksapp.admin.audit.words import LABELS, changes_of, deed_label
 from tasksapp.admin.frame.fragments import DASH, local_time, quiet
-from tasksapp.admin.frame.lookups import OnlyNamedLookups
-from tasksapp.admin.frame.paginator import BoundedPaginator
-from tasksapp.admin.frame.possible_rows import PossibleRows
+from tasksapp.admin.frame.possible_rows import BoundedPaginator, OnlyRead, PossibleRows
 from tasksapp.models import AuditEntry, BizType
 
 #: Of so many entries, the newest, the filter takes the names that it offers; and it offers so many at most.
@@ -98,8 +96,8 @@ class ByTime(admin.DateFieldListFilter):
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(OnlyNamedLookups, PossibleRows):
-    """Who did what, the newest first."""
+class AuditEntryAdmin(OnlyRead, PossibleRows):
+    """Who did what, the newest first. Deeds make entries, which stay as they were written, and go when they are old."""
 
     list_display = ["when", "who", "deed", "target"]
     list_display_links = ["when"]
@@ -116,22 +114,7 @@ class AuditEntryAdmin(OnlyNamedLookups, PossibleRows):
     readonly_fields = ["when", "who", "deed", "target", "reason"]
 
     class Media:
-        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css", "tasksapp/audit.css"]}
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """False: deeds make entries."""
-        del request
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: AuditEntry | None = None) -> bool:
-        """False: what was done stays as it was written."""
-        del request, obj
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: AuditEntry | None = None) -> bool:
-        """False: old entries go by themselves."""
-        del request, obj
-        return False
+        css = {"all": ["tasksapp/audit.css"]}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """The list, with the time zone of its times in the title."""

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from tasksapp.admin.audit.words import changes_of, deed_label
-from tasksapp.admin.frame.paginator import BoundedPaginator
+from tasksapp.admin.frame.possible_rows import BoundedPaginator
 from tasksapp.models import AuditEntry
 
 #: Entries of one page.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from django.apps import apps
@@ -12,12 +12,11 @@ from django.db import models
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.audit.history import AuditHistory
-from tasksapp.admin.biz_types.copying import copied, values_of
-from tasksapp.admin.biz_types.deletion import why_kept
-from tasksapp.admin.biz_types.form import PREVIEW, BizTypeForm
+from tasksapp.admin.biz_types.form import PREVIEW, BizTypeForm, copied, values_of
 from tasksapp.admin.biz_types.keys import FlowKeyPages
 from tasksapp.admin.biz_types.listing import BizTypeList
 from tasksapp.admin.biz_types.now import Now
@@ -27,16 +26,17 @@ from tasksapp.admin.biz_types.secrets_page import Secrets
 from tasksapp.admin.biz_types.tabs import ALL, FORMS, NEW, NOT_PULLED, TAB, fieldsets_of, tab_of
 from tasksapp.admin.biz_types.test_call import SampleCalls
 from tasksapp.admin.biz_types.what_if import WhatIf
-from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.delivery_banner import ShowsDelivery, banner
-from tasksapp.admin.frame.json_field import JsonField
-from tasksapp.admin.frame.lookups import OnlyNamedLookups
+from tasksapp.admin.frame.fields import JsonField
+from tasksapp.admin.frame.fragments import number
 from tasksapp.admin.frame.own_page import FRAGMENT
-from tasksapp.admin.frame.possible_rows import PossibleRows
-from tasksapp.admin.frame.tenants import has_tenants
+from tasksapp.admin.frame.possible_rows import PossibleRows, has_tenants
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
-from tasksapp.models import BizType
+from tasksapp.biz_types.verbs import may_delete
+from tasksapp.models import LIVE, BizType, Job
 from tasksapp.models.column_secrecy import marked_columns
+from tasksapp.stats.counts import FARTHEST, bounded_count
 
 #: The package that ships htmx, which shows the schedule of what is typed. Without it, a button does.
 HTMX_APP = "django_htmx"
@@ -46,7 +46,6 @@ HTMX_APP = "django_htmx"
 class BizTypeAdmin(
     AuditHistory,
     ShowsDelivery,
-    OnlyNamedLookups,
     PossibleRows,
     Pausing,
     Secrets,
@@ -69,7 +68,7 @@ class BizTypeAdmin(
     readonly_fields = ["created_at", "updated_at"]
 
     class Media:
-        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css", "tasksapp/biz_types.css"]}
+        css = {"all": ["tasksapp/biz_types.css"]}
 
     def audit_of(self, row: BizType) -> Q:
         """Entries about the biz type itself, not about its jobs."""
@@ -230,3 +229,34 @@ def _with_credentials(fieldset: Any) -> Any:
     for name in options["fields"]:
         fields += [name, "auth_secret"] if name == "url" else [name]
     return title, {**options, "fields": fields}
+
+
+def why_kept(biz_types: Iterable[BizType]) -> list[str]:
+    """A sentence for each of the biz types that has jobs: how many, and what to do."""
+    return [_reason(biz_type) for biz_type in biz_types if not may_delete(biz_type)]
+
+
+def _reason(biz_type: BizType) -> str:
+    jobs = Job.objects.filter(biz_type=biz_type)
+    live, count = bounded_count(jobs.filter(status__in=LIVE)), bounded_count(jobs)
+    if live:
+        sentence = ngettext(
+            "%(code)s has %(jobs)s job. Cancel the %(live)s that are pending or running; then set its retention to 0"
+            " and run manage.py purge_jobs --biz-type %(code)s. Or disable it: it then takes no jobs, and none fire.",
+            "%(code)s has %(jobs)s jobs. Cancel the %(live)s that are pending or running; then set its retention to 0"
+            " and run manage.py purge_jobs --biz-type %(code)s. Or disable it: it then takes no jobs, and none fire.",
+            count,
+        )
+    else:
+        sentence = ngettext(
+            "%(code)s has %(jobs)s job. None of them will fire; then set its retention to 0 and run manage.py"
+            " purge_jobs --biz-type %(code)s. Or disable it: it then takes no jobs, and none fire.",
+            "%(code)s has %(jobs)s jobs. None of them will fire; then set its retention to 0 and run manage.py"
+            " purge_jobs --biz-type %(code)s. Or disable it: it then takes no jobs, and none fire.",
+            count,
+        )
+    return sentence % {
+        "code": biz_type.label,
+        "jobs": number(count, bound=FARTHEST),
+        "live": number(live, bound=FARTHEST),
+    }

@@ -6,12 +6,14 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.db.models import QuerySet
+from django.forms.models import model_to_dict
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
+from tasksapp.admin.frame.fields import UnitInput
 from tasksapp.admin.frame.stale_form import StaleForm
-from tasksapp.admin.frame.unit_input import UnitInput
 from tasksapp.biz_types.validation import complaints, credentials_complaint, must_type_credentials
 from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.jobs.retry_schedule import RetrySchedule, schedule_of
@@ -28,6 +30,12 @@ SCHEDULE_FIELDS = frozenset(
 )  # fmt: skip
 
 _WIDE = {"class": "vLargeTextField"}
+#: The parameter of the address that names the biz type to copy.
+COPY_OF = "copy_of"
+#: What a copy does not take over: callers know the original by its code, and a pause is about the original only.
+NOT_COPIED = ("code", "paused_until")
+#: Digits of a 64-bit primary key; databases refuse longer numbers.
+LONGEST_KEY = 19
 
 
 class BizTypeForm(StaleForm):
@@ -162,3 +170,15 @@ class BizTypeForm(StaleForm):
 def _of_tenant(candidate: BizType) -> QuerySet[BizType]:
     """The biz types of its tenant, without reading the tenant."""
     return BizType.objects.filter(tenant_id=candidate.tenant_id or DEFAULT_TENANT)
+
+
+def copied(request: HttpRequest) -> BizType | None:
+    """The biz type that the form for a new one is a copy of; None where it is no copy."""
+    asked = request.GET.get(COPY_OF, "")
+    is_key = asked.isascii() and asked.isdecimal() and len(asked) < LONGEST_KEY
+    return BizType.objects.filter(pk=int(asked)).first() if is_key else None
+
+
+def values_of(biz_type: BizType) -> dict[str, Any]:
+    """What the form begins with; secrets are no fields of the row, so they are not among it."""
+    return model_to_dict(biz_type, exclude=NOT_COPIED)

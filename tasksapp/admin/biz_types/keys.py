@@ -18,9 +18,9 @@ from django.utils.translation import gettext_lazy
 from delayhub.errors import OptionError
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.pause import PauseForm
-from tasksapp.admin.frame.actors import actor_of
-from tasksapp.admin.frame.flow_key import written_flow_key
+from tasksapp.admin.frame.fields import written_flow_key
 from tasksapp.admin.frame.fragments import clock_time, number
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import flow_keys
 from tasksapp.models import UNTIL_RESUMED, BizType, PausedKey
 

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.frame.fragments import DASH, address, badge, duration, flow_state, number, quiet
-from tasksapp.admin.frame.tenants import has_tenants
+from tasksapp.admin.frame.possible_rows import has_tenants
 from tasksapp.biz_types.breaker import Breaker, callback_host
 from tasksapp.biz_types.holds import open_breakers
 from tasksapp.biz_types.pullers import without_puller

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.audit.words import deed_label
-from tasksapp.admin.biz_types.copying import COPY_OF
+from tasksapp.admin.biz_types.form import COPY_OF
 from tasksapp.admin.biz_types.listing import jobs_address
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.retry_drawing import schedule_sentence

@@ -20,10 +20,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from tasksapp.access.audit import REASON_LENGTH
-from tasksapp.admin.biz_types.copying import LONGEST_KEY
+from tasksapp.admin.biz_types.form import LONGEST_KEY
 from tasksapp.admin.biz_types.pages import BizTypePages
-from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
 from tasksapp.models import UNTIL_RESUMED, BizType
 

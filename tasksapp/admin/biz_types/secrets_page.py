@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.admin.biz_types.pages import BizTypePages
-from tasksapp.admin.frame.actors import actor_of
-from tasksapp.admin.frame.overlap import OVERLAPS
+from tasksapp.admin.frame.fields import OVERLAPS
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
 from tasksapp.models import BizType

@@ -15,11 +15,11 @@ from django.utils.translation import gettext as _
 
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
-from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.fields import UnitInput
 from tasksapp.admin.frame.fragments import DASH, clock_time, duration, number
 from tasksapp.admin.frame.job_charts import next_chart
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.admin.frame.stale_form import StaleForm, submitted
-from tasksapp.admin.frame.unit_input import UnitInput
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.validation import complaints
 from tasksapp.models import BizType

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from tasksapp.access.audit import REASON_LENGTH
-from tasksapp.admin.frame.actors import actor_of
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.queues.celery_broker import CeleryBroker, Outcome, Place, QueueVerb
 from tasksapp.queues.deeds import record_deed
 

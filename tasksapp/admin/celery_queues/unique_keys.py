@@ -23,10 +23,10 @@ from tasksapp.access.permissions import CHANGE_QUEUES
 from tasksapp.admin.celery_queues.broker_pages import BrokerPages, known_workers
 from tasksapp.admin.celery_queues.deeds import ReasonForm
 from tasksapp.admin.celery_queues.rows import Holder, holders, queue_url, with_worker
-from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.fragments import DASH, address, number, quiet, time_away
 from tasksapp.admin.frame.masking import hidden, may_see_bodies
 from tasksapp.admin.frame.own_page import Crumb
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.queues.celery_broker import CeleryBroker, KeyHolder, Place, Until
 from tasksapp.queues.deeds import record_freed_key
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from math import ceil
+from urllib.parse import urlencode
 
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
@@ -153,3 +154,17 @@ def _paused(biz_type: BizType) -> str:
     if who:
         return _("paused by %(person)s until %(time)s") % {"person": who, "time": until}
     return _("paused until %(time)s") % {"time": until}
+
+
+def jobs_address(*, site: str, **chosen: str) -> str:
+    """The list of the jobs that are chosen so, by names of a JobFilter or a ``tab``; '' where a site has no list."""
+    return _with_query(address("tasksapp_job_changelist", site=site), chosen)
+
+
+def plan_address(verb: str, *, site: str, **chosen: str) -> str:
+    """The page that plans an operation: the verb for all jobs that are chosen so; '' where a site has none."""
+    return _with_query(address("tasksapp_operation_plan", site=site), {"verb": verb, **chosen})
+
+
+def _with_query(url: str, query: dict[str, str]) -> str:
+    return url and f"{url}?{urlencode(query)}"

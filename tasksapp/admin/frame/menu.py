@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
 from tasksapp.admin.frame.fragments import address
-from tasksapp.admin.frame.sites import site_name
+from tasksapp.admin.frame.requests import site_name
 
 
 class Entry(NamedTuple):

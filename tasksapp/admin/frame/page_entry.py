@@ -7,11 +7,12 @@ migration, no content type and no query ever sees it.
 from __future__ import annotations
 
 from django.apps.registry import Apps
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+
+from tasksapp.admin.frame.possible_rows import OnlyRead
 
 _unseen = Apps()
 
@@ -46,7 +47,7 @@ class System(models.Model):
         return str(self._meta.verbose_name)
 
 
-class PageEntry(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class PageEntry(OnlyRead):
     """Lists a page for people who have its permission, refuses it to others, and changes no rows."""
 
     #: What it takes to see the page.
@@ -68,15 +69,3 @@ class PageEntry(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argu
     def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         """Whether the page is listed."""
         return self.may_view(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """There is nothing to add."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        """There is nothing to change."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        """There is nothing to delete."""
-        return False

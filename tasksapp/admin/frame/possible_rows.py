@@ -1,21 +1,47 @@
-"""PossibleRows: rows are chosen and searched for by what a row can have."""
+"""PossibleRows: lists of rows are filtered, searched and paged by what a row can have, and at a bounded price."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest, ValidationError
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from tasksapp.models import Tenant
+from tasksapp.stats.counts import bounded_count
 
 #: No searched column is longer than what a description may have; SQLite takes patterns of 50 000 bytes.
 LONGEST_SEARCH = 1_000
+#: PostgreSQL takes no greater offset from UTC.
+MOST_OFFSET = timedelta(hours=15, minutes=59)
 
 
 class PossibleRows(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
-    """A ModelAdmin that asks the database for no id that cannot be one, and for no endless text."""
+    """A ModelAdmin that asks the database for no id that cannot be one, and for no endless text.
+
+    Lists take the lookups that are named here, and no others. Django lets people filter by any column and any lookup.
+    So they could read sealed values letter by letter (``signing_secret_sealed__startswith``), and keep the database
+    busy with a costly pattern (``body__regex``).
+    """
+
+    #: Lookups that the filters and links of the list use, such as ``status__exact``.
+    named_lookups: frozenset[str] = frozenset()
+
+    class Media:
+        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css"]}
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Whether the list may be filtered so; Django answers 400 where it may not."""
+        del request
+        return lookup in self.named_lookups and _is_possible(value)
 
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
@@ -37,3 +63,54 @@ class PossibleRows(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
         if len(search_term) > LONGEST_SEARCH:
             return queryset.none(), False
         return super().get_search_results(request, queryset, search_term)
+
+
+class OnlyRead(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+    """A part of a ModelAdmin whose rows no person types into a form of Django's."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """False."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """False."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """False."""
+        return False
+
+
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # it takes no argument at run time
+    """Counts at most ``FARTHEST`` rows. What lies deeper is found by filters and search, not by turning pages."""
+
+    @cached_property
+    def count(self) -> int:
+        """How many rows there are, or ``FARTHEST`` where there are more."""
+        return bounded_count(cast("QuerySet[Any]", self.object_list))
+
+
+def has_tenants() -> bool:
+    """Whether there are several tenants."""
+    return len(Tenant.objects.values_list("pk")[:2]) > 1
+
+
+def _is_possible(value: str) -> bool:
+    """Whether a database takes the value: for NUL or a time out of its range it would raise an error."""
+    if "\0" in value:
+        return False
+    try:
+        time = parse_datetime(value)
+    except ValueError:
+        return True  # Django refuses it where a time is wanted
+    return time is None or _is_in_range(time)
+
+
+def _is_in_range(time: datetime) -> bool:
+    if timezone.is_naive(time):
+        time = timezone.make_aware(time)  # as Django reads it
+    try:
+        time.astimezone(UTC)
+    except (OverflowError, ValueError):
+        return False
+    return abs(time.utcoffset() or timedelta()) <= MOST_OFFSET

@@ -11,6 +11,7 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Count
@@ -21,11 +22,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from tasksapp.access.permissions import may
-from tasksapp.admin.audit.recent_actions import note_single
-from tasksapp.admin.frame.actors import actor_of
-from tasksapp.admin.frame.own_page import Crumb, own_page
-from tasksapp.admin.frame.refusals import no_permission, refused_page
-from tasksapp.admin.frame.sites import site_of
+from tasksapp.admin.frame.own_page import Crumb, no_permission, own_page, refused_page
+from tasksapp.admin.frame.requests import actor_of, site_of
 from tasksapp.biz_types.holds import holds
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.bulk import BulkOutcome, apply_many
@@ -233,3 +231,17 @@ def _by_reason(outcome: BulkOutcome, held: Mapping[str, str]) -> list[tuple[str,
         if biz_type.queue in held:
             counts[held[biz_type.queue]] += count
     return sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
+
+
+def note_single(request: HttpRequest, ids: Sequence[UUID], *, changed: int, deed: str) -> None:
+    """Logs what a person did to one job. Of what is done to several at once the audit has an entry each.
+
+    Args:
+        request: of the person.
+        ids: the jobs that the person chose.
+        changed: how many of them were changed.
+        deed: what was done; in English, since others read it in languages of their own.
+    """
+    if len(ids) == 1 and changed == 1 and request.user.pk is not None:
+        job = Job.objects.defer("body", "raw").filter(id=ids[0])
+        LogEntry.objects.log_actions(request.user.pk, job, CHANGE, change_message=deed, single_object=True)

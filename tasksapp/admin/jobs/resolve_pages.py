@@ -17,8 +17,8 @@ from django.utils.translation import ngettext
 
 from tasksapp import jobs
 from tasksapp.access.permissions import may
-from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.admin.jobs.actions import LONGEST_REASON
 from tasksapp.admin.jobs.siblings import live_biz_types
 from tasksapp.errors import JobError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -14,13 +16,19 @@ from tasksapp.admin.audit.words import Change, changes_of, deed_label
 from tasksapp.admin.frame.fragments import duration
 from tasksapp.admin.frame.masking import hidden, masked_body, may_see_bodies
 from tasksapp.admin.jobs.columns import shown_error
-from tasksapp.admin.jobs.curl import curl
 from tasksapp.jobs.attempt_headers import REQUEST_ID, attempt_headers, was_pulled
 from tasksapp.jobs.exact_bytes import written_body
 from tasksapp.models import Attempt, AuditEntry, Job, Status
 
 #: Attempts of one page, and entries of the audit that it shows.
 PAGE_ATTEMPTS, MOST_ENTRIES = 100, 100
+#: What the records of attempts have in place of secrets, and what a person is to replace.
+_MASK, _PLACEHOLDER = "(hidden)", "<SECRET>"
+#: So many bytes stand in a command; more come from a file.
+MOST_PIPED = 4_096
+_BREAK = " \\\n  "
+#: curl makes these itself.
+_MADE_BY_CURL = {"host", "content-length", "accept-encoding"}
 
 
 class Exchange(NamedTuple):
@@ -165,3 +173,20 @@ def _last(job: Job) -> Event:
         case Status.DEAD:
             return Event(job.finished_at, _("dead"), "bad")
     return Event(job.finished_at, job.get_status_display())
+
+
+def curl(line: str, headers: Mapping[str, str], body: str | bytes) -> str:
+    """The command; '' for an attempt whose request is not known. Bytes that are no text are piped into it."""
+    method, _blank, url = line.partition(" ")
+    if not url:
+        return ""
+    parts = [f"curl -X {shlex.quote(method)} {shlex.quote(url.replace(_MASK, _PLACEHOLDER))}"]
+    parts += [
+        f"-H {shlex.quote(f'{name}: {value}'.replace(_MASK, _PLACEHOLDER))}"
+        for name, value in headers.items()
+        if name.lower() not in _MADE_BY_CURL
+    ]
+    if isinstance(body, str):
+        return _BREAK.join([*parts, f"--data-raw {shlex.quote(body)}"])
+    piped = f"echo {b64encode(body).decode()} | base64 -d |" if len(body) <= MOST_PIPED else "cat body.bin |"
+    return _BREAK.join([piped, *parts, "--data-binary @-"])

@@ -11,9 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.access.permissions import VERBS, may
-from tasksapp.admin.frame.lookups import OnlyNamedLookups
-from tasksapp.admin.frame.paginator import BoundedPaginator
-from tasksapp.admin.frame.possible_rows import PossibleRows
+from tasksapp.admin.frame.possible_rows import BoundedPaginator, OnlyRead, PossibleRows
 from tasksapp.admin.operations.filter_words import series_names, stored_filter
 from tasksapp.admin.operations.pages import OperationPages
 from tasksapp.admin.operations.rows import OperationRow
@@ -77,8 +75,11 @@ class OperationChangeList(ChangeList):
 
 
 @admin.register(Operation)
-class OperationAdmin(OperationPages, OnlyNamedLookups, PossibleRows):
-    """The history of operations. They are planned from the list of jobs, and none is changed or deleted by hand."""
+class OperationAdmin(OperationPages, OnlyRead, PossibleRows):
+    """The history of operations. They are planned from the list of jobs, and none is changed or deleted by hand.
+
+    There is no form: who may apply a verb may start and stop operations with it.
+    """
 
     list_display = ["__str__"]
     list_filter = [OpenFilter, ("biz_type", BizTypeFilter)]
@@ -93,22 +94,7 @@ class OperationAdmin(OperationPages, OnlyNamedLookups, PossibleRows):
     actions = None
 
     class Media:
-        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css", "tasksapp/operations.css"]}
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """False: operations are planned from the list of jobs."""
-        del request
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Operation | None = None) -> bool:
-        """False: they are the record of what was done."""
-        del request, obj
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Operation | None = None) -> bool:
-        """False: there is no form. Who may apply a verb may start and stop operations with it."""
-        del request, obj
-        return False
+        css = {"all": ["tasksapp/operations.css"]}
 
     def has_view_permission(self, request: HttpRequest, obj: Operation | None = None) -> bool:
         """Whether the person may see operations, or may do what they do."""

@@ -16,9 +16,8 @@ from django.utils.translation import gettext as _
 
 from tasksapp import operations
 from tasksapp.access.permissions import VERBS, may
-from tasksapp.admin.frame.actors import actor_of
-from tasksapp.admin.frame.own_page import Crumb, own_page
-from tasksapp.admin.frame.refusals import no_permission, refused_page
+from tasksapp.admin.frame.own_page import Crumb, no_permission, own_page, refused_page
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.admin.operations.facts import breadth, hindrances
 from tasksapp.admin.operations.filter_words import filter_of, filter_words
 from tasksapp.admin.operations.forms import RepaceForm, StartForm, StopForm, plan_form

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from tasksapp.admin.frame.fragments import DASH, address, duration, flow_state, number, time_away
-from tasksapp.admin.frame.links import jobs_address
+from tasksapp.admin.frame.fragments import DASH, address, duration, flow_state, jobs_address, number, time_away
 from tasksapp.biz_types.breaker import Breaker, callback_host
 from tasksapp.models import BizType
 from tasksapp.stats.counts import BizTypeCounts, Counts

@@ -1,22 +1,38 @@
-"""Issues as people see them: what failed alike, how often, since when, and what can be done."""
+"""Issues as people see them: what failed alike, how often, since when, the last of it, and what can be done."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
 
+from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import TEST_CALL, may
-from tasksapp.admin.frame.fragments import address, clock_time, flow_state, number, percent, time_away
-from tasksapp.admin.frame.links import jobs_address, plan_address
-from tasksapp.admin.overview.issue_samples import Sample
+from tasksapp.admin.frame.fragments import (
+    address,
+    clock_time,
+    duration,
+    flow_state,
+    jobs_address,
+    number,
+    percent,
+    plan_address,
+    time_away,
+)
+from tasksapp.admin.frame.masking import masked_body
 from tasksapp.biz_types.breaker import Breaker
+from tasksapp.models import Attempt, Job
 from tasksapp.models.error_class import NO_CLASS, error_class_label
 from tasksapp.stats.issues import Issue
+
+#: Characters of an answer that are shown.
+ANSWER_LENGTH = 2_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,3 +128,32 @@ def issue_rows(
 
 def _when(at: datetime | None) -> str:
     return "" if at is None else clock_time(at)
+
+
+class Sample(NamedTuple):
+    """What was sent, what came back, and the body of the answer, masked for those who may not see bodies."""
+
+    request: str
+    answer: str
+    body: SafeString
+
+
+def samples(job_ids: Iterable[UUID], *, request: HttpRequest) -> dict[str, Sample]:
+    """By the id of the job, its last attempt; one query. Jobs that were never tried have none."""
+    last = Attempt.objects.filter(job_id=OuterRef("pk")).order_by("-number").values("pk")[:1]
+    jobs = Job.objects.filter(pk__in=list(job_ids)).order_by().annotate(last=Subquery(last))
+    found = Attempt.objects.filter(pk__in=jobs.values("last")).order_by()
+    return {str(attempt.job_id): _sample(attempt, request=request) for attempt in found}
+
+
+def _sample(attempt: Attempt, *, request: HttpRequest) -> Sample:
+    words = {
+        "error": attempt.error or str(attempt.status_code or ""),
+        "time": clock_time(attempt.started_at),
+        "took": duration(ms=attempt.duration_ms),
+    }
+    return Sample(
+        attempt.request_line,
+        _("%(error)s, at %(time)s, after %(took)s") % words,
+        masked_body(request, attempt.response_body[:ANSWER_LENGTH]) if attempt.response_body else SafeString(""),
+    )

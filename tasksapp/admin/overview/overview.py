@@ -13,15 +13,13 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from tasksapp.admin.alerts.rows import alert_rows, open_alerts
-from tasksapp.admin.frame.delivery_banner import banner, health_of
-from tasksapp.admin.frame.fragments import address, clock_time, duration, listed, number, percent
+from tasksapp.admin.alert_admin import alert_rows, open_alerts
+from tasksapp.admin.frame.delivery_banner import banner, has_redis, health_of, marks
+from tasksapp.admin.frame.fragments import address, clock_time, duration, jobs_address, listed, number, percent
 from tasksapp.admin.frame.job_charts import past_chart
-from tasksapp.admin.frame.links import jobs_address
-from tasksapp.admin.frame.sites import site_name
+from tasksapp.admin.frame.requests import site_name
 from tasksapp.admin.overview.biz_type_rows import LATE, Standing, Urgency, biz_type_rows, standings
 from tasksapp.admin.overview.charts import SPANS, ahead_view, span_label, span_of
-from tasksapp.admin.overview.health_marks import has_redis, marks
 from tasksapp.admin.overview.issue_rows import issue_rows
 from tasksapp.admin.overview.lately import open_operations, recent_lines
 from tasksapp.biz_types.holds import open_breakers

@@ -11,10 +11,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.admin.frame.flow_key import written_flow_key
+from tasksapp.admin.frame.fields import UnitInput, typed_bytes, written_flow_key
 from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
-from tasksapp.admin.frame.typed_text import typed_bytes
-from tasksapp.admin.frame.unit_input import UnitInput
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
 from tasksapp.jobs.own_request_rule import shown_request

@@ -22,13 +22,12 @@ from tasksapp import operations
 from tasksapp.access.audit import REASON_LENGTH, Deed
 from tasksapp.access.permissions import PAUSE_SERIES, VIEW_BODY
 from tasksapp.admin.audit.history import AuditHistory
-from tasksapp.admin.frame.actors import actor_of
 from tasksapp.admin.frame.body_card import body_card
 from tasksapp.admin.frame.fragments import address, local_time
-from tasksapp.admin.frame.lookups import OnlyNamedLookups
 from tasksapp.admin.frame.own_page import Crumb, own_page
 from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.frame.possible_rows import PossibleRows
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.admin.series.form import PREVIEW, BackfillForm, SeriesForm
 from tasksapp.admin.series.rows import coming_rows, next_of, past_rows, state_of, words
 from tasksapp.errors import InvalidJob, NameTaken, StaleSeries
@@ -51,7 +50,7 @@ class ReasonForm(forms.Form):
 
 
 @admin.register(Series)
-class SeriesAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
+class SeriesAdmin(AuditHistory, PossibleRows):
     """The list of series, the page of one, its form, and the verbs."""
 
     list_display = ["label", "when", "next", "state", "overlap"]
@@ -64,7 +63,7 @@ class SeriesAdmin(AuditHistory, OnlyNamedLookups, PossibleRows):
     named_lookups = frozenset({"overlap__exact", "biz_type__id__exact"})
 
     class Media:
-        css = {"all": ["tasksapp/admin.css", "tasksapp/pages.css", "tasksapp/series.css"]}
+        css = {"all": ["tasksapp/series.css"]}
 
     def audit_of(self, row: Series) -> Q:
         """Entries about the series itself."""

@@ -9,7 +9,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from tasksapp.access.callers import Caller, find_caller
-from tasksapp.access.wrong_keys import count_wrong_key
+from tasksapp.access.keys import count_wrong_key
 from tasksapp.api.http.client_address import client_address, client_ip
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 

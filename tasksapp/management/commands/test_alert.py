@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from tasksapp.alerts.composer import owner_of
 from tasksapp.alerts.outbox import send_test
-from tasksapp.alerts.recipients import owner_of
 from tasksapp.models import BizType
 
 

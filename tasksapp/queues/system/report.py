@@ -11,15 +11,11 @@ from django.db import Error
 from django.utils.translation import gettext as _
 
 from delayhub.errors import OptionError
-from tasksapp.queues.system.database import database_section
-from tasksapp.queues.system.loader import lanes_section, loader_section
-from tasksapp.queues.system.purge import purge_section
-from tasksapp.queues.system.redis_server import redis_section
 from tasksapp.queues.system.section import Section
-from tasksapp.queues.system.settings_in_force import settings_section
+from tasksapp.queues.system.servers import database_section, redis_section
+from tasksapp.queues.system.this_process import settings_section, versions_section
 from tasksapp.queues.system.timer_check import timers_section
-from tasksapp.queues.system.versions import versions_section
-from tasksapp.queues.system.workers import workers_section
+from tasksapp.queues.system.workers import lanes_section, loader_section, purge_section, workers_section
 
 
 def system_report(*, check: bool = False) -> list[Section]:

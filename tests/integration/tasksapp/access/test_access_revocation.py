@@ -16,8 +16,7 @@ from django.utils import timezone
 
 from tasksapp.access.callers import last_uses
 from tasksapp.access.key_verbs import delete, edit, rotate
-from tasksapp.access.keys import issue_key
-from tasksapp.access.wrong_keys import forget_wrong_keys
+from tasksapp.access.keys import forget_wrong_keys, issue_key
 from tasksapp.models import ApiKey, BizType, Job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasksapp.alerts.book import AlertBook, What, names_of, needed_calm
-from tasksapp.alerts.condition import Condition, Judgement
+from tasksapp.alerts.conditions import Condition, Judgement
 from tasksapp.models import Alert, AlertKind
 
 pytestmark = pytest.mark.django_db

@@ -16,8 +16,7 @@ from standardwebhooks import Webhook
 from delayhub.webhooks.signature import new_secret
 from tasksapp.alerts import outbox
 from tasksapp.alerts.book import Event, What
-from tasksapp.alerts.composer import compose
-from tasksapp.alerts.recipients import Recipient
+from tasksapp.alerts.composer import Recipient, compose
 from tasksapp.models import Alert, AlertKind, AlertMessage, BizType
 from tests.integration.tasksapp.receiver import Receiver, answering
 from tests.mail_sink import MailSink, mail_sink

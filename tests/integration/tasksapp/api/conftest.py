@@ -10,8 +10,7 @@ import pytest
 from django.test import Client
 
 from tasksapp.access.callers import last_uses
-from tasksapp.access.keys import issue_key
-from tasksapp.access.wrong_keys import forget_wrong_keys
+from tasksapp.access.keys import forget_wrong_keys, issue_key
 from tasksapp.models import ApiKey, BizType, Scope
 from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.pulled_jobs import Pull

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tasksapp.admin.biz_types import test_call as biz_type_test_call
-from tasksapp.admin.biz_types.task_workers import TaskWorkers
+from tasksapp.admin.biz_types.test_call import TaskWorkers
 from tasksapp.biz_types import recorded_sample
 from tasksapp.biz_types.recorded_sample import MOST
 from tasksapp.models import AuditEntry, BizType, Job

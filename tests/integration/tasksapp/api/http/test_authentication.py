@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tasksapp.access.wrong_keys import MOST, WINDOW_SECONDS
+from tasksapp.access.keys import MOST_WRONG, WRONG_SECONDS
 from tasksapp.models import ApiKey, BizType, Job
 from tests.fixture_types import Ask
 from tests.integration.tasksapp.api.problem_documents import problem
@@ -45,19 +45,19 @@ def test_wrong_keys_of_one_address_wait_and_right_ones_pass_all_the_same(client:
     def ask(given: str, address: str = "192.0.2.1") -> Any:
         return client.get("/api/v1/jobs", headers={"authorization": f"Bearer {given}"}, REMOTE_ADDR=address)
 
-    answers = [ask(f"dh_guess-{number}") for number in range(MOST + 3)]
+    answers = [ask(f"dh_guess-{number}") for number in range(MOST_WRONG + 3)]
 
-    assert [answer.status_code for answer in answers] == [401] * MOST + [429] * 3
+    assert [answer.status_code for answer in answers] == [401] * MOST_WRONG + [429] * 3
     document = problem(answers[-1], 429)
     assert document["type"] == "/api/problems/too_many_wrong_keys"
-    assert 0 < int(answers[-1]["Retry-After"]) <= WINDOW_SECONDS
+    assert 0 < int(answers[-1]["Retry-After"]) <= WRONG_SECONDS
     assert ask(key).status_code == 200
     assert ask("dh_guess").status_code == 429, "a right key of somebody else's at that address changes nothing"
     assert ask("dh_guess", "192.0.2.2").status_code == 401
 
 
 def test_creates_and_calls_without_a_key_are_answered_so_too(client: Client, key: str) -> None:
-    for _ in range(MOST):
+    for _ in range(MOST_WRONG):
         problem(client.post("/api/v1/jobs", headers={"authorization": "Bearer dh_wrong"}), 401)
 
     problem(client.post("/api/v1/jobs", headers={"authorization": "Bearer dh_wrong"}), 429)
@@ -67,7 +67,7 @@ def test_creates_and_calls_without_a_key_are_answered_so_too(client: Client, key
 def test_behind_a_proxy_the_address_is_the_one_that_the_proxy_saw(client: Client, key: str, settings: Any) -> None:
     settings.REST_FRAMEWORK = {"NUM_PROXIES": 1}
     headers = {"authorization": "Bearer dh_wrong", "x-forwarded-for": "192.0.2.1"}
-    for _ in range(MOST):
+    for _ in range(MOST_WRONG):
         client.get("/api/v1/jobs", headers=headers)
 
     assert client.get("/api/v1/jobs", headers=headers).status_code == 429

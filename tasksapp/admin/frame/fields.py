@@ -1,0 +1,109 @@
+"""Fields that forms of several rooms have, and what a person may type into them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.fields import InvalidJSONInput
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.errors import InvalidJob
+from tasksapp.jobs.requests import RULES
+
+#: How long what is replaced stays valid beside the new, keys and signing secrets: seconds, and what people read.
+OVERLAPS = [
+    (0, gettext_lazy("no time: it ends at once")),
+    (3_600, gettext_lazy("1 hour")),
+    (86_400, gettext_lazy("1 day")),
+    (604_800, gettext_lazy("7 days")),
+    (2_592_000, gettext_lazy("30 days")),
+]
+
+
+class JsonField(forms.JSONField):
+    """Takes strict JSON: no NaN, no NUL, no half of a surrogate pair, not nested too deeply, no endless numbers."""
+
+    def to_python(self, value: Any) -> Any:
+        """The value. Raises ValidationError where it is not such JSON."""
+        if isinstance(value, str) and value not in self.empty_values:
+            try:
+                _read(value)
+            except (ValueError, RecursionError) as error:
+                raise ValidationError(self.error_messages["invalid"], code="invalid") from error
+        return super().to_python(value)
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """What the form shows again: where it is not valid, as the person wrote it."""
+        if data is None:
+            return None
+        try:
+            return _read(data)
+        except (ValueError, RecursionError):
+            return InvalidJSONInput(data)
+
+
+class UnitInput(forms.NumberInput):
+    """A number and its unit beside it: ``[500] jobs per second``.
+
+    Args:
+        unit: the unit, translated.
+        step: by how much the arrows of the input move it; ``any`` takes every fraction.
+    """
+
+    def __init__(self, *, unit: str | Promise, step: str = "any") -> None:
+        super().__init__(attrs={"step": step, "class": "vIntegerField"})
+        self.unit = unit
+
+    def render(self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None) -> SafeString:
+        """The input with its unit."""
+        made = super().render(name, value, attrs, renderer)
+        return format_html('<span class="delayhub-unit">{} <span>{}</span></span>', made, self.unit)
+
+
+def written_flow_key(text: str) -> str:
+    """The flow key, '' for none. Raises ValidationError, in the person's language."""
+    try:
+        key: str = RULES["flow_key"](text)
+    except InvalidJob:
+        raise ValidationError(
+            _("A flow key has at most 100 bytes, and no colon, brace or control character.")
+        ) from None
+    return key
+
+
+def typed_bytes(text: str, *, stored: bytes | None) -> bytes:
+    """The bytes of the text, with the ends of lines of what is stored; that itself where nothing else is different.
+
+    Browsers send CR LF for every end of a line.
+    """
+    raw = text.replace("\r\n", "\n").encode()
+    if stored is None:
+        return raw
+    if raw == _without_cr(stored):
+        return stored
+    return raw.replace(b"\n", b"\r\n") if b"\r\n" in stored else raw
+
+
+def _without_cr(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _read(text: str) -> Any:
+    """The value in the text. Raises ValueError or RecursionError."""
+    value = json.loads(text, parse_constant=_refuse)
+    written = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    written.encode()  # fails at half a surrogate pair
+    if "\\u0000" in written:
+        raise ValueError("PostgreSQL stores no NUL")
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")

@@ -1,1 +1,0 @@
-"""Issues in the admin: dead jobs that failed alike."""

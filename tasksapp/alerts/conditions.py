@@ -1,0 +1,161 @@
+"""What is wrong at one moment, with the whole site and with single biz types, and what could be judged at all."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Sum
+
+from tasksapp.biz_types.breaker import Breaker, callback_host
+from tasksapp.biz_types.holds import open_breakers
+from tasksapp.conf import options
+from tasksapp.models import AlertKind, BizType, JobCount, Pulse
+from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState
+from tasksapp.stats.pulses import MINUTE, floor
+
+#: A fault is told when it has lasted for so long, or nearly: watchers look every three seconds.
+CONFIRM = timedelta(seconds=9)
+#: For so long after Redis or the database came back, missing workers are given time to come back too.
+AFTER_OUTAGE, CONFIRM_AFTER_OUTAGE = timedelta(seconds=60), timedelta(seconds=45)
+#: States in which jobs are delivered, but late.
+_LATE = frozenset({DeliveryState.OTHER_REDIS, DeliveryState.NO_LOADER, DeliveryState.LOADER_FAILS})
+_KINDS = frozenset({AlertKind.REDIS_AWAY, AlertKind.NOT_DELIVERING, AlertKind.LATE_DELIVERY})
+#: Counts of the loader that are older say nothing about now.
+FRESH = timedelta(seconds=60)
+#: A breaker was open for some failures already; deaths are final; counts are made every ten seconds.
+_AT_ONCE = timedelta()
+#: Kinds of errors that one alert names.
+NAMED_ERRORS = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Condition:
+    """One thing that is wrong.
+
+    Args:
+        kind: what it is.
+        biz_type_id: whose; 0 for the whole site.
+        facts: what its sentence says, as JSON.
+        confirm: how long it must last before its owner is told.
+    """
+
+    kind: AlertKind
+    biz_type_id: int = 0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    confirm: timedelta = CONFIRM
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What only one open alert has."""
+        return self.kind.value, self.biz_type_id
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judgement:
+    """All that is wrong at one moment.
+
+    Args:
+        conditions: what is wrong.
+        kinds: what could be judged; alerts of other kinds stay as they are.
+    """
+
+    conditions: Sequence[Condition] = ()
+    kinds: frozenset[AlertKind] = frozenset()
+
+
+def site_judgement(health: DeliveryHealth, *, confirm: timedelta = CONFIRM) -> Judgement:
+    """What is wrong with the site.
+
+    While Redis is away, whether workers live is not known: what was open of that stays open, and nothing is added.
+
+    Args:
+        health: what was found; not that the database is away, which its outage record has.
+        confirm: how long missing workers must be missing.
+    """
+    match health.state:
+        case DeliveryState.OK:
+            return Judgement(kinds=_KINDS)
+        case DeliveryState.DATABASE_AWAY:
+            return Judgement()
+        case DeliveryState.REDIS_AWAY:
+            return Judgement(
+                conditions=[Condition(kind=AlertKind.REDIS_AWAY, facts={"detail": health.detail})],
+                kinds=frozenset({AlertKind.REDIS_AWAY}),
+            )
+    kind = AlertKind.LATE_DELIVERY if health.state in _LATE else AlertKind.NOT_DELIVERING
+    facts = {"state": health.state.value, "detail": health.detail}
+    return Judgement(conditions=[Condition(kind=kind, facts=facts, confirm=confirm)], kinds=_KINDS)
+
+
+def biz_type_judgement(*, now: datetime, using: str) -> Judgement:
+    """What is wrong with biz types, on a site that delivers. Raises what the database raises.
+
+    Args:
+        now: the present.
+        using: the database.
+    """
+    biz_types = list(BizType.objects.using(using).select_related("tenant").order_by("id"))
+    counts = {row.biz_type_id: row for row in JobCount.objects.using(using).filter(counted_at__gte=now - FRESH)}
+    breakers = open_breakers(biz_types)
+    found = _dying(biz_types, counts, now=now, using=using)
+    kinds = {AlertKind.DEAD}
+    if breakers is not None:
+        kinds.add(AlertKind.BREAKER_OPEN)
+        found += [
+            _down(biz_type) for biz_type in biz_types if biz_type.queue in breakers and not biz_type.is_shut(now=now)
+        ]
+        if counts or not biz_types:
+            kinds.add(AlertKind.OVERDUE)
+            found += _overdue(biz_types, counts, breakers, now=now)
+    return Judgement(conditions=found, kinds=frozenset(kinds))
+
+
+def _down(biz_type: BizType) -> Condition:
+    facts = {"biz_type": biz_type.label, "host": callback_host(biz_type)}
+    return Condition(kind=AlertKind.BREAKER_OPEN, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE)
+
+
+def _overdue(
+    biz_types: Sequence[BizType], counts: Mapping[int, JobCount], breakers: Mapping[str, Breaker], *, now: datetime
+) -> list[Condition]:
+    """Not those of a biz type that is paused, disabled, or whose receiver is down: that is known, and told."""
+    before = now - timedelta(seconds=options().alert_overdue_seconds)
+    found = []
+    for biz_type in biz_types:
+        count = counts.get(biz_type.pk)
+        if count is None or not count.due_now or biz_type.is_shut(now=now) or biz_type.queue in breakers:
+            continue
+        if count.oldest_due_at is not None and count.oldest_due_at < before:
+            facts = {"biz_type": biz_type.label, "due": count.due_now, "oldest": count.oldest_due_at.isoformat()}
+            found.append(Condition(kind=AlertKind.OVERDUE, biz_type_id=biz_type.pk, facts=facts))
+    return found
+
+
+def _dying(
+    biz_types: Sequence[BizType], counts: Mapping[int, JobCount], *, now: datetime, using: str
+) -> list[Condition]:
+    since = floor(now - timedelta(seconds=options().alert_calm_seconds), MINUTE)
+    rows = Pulse.objects.using(using).filter(span_seconds=MINUTE, kind=Pulse.Kind.DEAD, at__gte=since).order_by()
+    died: dict[int, Counter[str]] = defaultdict(Counter)
+    for biz_type_id, error_class, number in rows.values_list("biz_type_id", "key").annotate(Sum("count")):
+        died[biz_type_id][error_class] += number
+    return [
+        Condition(
+            kind=AlertKind.DEAD,
+            biz_type_id=biz_type.pk,
+            facts={
+                "biz_type": biz_type.label,
+                "died": died[biz_type.pk].total(),
+                "minutes": max(1, round(options().alert_calm_seconds / MINUTE)),
+                "dead": counts[biz_type.pk].dead if biz_type.pk in counts else None,
+                "errors": dict(died[biz_type.pk].most_common(NAMED_ERRORS)),
+            },
+            confirm=_AT_ONCE,
+        )
+        for biz_type in biz_types
+        if biz_type.pk in died and died[biz_type.pk].total() >= options().alert_deaths
+    ]
