@@ -11,11 +11,12 @@ import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from django.db.models import TextChoices
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from delayhub.secrecy import Secrecy
 from tasksapp.access.actors import NAME_LENGTH, Actor
@@ -40,54 +41,65 @@ CHANGED = "changed"
 SILENT_COLUMNS = frozenset({"version", "updated_at", "changed_by", "lease_until", "operation_id"})
 
 
-class Deed(StrEnum):
-    """What entries are about, as their ``verb``. Other modules may write further ones."""
+class Deed(TextChoices):
+    """What entries are about, as their ``verb``, and what people call it. Other modules may write further ones."""
 
-    RUN_NOW = "run_now"
-    RESCHEDULE = "reschedule"
-    EDIT = "edit"
-    REDRIVE = "redrive"
-    CANCEL = "cancel"
-    DROP = "drop"
-    RESOLVE = "resolve"
-    LIFT = "lift"
+    RUN_NOW = "run_now", _("run now")
+    RESCHEDULE = "reschedule", _("reschedule")
+    EDIT = "edit", _("edit job")
+    REDRIVE = "redrive", _("redrive")
+    CANCEL = "cancel", _("cancel")
+    DROP = "drop", _("drop")
+    RESOLVE = "resolve", _("resolve biz id")
+    LIFT = "lift", _("lift resolve")
 
-    ADD_BIZ_TYPE = "biz_type.add"
-    EDIT_BIZ_TYPE = "biz_type.edit"
-    PAUSE = "biz_type.pause"
-    RESUME = "biz_type.resume"
-    PAUSE_KEY = "biz_type.pause_key"
-    RESUME_KEY = "biz_type.resume_key"
-    NEW_SIGNING_SECRET = "biz_type.new_signing_secret"  # noqa: S105  a name, no secret
-    END_SIGNING_SECRET = "biz_type.end_signing_secret"  # noqa: S105  a name, no secret
-    NEW_SIGNING_KEY = "biz_type.new_signing_key"
-    END_SIGNING_KEY = "biz_type.end_signing_key"
-    TEST = "biz_type.test"
-    DELETE_BIZ_TYPE = "biz_type.delete"
+    ADD_BIZ_TYPE = "biz_type.add", _("add biz type")
+    EDIT_BIZ_TYPE = "biz_type.edit", _("edit biz type")
+    PAUSE = "biz_type.pause", _("pause")
+    RESUME = "biz_type.resume", _("resume")
+    PAUSE_KEY = "biz_type.pause_key", _("pause a flow key")
+    RESUME_KEY = "biz_type.resume_key", _("resume a flow key")
+    NEW_SIGNING_SECRET = "biz_type.new_signing_secret", _("new signing secret")
+    END_SIGNING_SECRET = "biz_type.end_signing_secret", _("end previous signing secret")
+    NEW_SIGNING_KEY = "biz_type.new_signing_key", _("new signing key")
+    END_SIGNING_KEY = "biz_type.end_signing_key", _("end signing key")
+    TEST = "biz_type.test", _("send test callback")
+    DELETE_BIZ_TYPE = "biz_type.delete", _("delete biz type")
 
-    ADD_SERIES = "series.add"
-    EDIT_SERIES = "series.edit"
-    PAUSE_SERIES = "series.pause"
-    RESUME_SERIES = "series.resume"
-    TRIGGER_SERIES = "series.trigger"
-    DELETE_SERIES = "series.delete"
+    ADD_SERIES = "series.add", _("add series")
+    EDIT_SERIES = "series.edit", _("edit series")
+    PAUSE_SERIES = "series.pause", _("pause series")
+    RESUME_SERIES = "series.resume", _("resume series")
+    TRIGGER_SERIES = "series.trigger", _("trigger series")
+    DELETE_SERIES = "series.delete", _("delete series")
 
-    ADD_TENANT = "tenant.add"
-    EDIT_TENANT = "tenant.edit"
-    DELETE_TENANT = "tenant.delete"
+    ADD_TENANT = "tenant.add", _("add tenant")
+    EDIT_TENANT = "tenant.edit", _("edit tenant")
+    DELETE_TENANT = "tenant.delete", _("delete tenant")
 
-    ISSUE_KEY = "key.issue"
-    EDIT_KEY = "key.edit"
-    ENABLE_KEY = "key.enable"
-    DISABLE_KEY = "key.disable"
-    ROTATE_KEY = "key.rotate"
-    END_PREVIOUS_KEY = "key.end_previous"
-    DELETE_KEY = "key.delete"
+    ISSUE_KEY = "key.issue", _("issue API key")
+    EDIT_KEY = "key.edit", _("change API key")
+    ENABLE_KEY = "key.enable", _("enable API key")
+    DISABLE_KEY = "key.disable", _("disable API key")
+    ROTATE_KEY = "key.rotate", _("rotate API key")
+    END_PREVIOUS_KEY = "key.end_previous", _("end replaced API key")
+    DELETE_KEY = "key.delete", _("delete API key")
 
-    PLAN = "operation.plan"
-    START = "operation.start"
-    STOP = "operation.stop"
-    REPACE = "operation.repace"
+    PLAN = "operation.plan", _("plan operation")
+    START = "operation.start", _("start operation")
+    STOP = "operation.stop", _("stop operation")
+    REPACE = "operation.repace", _("change pace of operation")
+    # What an operation's end is recorded as, by the state that it ends in.
+    OPERATION_DONE = "operation.done", _("operation is done")
+    OPERATION_STOPPED = "operation.stopped", _("operation is stopped")
+    OPERATION_FAILED = "operation.failed", _("operation has failed")
+
+    QUEUE_RUN_NOW = "queue.run_now", _("run Celery messages now")
+    QUEUE_RESCHEDULE = "queue.reschedule", _("move Celery messages to a time")
+    QUEUE_TRANSFER = "queue.transfer", _("move Celery messages to a queue")
+    QUEUE_REDRIVE = "queue.redrive", _("redrive Celery messages")
+    QUEUE_REVOKE = "queue.revoke", _("revoke Celery messages")
+    QUEUE_FREE_KEY = "queue.free_key", _("free a unique key")
 
 
 def entry(

@@ -75,7 +75,6 @@ class AlertAdmin(PageEntry):
                 ),
                 "past_alerts": alert_rows(page, has_messages=True, site=site, now=now),
                 "page": page,
-                "zone": timezone.get_current_timezone_name(),
                 "owner": [shown_address(*recipient) for recipient in site_owner()],
                 "site_url": options().site_url,
                 "owners": [(biz_type.pk, biz_type.label) for biz_type in with_owner] if may_test else [],

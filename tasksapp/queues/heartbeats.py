@@ -93,53 +93,26 @@ class Beat:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WorkerBeat:
+class WorkerBeat(Beat):
     """A worker with its pool, as its last heartbeats describe it; times are by the clock of the process that asks.
 
+    Its name is Celery's, or host and process.
+
     Args:
-        host: its machine.
-        pid: the id of its main process.
-        node: the name that Celery knows it by.
-        version: DelayHub's version there.
-        pool: ``prefork``, ``threads``, ``solo``, …
-        concurrency: how many tasks it runs at once.
-        queues: the queues that it takes, lanes among them.
-        lanes: the timer lanes among them.
-        open_callbacks: callbacks that wait for their answer.
+        lanes: the timer lanes among its queues.
         running: the tasks that run, 100 at most.
-        running_count: how many run.
-        held: ids of messages that it holds and has not begun, 100 at most.
         last_claim_at: when it last took jobs; None for never.
         started_at: when it began.
         seen_at: when it last wrote.
-        is_loader: whether its loader has the seat.
         purged_at: when it last deleted old jobs; None for never.
-        purged_jobs: how many it deleted then, within one second.
     """
 
-    host: str
-    pid: int
-    node: str
-    version: str
-    pool: str
-    concurrency: int
-    queues: tuple[str, ...]
     lanes: tuple[str, ...]
-    open_callbacks: int
     running: tuple[RunningTask, ...]
-    running_count: int
-    held: tuple[str, ...]
     last_claim_at: datetime | None
     started_at: datetime | None
     seen_at: datetime
-    is_loader: bool
     purged_at: datetime | None
-    purged_jobs: int
-
-    @property
-    def name(self) -> str:
-        """Celery's name of it, or host and process."""
-        return self.node or f"{self.host}:{self.pid}"
 
 
 def write_beat(client: redis.Redis, beat: Beat) -> None:
@@ -225,25 +198,16 @@ def _read(beat: Beat, ahead: timedelta) -> WorkerBeat:
         return moment(at_ms) + ahead if at_ms else None
 
     lanes = set(options().lanes)
+    written = {field.name: getattr(beat, field.name) for field in fields(beat)}
+    named = {"name": beat.node or f"{beat.host}:{beat.pid}", "queues": tuple(beat.queues), "held": tuple(beat.held)}
     return WorkerBeat(
-        host=beat.host,
-        pid=beat.pid,
-        node=beat.node,
-        version=beat.version,
-        pool=beat.pool,
-        concurrency=beat.concurrency,
-        queues=tuple(beat.queues),
+        **{**written, **named},
         lanes=tuple(queue for queue in beat.queues if queue in lanes),
-        open_callbacks=beat.open_callbacks,
         running=tuple(RunningTask(task_id, name, here(since)) for task_id, name, since in beat.tasks),
-        running_count=beat.running_count,
-        held=tuple(beat.held),
         last_claim_at=here(beat.last_claim_ms),
         started_at=here(beat.started_ms),
         seen_at=moment(beat.seen_ms) + ahead,
-        is_loader=beat.is_loader,
         purged_at=here(beat.purged_ms),
-        purged_jobs=beat.purged_jobs,
     )
 
 

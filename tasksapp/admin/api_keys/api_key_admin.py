@@ -8,7 +8,6 @@ from django.contrib import admin
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -84,8 +83,7 @@ class ApiKeyAdmin(AuditHistory, PossibleRows, Rotation):
         """The form's page, with the way to the page that replaces the key."""
         row: ApiKey | None = context.get("original")
         if row is not None and self.has_change_permission(request, row):
-            site = self.admin_site.name
-            context["rotate_address"] = reverse("admin:tasksapp_apikey_rotate", args=[row.pk], current_app=site)
+            context["rotate_address"] = self.address("rotate", row)
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:

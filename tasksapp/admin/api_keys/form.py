@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access.key_validation import complaints
+from tasksapp.admin.frame.fields import time_field
 from tasksapp.models import ApiKey, BizType
 from tasksapp.models.api_key import Scope
 from tasksapp.models.tenant import DEFAULT_TENANT
@@ -42,11 +43,8 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argu
         widget=FilteredSelectMultiple(gettext_lazy("biz types"), is_stacked=False),
         help_text=gettext_lazy("None chosen: all biz types, also those that are added later."),
     )
-    expires_at = forms.DateTimeField(
-        label=gettext_lazy("Expires at"),
-        required=False,
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": 1}, format="%Y-%m-%dT%H:%M:%S"),
-        help_text=gettext_lazy("From then on the key is refused. Empty: it does not expire."),
+    expires_at = time_field(
+        gettext_lazy("Expires at"), gettext_lazy("From then on the key is refused. Empty: it does not expire.")
     )
     #: The version of the row when the form was opened.
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)

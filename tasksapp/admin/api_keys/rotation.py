@@ -6,22 +6,20 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.access.key_verbs import OVERLAP, end_previous, rotate
-from tasksapp.admin.frame.fields import OVERLAPS
+from tasksapp.access.key_verbs import end_previous, rotate
+from tasksapp.admin.frame.fields import overlap_field
 from tasksapp.admin.frame.fragments import local_time
-from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.own_page import Crumb, OwnPages, at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.models import ApiKey
 
@@ -41,23 +39,16 @@ class ShownKey(str):
 class OverlapForm(forms.Form):
     """How long the present key stays valid beside the new one."""
 
-    overlap = forms.TypedChoiceField(
-        label=gettext_lazy("The present key stays valid for"),
-        coerce=int,
-        initial=int(OVERLAP.total_seconds()),
-        choices=OVERLAPS,
-        help_text=gettext_lazy("So that the calling system can change over. Choose no time where the key has leaked."),
+    overlap = overlap_field(
+        gettext_lazy("The present key stays valid for"),
+        gettext_lazy("So that the calling system can change over. Choose no time where the key has leaked."),
     )
 
 
-class Rotation(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class Rotation(OwnPages):
     """The part of the API key admin that replaces keys."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's addresses, and that of the page."""
-        view = self.admin_site.admin_view(self.rotate_view)
-        return [path("<int:key_id>/rotate/", view, name="tasksapp_apikey_rotate"), *super().get_urls()]
-
+    @at("<int:key_id>/rotate/")
     def rotate_view(self, request: HttpRequest, key_id: int) -> HttpResponse:
         """Asks for the overlap; replaces the key and shows the new one, or ends the one that was replaced.
 
@@ -70,7 +61,7 @@ class Rotation(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
             if request.POST.get(DEED) == "end_previous":
                 ended = end_previous(row, by=actor_of(request))
                 self._say(request, _("The replaced key has ended.") if ended else "")
-                return HttpResponseRedirect(self._address("change", row))
+                return self.to("change", row)
             form = OverlapForm(request.POST)
             if not form.is_valid():
                 return self._asking(request, row, form)
@@ -80,26 +71,21 @@ class Rotation(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
 
     def new_key_page(self, request: HttpRequest, row: ApiKey, key: str) -> TemplateResponse:
         """The page that shows a new key, in answer to the form itself, so that the key is shown once."""
-        context = {"row": row, "key": key, "onward": self._address("change", row), "old_until": old_until(row)}
+        context = {"row": row, "key": key, "onward": self.address("change", row), "old_until": old_until(row)}
         title = _("New key of %(name)s") % {"name": row.name}
         # It is rendered after the transaction has ended, so only a key that works is shown.
-        page = self._page(request, row, template="tasksapp/admin/new_api_key.html", title=title, context=context)
+        page = self._page(request, row, "new_api_key.html", title, context)
         add_never_cache_headers(page)
         return page
 
     def _asking(self, request: HttpRequest, row: ApiKey, form: OverlapForm) -> HttpResponse:
-        context = {"row": row, "form": form, "back": self._address("change", row), "old_until": old_until(row)}
+        context = {"row": row, "form": form, "back": self.address("change", row), "old_until": old_until(row)}
         title = _("Replace the key of %(name)s") % {"name": row.name}
-        return self._page(request, row, template="tasksapp/admin/api_key_rotate.html", title=title, context=context)
+        return self._page(request, row, "api_key_rotate.html", title, context)
 
-    def _page(self, request: HttpRequest, row: ApiKey, *, template: str, title: str, context: Any) -> TemplateResponse:
-        crumbs = [
-            Crumb(str(capfirst(self.opts.verbose_name_plural)), self._address("changelist")),
-            Crumb(row.name, self._address("change", row)),
-        ]
-        return own_page(
-            request, site=self.admin_site, template=template, title=title, context=context, crumbs=crumbs
-        )  # fmt: skip
+    def _page(self, request: HttpRequest, row: ApiKey, template: str, title: str, context: Any) -> TemplateResponse:
+        above = Crumb(row.name, self.address("change", row))
+        return self.own_page(request, f"tasksapp/admin/{template}", title, context, above=above)
 
     def _found(self, request: HttpRequest, key_id: int, *, lock: bool = False) -> ApiKey:
         rows = ApiKey.objects.select_for_update(no_key=True) if lock else ApiKey.objects
@@ -115,10 +101,6 @@ class Rotation(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
             self.message_user(request, message, messages.SUCCESS)
         else:
             self.message_user(request, _("There was none; nothing has changed."), messages.WARNING)
-
-    def _address(self, page: str, row: ApiKey | None = None) -> str:
-        args = [] if row is None else [row.pk]
-        return reverse(f"admin:tasksapp_apikey_{page}", args=args, current_app=self.admin_site.name)
 
 
 def old_until(row: ApiKey) -> str:

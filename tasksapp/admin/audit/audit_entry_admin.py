@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access.audit import Deed
-from tasksapp.admin.audit.words import LABELS, changes_of, deed_label
+from tasksapp.admin.audit.words import changes_of, deed_label
 from tasksapp.admin.frame.fragments import DASH, local_time, quiet
 from tasksapp.admin.frame.possible_rows import BoundedPaginator, OnlyRead, PossibleRows
 from tasksapp.models import AuditEntry, BizType
@@ -58,7 +58,7 @@ class ByDeed(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The deeds, in words."""
         del request, model_admin
-        return [(str(deed), str(label)) for deed, label in LABELS.items()]
+        return [(value, str(label)) for value, label in Deed.choices]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
         """The entries of that deed."""

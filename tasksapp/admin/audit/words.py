@@ -12,67 +12,12 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from tasksapp.access.audit import BODIES, CHANGED, Deed
 from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.frame.fragments import listed, named
 from tasksapp.admin.frame.masking import masked_changes
 from tasksapp.models import UNTIL_RESUMED, ApiKey, AuditEntry, BizType, Job, Series, Status
-
-#: By the verb of an entry: each :class:`Deed`, and those of Celery's queues.
-LABELS: dict[str, Any] = {
-    Deed.RUN_NOW: gettext_lazy("run now"),
-    Deed.RESCHEDULE: gettext_lazy("reschedule"),
-    Deed.EDIT: gettext_lazy("edit job"),
-    Deed.REDRIVE: gettext_lazy("redrive"),
-    Deed.CANCEL: gettext_lazy("cancel"),
-    Deed.DROP: gettext_lazy("drop"),
-    Deed.RESOLVE: gettext_lazy("resolve biz id"),
-    Deed.LIFT: gettext_lazy("lift resolve"),
-    Deed.ADD_BIZ_TYPE: gettext_lazy("add biz type"),
-    Deed.EDIT_BIZ_TYPE: gettext_lazy("edit biz type"),
-    Deed.PAUSE: gettext_lazy("pause"),
-    Deed.PAUSE_KEY: gettext_lazy("pause a flow key"),
-    Deed.RESUME_KEY: gettext_lazy("resume a flow key"),
-    Deed.RESUME: gettext_lazy("resume"),
-    Deed.NEW_SIGNING_SECRET: gettext_lazy("new signing secret"),
-    Deed.END_SIGNING_SECRET: gettext_lazy("end previous signing secret"),
-    Deed.NEW_SIGNING_KEY: gettext_lazy("new signing key"),
-    Deed.END_SIGNING_KEY: gettext_lazy("end signing key"),
-    Deed.TEST: gettext_lazy("send test callback"),
-    Deed.DELETE_BIZ_TYPE: gettext_lazy("delete biz type"),
-    Deed.ADD_SERIES: gettext_lazy("add series"),
-    Deed.EDIT_SERIES: gettext_lazy("edit series"),
-    Deed.PAUSE_SERIES: gettext_lazy("pause series"),
-    Deed.RESUME_SERIES: gettext_lazy("resume series"),
-    Deed.TRIGGER_SERIES: gettext_lazy("trigger series"),
-    Deed.DELETE_SERIES: gettext_lazy("delete series"),
-    Deed.ADD_TENANT: gettext_lazy("add tenant"),
-    Deed.EDIT_TENANT: gettext_lazy("edit tenant"),
-    Deed.DELETE_TENANT: gettext_lazy("delete tenant"),
-    Deed.ISSUE_KEY: gettext_lazy("issue API key"),
-    Deed.EDIT_KEY: gettext_lazy("change API key"),
-    Deed.ENABLE_KEY: gettext_lazy("enable API key"),
-    Deed.DISABLE_KEY: gettext_lazy("disable API key"),
-    Deed.ROTATE_KEY: gettext_lazy("rotate API key"),
-    Deed.END_PREVIOUS_KEY: gettext_lazy("end replaced API key"),
-    Deed.DELETE_KEY: gettext_lazy("delete API key"),
-    Deed.PLAN: gettext_lazy("plan operation"),
-    Deed.START: gettext_lazy("start operation"),
-    Deed.STOP: gettext_lazy("stop operation"),
-    Deed.REPACE: gettext_lazy("change pace of operation"),
-    # What an operation's end is recorded as, by the state that it ends in.
-    "operation.done": gettext_lazy("operation is done"),
-    "operation.stopped": gettext_lazy("operation is stopped"),
-    "operation.failed": gettext_lazy("operation has failed"),
-    "queue.run_now": gettext_lazy("run Celery messages now"),
-    "queue.reschedule": gettext_lazy("move Celery messages to a time"),
-    "queue.transfer": gettext_lazy("move Celery messages to a queue"),
-    "queue.redrive": gettext_lazy("redrive Celery messages"),
-    "queue.revoke": gettext_lazy("revoke Celery messages"),
-    "queue.free_key": gettext_lazy("free a unique key"),
-}
 
 
 class Change(NamedTuple):
@@ -91,7 +36,7 @@ class Change(NamedTuple):
 
 def deed_label(verb: str) -> str:
     """What people call the verb of an entry."""
-    return str(LABELS.get(verb, verb))
+    return str(Deed(verb).label) if verb in Deed else verb
 
 
 def changes_of(request: HttpRequest, entry: AuditEntry) -> list[Change]:

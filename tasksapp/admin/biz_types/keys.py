@@ -8,10 +8,8 @@ import redis
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -19,7 +17,8 @@ from delayhub.errors import OptionError
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.pause import PauseForm
 from tasksapp.admin.frame.fields import written_flow_key
-from tasksapp.admin.frame.fragments import clock_time, number
+from tasksapp.admin.frame.fragments import clock_time, jobs_address, number
+from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import flow_keys
 from tasksapp.models import UNTIL_RESUMED, BizType, PausedKey
@@ -63,15 +62,7 @@ class KeyRow(NamedTuple):
 class FlowKeyPages(BizTypePages):
     """The part of the biz type admin that shows, pauses and resumes flow keys."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's addresses, and those of these pages."""
-        view, of_one = self.admin_site.admin_view, "<int:biz_type_id>/keys"
-        return [
-            path(f"{of_one}/", view(self.keys_view), name="tasksapp_biztype_keys"),
-            path(f"{of_one}/resume/", view(self.resume_key_view), name="tasksapp_biztype_resume_key"),
-            *super().get_urls(),
-        ]
-
+    @at("<int:biz_type_id>/keys/")
     def keys_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
         """The keys with most jobs that wait; pauses a key.
 
@@ -88,9 +79,10 @@ class FlowKeyPages(BizTypePages):
             )
             said = _("The flow key %(key)s is paused. Its jobs wait; those of other keys go on.")
             self.message_user(request, said % {"key": given["flow_key"]}, messages.SUCCESS)
-            return HttpResponseRedirect(self.address("keys", biz_type))
+            return self.to("keys", biz_type)
         return self._page(request, biz_type, form=form if may_pause else None)
 
+    @at("<int:biz_type_id>/keys/resume/")
     def resume_key_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
         """Resumes the key that the form names. Raises PermissionDenied without the permission to pause."""
         biz_type = self.found(biz_type_id, allowed=self.has_pause_permission(request))
@@ -101,7 +93,7 @@ class FlowKeyPages(BizTypePages):
                 self.message_user(request, said % {"key": key}, messages.SUCCESS)
             else:
                 self.message_user(request, _("This flow key was not paused."), messages.WARNING)
-        return HttpResponseRedirect(self.address("keys", biz_type))
+        return self.to("keys", biz_type)
 
     def _page(self, request: HttpRequest, biz_type: BizType, *, form: KeyForm | None) -> HttpResponse:
         asked, fault, look = request.GET.get("key", ""), "", None
@@ -126,26 +118,23 @@ class FlowKeyPages(BizTypePages):
             "has_limit": biz_type.key_max_in_flight is not None,
             "resume_url": self.address("resume_key", biz_type) if form is not None else "",
             "limits_url": f"{self.address('change', biz_type)}?tab=limits",
-            "zone": timezone.get_current_timezone_name(),
         }
         return self.biz_type_page(
             request,
             biz_type,
-            template="tasksapp/admin/biz_type_keys.html",
+            template="biz_type_keys.html",
             title=_("Flow keys of %(biz_type)s") % {"biz_type": biz_type.label},
             context=context,
             tab="keys",
         )
 
     def _row(self, biz_type: BizType, each: flow_keys.KeyNumbers, paused: PausedKey | None) -> KeyRow:
-        query = urlencode({"tab": "pending", "biz_type": biz_type.label, "flow_key": each.key})
-        jobs = reverse("admin:tasksapp_job_changelist", current_app=self.admin_site.name)
+        site = self.admin_site.name
+        jobs = jobs_address(site=site, tab="pending", biz_type=biz_type.label, flow_key=each.key)
         held_back = each.due and each.turn_ms > timezone.now().timestamp() * 1000 + 1000
         note = _("paused") if paused else _("held back by its limits") if held_back else ""
         in_flight = number(each.in_flight) if biz_type.key_max_in_flight is not None else ""
-        return KeyRow(
-            each.key, number(each.waiting), number(each.due), in_flight, note, f"{jobs}?{query}", paused is not None
-        )
+        return KeyRow(each.key, number(each.waiting), number(each.due), in_flight, note, jobs, paused is not None)
 
 
 def _ends(paused: PausedKey) -> str:

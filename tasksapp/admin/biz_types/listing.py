@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -17,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access.shown_text import shown_text
-from tasksapp.admin.frame.fragments import DASH, address, badge, duration, flow_state, number, quiet
+from tasksapp.admin.frame.fragments import DASH, badge, duration, flow_state, jobs_address, number, quiet
 from tasksapp.admin.frame.possible_rows import has_tenants
 from tasksapp.biz_types.breaker import Breaker, callback_host
 from tasksapp.biz_types.holds import open_breakers
@@ -126,12 +125,6 @@ class BizTypeList(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no ar
 
     def _jobs(self, biz_type: Any, label: str, count: int, *, tab: str) -> SafeString:
         shown = number(count, bound=biz_type.listed.bound)
-        url = jobs_address(biz_type, tab, site=self.admin_site.name)
+        url = jobs_address(site=self.admin_site.name, tab=tab, biz_type=biz_type.label)
         linked = format_html('<a href="{}">{}</a>', url, shown) if count and url else quiet(shown)
         return format_html('<span class="delayhub-phone">{}</span> {}', label, linked)
-
-
-def jobs_address(biz_type: BizType, tab: str, *, site: str) -> str:
-    """The list of the biz type's jobs on that tab; '' where the admin site has no list of jobs."""
-    url = address("tasksapp_job_changelist", site=site)
-    return url and f"{url}?{urlencode({'tab': tab, 'biz_type': biz_type.label})}"

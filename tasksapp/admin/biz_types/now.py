@@ -14,10 +14,20 @@ from django.utils.translation import gettext as _
 from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.audit.words import deed_label
 from tasksapp.admin.biz_types.form import COPY_OF
-from tasksapp.admin.biz_types.listing import jobs_address
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.retry_drawing import schedule_sentence
-from tasksapp.admin.frame.fragments import address, badge, clock_time, duration, flow_state, number, percent, time_away
+from tasksapp.admin.frame.fragments import (
+    Tile,
+    address,
+    badge,
+    clock_time,
+    duration,
+    flow_state,
+    jobs_address,
+    number,
+    percent,
+    time_away,
+)
 from tasksapp.admin.frame.job_charts import next_chart, past_chart
 from tasksapp.biz_types.breaker import Breaker, callback_host
 from tasksapp.biz_types.holds import open_breakers
@@ -30,15 +40,6 @@ from tasksapp.stats.pulses import read_summary
 
 #: Entries of the audit that the page shows.
 DEEDS = 5
-
-
-class Tile(NamedTuple):
-    """A number: its name, the number, what belongs to it, and the list of what it counts; '' for none."""
-
-    label: str
-    value: str
-    note: str = ""
-    url: str = ""
 
 
 class Fact(NamedTuple):
@@ -65,7 +66,6 @@ class Now(BizTypePages):
             "tiles": self._tiles(biz_type, known),
             "counted_at": clock_time(known.counts.as_of) if known.counts.as_of else "",
             "counts_end": "" if known.counts.bound is None else number(known.counts.bound),
-            "zone": timezone.get_current_timezone_name(),
             "next_chart": next_chart(biz_type, now=now),
             "past_chart": past_chart(biz_type_id=biz_type.pk, now=now),
             "facts": list(_facts(biz_type)),
@@ -77,7 +77,7 @@ class Now(BizTypePages):
         return self.biz_type_page(
             request,
             biz_type,
-            template="tasksapp/admin/biz_type_now.html",
+            template="biz_type_now.html",
             title=biz_type.label,
             context=context,
             tab="now",
@@ -101,7 +101,7 @@ class Now(BizTypePages):
             return number(value, bound=known.counts.bound)
 
         def jobs(tab: str, value: int) -> str:
-            return jobs_address(biz_type, tab, site=site) if value else ""
+            return jobs_address(site=site, tab=tab, biz_type=biz_type.label) if value else ""
 
         def away(value: Any, words: str) -> str:
             return words % {"time": time_away(value, now=now)} if value else ""
@@ -153,11 +153,11 @@ class Now(BizTypePages):
             "test_url": self.address("test", biz_type)
             if self.has_test_permission(request) and not biz_type.is_pulled
             else "",
-            "what_if_url": self.address("whatif", biz_type),
+            "what_if_url": self.address("what_if", biz_type),
             "copy_url": f"{self.address('add')}?{COPY_OF}={biz_type.pk}" if may_copy else "",
             "secrets_url": self.address("secrets", biz_type) if self.has_secrets_permission(request) else "",
             "delete_url": self.address("delete", biz_type) if self.has_delete_permission(request, biz_type) else "",
-            "jobs_url": jobs_address(biz_type, "pending", site=self.admin_site.name),
+            "jobs_url": jobs_address(site=self.admin_site.name, tab="pending", biz_type=biz_type.label),
         }
 
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
-from django.utils.text import capfirst
 
 from tasksapp.access.permissions import CHANGE_SECRETS, PAUSE, TEST_CALL
 from tasksapp.admin.biz_types.tabs import tabs
-from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.own_page import Crumb, OwnPages
 from tasksapp.models import BizType
 
 
-class BizTypePages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class BizTypePages(OwnPages):
     """A part of the biz type admin that has pages beside the form."""
 
     def has_pause_permission(self, request: HttpRequest, obj: BizType | None = None) -> bool:
@@ -72,27 +69,12 @@ class BizTypePages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
             tab: the tab that it is, if it is one.
             fragment: the template of the part that refreshes itself.
         """
-        crumbs = [Crumb(str(capfirst(self.opts.verbose_name_plural)), self.address("changelist"))]
-        if tab != "now":
-            crumbs.append(Crumb(biz_type.label, self.address("change", biz_type)))
-        own = {**self.head_of(request, biz_type, tab=tab), "opts": self.opts, "media": self.media, **context}
-        return own_page(
-            request,
-            site=self.admin_site,
-            template=template,
-            title=title,
-            context=own,
-            crumbs=crumbs,
-            fragment=fragment,
-        )
+        above = None if tab == "now" else Crumb(biz_type.label, self.address("change", biz_type))
+        own = {**self.head_of(request, biz_type, tab=tab), **context}
+        return self.own_page(request, f"tasksapp/admin/{template}", title, own, above=above, fragment=fragment)
 
     def head_of(self, request: HttpRequest, biz_type: BizType, *, tab: str) -> dict[str, Any]:
         """What the head of each page of a biz type shows."""
         secrets = self.has_secrets_permission(request, biz_type)
         shown = tabs(biz_type, current=tab, site=self.admin_site.name, may_change_secrets=secrets)
         return {"biz_type": biz_type, "tabs": shown, "back": self.address("change", biz_type)}
-
-    def address(self, page: str, biz_type: BizType | None = None) -> str:
-        """The address of a page of biz types, on this admin site."""
-        args = [] if biz_type is None else [biz_type.pk]
-        return reverse(f"admin:tasksapp_biztype_{page}", args=args, current_app=self.admin_site.name)

@@ -12,17 +12,15 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.admin.biz_types.form import LONGEST_KEY
 from tasksapp.admin.biz_types.pages import BizTypePages
-from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.fields import reason_field
+from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
 from tasksapp.models import UNTIL_RESUMED, BizType
@@ -52,11 +50,8 @@ class PauseForm(forms.Form):
         required=False,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
-    reason = forms.CharField(
-        label=gettext_lazy("Why"),
-        max_length=REASON_LENGTH,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("Everybody reads it who asks why jobs wait, such as: db move."),
+    reason = reason_field(
+        gettext_lazy("Why"), gettext_lazy("Everybody reads it who asks why jobs wait, such as: db move."), required=True
     )
 
     def clean(self) -> dict[str, Any]:
@@ -88,16 +83,7 @@ class Pausing(BizTypePages):
 
     actions = ["pause", "resume"]
 
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's addresses, and those of these pages."""
-        view, of_one = self.admin_site.admin_view, "<int:biz_type_id>"
-        return [
-            path(f"{of_one}/pause/", view(self.pause_view), name="tasksapp_biztype_pause"),
-            path(f"{of_one}/resume/", view(self.resume_view), name="tasksapp_biztype_resume"),
-            path("pause/", view(self.pause_several_view), name="tasksapp_biztype_pause_several"),
-            *super().get_urls(),
-        ]
-
+    @at("<int:biz_type_id>/pause/")
     def pause_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
         """Asks why and until when; pauses the biz type.
 
@@ -107,15 +93,16 @@ class Pausing(BizTypePages):
         form = PauseForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
             self._pause([biz_type.pk], form, request)
-            return HttpResponseRedirect(self.address("change", biz_type))
+            return self.to("change", biz_type)
         return self.biz_type_page(
             request,
             biz_type,
-            template="tasksapp/admin/biz_type_pause.html",
+            template="biz_type_pause.html",
             title=_("Pause %(biz_type)s") % {"biz_type": biz_type.label},
-            context={"form": form, "paused": [biz_type], "zone": timezone.get_current_timezone_name()},
+            context={"form": form, "paused": [biz_type]},
         )
 
+    @at("pause/")
     def pause_several_view(self, request: HttpRequest) -> HttpResponse:
         """Asks once for all biz types that the address names.
 
@@ -128,29 +115,16 @@ class Pausing(BizTypePages):
         keys = [int(text) for text in ids if len(text) < LONGEST_KEY]
         found = list(BizType.objects.select_related("tenant").filter(pk__in=keys))
         if not found:
-            return HttpResponseRedirect(self.address("changelist"))
+            return self.to("changelist")
         form = PauseForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             self._pause([biz_type.pk for biz_type in found], form, request)
-            return HttpResponseRedirect(self.address("changelist"))
+            return self.to("changelist")
         title = ngettext("Pause %(count)s biz type", "Pause %(count)s biz types", len(found)) % {"count": len(found)}
-        return own_page(
-            request,
-            site=self.admin_site,
-            template="tasksapp/admin/biz_type_pause.html",
-            title=title,
-            crumbs=[Crumb(str(capfirst(self.opts.verbose_name_plural)), self.address("changelist"))],
-            context={
-                "form": form,
-                "paused": found,
-                "several": True,
-                "zone": timezone.get_current_timezone_name(),
-                "back": self.address("changelist"),
-                "opts": self.opts,
-                "media": self.media,
-            },
-        )
+        context = {"form": form, "paused": found, "several": True, "back": self.address("changelist")}
+        return self.own_page(request, "tasksapp/admin/biz_type_pause.html", title, context)
 
+    @at("<int:biz_type_id>/resume/")
     def resume_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
         """Says what resuming does; resumes the biz type.
 
@@ -162,11 +136,11 @@ class Pausing(BizTypePages):
                 biz_type = self.found(biz_type_id, allowed=True, lock=True)
                 resumed = verbs.resume(biz_type, by=actor_of(request))
             self._say_resumed(request, int(resumed))
-            return HttpResponseRedirect(self.address("change", biz_type))
+            return self.to("change", biz_type)
         return self.biz_type_page(
             request,
             biz_type,
-            template="tasksapp/admin/biz_type_resume.html",
+            template="biz_type_resume.html",
             title=_("Resume %(biz_type)s") % {"biz_type": biz_type.label},
             context={},
         )

@@ -9,13 +9,14 @@ from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.admin.biz_types.pages import BizTypePages
-from tasksapp.admin.frame.fields import OVERLAPS
+from tasksapp.admin.frame.fields import overlap_field
+from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
@@ -30,12 +31,9 @@ _PASSWORD = {"autocomplete": "new-password"}
 class OverlapForm(forms.Form):
     """How long the present secret goes on signing beside a new one, and the new one where the person brings it."""
 
-    overlap = forms.TypedChoiceField(
-        label=gettext_lazy("The present secret goes on signing for"),
-        coerce=int,
-        initial=86_400,
-        choices=OVERLAPS,
-        help_text=gettext_lazy("Callbacks then have both signatures, so that the receiver can change over."),
+    overlap = overlap_field(
+        gettext_lazy("The present secret goes on signing for"),
+        gettext_lazy("Callbacks then have both signatures, so that the receiver can change over."),
     )
     secret = forms.CharField(
         label=gettext_lazy("A secret of your own"),
@@ -60,12 +58,9 @@ class OverlapForm(forms.Form):
 class KeyPairForm(forms.Form):
     """How long the present key pair goes on signing beside a new one."""
 
-    key_overlap = forms.TypedChoiceField(
-        label=gettext_lazy("The present key goes on signing for"),
-        coerce=int,
-        initial=86_400,
-        choices=OVERLAPS,
-        help_text=gettext_lazy("Until then its public key is served beside the new one."),
+    key_overlap = overlap_field(
+        gettext_lazy("The present key goes on signing for"),
+        gettext_lazy("Until then its public key is served beside the new one."),
     )
 
     def __init__(self, *args: Any, is_first: bool, **kwargs: Any) -> None:
@@ -98,11 +93,6 @@ class CredentialsForm(forms.Form):
 class Secrets(BizTypePages):
     """The part of the biz type admin that changes secrets."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's addresses, and that of the secrets."""
-        view = self.admin_site.admin_view(self.secrets_view)
-        return [path("<int:biz_type_id>/secrets/", view, name="tasksapp_biztype_secrets"), *super().get_urls()]
-
     def sign_if_new(self, request: HttpRequest, biz_type: BizType) -> None:
         """Makes a signing secret for a biz type that was just added without one, if it has callbacks to sign."""
         if biz_type.is_unsigned:
@@ -118,6 +108,7 @@ class Secrets(BizTypePages):
         onward = answer.url if isinstance(answer, HttpResponseRedirect) else self.address("change", obj)
         return self._shown_once(request, obj, secret=secret, onward=onward)
 
+    @at("<int:biz_type_id>/secrets/")
     def secrets_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
         """Which secrets there are; changes them.
 
@@ -196,7 +187,7 @@ class Secrets(BizTypePages):
             self.message_user(request, message, messages.SUCCESS)
         else:
             self.message_user(request, _("There was none; nothing has changed."), messages.WARNING)
-        return HttpResponseRedirect(self.address("secrets", biz_type))
+        return self.to("secrets", biz_type)
 
     def _secrets_page(self, request: HttpRequest, biz_type: BizType, **shown: forms.Form) -> HttpResponse:
         is_signed = bool(biz_type.signing_secret_sealed)
@@ -217,7 +208,7 @@ class Secrets(BizTypePages):
         return self.biz_type_page(
             request,
             biz_type,
-            template="tasksapp/admin/biz_type_secrets.html",
+            template="biz_type_secrets.html",
             title=title,
             context=context,
             tab="secrets",
@@ -235,7 +226,7 @@ class Secrets(BizTypePages):
         return self.biz_type_page(
             request,
             biz_type,
-            template="tasksapp/admin/signing_secret.html",
+            template="signing_secret.html",
             title=_("Signing secret of %(biz_type)s") % {"biz_type": biz_type.label},
             context={"secret": secret, "onward": onward, "old_signs_until": _signs_until(biz_type)},
         )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 from celery import current_app
 from django import forms
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from kombu.exceptions import OperationalError
@@ -16,6 +14,8 @@ from kombu.exceptions import OperationalError
 from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.frame.fields import JsonField
+from tasksapp.admin.frame.masking import indented
+from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types.recorded_sample import MOST, TooManySamples, send_recorded_sample
 from tasksapp.biz_types.sample_call import LONGEST_SECONDS, Busy, SampleAnswer, Verdict
@@ -60,11 +60,7 @@ class SampleForm(forms.Form):
 class SampleCalls(BizTypePages):
     """The part of the biz type admin that sends test callbacks."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's addresses, and that of the test."""
-        view = self.admin_site.admin_view(self.test_view)
-        return [path("<int:biz_type_id>/test/", view, name="tasksapp_biztype_test"), *super().get_urls()]
-
+    @at("<int:biz_type_id>/test/")
     def test_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
         """Asks for a body; sends it and shows the answer. For a Celery task, asks the workers whether they know it.
 
@@ -92,7 +88,7 @@ class SampleCalls(BizTypePages):
         return self.biz_type_page(
             request,
             biz_type,
-            template="tasksapp/admin/biz_type_test.html",
+            template="biz_type_test.html",
             title=_("Test %(biz_type)s") % {"biz_type": biz_type.label},
             context=context,
         )
@@ -114,7 +110,7 @@ class SampleCalls(BizTypePages):
             "request_headers": _shown_headers(
                 answer, biz_type, shows_values=self.has_change_permission(request, biz_type)
             ),
-            "response_body": _indented(answer.response_body),
+            "response_body": indented(answer.response_body),
         }
 
 
@@ -148,13 +144,6 @@ def _shown_headers(answer: SampleAnswer, biz_type: BizType, *, shows_values: boo
         (name, value if shows_values or name.lower() not in own else hidden)
         for name, value in dict(answer.request.headers).items()
     ]
-
-
-def _indented(text: str) -> str:
-    try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return text
 
 
 class TaskWorkers(NamedTuple):

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -18,6 +17,7 @@ from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
 from tasksapp.admin.frame.fields import UnitInput
 from tasksapp.admin.frame.fragments import DASH, clock_time, duration, number
 from tasksapp.admin.frame.job_charts import next_chart
+from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.admin.frame.stale_form import StaleForm, submitted
 from tasksapp.biz_types import verbs
@@ -56,11 +56,7 @@ class LimitsForm(StaleForm):
 class WhatIf(BizTypePages):
     """The part of the biz type admin that shows what other limits would do."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's addresses, and that of this page."""
-        view = self.admin_site.admin_view(self.what_if_view)
-        return [path("<int:biz_type_id>/what_if/", view, name="tasksapp_biztype_whatif"), *super().get_urls()]
-
+    @at("<int:biz_type_id>/what_if/")
     def what_if_view(self, request: HttpRequest, biz_type_id: int) -> HttpResponse:
         """Shows the forecast as it is and with the limits in the address; stores those that are posted.
 
@@ -76,7 +72,7 @@ class WhatIf(BizTypePages):
                     verbs.edit(biz_type, form.changed_data, by=actor_of(request))
                     said = _("The limits are saved; workers use them within a second.")
                     self.message_user(request, said, messages.SUCCESS)
-                    return HttpResponseRedirect(self.address("whatif", biz_type))
+                    return self.to("what_if", biz_type)
         else:
             biz_type = self.found(biz_type_id, allowed=self.has_view_permission(request))
             form = LimitsForm(_asked(request, biz_type), instance=biz_type)
@@ -85,7 +81,7 @@ class WhatIf(BizTypePages):
         return self.biz_type_page(
             request,
             stored,
-            template="tasksapp/admin/biz_type_what_if.html",
+            template="biz_type_what_if.html",
             title=_("What if … %(biz_type)s") % {"biz_type": stored.label},
             context=context,
         )

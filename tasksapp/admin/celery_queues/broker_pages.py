@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
+from tasksapp.admin.celery_queues.rows import queue_url
 from tasksapp.admin.frame.fragments import address
 from tasksapp.admin.frame.own_page import Crumb, own_page
 from tasksapp.admin.frame.page_entry import PageEntry
@@ -47,11 +48,17 @@ class BrokerPages(PageEntry):
                 return HttpResponseRedirect(back)
 
     def broker_page(
-        self, request: HttpRequest, template: str, *, title: str, context: dict[str, Any], crumbs: Sequence[Crumb] = ()
+        self, request: HttpRequest, template: str, title: str, context: dict[str, Any], *, queue: str = ""
     ) -> HttpResponse:
-        """A page below that of all queues."""
-        above = [Crumb(_("Celery queues"), address("tasksapp_celery_queues", site=self.admin_site.name)), *crumbs]
-        return own_page(request, site=self.admin_site, template=template, title=title, context=context, crumbs=above)
+        """A page below that of all queues, or below that of one."""
+        site = self.admin_site
+        crumbs = [Crumb(_("Celery queues"), address("tasksapp_celery_queues", site=site.name))]
+        if queue:
+            crumbs.append(Crumb(queue, queue_url(queue, site=site.name)))
+        shown = {"media": self.media, **context}
+        return own_page(
+            request, site=site, template=f"tasksapp/admin/{template}", title=title, context=shown, crumbs=crumbs
+        )
 
     def system_url(self, request: HttpRequest) -> str:
         """The address of the system's page, '' for people who may not see it."""

@@ -11,7 +11,6 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils import timezone
-from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import CHANGE_QUEUES, VIEW_SYSTEM
@@ -19,7 +18,7 @@ from tasksapp.admin.celery_queues.broker_pages import known_workers
 from tasksapp.admin.celery_queues.deeds import LABELS, MEANINGS, Chosen, DeedForm, do
 from tasksapp.admin.celery_queues.rows import holders, key_rows, limit_rows, queue_rows, queue_url, task_rows
 from tasksapp.admin.celery_queues.unique_keys import UniqueKeyPages, keys_url
-from tasksapp.admin.frame.fragments import address, number
+from tasksapp.admin.frame.fragments import jobs_address, number
 from tasksapp.admin.frame.masking import may_see_bodies
 from tasksapp.admin.frame.own_page import own_page
 from tasksapp.admin.frame.page_entry import CeleryQueue
@@ -71,11 +70,9 @@ class CeleryQueueAdmin(UniqueKeyPages):
         queue = request.GET.get("queue", "")[:512]
         if not queue:
             raise BadRequest("the address names no queue")
-        context: dict[str, Any] = {"queue": queue, "media": self.media}
+        context: dict[str, Any] = {"queue": queue}
         context |= self.looked_up(request, lambda broker: self._queue(request, broker, queue))
-        return self.broker_page(
-            request, "tasksapp/admin/celery_queue.html", title=_("Queue %(name)s") % {"name": queue}, context=context
-        )
+        return self.broker_page(request, "celery_queue.html", _("Queue %(name)s") % {"name": queue}, context)
 
     def act_view(self, request: HttpRequest) -> HttpResponse:
         """Does what was chosen to messages; asks before, where that cannot be taken back or several were chosen."""
@@ -181,7 +178,7 @@ class CeleryQueueAdmin(UniqueKeyPages):
         }
 
     def _timers(self, broker: CeleryBroker, lane: str) -> list[dict[str, str]]:
-        jobs = address("tasksapp_job_changelist", site=self.admin_site.name)
+        site = self.admin_site.name
         rows = BizType.objects.select_related("tenant").only("code", "queue_name", "tenant__code")
         labels = {row.queue: row.label for row in rows}
         return [
@@ -189,7 +186,7 @@ class CeleryQueueAdmin(UniqueKeyPages):
                 "code": labels.get(queue, queue),
                 "waiting": number(waiting),
                 "held": number(held),
-                "url": jobs and f"{jobs}?{urlencode({'tab': 'pending', 'biz_type': labels.get(queue, queue)})}",
+                "url": jobs_address(site=site, tab="pending", biz_type=labels.get(queue, queue)),
             }
             for queue, (waiting, held) in sorted(broker.browser.timers(lane).items())
         ]
@@ -218,10 +215,9 @@ class CeleryQueueAdmin(UniqueKeyPages):
             "meaning": MEANINGS[chosen.verb],
             "count": number(total if chosen.ids is None else len(chosen.ids)),
             "place_label": _place_label(chosen.place),
-            "media": self.media,
         }
         title = _("%(verb)s: %(queue)s") % {"verb": context["verb_label"], "queue": chosen.queue}
-        return self.broker_page(request, "tasksapp/admin/celery_confirm.html", title=title, context=context)
+        return self.broker_page(request, "celery_confirm.html", title, context)
 
 
 def _place(request: HttpRequest) -> Place:

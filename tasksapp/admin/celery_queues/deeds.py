@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from tasksapp.access.audit import REASON_LENGTH
+from tasksapp.admin.frame.fields import reason_field
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.queues.celery_broker import CeleryBroker, Outcome, Place, QueueVerb
 from tasksapp.queues.deeds import record_deed
@@ -66,13 +66,7 @@ class ChosenForm(forms.Form):
 class ReasonForm(forms.Form):
     """What a person says before anything is done to a queue."""
 
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        required=False,
-        max_length=REASON_LENGTH,
-        help_text=gettext_lazy("Kept in the record of what was done. May be empty."),
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
+    reason = reason_field(gettext_lazy("Reason"), gettext_lazy("Kept in the record of what was done. May be empty."))
 
 
 class DeedForm(ReasonForm):

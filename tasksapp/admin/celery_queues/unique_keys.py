@@ -25,7 +25,6 @@ from tasksapp.admin.celery_queues.deeds import ReasonForm
 from tasksapp.admin.celery_queues.rows import Holder, holders, queue_url, with_worker
 from tasksapp.admin.frame.fragments import DASH, address, number, quiet, time_away
 from tasksapp.admin.frame.masking import hidden, may_see_bodies
-from tasksapp.admin.frame.own_page import Crumb
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.queues.celery_broker import CeleryBroker, KeyHolder, Place, Until
 from tasksapp.queues.deeds import record_freed_key
@@ -66,10 +65,10 @@ class UniqueKeyPages(BrokerPages):
         queue = request.GET.get("queue", "")[:512]
         if not queue:
             raise BadRequest("the address names no queue")
-        context: dict[str, Any] = {"queue": queue, "media": self.media}
+        context: dict[str, Any] = {"queue": queue}
         context |= self.looked_up(request, lambda broker: self._keys(request, broker, queue))
         title = _("Unique keys of %(queue)s") % {"queue": queue}
-        return self._page_of(request, "tasksapp/admin/celery_keys.html", queue, title=title, context=context)
+        return self.broker_page(request, "celery_keys.html", title, context, queue=queue)
 
     def free_view(self, request: HttpRequest) -> HttpResponse:
         """Frees the key that the form names, if its message still has it; asks before."""
@@ -130,10 +129,9 @@ class UniqueKeyPages(BrokerPages):
                 "waits": chosen[0].following,
                 "form": form,
                 "back": back,
-                "media": self.media,
             }
             title = _("Free a unique key of %(queue)s") % {"queue": queue}
-            return self._page_of(request, "tasksapp/admin/celery_free_key.html", queue, title=title, context=context)
+            return self.broker_page(request, "celery_free_key.html", title, context, queue=queue)
         if chosen and broker.browser.free_unique_key(queue, chosen[0].key, holder=holder):
             reason = form.cleaned_data["reason"]
             record_freed_key(queue, chosen[0].key, holder=holder, by=actor_of(request), reason=reason)
@@ -144,12 +142,6 @@ class UniqueKeyPages(BrokerPages):
         else:
             messages.warning(request, _("Nothing was freed: that message does not have the key any more."))
         return HttpResponseRedirect(back)
-
-    def _page_of(
-        self, request: HttpRequest, template: str, queue: str, *, title: str, context: dict[str, Any]
-    ) -> HttpResponse:
-        crumb = Crumb(queue, queue_url(queue, site=self.admin_site.name))
-        return self.broker_page(request, template, title=title, context=context, crumbs=[crumb])
 
 
 def keys_url(queue: str, *, site: str) -> str:

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.requests import RULES
 
@@ -47,6 +48,23 @@ class JsonField(forms.JSONField):
             return _read(data)
         except (ValueError, RecursionError):
             return InvalidJSONInput(data)
+
+
+def time_field(label: Any, help_text: Any = "", *, required: bool = False) -> forms.DateTimeField:
+    """A field for a time in the time zone that the admin shows, to the second."""
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}, format="%Y-%m-%dT%H:%M:%S")
+    return forms.DateTimeField(label=label, help_text=help_text, required=required, widget=widget)
+
+
+def reason_field(label: Any, help_text: Any = "", *, required: bool = False) -> forms.CharField:
+    """A field for why a person does something, as long as the audit keeps it."""
+    widget = forms.TextInput(attrs={"autocomplete": "off"})
+    return forms.CharField(label=label, help_text=help_text, required=required, max_length=REASON_LENGTH, widget=widget)
+
+
+def overlap_field(label: Any, help_text: Any) -> forms.TypedChoiceField:
+    """A field for how long what is replaced stays valid beside the new: a key or a secret."""
+    return forms.TypedChoiceField(label=label, help_text=help_text, choices=OVERLAPS, coerce=int, initial=86_400)
 
 
 class UnitInput(forms.NumberInput):

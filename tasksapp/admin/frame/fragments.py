@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from math import ceil
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.urls import NoReverseMatch, reverse
@@ -23,20 +24,33 @@ from tasksapp.stats.written import DASH, clock_time, duration, number
 #: Pages find here also how numbers and times are written.
 __all__ = [
     "DASH",
+    "Tile",
     "address",
     "badge",
     "clock_time",
     "duration",
     "flow_state",
+    "jobs_address",
     "listed",
     "local_time",
     "named",
     "number",
     "percent",
+    "plan_address",
     "quiet",
     "sentence",
     "time_away",
 ]
+
+
+class Tile(NamedTuple):
+    """A number that is seen at once: what it is, what else there is to say, where it leads, and its colour."""
+
+    label: str
+    value: str
+    note: str = ""
+    url: str = ""
+    tone: str = ""
 
 
 def badge(text: str, kind: str) -> SafeString:

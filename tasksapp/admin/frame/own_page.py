@@ -1,18 +1,24 @@
-"""Own pages of the admin: those that are no list and no form of a model."""
+"""Own pages of the admin: those that are no list and no form of a model, and the ModelAdmin that has some."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any, NamedTuple, TypeVar
 
+from django.contrib import admin
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from tasksapp.admin.frame.fragments import clock_time
+
+View = TypeVar("View", bound=Callable[..., Any])
 
 #: The parameter of an address that asks for the part of a page that refreshes itself, and the header of the answer,
 #: which says as of when it is. The script takes no other answer, such as the login page, for the part.
@@ -25,6 +31,73 @@ class Crumb(NamedTuple):
 
     label: str
     url: str
+
+
+def at(address: str) -> Callable[[View], View]:
+    """Gives a view of :class:`OwnPages` its address, below that of the list of rows."""
+
+    def with_address(view: View) -> View:
+        view.address = address  # type: ignore[attr-defined]  # where get_urls finds it
+        return view
+
+    return with_address
+
+
+class OwnPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+    """A ModelAdmin with pages of its own: each method ``…_view`` that has an address, in it or in one of its parts."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """The admin's addresses, and before them those of its own pages, named as the methods are."""
+        wrap, prefix = self.admin_site.admin_view, f"{self.opts.app_label}_{self.opts.model_name}"
+        own = [
+            path(view.address, wrap(getattr(self, name)), name=f"{prefix}_{name.removesuffix('_view')}")
+            for name, view in inspect.getmembers(type(self), lambda member: isinstance(member, FunctionType))
+            if hasattr(view, "address")
+        ]
+        return [*own, *super().get_urls()]
+
+    def address(self, page: str, *rows: Any) -> str:
+        """The address of a page of these rows, or of one of them, on this admin site; there may be others."""
+        name, args = (
+            f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}",
+            [getattr(row, "pk", row) for row in rows],
+        )
+        return reverse(name, args=args, current_app=self.admin_site.name)
+
+    def to(self, page: str, *rows: Any) -> HttpResponseRedirect:
+        """Leads to that page."""
+        return HttpResponseRedirect(self.address(page, *rows))
+
+    def own_page(
+        self,
+        request: HttpRequest,
+        template: str,
+        title: str,
+        context: Mapping[str, Any],
+        *,
+        above: Crumb | None = None,
+        fragment: str = "",
+    ) -> TemplateResponse:
+        """A page below the list of these rows, or its fragment; the arguments are those of :func:`own_page`.
+
+        Args:
+            request: the request.
+            template: the page's template.
+            title: its title.
+            context: what its template shows.
+            above: the page of the row that it is about.
+            fragment: the template of the part that refreshes itself.
+        """
+        crumbs = [Crumb(str(capfirst(self.opts.verbose_name_plural)), self.address("changelist"))]
+        return own_page(
+            request,
+            site=self.admin_site,
+            template=template,
+            title=title,
+            crumbs=[*crumbs, above] if above else crumbs,
+            context={"opts": self.opts, "media": self.media, **context},
+            fragment=fragment,
+        )
 
 
 def own_page(
@@ -44,11 +117,12 @@ def own_page(
         site: the admin site that shows it.
         template: the page's template, which extends ``tasksapp/admin/page.html``.
         title: its title.
-        context: what its template shows.
+        context: what its template shows, beside the time zone of its times.
         crumbs: the pages that it belongs to, below the app's own.
         fragment: the template of the part that refreshes itself, which stands in ``{% delayhub_live %}``.
     """
     request.current_app = site.name  # so that {% url %} stays on it
+    context = {"zone": timezone.get_current_timezone_name(), **context}
     if fragment and FRAGMENT in request.GET:
         return fragment_page(request, template=fragment, context=context)
     page = {**site.each_context(request), "title": title, "crumbs": crumbs, **context}

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
+from django.contrib.admin import AdminSite
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.widgets import AdminSplitDateTime
-from django.core.exceptions import BadRequest, ValidationError
+from django.core.exceptions import ValidationError
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
+from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.access.permissions import may
 from tasksapp.admin.frame.own_page import Crumb, no_permission, own_page, refused_page
 from tasksapp.admin.frame.requests import actor_of, site_of
@@ -28,6 +29,7 @@ from tasksapp.biz_types.holds import holds
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.bulk import BulkOutcome, apply_many
 from tasksapp.jobs.validation import DUE_AT, due_time
+from tasksapp.jobs.verb_words import FOR_GOOD, RUNS_AT_ONCE, VERB_WORDS, with_count
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, Job
 from tasksapp.stats.delivery_health import delivery_health
@@ -36,56 +38,6 @@ from tasksapp.stats.delivery_health import delivery_health
 MOST_AT_ONCE = 100
 #: The field by which the page that asks whether to go on says that the person wants to.
 CONFIRMED = "confirmed"
-#: Characters of a reason.
-LONGEST_REASON = 500
-
-
-class Button(NamedTuple):
-    """A button: its label, the verb that it applies, and the sentence for its success."""
-
-    label: str | Promise
-    verb: Verb
-    done: str | Promise
-
-
-BUTTONS = {
-    "run_now": Button(
-        gettext_lazy("Run now"),
-        Verb.RUN_NOW,
-        ngettext_lazy("%(jobs)s job due now.", "%(jobs)s jobs due now.", "count"),
-    ),
-    "cancel": Button(
-        gettext_lazy("Cancel"),
-        Verb.CANCEL,
-        ngettext_lazy("%(jobs)s job cancelled.", "%(jobs)s jobs cancelled.", "count"),
-    ),
-    "redrive": Button(
-        gettext_lazy("Redrive"),
-        Verb.REDRIVE,
-        ngettext_lazy("%(jobs)s job pending again, due now.", "%(jobs)s jobs pending again, due now.", "count"),
-    ),
-    "drop": Button(
-        gettext_lazy("Drop"),
-        Verb.DROP,
-        ngettext_lazy("%(jobs)s job dropped for good.", "%(jobs)s jobs dropped for good.", "count"),
-    ),
-}
-
-#: Verbs after which a person expects the jobs to run at once.
-RUN_SOON = {Verb.RUN_NOW, Verb.REDRIVE}
-#: Verbs that nothing undoes: for several jobs they ask first. By them, what the page asks, and its button.
-ASK_FIRST: dict[Verb, tuple[Promise, Promise, Promise]] = {
-    Verb.CANCEL: (
-        ngettext_lazy("Cancel %(jobs)s job?", "Cancel %(jobs)s jobs?", "count"),
-        gettext_lazy("Cancelled jobs never run. Nothing undoes this."),
-        ngettext_lazy("Cancel %(jobs)s job", "Cancel %(jobs)s jobs", "count"),
-    ),
-    Verb.DROP: (
-        ngettext_lazy("Drop %(jobs)s dead job?", "Drop %(jobs)s dead jobs?", "count"),
-        gettext_lazy("Dropped jobs are given up for good: they can no longer be redriven."),
-        ngettext_lazy("Drop %(jobs)s job", "Drop %(jobs)s jobs", "count"),
-    ),
-}
 
 
 class RescheduleForm(forms.Form):
@@ -107,73 +59,58 @@ def possible_time(given: datetime) -> datetime:
 
 
 def confirm_or_apply(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> HttpResponse | None:
-    """Applies the verb to the chosen jobs and shows the person what became of them; or the page that asks first.
+    """Applies the verb to the chosen jobs and shows the person what became of them; or a page.
 
-    It is what an action of a list gives back. The page that asks posts the same action again.
-
-    It is a page that says so where the person may not apply the verb.
-
-    Raises BadRequest where a posted id is none.
+    It is the page that asks first, which posts the same action for the same jobs again, so that those that changed
+    meanwhile count as left alone; or one that says that the person may not apply the verb.
     """
-    button = BUTTONS[verb.name.lower()]
-    if not may(request.user, verb.name.lower()):
-        site = site_of(request)
-        return refused_page(
-            request, no_permission(str(button.label)), site=site, status=403, back=request.get_full_path()
-        )
-    is_confirmed = CONFIRMED in request.POST
-    if is_confirmed:
-        # Not what the list finds now: jobs that changed since the page was shown count as left alone.
-        ids = _posted_ids(request)
+    site, back = site_of(request), request.get_full_path()
+    if not may(request.user, verb.deed):
+        sentence = no_permission(str(VERB_WORDS[verb.deed].label))
+        return refused_page(request, sentence, site=site, status=403, back=back)
     if len(ids) > MOST_AT_ONCE:
         refused = _("Nothing was changed: choose %(most)s jobs at most, or act on all that match.")
         messages.error(request, refused % {"most": MOST_AT_ONCE})
         return None
-    if verb in ASK_FIRST and len(ids) > 1 and not is_confirmed:
-        return _confirm_page(request, verb, ids)
-    press_button(request, button, ids)
+    if verb.deed in FOR_GOOD and len(ids) > 1 and CONFIRMED not in request.POST:
+        crumb = Crumb(str(Job._meta.verbose_name_plural).capitalize(), back)
+        return confirm_page(request, verb, ids, site=site, crumbs=[crumb], back=back)
+    apply_to_jobs(request, verb, ids)
     return None
 
 
-def press_button(request: HttpRequest, button: Button, ids: Sequence[UUID]) -> None:
-    """Applies the button's verb to these jobs and shows the person what became of them."""
-    reason = request.POST.get("reason", "").replace("\0", "").strip()[:LONGEST_REASON]
-    outcome = apply_many(button.verb, ids, by=actor_of(request), reason=reason)
-    note_single(request, ids, changed=outcome.changed, deed=str(button.verb))
-    report(request, button.verb, outcome, done=button.done)
+def apply_to_jobs(request: HttpRequest, verb: Verb, ids: Sequence[UUID], *, due_at: datetime | None = None) -> None:
+    """Applies the verb to those of the jobs that take it, and shows the person what became of them.
 
-
-def reschedule_jobs(request: HttpRequest, ids: Sequence[UUID], *, due_at: datetime) -> None:
-    """Moves the pending ones of these jobs and shows the person what became of them.
-
-    Raises InvalidJob where no job may be due then.
+    Raises InvalidJob where no job may be due at the new time.
     """
-    outcome = apply_many(Verb.RESCHEDULE, ids, due_at=due_at, by=actor_of(request))
-    note_single(request, ids, changed=outcome.changed, deed=str(Verb.RESCHEDULE))
-    moved = ngettext_lazy("%(jobs)s job moved to %(time)s.", "%(jobs)s jobs moved to %(time)s.", "count")
-    report(request, Verb.RESCHEDULE, outcome, done=moved, time=f"{timezone.localtime(due_at):%Y-%m-%d %H:%M:%S %Z}")
+    reason = request.POST.get("reason", "")
+    outcome = apply_many(verb, ids, due_at=due_at, by=actor_of(request), reason=reason)
+    note_single(request, ids, changed=outcome.changed, verb=str(verb))
+    report(request, verb, outcome, due_at=due_at)
 
 
-def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, done: str | Promise, **values: str) -> None:
+def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, due_at: datetime | None = None) -> None:
     """Shows what became of the jobs: changed, changed but held, or left alone; and why.
 
     Args:
         request: of the person.
         verb: what was done.
         outcome: to how many jobs.
-        done: the sentence for those that it changed.
-        values: what else the sentence names.
+        due_at: the new time of those that were moved.
     """
 
     def sentence(count: int) -> str:
-        return str(done % {"count": count, "jobs": f"{count:,}", **values})
+        time = f"{timezone.localtime(due_at):%Y-%m-%d %H:%M:%S %Z}" if due_at else ""
+        return with_count(VERB_WORDS[verb.deed].done, count, time=time)
 
-    held = holds(outcome.biz_types, now=timezone.now()) if verb in RUN_SOON else {}
+    runs_soon = verb.deed in RUNS_AT_ONCE
+    held = holds(outcome.biz_types, now=timezone.now()) if runs_soon else {}
     free = outcome.changed
     for reason, count in _by_reason(outcome, held):
         free -= count
         messages.warning(request, f"{sentence(count)} {_('But held: %(reason)s.') % {'reason': reason}}")
-    if free and verb in RUN_SOON and not delivery_health().goes_on:
+    if free and runs_soon and not delivery_health().goes_on:
         waits = _("It waits until jobs are delivered again.")  # the page that comes next says why they are not
         messages.warning(request, f"{sentence(free)} {waits}")
     elif free:
@@ -187,41 +124,41 @@ def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, done: str 
         messages.warning(request, left % {"jobs": f"{outcome.left:,}", "status": verb.source.label})
 
 
-def _posted_ids(request: HttpRequest) -> list[UUID]:
-    try:
-        return [UUID(given) for given in request.POST.getlist(ACTION_CHECKBOX_NAME)]
-    except ValueError:
-        raise BadRequest("One of the chosen rows has no valid id.") from None
+def confirm_page(
+    request: HttpRequest, verb: Verb, ids: Sequence[UUID], *, site: AdminSite, crumbs: Sequence[Crumb], back: str
+) -> HttpResponse:
+    """The page that asks before a verb that nothing undoes.
 
-
-def _confirm_page(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> HttpResponse:
-    question, meaning, button = ASK_FIRST[verb]
+    Args:
+        request: of the person.
+        verb: what would be done.
+        ids: to which jobs.
+        site: the admin site that shows it.
+        crumbs: the pages that it belongs to.
+        back: where it leads, if the person does not want it.
+    """
+    words = VERB_WORDS[verb.deed]
     found = Job.objects.filter(id__in=ids, status=verb.source).order_by()
     by_biz_type = dict(found.values_list("biz_type").annotate(jobs=Count("id")))
     biz_types = BizType.objects.select_related("tenant").filter(id__in=by_biz_type).order_by("code")
-    counts = [(biz_type.label, by_biz_type[biz_type.pk]) for biz_type in biz_types]
     count = sum(by_biz_type.values())
-    values = {"count": count, "jobs": f"{count:,}"}
-    site, back = site_of(request), request.get_full_path()
     context: dict[str, Any] = {
-        "meaning": meaning,
-        "button": button % values,
+        "meaning": words.meaning,
+        "button": with_count(words.button, count),
         "count": count,
         "left": len(ids) - count,
         "status": verb.source.label,
-        "by_biz_type": counts,
+        "by_biz_type": [(biz_type.label, by_biz_type[biz_type.pk]) for biz_type in biz_types],
         "ids": ids,
         "ids_name": ACTION_CHECKBOX_NAME,
-        "action": request.POST.get("action", ""),
+        "action": verb.deed,
         "confirmed": CONFIRMED,
-        "longest_reason": LONGEST_REASON,
+        "longest_reason": REASON_LENGTH,
         "back": back,
     }
-    crumbs = [Crumb(str(Job._meta.verbose_name_plural).capitalize(), back)]
-    title = str(question % values)
-    return own_page(
-        request, site=site, template="tasksapp/admin/confirm.html", title=title, context=context, crumbs=crumbs
-    )
+    title = with_count(words.question, count)
+    template = "tasksapp/admin/confirm.html"
+    return own_page(request, site=site, template=template, title=title, context=context, crumbs=crumbs)
 
 
 def _by_reason(outcome: BulkOutcome, held: Mapping[str, str]) -> list[tuple[str, int]]:
@@ -233,15 +170,15 @@ def _by_reason(outcome: BulkOutcome, held: Mapping[str, str]) -> list[tuple[str,
     return sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
 
 
-def note_single(request: HttpRequest, ids: Sequence[UUID], *, changed: int, deed: str) -> None:
+def note_single(request: HttpRequest, ids: Sequence[UUID], *, changed: int, verb: str) -> None:
     """Logs what a person did to one job. Of what is done to several at once the audit has an entry each.
 
     Args:
         request: of the person.
         ids: the jobs that the person chose.
         changed: how many of them were changed.
-        deed: what was done; in English, since others read it in languages of their own.
+        verb: what was done; in English, since others read it in languages of their own.
     """
     if len(ids) == 1 and changed == 1 and request.user.pk is not None:
         job = Job.objects.defer("body", "raw").filter(id=ids[0])
-        LogEntry.objects.log_actions(request.user.pk, job, CHANGE, change_message=deed, single_object=True)
+        LogEntry.objects.log_actions(request.user.pk, job, CHANGE, change_message=verb, single_object=True)

@@ -11,13 +11,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.admin.frame.fields import typed_bytes, written_flow_key
+from tasksapp.admin.frame.fields import reason_field, time_field, typed_bytes, written_flow_key
 from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
+from tasksapp.admin.jobs.actions import possible_time
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
 from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.jobs.requests import RULES
-from tasksapp.jobs.validation import DUE_AT, due_time
 from tasksapp.jobs.written_json import WrittenJson, read_json
 from tasksapp.models import BizType, Job
 
@@ -54,10 +54,10 @@ class JobForm(OwnRequestFields):
         max_length=200,
         help_text=gettext_lazy("The business key, such as an order number."),
     )
-    due_at = forms.DateTimeField(
-        label=gettext_lazy("Due"),
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": 1}, format="%Y-%m-%dT%H:%M:%S"),
-        help_text=gettext_lazy("A time that has passed means at once. Left as it is, a retry keeps its own time."),
+    due_at = time_field(
+        gettext_lazy("Due"),
+        gettext_lazy("A time that has passed means at once. Left as it is, a retry keeps its own time."),
+        required=True,
     )
     priority = forms.IntegerField(
         label=gettext_lazy("Priority"),
@@ -79,18 +79,10 @@ class JobForm(OwnRequestFields):
         max_length=100,
         help_text=gettext_lazy("Whose job it is, such as a customer: keys share the biz type fairly."),
     )
-    expires_at = forms.DateTimeField(
-        label=gettext_lazy("Expires"),
-        required=False,
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": 1}, format="%Y-%m-%dT%H:%M:%S"),
-        help_text=gettext_lazy("No attempt begins from then on. Empty: no such end."),
+    expires_at = time_field(
+        gettext_lazy("Expires"), gettext_lazy("No attempt begins from then on. Empty: no such end.")
     )
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        required=False,
-        max_length=500,
-        help_text=gettext_lazy("Kept in the record of what was done. May be empty."),
-    )
+    reason = reason_field(gettext_lazy("Reason"), gettext_lazy("Kept in the record of what was done. May be empty."))
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=2**31 - 1)
 
     @classmethod
@@ -152,11 +144,7 @@ class JobForm(OwnRequestFields):
 
     def clean_due_at(self) -> datetime:
         """The due time, which must be one that a job may have."""
-        due_at: datetime = self.cleaned_data["due_at"]
-        try:
-            return due_time(due=DUE_AT(due_at), wait=None, now=timezone.now())
-        except InvalidJob as error:
-            raise ValidationError(error.message) from error
+        return possible_time(self.cleaned_data["due_at"])
 
     def changes(self, job: Job) -> dict[str, Any]:
         """What the person changed of the job, as :func:`tasksapp.jobs.edit` takes it."""

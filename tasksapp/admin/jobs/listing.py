@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from tasksapp.access.permissions import may
 from tasksapp.admin.frame.fragments import address, clock_time, number
@@ -18,21 +16,12 @@ from tasksapp.admin.jobs.search import BadSearch, JobSearch, page_name
 from tasksapp.admin.jobs.tabs import ENDED, SPANS, TABS
 from tasksapp.biz_types.holds import holds
 from tasksapp.jobs.listing import BodyLook, JobList, Page, TookTooLong
+from tasksapp.jobs.verb_words import FOR_GOOD, VERB_WORDS
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, DeadCount, Job, Series
 from tasksapp.models.column_secrecy import sealed_texts
 from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.counts import FARTHEST, Counts, bounded_count, read_counts
-
-#: How buttons name the verbs, and whether what they do can be taken back.
-LABELS: dict[Verb, str | Promise] = {
-    Verb.RUN_NOW: gettext_lazy("Run now"),
-    Verb.RESCHEDULE: gettext_lazy("Reschedule …"),
-    Verb.CANCEL: gettext_lazy("Cancel"),
-    Verb.REDRIVE: gettext_lazy("Redrive"),
-    Verb.DROP: gettext_lazy("Drop"),
-}
-FINAL = {Verb.CANCEL, Verb.DROP}
 
 
 class TabLink(NamedTuple):
@@ -105,7 +94,6 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
         "spans": [(name, span.label, name == search.span) for name, span in SPANS.get(search.tab.span, {}).items()],
         "times": _times(search),
         "chips": _chips(search),
-        "zone": timezone.get_current_timezone_name(),
     }
 
 
@@ -186,10 +174,16 @@ def _buttons(request: HttpRequest, search: JobSearch, listed: JobList, *, site: 
     plan = address("tasksapp_operation_plan", site=site) if not search.body else ""
     query = JobSearch(job_filter=listed.job_filter).address(tab=None)[1:]
     return [
-        VerbButton(verb.deed, str(LABELS[verb]), verb in FINAL, f"{plan}?verb={verb.deed}&{query}" if plan else "")
+        VerbButton(verb.deed, _label(verb), verb.deed in FOR_GOOD, f"{plan}?verb={verb.deed}&{query}" if plan else "")
         for verb in search.tab.verbs
         if may(request.user, verb.deed)
     ]
+
+
+def _label(verb: Verb) -> str:
+    """The label of a button, which says that a page follows where that asks for more."""
+    label = VERB_WORDS[verb.deed].label
+    return f"{label} …" if verb is Verb.RESCHEDULE else str(label)
 
 
 def _error_classes(search: JobSearch) -> list[tuple[str, str, bool]]:

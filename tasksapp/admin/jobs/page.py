@@ -7,29 +7,30 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import may
 from tasksapp.admin.frame.body_card import body_card
-from tasksapp.admin.frame.fragments import address, badge, local_time
+from tasksapp.admin.frame.fragments import address, badge, jobs_address, local_time
 from tasksapp.admin.frame.masking import may_see_bodies
 from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.jobs.columns import shown_error
-from tasksapp.admin.jobs.listing import FINAL, LABELS
 from tasksapp.admin.jobs.sentence import job_sentence
 from tasksapp.admin.jobs.siblings import siblings_of, tombstone_of
 from tasksapp.admin.jobs.timeline import read_timeline
 from tasksapp.biz_types.holds import holds
 from tasksapp.biz_types.key_holds import key_hold
 from tasksapp.jobs.timer_look import timer_state
+from tasksapp.jobs.verb_words import FOR_GOOD, VERB_WORDS
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Series, Status
 
 #: Columns that the page shows elsewhere, or that mean something to workers only.
 _NOT_RAW = {"body", "raw", "request", "biz_type", "lease_token"}
+#: In the order of their buttons.
+VERBS = (Verb.RUN_NOW, Verb.RESCHEDULE, Verb.CANCEL, Verb.REDRIVE, Verb.DROP)
 
 
 class JobButton(NamedTuple):
@@ -77,12 +78,11 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "lift_url": address("tasksapp_job_lift", job.id, site=site)
         if resolved and may(request.user, "redrive")
         else "",
-        "siblings_url": _list_url(site, tab="all", biz_type=job.biz_type.label, q=job.biz_id),
-        "flow_key_url": _list_url(site, tab="pending", biz_type=job.biz_type.label, flow_key=job.flow_key),
+        "siblings_url": jobs_address(site=site, tab="all", biz_type=job.biz_type.label, q=job.biz_id),
+        "flow_key_url": jobs_address(site=site, tab="pending", biz_type=job.biz_type.label, flow_key=job.flow_key),
         "series": series_of(job, site=site),
         "operation_url": address("tasksapp_operation_change", job.operation_id, site=site) if job.operation_id else "",
         "raw": _raw(job),
-        "zone": timezone.get_current_timezone_name(),
         "history_url": address("tasksapp_job_history", job.id, site=site),
     }
 
@@ -128,14 +128,14 @@ def _buttons(request: HttpRequest, job: Job, *, site: str) -> list[JobButton]:
         return reverse(f"admin:tasksapp_job_{page}", args=[job.id], current_app=site)
 
     found: list[JobButton] = []
-    for verb, label in LABELS.items():
+    for verb in VERBS:
         if job.status != verb.source or not may(request.user, verb.deed):
             continue
+        label, is_final = VERB_WORDS[verb.deed].label, verb.deed in FOR_GOOD
         if verb is Verb.RESCHEDULE:
             moved = reverse("admin:tasksapp_job_reschedule", current_app=site)
-            found.append(JobButton(str(label), f"{moved}?id={job.id}", True, False))
+            found.append(JobButton(f"{label} …", f"{moved}?id={job.id}", True, False))
         else:
-            is_final = verb in FINAL
             found.append(JobButton(f"{label} …" if is_final else str(label), url(verb.deed), is_final, is_final))
     if job.status == Status.PENDING and may(request.user, "edit"):
         place = next((n for n, button in enumerate(found) if button.is_final), len(found))
@@ -145,10 +145,6 @@ def _buttons(request: HttpRequest, job: Job, *, site: str) -> list[JobButton]:
     if job.biz_id and job.status in LIVE and may(request.user, "cancel"):
         found.append(JobButton(_("Resolve biz id …"), url("resolve"), True, True))
     return found
-
-
-def _list_url(site: str, **query: str) -> str:
-    return f"{reverse('admin:tasksapp_job_changelist', current_app=site)}?{urlencode(query)}"
 
 
 def _raw(job: Job) -> list[tuple[str, Any]]:

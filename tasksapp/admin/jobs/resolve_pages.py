@@ -7,119 +7,96 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tasksapp import jobs
+from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.access.permissions import may
-from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.own_page import Crumb, OwnPages, at
 from tasksapp.admin.frame.requests import actor_of
-from tasksapp.admin.jobs.actions import LONGEST_REASON
 from tasksapp.admin.jobs.siblings import live_biz_types
 from tasksapp.errors import JobError
 from tasksapp.jobs.resolving import Resolution
 from tasksapp.models import Job
 
 
-class ResolvePages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class ResolvePages(OwnPages):
     """A part of a ModelAdmin: its pages."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's addresses, and those of resolve and lift."""
-        site = self.admin_site
-        own = [
-            path("<uuid:job_id>/resolve/", site.admin_view(self.resolve_view), name="tasksapp_job_resolve"),
-            path("<uuid:job_id>/run-again/", site.admin_view(self.run_again_view), name="tasksapp_job_run_again"),
-            path("<uuid:job_id>/lift/", site.admin_view(self.lift_view), name="tasksapp_job_lift"),
-        ]
-        return own + super().get_urls()
-
+    @at("<uuid:job_id>/resolve/")
     def resolve_view(self, request: HttpRequest, job_id: UUID) -> HttpResponse:
         """Resolves the job's biz id in the biz types that the person chose; asks for them first.
 
         Raises PermissionDenied without the permission to cancel jobs, Http404 where there is no such job.
         """
-        job = self._keyed_job(request, job_id, deed="cancel")
-        back = self._page_of(job_id)
+        job = self._keyed_job(request, job_id, verb="cancel")
+        back = self.address("change", job_id)
         found = live_biz_types(job)
         if request.method == "POST":
             chosen = [biz_type for biz_type in found if str(biz_type.pk) in request.POST.getlist("biz_type")]
             if not chosen:
                 messages.error(request, _("Nothing was changed: choose a biz type."))
                 return HttpResponseRedirect(request.get_full_path())
-            reason = request.POST.get("reason", "").replace("\0", "").strip()[:LONGEST_REASON]
             outcome = jobs.resolve(
                 [biz_type.code for biz_type in chosen],
                 job.biz_id,
                 tenant=job.biz_type.tenant.code,
                 by=actor_of(request),
-                reason=reason,
+                reason=request.POST.get("reason", ""),
             )
             _report(request, outcome)
             return HttpResponseRedirect(back)
-        return own_page(
-            request,
-            site=self.admin_site,
-            template="tasksapp/admin/resolve.html",
-            title=_("Resolve “%(biz_id)s”?") % {"biz_id": job.biz_id},
-            crumbs=[
-                Crumb(capfirst(str(self.opts.verbose_name_plural)), self._list()),
-                Crumb(job.biz_id, back),
-            ],
-            context={"job": job, "biz_types": found, "back": back, "longest_reason": LONGEST_REASON, "opts": self.opts},
-        )
+        context = {"job": job, "biz_types": found, "back": back, "longest_reason": REASON_LENGTH}
+        title = _("Resolve “%(biz_id)s”?") % {"biz_id": job.biz_id}
+        return self.own_page(request, "tasksapp/admin/resolve.html", title, context, above=Crumb(job.biz_id, back))
 
+    @at("<uuid:job_id>/lift/")
     def lift_view(self, request: HttpRequest, job_id: UUID) -> HttpResponse:
         """Takes the resolve of the job's biz id back, in the job's biz type, and leads back to the job.
 
         Raises PermissionDenied without the permission to redrive jobs, Http404 where there is no such job.
         """
-        job = self._keyed_job(request, job_id, deed="redrive")
+        job = self._keyed_job(request, job_id, verb="redrive")
         if request.method == "POST":
             lifted = jobs.lift(job.biz_type.code, job.biz_id, tenant=job.biz_type.tenant.code, by=actor_of(request))
             if lifted:
                 messages.success(request, _("The resolve was lifted: new jobs of this biz id fire again."))
             else:
                 messages.info(request, _("Nothing was changed."))
-        return HttpResponseRedirect(self._page_of(job_id))
+        return self.to("change", job_id)
 
+    @at("<uuid:job_id>/run-again/")
     def run_again_view(self, request: HttpRequest, job_id: UUID) -> HttpResponse:
         """Makes a new job with what the job carries, and leads to it; to the job where that has not succeeded.
 
         Raises PermissionDenied without the permission to run jobs now.
         """
-        self._require_deed(request, "run_now")
+        self.require(request, "run_now")
         if request.method != "POST":
-            return HttpResponseRedirect(self._page_of(job_id))
+            return self.to("change", job_id)
         try:
             made = jobs.run_again(job_id, by=actor_of(request))
         except JobError as error:
             messages.error(request, _("Nothing was changed: %(why)s") % {"why": error})
-            return HttpResponseRedirect(self._page_of(job_id))
+            return self.to("change", job_id)
         messages.success(request, _("This is a new job with the content of the one before; it is due now."))
-        return HttpResponseRedirect(self._page_of(made.job_id))
+        return self.to("change", made.job_id)
 
-    def _require_deed(self, request: HttpRequest, deed: str) -> None:
-        if not self.has_view_or_change_permission(request) or not may(request.user, deed):
+    def require(self, request: HttpRequest, verb: str) -> None:
+        """Raises PermissionDenied where the person may not apply the verb of that name."""
+        if not self.has_view_or_change_permission(request) or not may(request.user, verb):
             raise PermissionDenied(_("You may not do this to jobs: your account has no permission for it."))
 
-    def _keyed_job(self, request: HttpRequest, job_id: UUID, *, deed: str) -> Job:
-        self._require_deed(request, deed)
+    def _keyed_job(self, request: HttpRequest, job_id: UUID, *, verb: str) -> Job:
+        self.require(request, verb)
         job = Job.objects.select_related("biz_type__tenant").filter(id=job_id).exclude(biz_id="").first()
         if job is None:
             raise Http404("There is no such job with a biz id.")
         return job
-
-    def _page_of(self, job_id: UUID) -> str:
-        return reverse("admin:tasksapp_job_change", args=[job_id], current_app=self.admin_site.name)
-
-    def _list(self) -> str:
-        return reverse("admin:tasksapp_job_changelist", current_app=self.admin_site.name)
 
 
 def _report(request: HttpRequest, outcome: Resolution) -> None:

@@ -12,9 +12,9 @@ from django.utils.translation import ngettext
 
 from tasksapp.admin.frame.delivery_banner import health_of, reason_for
 from tasksapp.admin.frame.fragments import clock_time, duration, number, percent, time_away
-from tasksapp.admin.operations.verb_words import HAS_TRIAL, RUNS
 from tasksapp.biz_types.holds import holds
 from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.jobs.verb_words import RUNS, RUNS_AT_ONCE
 from tasksapp.models import BizType, Operation, Status
 from tasksapp.operations.cursor import Cursor
 from tasksapp.operations.verbs import source_of
@@ -35,7 +35,7 @@ def hindrances(request: HttpRequest, verb: str, biz_types: Iterable[BizType]) ->
     if reason := reason_for(request, health_of(request)):
         found.append(_("Workers act on the jobs, and nothing moves for now: %(reason)s.") % {"reason": reason})
         biz_types = [one for one in biz_types if one.is_shut(now=now)]  # the others wait for the same reason
-    if verb in HAS_TRIAL:
+    if verb in RUNS_AT_ONCE:
         held = list(holds(biz_types, now=now).values())
         found += [_("The jobs would wait: %(reason)s.") % {"reason": reason} for reason in held[:MOST_NAMED]]
         if (more := len(held) - MOST_NAMED) > 0:
@@ -55,7 +55,7 @@ def limits(operation: Operation, rate: float | None, *, now: datetime) -> list[s
     found = [_("Fresh jobs keep their time: where they need the room, it takes longer.")]
     if sentence := slower_than_the_pace(operation, rate, now=now):
         found.append(sentence)
-    return found if operation.verb in HAS_TRIAL else found[1:]
+    return found if operation.verb in RUNS_AT_ONCE else found[1:]
 
 
 def slower_than_the_pace(operation: Operation, rate: float | None, *, now: datetime) -> str:

@@ -12,8 +12,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.admin.jobs.actions import LONGEST_REASON, possible_time
-from tasksapp.admin.operations.verb_words import FOR_GOOD, HAS_TRIAL
+from tasksapp.admin.frame.fields import reason_field, time_field
+from tasksapp.admin.jobs.actions import possible_time
+from tasksapp.jobs.verb_words import FOR_GOOD, RUNS_AT_ONCE
 from tasksapp.models import Operation
 from tasksapp.operations.verbs import FASTEST, MOST_SPREAD, MOST_TRIAL_JOBS, SLOWEST, TYPED_ABOVE
 
@@ -28,16 +29,13 @@ SPREAD, RATE, AT_ONCE = "spread", "rate", "at_once"
 class PlanForm(forms.Form):
     """Why, and for verbs that need one the new time."""
 
-    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=LONGEST_REASON, required=False)
+    reason = reason_field(gettext_lazy("Reason"))
 
 
 class PlanMoveForm(PlanForm):
     """The same for jobs that are moved to another time, in the time zone that the admin shows."""
 
-    due_at = forms.DateTimeField(
-        label=gettext_lazy("New time"),
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": 1}, format="%Y-%m-%dT%H:%M:%S"),
-    )
+    due_at = time_field(gettext_lazy("New time"), required=True)
     field_order = ["due_at", "reason"]
 
     def clean_due_at(self) -> datetime:
@@ -97,10 +95,10 @@ class StartForm(PaceForm):
     trial_jobs = forms.IntegerField(required=False, min_value=1, max_value=MOST_TRIAL_JOBS)
     trial_percent = forms.IntegerField(required=False, min_value=1, max_value=100)
     typed_count = forms.CharField(required=False, max_length=30)
-    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=LONGEST_REASON, required=False)
+    reason = reason_field(gettext_lazy("Reason"))
 
     def __init__(self, operation: Operation, data: Any = None) -> None:
-        runs_at_once = operation.verb in HAS_TRIAL
+        runs_at_once = operation.verb in RUNS_AT_ONCE
         planned = operation.planned or 0
         super().__init__(
             data,
@@ -159,7 +157,7 @@ class StopForm(forms.Form):
     """Why an operation is stopped."""
 
     prefix = "stop"
-    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=LONGEST_REASON, required=False)
+    reason = reason_field(gettext_lazy("Reason"))
 
 
 def plan_form(verb: str, data: Any = None) -> PlanForm:

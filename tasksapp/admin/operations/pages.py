@@ -7,26 +7,25 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin.utils import unquote
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tasksapp import operations
 from tasksapp.access.permissions import VERBS, may
-from tasksapp.admin.frame.own_page import Crumb, no_permission, own_page, refused_page
+from tasksapp.admin.frame.own_page import OwnPages, at, no_permission, refused_page
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.admin.operations.facts import breadth, hindrances
 from tasksapp.admin.operations.filter_words import filter_of, filter_words
 from tasksapp.admin.operations.forms import RepaceForm, StartForm, StopForm, plan_form
 from tasksapp.admin.operations.rows import list_address
-from tasksapp.admin.operations.verb_words import VERB_WORDS, title_of
 from tasksapp.admin.operations.view import OperationView
 from tasksapp.biz_types.visible import labelled
 from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
 from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.jobs.verb_words import VERB_WORDS, title_of
 from tasksapp.models import BizType, Operation
 from tasksapp.operations import Starter
 from tasksapp.operations.verbs import OPEN
@@ -44,16 +43,12 @@ _STATES = {"start_form": {State.PLANNED}, "pace_form": {State.RUNNING}, "stop_fo
 _PAGES = "admin/tasksapp/operation"
 
 
-class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
+class OperationPages(OwnPages):
     """The part of the operation admin that shows one operation, and plans, starts, paces and stops it."""
-
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's addresses, and that of the page on which an operation begins."""
-        own = path("plan/", self.admin_site.admin_view(self.plan_view), name="tasksapp_operation_plan")
-        return [own, *super().get_urls()]
 
     # ------------------------------------------------------------ plan
 
+    @at("plan/")
     def plan_view(self, request: HttpRequest) -> HttpResponse:
         """Says what would be done to which jobs, and asks why; a POST plans it and leads to its page."""
         verb = request.GET.get(VERB, "")
@@ -74,7 +69,7 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
             except InvalidJob as error:
                 _add_error(form, error)
             else:
-                return HttpResponseRedirect(self._address(operation))
+                return self.to("change", operation)
         biz_type = BizType.objects.filter(labelled(job_filter.biz_type)).first() if job_filter.biz_type else None
         if job_filter.biz_type and biz_type is None:
             sentence = _("There is no biz type %(code)s.") % {"code": job_filter.biz_type}
@@ -88,11 +83,9 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
             "form": form,
             "step": 1,
             "jobs_url": list_address(verb, job_filter, site=self.admin_site.name),
-            "zone": timezone.get_current_timezone_name(),
-            "opts": self.opts,
             "media": self.media + form.media,
         }
-        return self._own_page(request, "plan.html", title, context)
+        return self.own_page(request, f"{_PAGES}/plan.html", title, context)
 
     # ------------------------------------------------------------ one operation
 
@@ -106,19 +99,19 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
             return self._refused(request, _("Your account may not see operations."), status=403)
         if operation is None:
             messages.warning(request, _("There is no operation %(number)s.") % {"number": object_id})
-            return HttpResponseRedirect(self._list_address())
+            return self.to("changelist")
         if request.method != "POST":
             return self._page(request, operation)
         if not may(request.user, operation.verb):
             sentence = no_permission(str(VERB_WORDS[operation.verb].label))
-            return self._refused(request, sentence, status=403, back=self._address(operation))
+            return self._refused(request, sentence, status=403, back=self.address("change", operation))
         deeds: dict[str, Callable[[HttpRequest, Operation], HttpResponse]] = {
             "start": self._start,
             "pace": self._repace,
             "stop": self._stop,
         }
         deed = deeds.get(request.POST.get("do", ""))
-        return deed(request, operation) if deed else HttpResponseRedirect(self._address(operation))
+        return deed(request, operation) if deed else self.to("change", operation)
 
     def _start(self, request: HttpRequest, operation: Operation) -> HttpResponse:
         form = StartForm(operation, request.POST)
@@ -174,24 +167,17 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
             return self._page(request, operation, **given)
         except WrongOperationState:
             return self._too_late(request, operation)
-        return HttpResponseRedirect(self._address(operation))
+        return self.to("change", operation)
 
     def _too_late(self, request: HttpRequest, operation: Operation) -> HttpResponse:
         messages.warning(request, _("Nothing was changed: meanwhile the operation has another state."))
-        return HttpResponseRedirect(self._address(operation))
+        return self.to("change", operation)
 
     def _page(self, request: HttpRequest, operation: Operation, **given: forms.Form) -> HttpResponse:
         view = OperationView(request, operation, site=self.admin_site.name)
-        context = {**view.context(), **view.forms(given), "opts": self.opts, "media": self.media}
-        crumbs = [Crumb(str(self.opts.verbose_name_plural).capitalize(), self._list_address())]
-        answer = own_page(
-            request,
-            site=self.admin_site,
-            template=f"{_PAGES}/operation.html",
-            title=view.title,
-            context=context,
-            crumbs=crumbs,
-            fragment=f"{_PAGES}/progress.html",
+        context = {**view.context(), **view.forms(given)}
+        answer = self.own_page(
+            request, f"{_PAGES}/operation.html", view.title, context, fragment=f"{_PAGES}/progress.html"
         )
         if operation.state == State.PLANNING:
             is_long = timezone.now() - operation.created_at > timedelta(minutes=1)
@@ -200,22 +186,8 @@ class OperationPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no
             answer.headers["HX-Refresh"] = "true"  # it has ended since: the whole page is another one
         return answer
 
-    # ------------------------------------------------------------ pieces
-
-    def _own_page(self, request: HttpRequest, template: str, title: str, context: dict[str, Any]) -> HttpResponse:
-        crumbs = [Crumb(str(self.opts.verbose_name_plural).capitalize(), self._list_address())]
-        return own_page(
-            request, site=self.admin_site, template=f"{_PAGES}/{template}", title=title, context=context, crumbs=crumbs
-        )
-
     def _refused(self, request: HttpRequest, sentence: str, *, status: int, back: str = "") -> HttpResponse:
         return refused_page(request, sentence, site=self.admin_site, status=status, back=back)
-
-    def _list_address(self) -> str:
-        return reverse("admin:tasksapp_operation_changelist", current_app=self.admin_site.name)
-
-    def _address(self, operation: Operation) -> str:
-        return reverse("admin:tasksapp_operation_change", args=[operation.pk], current_app=self.admin_site.name)
 
 
 def _named(number: str) -> Operation | None:

@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 
 from tasksapp.admin.frame.fragments import badge, clock_time, number, time_away
 from tasksapp.admin.operations.filter_words import filter_words, query_of, stored_filter
-from tasksapp.admin.operations.verb_words import RUNS, title_of
 from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.jobs.verb_words import RUNS, title_of
 from tasksapp.models import Operation
 from tasksapp.operations import rest_of
 from tasksapp.operations.verbs import source_of

@@ -17,7 +17,7 @@ from tasksapp.admin.operations.facts import facts, finish_words, hindrances, lim
 from tasksapp.admin.operations.filter_words import filter_words, stored_filter
 from tasksapp.admin.operations.forms import RepaceForm, StartForm, StopForm
 from tasksapp.admin.operations.rows import jobs_address, list_address, rest_address, state_badge
-from tasksapp.admin.operations.verb_words import RUNS, VERB_WORDS, title_of, with_count
+from tasksapp.jobs.verb_words import RUNS, VERB_WORDS, title_of, with_count
 from tasksapp.models import BizType, Operation, Status
 from tasksapp.operations import Progress
 
@@ -59,7 +59,6 @@ class OperationView:
             "finished_at": local_time(operation.finished_at, now=self._now),
             "pace": pace_words(operation),
             "jobs_url": list_address(operation.verb, self.job_filter, site=self._site),
-            "zone": timezone.get_current_timezone_name(),
         }
         if state in (State.PLANNING, State.PLANNED):
             common["hindrances"] = hindrances(self._request, operation.verb, self._biz_types())

@@ -91,7 +91,6 @@ class IssueAdmin(PageEntry):
             "chosen": chosen,
             "is_filtered": any(chosen.values()),
             "banner": banner(request),
-            "zone": timezone.get_current_timezone_name(),
         }
 
 

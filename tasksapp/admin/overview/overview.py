@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -15,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from tasksapp.admin.alert_admin import alert_rows, open_alerts
 from tasksapp.admin.frame.delivery_banner import banner, has_redis, health_of, marks
-from tasksapp.admin.frame.fragments import address, clock_time, duration, jobs_address, listed, number, percent
+from tasksapp.admin.frame.fragments import Tile, address, clock_time, duration, jobs_address, listed, number, percent
 from tasksapp.admin.frame.job_charts import past_chart
 from tasksapp.admin.frame.requests import site_name
 from tasksapp.admin.overview.biz_type_rows import LATE, Standing, Urgency, biz_type_rows, standings
@@ -40,17 +39,6 @@ NAMED = 3
 FAILING = 0.05
 #: Parameters of the address: how far to look ahead, and which page of all biz types; without it, few of them are shown.
 AHEAD, BIZ_TYPES_PAGE = "ahead", "biz_types"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tile:
-    """A number that is seen at once: what it is, what else there is to say, where it leads, and its colour."""
-
-    label: str
-    value: str
-    note: str = ""
-    url: str = ""
-    tone: str = ""
 
 
 def overview(request: HttpRequest) -> dict[str, Any]:

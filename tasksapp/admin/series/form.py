@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.admin.frame.fields import UnitInput, typed_bytes, written_flow_key
+from tasksapp.admin.frame.fields import UnitInput, reason_field, time_field, typed_bytes, written_flow_key
 from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
@@ -26,11 +26,6 @@ from tasksapp.series.outlook import Preview, preview
 PREVIEW = "_preview"
 
 _WIDE = {"class": "vLargeTextField"}
-
-
-def _time(label: Any, help_text: Any) -> forms.DateTimeField:
-    widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}, format="%Y-%m-%dT%H:%M:%S")
-    return forms.DateTimeField(label=label, help_text=help_text, required=False, widget=widget)
 
 
 class SeriesForm(OwnRequestFields):
@@ -56,7 +51,7 @@ class SeriesForm(OwnRequestFields):
         min_value=1,
         widget=UnitInput(unit=gettext_lazy("seconds")),
     )
-    anchor = _time(
+    anchor = time_field(
         gettext_lazy("Counted from"), gettext_lazy("One of the moments of the interval; empty: now, or its start.")
     )
     times = forms.CharField(
@@ -66,8 +61,8 @@ class SeriesForm(OwnRequestFields):
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", **_WIDE}),
         help_text=gettext_lazy("One a line, with a time zone: 2027-01-31T09:00:00+08:00."),
     )
-    starts_at = _time(gettext_lazy("Starts"), gettext_lazy("None is due before. May be empty."))
-    ends_at = _time(gettext_lazy("Ends"), gettext_lazy("None is due after. May be empty."))
+    starts_at = time_field(gettext_lazy("Starts"), gettext_lazy("None is due before. May be empty."))
+    ends_at = time_field(gettext_lazy("Ends"), gettext_lazy("None is due after. May be empty."))
     count = forms.IntegerField(
         label=gettext_lazy("Ends after"),
         required=False,
@@ -196,18 +191,9 @@ class SeriesForm(OwnRequestFields):
 class BackfillForm(forms.Form):
     """Which occurrences of the past are to have jobs."""
 
-    since = _time(gettext_lazy("From"), gettext_lazy("The first one may be then."))
-    until = _time(gettext_lazy("Until"), gettext_lazy("The last one comes before. Empty: now."))
-    reason = forms.CharField(
-        label=gettext_lazy("Why"),
-        max_length=500,
-        required=False,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
-
-    def __init__(self, data: Any = None) -> None:
-        super().__init__(data)
-        self.fields["since"].required = True
+    since = time_field(gettext_lazy("From"), gettext_lazy("The first one may be then."), required=True)
+    until = time_field(gettext_lazy("Until"), gettext_lazy("The last one comes before. Empty: now."))
+    reason = reason_field(gettext_lazy("Why"))
 
     def refuse(self, error: InvalidJob) -> None:
         """Shows a refusal of the verb at its field."""

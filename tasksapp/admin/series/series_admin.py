@@ -10,21 +10,20 @@ from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp import operations
-from tasksapp.access.audit import REASON_LENGTH, Deed
+from tasksapp.access.audit import Deed
 from tasksapp.access.permissions import PAUSE_SERIES, VIEW_BODY
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.frame.body_card import body_card
-from tasksapp.admin.frame.fragments import address, local_time
-from tasksapp.admin.frame.own_page import Crumb, own_page
+from tasksapp.admin.frame.fields import reason_field
+from tasksapp.admin.frame.fragments import address, jobs_address, local_time
+from tasksapp.admin.frame.own_page import Crumb, OwnPages, at
 from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.frame.possible_rows import PossibleRows
 from tasksapp.admin.frame.requests import actor_of
@@ -41,16 +40,15 @@ _DEEDS = [deed.value for deed in Deed if deed.value.startswith("series.")]
 class ReasonForm(forms.Form):
     """Why."""
 
-    reason = forms.CharField(
-        label=gettext_lazy("Why"),
-        max_length=REASON_LENGTH,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("Everybody reads it who asks why nothing comes, such as: holidays."),
+    reason = reason_field(
+        gettext_lazy("Why"),
+        gettext_lazy("Everybody reads it who asks why nothing comes, such as: holidays."),
+        required=True,
     )
 
 
 @admin.register(Series)
-class SeriesAdmin(AuditHistory, PossibleRows):
+class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
     """The list of series, the page of one, its form, and the verbs."""
 
     list_display = ["label", "when", "next", "state", "overlap"]
@@ -94,18 +92,6 @@ class SeriesAdmin(AuditHistory, PossibleRows):
         del request
         return {}
 
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's addresses, and those of a series' pages."""
-        view, of_one = self.admin_site.admin_view, "<int:series_id>"
-        return [
-            path(f"{of_one}/edit/", view(self.edit_view), name="tasksapp_series_edit"),
-            path(f"{of_one}/pause/", view(self.pause_view), name="tasksapp_series_pause"),
-            path(f"{of_one}/resume/", view(self.resume_view), name="tasksapp_series_resume"),
-            path(f"{of_one}/backfill/", view(self.backfill_view), name="tasksapp_series_backfill"),
-            path(f"{of_one}/trigger/", view(self.trigger_view), name="tasksapp_series_trigger"),
-            *super().get_urls(),
-        ]
-
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
@@ -122,14 +108,12 @@ class SeriesAdmin(AuditHistory, PossibleRows):
             "words": words(series),
             "coming": coming_rows(series, now=now, site=site),
             "past": past_rows(series, now=now, site=site),
-            "jobs_url": f"{reverse('admin:tasksapp_job_changelist', current_app=site)}?tab=all&series={series.pk}",
-            "zone": timezone.get_current_timezone_name(),
+            "jobs_url": jobs_address(site=site, tab="all", series=str(series.pk)),
             "body": body_card(request, series),
             "own": own_request_facts(series.request, sees=request.user.has_perm(VIEW_BODY)),
             "may_pause": may_pause,
             "may_change": self.has_change_permission(request, series),
             "may_delete": self.has_delete_permission(request, series),
-            "opts": self.opts,
             **(extra_context or {}),
         }
         return self._page(request, "series.html", series.name, context)
@@ -143,12 +127,14 @@ class SeriesAdmin(AuditHistory, PossibleRows):
             raise PermissionDenied
         return self._form_page(request, None)
 
+    @at("<int:series_id>/edit/")
     def edit_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
         """The form of a series that is there. Raises PermissionDenied, and Http404 where there is none."""
         if not self.has_change_permission(request):
             raise PermissionDenied
         return self._form_page(request, self._found(series_id))
 
+    @at("<int:series_id>/pause/")
     def pause_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
         """Asks why, and pauses the series. Raises PermissionDenied, and Http404 where there is none."""
         series = self._allowed(request, series_id)
@@ -156,10 +142,11 @@ class SeriesAdmin(AuditHistory, PossibleRows):
         if request.method == "POST" and form.is_valid():
             verbs.pause(series.pk, reason=form.cleaned_data["reason"], by=actor_of(request))
             self.message_user(request, _("The series is paused. What is due or runs already goes on."))
-            return self._to(series)
-        context = {"series": series, "form": form, "back": self._address("change", series.pk)}
+            return self.to("change", series)
+        context = {"series": series, "form": form, "back": self.address("change", series)}
         return self._page(request, "series_pause.html", _("Pause %(name)s") % {"name": series.name}, context, series)
 
+    @at("<int:series_id>/resume/")
     def resume_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
         """Resumes the series. Raises PermissionDenied, and Http404 where there is none."""
         if request.method != "POST":
@@ -167,8 +154,9 @@ class SeriesAdmin(AuditHistory, PossibleRows):
         series = self._allowed(request, series_id)
         verbs.resume(series.pk, by=actor_of(request))
         self.message_user(request, _("The series goes on with its next occurrence."), messages.SUCCESS)
-        return self._to(series)
+        return self.to("change", series)
 
+    @at("<int:series_id>/trigger/")
     def trigger_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
         """Makes a job of the series that is due now. Raises PermissionDenied, and Http404 where there is none."""
         if request.method != "POST":
@@ -180,8 +168,9 @@ class SeriesAdmin(AuditHistory, PossibleRows):
             self.message_user(request, error.message, messages.ERROR)
         else:
             self.message_user(request, _("A job was made that is due now."), messages.SUCCESS)
-        return self._to(series)
+        return self.to("change", series)
 
+    @at("<int:series_id>/backfill/")
     def backfill_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
         """Asks which past occurrences are to have jobs, plans that, and leads to the operation's page.
 
@@ -202,8 +191,7 @@ class SeriesAdmin(AuditHistory, PossibleRows):
             "series": series,
             "form": form,
             "one_by_one": series.overlap != Series.Overlap.START,
-            "zone": timezone.get_current_timezone_name(),
-            "back": self._address("change", series.pk),
+            "back": self.address("change", series),
         }
         title = _("Backfill %(name)s") % {"name": series.name}
         return self._page(request, "series_backfill.html", title, context, series)
@@ -220,7 +208,7 @@ class SeriesAdmin(AuditHistory, PossibleRows):
             if saved is not None:
                 said = _("The series is saved: %(words)s. Its next occurrences are below.") % {"words": words(saved)}
                 self.message_user(request, said, messages.SUCCESS)
-                return self._to(saved)
+                return self.to("change", saved)
         shown = form.preview
         context = {
             "form": form,
@@ -228,8 +216,7 @@ class SeriesAdmin(AuditHistory, PossibleRows):
             "preview_name": PREVIEW,
             "preview": shown,
             "preview_times": [local_time(at) for at in shown.occurrences] if shown else [],
-            "zone": timezone.get_current_timezone_name(),
-            "back": self._address("changelist") if series is None else self._address("change", series.pk),
+            "back": self.address("changelist") if series is None else self.address("change", series),
         }
         title = _("New series") if series is None else _("Edit %(name)s") % {"name": series.name}
         return self._page(request, "series_form.html", title, context, series)
@@ -267,20 +254,5 @@ class SeriesAdmin(AuditHistory, PossibleRows):
     def _page(
         self, request: HttpRequest, template: str, title: str, context: dict[str, Any], series: Series | None = None
     ) -> HttpResponse:
-        crumbs = [Crumb(str(capfirst(self.opts.verbose_name_plural)), self._address("changelist"))]
-        if series is not None:
-            crumbs.append(Crumb(series.name, self._address("change", series.pk)))
-        return own_page(
-            request,
-            site=self.admin_site,
-            template=f"tasksapp/admin/{template}",
-            title=title,
-            crumbs=crumbs,
-            context={"media": self.media, **context},
-        )
-
-    def _address(self, page: str, *args: int) -> str:
-        return reverse(f"admin:tasksapp_series_{page}", args=args, current_app=self.admin_site.name)
-
-    def _to(self, series: Series) -> HttpResponseRedirect:
-        return HttpResponseRedirect(self._address("change", series.pk))
+        above = None if series is None else Crumb(series.name, self.address("change", series))
+        return self.own_page(request, f"tasksapp/admin/{template}", title, context, above=above)

@@ -131,7 +131,7 @@ def test_who_may_not_view_biz_types_sees_none(client: Client, django_user_model:
     stranger.user_permissions.add(Permission.objects.get(codename="pause_biztype"))
     client.force_login(stranger)
 
-    for name in ("change", "pause", "whatif", "secrets", "test"):
+    for name in ("change", "pause", "what_if", "secrets", "test"):
         page = reverse(f"admin:tasksapp_biztype_{name}", args=[biz_type.pk])
         assert client.get(page).status_code == 403, name
 

@@ -39,7 +39,7 @@ def waiting(biz_type: BizType) -> BizType:
 
 
 def page(biz_type: BizType) -> str:
-    return reverse("admin:tasksapp_biztype_whatif", args=[biz_type.pk])
+    return reverse("admin:tasksapp_biztype_what_if", args=[biz_type.pk])
 
 
 def test_it_shows_the_forecast_as_it_is(person: Client, waiting: BizType) -> None:

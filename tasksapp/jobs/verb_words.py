@@ -1,4 +1,4 @@
-"""What pages say of each verb that an operation applies: in titles, explanations and on buttons."""
+"""The words for each verb, once: in titles, questions and explanations, on buttons, and for what became of jobs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tasksapp.models import Operation
 
 VerbName = Operation.VerbName
 
-#: Verbs after which the jobs run: they have outcomes. Those of ``HAS_TRIAL`` run at once, so some can be tried first.
-RUNS = frozenset({VerbName.REDRIVE, VerbName.RUN_NOW, VerbName.RESCHEDULE, VerbName.BACKFILL})
-HAS_TRIAL = frozenset({VerbName.REDRIVE, VerbName.RUN_NOW, VerbName.BACKFILL})
-#: Verbs that nothing undoes.
+#: Verbs after which jobs run at once: some can be tried first. After those of ``RUNS`` they run, now or later.
+RUNS_AT_ONCE = frozenset({VerbName.REDRIVE, VerbName.RUN_NOW, VerbName.BACKFILL})
+RUNS = RUNS_AT_ONCE | {VerbName.RESCHEDULE}
+#: Verbs that nothing undoes: pages ask first.
 FOR_GOOD = frozenset({VerbName.CANCEL, VerbName.DROP})
 
 
 class VerbWords(NamedTuple):
-    """The words for one verb.
+    """The words for one verb; those with a number take it as ``jobs`` and ``count``.
 
     Args:
         label: the verb itself.
@@ -29,6 +29,8 @@ class VerbWords(NamedTuple):
         of_all: the title of one on jobs of all biz types.
         meaning: what becomes of each job.
         button: starts it, with the number of jobs.
+        done: what became of a number of jobs; '' for a verb that only operations apply.
+        question: asks before a number of jobs is changed, for a verb that nothing undoes; '' for others.
     """
 
     label: Promise
@@ -36,22 +38,18 @@ class VerbWords(NamedTuple):
     of_all: Promise
     meaning: Promise
     button: Promise
+    done: str | Promise = ""
+    question: str | Promise = ""
 
 
 VERB_WORDS: dict[str, VerbWords] = {
-    VerbName.REDRIVE: VerbWords(
-        _("Redrive"),
-        _("Redrive dead jobs of %(biz_type)s"),
-        _("Redrive dead jobs of all biz types"),
-        _("Each job is tried again, with a new budget of attempts and a new age. Fresh jobs go first."),
-        ngettext_lazy("Redrive %(jobs)s job", "Redrive %(jobs)s jobs", "count"),
-    ),
     VerbName.RUN_NOW: VerbWords(
         _("Run now"),
         _("Run pending jobs of %(biz_type)s now"),
         _("Run pending jobs of all biz types now"),
         _("Each job becomes due at once. The limits of its biz type still hold."),
         ngettext_lazy("Run %(jobs)s job now", "Run %(jobs)s jobs now", "count"),
+        ngettext_lazy("%(jobs)s job due now.", "%(jobs)s jobs due now.", "count"),
     ),
     VerbName.RESCHEDULE: VerbWords(
         _("Reschedule"),
@@ -59,6 +57,7 @@ VERB_WORDS: dict[str, VerbWords] = {
         _("Reschedule pending jobs of all biz types"),
         _("They become due at the new time, or from then on where a pace spreads them."),
         ngettext_lazy("Reschedule %(jobs)s job", "Reschedule %(jobs)s jobs", "count"),
+        ngettext_lazy("%(jobs)s job moved to %(time)s.", "%(jobs)s jobs moved to %(time)s.", "count"),
     ),
     VerbName.CANCEL: VerbWords(
         _("Cancel"),
@@ -66,6 +65,16 @@ VERB_WORDS: dict[str, VerbWords] = {
         _("Cancel pending jobs of all biz types"),
         _("Cancelled jobs never run. Nothing undoes this."),
         ngettext_lazy("Cancel %(jobs)s job", "Cancel %(jobs)s jobs", "count"),
+        ngettext_lazy("%(jobs)s job cancelled.", "%(jobs)s jobs cancelled.", "count"),
+        ngettext_lazy("Cancel %(jobs)s job?", "Cancel %(jobs)s jobs?", "count"),
+    ),
+    VerbName.REDRIVE: VerbWords(
+        _("Redrive"),
+        _("Redrive dead jobs of %(biz_type)s"),
+        _("Redrive dead jobs of all biz types"),
+        _("Each job is tried again, with a new budget of attempts and a new age. Fresh jobs go first."),
+        ngettext_lazy("Redrive %(jobs)s job", "Redrive %(jobs)s jobs", "count"),
+        ngettext_lazy("%(jobs)s job pending again, due now.", "%(jobs)s jobs pending again, due now.", "count"),
     ),
     VerbName.DROP: VerbWords(
         _("Drop"),
@@ -73,6 +82,8 @@ VERB_WORDS: dict[str, VerbWords] = {
         _("Drop dead jobs of all biz types"),
         _("Dropped jobs are given up for good: they can no longer be redriven."),
         ngettext_lazy("Drop %(jobs)s job", "Drop %(jobs)s jobs", "count"),
+        ngettext_lazy("%(jobs)s job dropped for good.", "%(jobs)s jobs dropped for good.", "count"),
+        ngettext_lazy("Drop %(jobs)s dead job?", "Drop %(jobs)s dead jobs?", "count"),
     ),
     VerbName.BACKFILL: VerbWords(
         _("Backfill"),
@@ -90,6 +101,6 @@ def title_of(verb: str, job_filter: JobFilter) -> str:
     return str(words.of_one % {"biz_type": job_filter.biz_type} if job_filter.biz_type else words.of_all)
 
 
-def with_count(words: Promise, count: int) -> str:
-    """A text about a number of jobs, with that number in it."""
-    return str(words % {"count": count, "jobs": f"{count:,}"})
+def with_count(words: str | Promise, count: int, **values: str) -> str:
+    """A text about a number of jobs, with that number and other values in it."""
+    return str(words % {"count": count, "jobs": f"{count:,}", **values})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tasksapp.access.permissions import VERBS
-from tasksapp.admin.operations.verb_words import VERB_WORDS, title_of, with_count
 from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.jobs.verb_words import VERB_WORDS, title_of, with_count
 from tasksapp.models import Operation
 
 
