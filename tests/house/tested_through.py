@@ -141,10 +141,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/alerts/test_database_outage.py",
         "processes that share it tell an outage once",
     ),
-    "tasksapp/admin/celery_queues/deeds.py": (
-        "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
-        "what is done, and what is said of it, shows on the pages",
-    ),
     "tasksapp/admin/celery_queues/rows.py": (
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "the rows show on the pages",

@@ -21,7 +21,7 @@ from tasksapp.admin.api_keys.form import ApiKeyForm
 from tasksapp.admin.api_keys.rotation import Rotation, ShownKey, old_until
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.frame.fragments import badge, local_time, number, quiet, time_away
-from tasksapp.admin.frame.possible_rows import PossibleRows, has_tenants
+from tasksapp.admin.frame.possible_rows import LockedRows, has_tenants
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.models import ApiKey, AuditEntry
 from tasksapp.models.api_key import Scope
@@ -33,7 +33,7 @@ _MOST_PREFIXES = 50
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(AuditHistory, PossibleRows, Rotation):
+class ApiKeyAdmin(AuditHistory, LockedRows, Rotation):
     """Who has a key, what each may do, and when it was used last. The keys themselves are not stored."""
 
     form = ApiKeyForm
@@ -85,14 +85,6 @@ class ApiKeyAdmin(AuditHistory, PossibleRows, Rotation):
         if row is not None and self.has_change_permission(request, row):
             context["rotate_address"] = self.address("rotate", row)
         return super().render_change_form(request, context, *args, **kwargs)
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """The key. One that is about to be changed is locked, so that the form is compared with what others stored."""
-        row: ApiKey | None = super().get_object(request, object_id, from_field)
-        if row is not None and request.method == "POST":
-            ApiKey.objects.select_for_update(no_key=True).filter(pk=row.pk).first()
-            row.refresh_from_db()
-        return row
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: ApiKeyForm, change: bool) -> None:
         """Stores what the person changed; for a new row, makes its key."""

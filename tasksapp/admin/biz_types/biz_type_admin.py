@@ -30,7 +30,7 @@ from tasksapp.admin.frame.delivery_banner import ShowsDelivery, banner
 from tasksapp.admin.frame.fields import JsonField
 from tasksapp.admin.frame.fragments import number
 from tasksapp.admin.frame.own_page import FRAGMENT
-from tasksapp.admin.frame.possible_rows import PossibleRows, has_tenants
+from tasksapp.admin.frame.possible_rows import LockedRows, has_tenants
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.verbs import may_delete
@@ -46,7 +46,7 @@ HTMX_APP = "django_htmx"
 class BizTypeAdmin(
     AuditHistory,
     ShowsDelivery,
-    PossibleRows,
+    LockedRows,
     Pausing,
     Secrets,
     SampleCalls,
@@ -161,14 +161,6 @@ class BizTypeAdmin(
         lacking = set() if self.has_delete_permission(request) else {self.opts.verbose_name}
         counted = {self.opts.verbose_name_plural: len(biz_types)}
         return [str(biz_type) for biz_type in biz_types], counted, lacking, why_kept(biz_types)
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """The biz type. One that is about to be changed is locked, so that it is compared with what others stored."""
-        biz_type: BizType | None = super().get_object(request, object_id, from_field)
-        if biz_type is not None and request.method == "POST":
-            BizType.objects.select_for_update(no_key=True).filter(pk=biz_type.pk).first()
-            biz_type.refresh_from_db()
-        return biz_type
 
     def save_model(self, request: HttpRequest, obj: BizType, form: BizTypeForm, change: bool) -> None:
         """Stores what the person changed, all in the transaction that the admin has begun."""

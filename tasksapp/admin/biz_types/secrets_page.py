@@ -28,7 +28,16 @@ DEED = "deed"
 _PASSWORD = {"autocomplete": "new-password"}
 
 
-class OverlapForm(forms.Form):
+class ReplacingForm(forms.Form):
+    """A form for what may take the place of something; the first of its kind asks for no overlap."""
+
+    def __init__(self, *args: Any, is_first: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("overlap", "key_overlap") if is_first else ():
+            self.fields.pop(name, None)
+
+
+class OverlapForm(ReplacingForm):
     """How long the present secret goes on signing beside a new one, and the new one where the person brings it."""
 
     overlap = overlap_field(
@@ -42,11 +51,6 @@ class OverlapForm(forms.Form):
         help_text=gettext_lazy("whsec_ and base64 of 24 to 64 bytes. Empty: one is made and shown once."),
     )
 
-    def __init__(self, *args: Any, is_first: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if is_first:
-            del self.fields["overlap"]
-
     def clean_secret(self) -> str:
         """The secret; callbacks must be able to be signed with it."""
         secret: str = self.cleaned_data["secret"].strip()
@@ -55,18 +59,13 @@ class OverlapForm(forms.Form):
         return secret
 
 
-class KeyPairForm(forms.Form):
+class KeyPairForm(ReplacingForm):
     """How long the present key pair goes on signing beside a new one."""
 
     key_overlap = overlap_field(
         gettext_lazy("The present key goes on signing for"),
         gettext_lazy("Until then its public key is served beside the new one."),
     )
-
-    def __init__(self, *args: Any, is_first: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if is_first:
-            del self.fields["key_overlap"]
 
 
 class CredentialsForm(forms.Form):

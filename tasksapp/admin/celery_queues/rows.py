@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tasksapp.admin.frame.fragments import DASH, address, badge, duration, local_time, number, quiet, time_away
+from tasksapp.admin.frame.fragments import DASH, address, away, badge, duration, local_time, number, quiet, time_away
 from tasksapp.admin.frame.masking import hidden, may_see_bodies
 from tasksapp.queues.celery_broker import LOOKED_AT, HeldKey, Place, QueuedTask, QueueSummary, TaskLimit
 from tasksapp.queues.heartbeats import WorkerBeat
@@ -130,7 +130,7 @@ def key_rows(keys: Sequence[HeldKey], *, now: datetime) -> list[KeyRow]:
             held=number(one.parked),
             running=number(one.running) if one.running else quiet(DASH),
             # It has reopened where that time has passed: the next one starts as soon as a worker asks.
-            next=_away(one.starts_at and max(one.starts_at, now), now=now),
+            next=away(one.starts_at and max(one.starts_at, now), now=now),
         )
         for one in keys
     ]
@@ -208,16 +208,10 @@ def _queue_row(found: QueueSummary, *, workers: Sequence[WorkerBeat] | None, now
         due=count(backlog.due, Place.READY),
         held=count(backlog.leased, Place.LEASED),
         dead=count(backlog.dead, Place.DEAD),
-        oldest=_away(found.oldest_at, now=now),
-        next_due=_away(found.next_at, now=now),
+        oldest=away(found.oldest_at, now=now),
+        next_due=away(found.next_at, now=now),
         workers=taken_by,
     )
-
-
-def _away(at: datetime | None, *, now: datetime) -> SafeString:
-    if at is None:
-        return quiet(DASH)
-    return format_html('<time datetime="{}">{}</time>', at.isoformat(), time_away(at, now=now))
 
 
 def _task_row(task: QueuedTask, *, shows_arguments: bool, held_by: Mapping[str, Holder], now: datetime) -> TaskRow:

@@ -21,13 +21,12 @@ from django.utils.translation import gettext as _
 from delayhub.clock import moment
 from tasksapp.access.permissions import CHANGE_QUEUES
 from tasksapp.admin.celery_queues.broker_pages import BrokerPages, known_workers
-from tasksapp.admin.celery_queues.deeds import ReasonForm
+from tasksapp.admin.celery_queues.deeds import ReasonForm, record_freed_key
 from tasksapp.admin.celery_queues.rows import Holder, holders, queue_url, with_worker
-from tasksapp.admin.frame.fragments import DASH, address, number, quiet, time_away
+from tasksapp.admin.frame.fragments import DASH, address, away, number, quiet, time_away
 from tasksapp.admin.frame.masking import hidden, may_see_bodies
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.queues.celery_broker import CeleryBroker, KeyHolder, Place, Until
-from tasksapp.queues.deeds import record_freed_key
 
 #: Keys that the page shows.
 SHOWN = 50
@@ -180,6 +179,5 @@ def _state(one: KeyHolder, *, held_by: Mapping[str, Holder], now: datetime) -> S
 
 def _until(one: KeyHolder, *, now: datetime) -> SafeString:
     if one.till_ms is not None:
-        at = moment(one.till_ms)
-        return format_html('<time datetime="{}">{}</time>', at.isoformat(), time_away(at, now=now))
+        return away(moment(one.till_ms), now=now)
     return format_html("{}", _("a worker takes it") if one.until is Until.START else _("its task ends"))

@@ -26,6 +26,7 @@ __all__ = [
     "DASH",
     "Tile",
     "address",
+    "away",
     "badge",
     "clock_time",
     "duration",
@@ -102,6 +103,13 @@ def local_time(value: datetime | None, *, now: datetime | None = None) -> SafeSt
         local.strftime("%Y-%m-%d %H:%M:%S"),
         time_away(value, now=now),
     )
+
+
+def away(value: datetime | None, *, now: datetime) -> SafeString:
+    """How far a time is away, with the time itself for programs; a dash for None."""
+    if value is None:
+        return quiet(DASH)
+    return format_html('<time datetime="{}">{}</time>', value.isoformat(), time_away(value, now=now))
 
 
 def time_away(value: datetime, *, now: datetime | None = None) -> str:

@@ -17,34 +17,34 @@ from tasksapp.admin.frame.possible_rows import OnlyRead
 _unseen = Apps()
 
 
-class CeleryQueue(models.Model):
-    """Stands for the pages of Celery's queues."""
+class _Page(models.Model):
+    """Stands for a page, or several."""
 
     class Meta:
+        abstract = True
         apps = _unseen
         app_label = "tasksapp"
         managed = False
         default_permissions = ()
+
+    def __str__(self) -> str:
+        return str(self._meta.verbose_name)
+
+
+class CeleryQueue(_Page):
+    """Stands for the pages of Celery's queues."""
+
+    class Meta(_Page.Meta):
         verbose_name = _("Celery queue")
         verbose_name_plural = _("Celery queues")
 
-    def __str__(self) -> str:
-        return str(self._meta.verbose_name)
 
-
-class System(models.Model):
+class System(_Page):
     """Stands for the page of the system."""
 
-    class Meta:
-        apps = _unseen
-        app_label = "tasksapp"
-        managed = False
-        default_permissions = ()
+    class Meta(_Page.Meta):
         verbose_name = _("system")
         verbose_name_plural = _("System")
-
-    def __str__(self) -> str:
-        return str(self._meta.verbose_name)
 
 
 class PageEntry(OnlyRead):

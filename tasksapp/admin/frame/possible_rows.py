@@ -65,6 +65,18 @@ class PossibleRows(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no a
         return super().get_search_results(request, queryset, search_term)
 
 
+class LockedRows(PossibleRows):
+    """Rows that are changed by a form of Django's, one person after another."""
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """The row. One that is about to be changed is locked, so that the form is compared with what others stored."""
+        row = super().get_object(request, object_id, from_field)
+        if row is not None and request.method == "POST":
+            self.model._default_manager.select_for_update(no_key=True).filter(pk=row.pk).first()
+            row.refresh_from_db()
+        return row
+
+
 class OnlyRead(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
     """A part of a ModelAdmin whose rows no person types into a form of Django's."""
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.admin.frame.fields import reason_field, time_field, typed_bytes, written_flow_key
+from tasksapp.admin.frame.fields import reason_field, time_field, typed_bytes
 from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
 from tasksapp.admin.jobs.actions import possible_time
 from tasksapp.errors import InvalidJob
@@ -58,26 +58,6 @@ class JobForm(OwnRequestFields):
         gettext_lazy("Due"),
         gettext_lazy("A time that has passed means at once. Left as it is, a retry keeps its own time."),
         required=True,
-    )
-    priority = forms.IntegerField(
-        label=gettext_lazy("Priority"),
-        required=False,
-        min_value=0,
-        max_value=9,
-        help_text=gettext_lazy("0 goes first, 9 last. Empty: as the biz type says."),
-    )
-    max_attempts = forms.IntegerField(
-        label=gettext_lazy("Attempts at most"),
-        required=False,
-        min_value=1,
-        max_value=1_000,
-        help_text=gettext_lazy("Empty: as many as the biz type says."),
-    )
-    flow_key = forms.CharField(
-        label=gettext_lazy("Flow key"),
-        required=False,
-        max_length=100,
-        help_text=gettext_lazy("Whose job it is, such as a customer: keys share the biz type fairly."),
     )
     expires_at = time_field(
         gettext_lazy("Expires"), gettext_lazy("No attempt begins from then on. Empty: no such end.")
@@ -131,10 +111,6 @@ class JobForm(OwnRequestFields):
             raise ValidationError(_("This is not JSON: %(why)s.") % {"why": error}) from error
         self._checked("body", body)
         return body
-
-    def clean_flow_key(self) -> str:
-        """The flow key, which must be one that a job may have."""
-        return written_flow_key(self.cleaned_data["flow_key"])
 
     def _checked(self, name: str, given: Any) -> Any:
         try:

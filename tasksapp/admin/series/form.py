@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.admin.frame.fields import UnitInput, reason_field, time_field, typed_bytes, written_flow_key
+from tasksapp.admin.frame.fields import UnitInput, reason_field, time_field, typed_bytes
 from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
@@ -83,12 +83,6 @@ class SeriesForm(OwnRequestFields):
         label=gettext_lazy("Run after an outage"), choices=Series.CatchUp.choices, initial=Series.CatchUp.LATEST
     )
     biz_id = forms.CharField(label=gettext_lazy("Biz id of its jobs"), max_length=200, required=False)
-    flow_key = forms.CharField(
-        label=gettext_lazy("Flow key"),
-        max_length=100,
-        required=False,
-        help_text=gettext_lazy("Whose jobs they are, such as a customer: keys of a biz type share it fairly."),
-    )
     body = forms.CharField(
         label=gettext_lazy("Body"),
         initial="null",
@@ -106,20 +100,6 @@ class SeriesForm(OwnRequestFields):
         help_text=gettext_lazy(
             "Empty: the body is JSON. Else it is a text, sent exactly as you write it, such as application/xml."
         ),
-    )
-    priority = forms.IntegerField(
-        label=gettext_lazy("Priority"),
-        required=False,
-        min_value=0,
-        max_value=9,
-        help_text=gettext_lazy("0 goes first."),
-    )
-    max_attempts = forms.IntegerField(
-        label=gettext_lazy("Max attempts"),
-        required=False,
-        min_value=1,
-        max_value=1_000,
-        help_text=gettext_lazy("Empty: as the biz type says."),
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
@@ -141,10 +121,6 @@ class SeriesForm(OwnRequestFields):
             hidden = () if sees_body else OWN_FIELDS
             for name in (*hidden, *(("body", "content_type") if self.keeps_bytes or not sees_body else ())):
                 del self.fields[name]
-
-    def clean_flow_key(self) -> str:
-        """The flow key, which must be one that a job may have."""
-        return written_flow_key(self.cleaned_data["flow_key"])
 
     def clean(self) -> dict[str, Any]:
         """The fields, and the preview of what they mean."""

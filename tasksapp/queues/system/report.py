@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import redis
@@ -41,7 +42,7 @@ def system_report(*, check: bool = False) -> list[Section]:
         try:
             if redis_fault and asks_redis:  # it costs a second to find that out, once
                 raise redis.ConnectionError
-            found.append(make())
+            found.append(replace(make(), key=key, title=title))
         except (redis.RedisError, OSError) as error:
             redis_fault = redis_fault or type(error).__name__
             text = _("Redis does not answer (%(error)s).") % {"error": redis_fault}

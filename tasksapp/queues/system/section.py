@@ -45,7 +45,7 @@ class Section:
     """A part of the system.
 
     Args:
-        key: its name in JSON.
+        key: its name in JSON, as the report knows it.
         title: its name for people.
         facts: what is known of it.
         columns: the columns of its table.
@@ -56,8 +56,8 @@ class Section:
         notes: what people should know to read it.
     """
 
-    key: str
-    title: str
+    key: str = ""
+    title: str = ""
     facts: Sequence[Fact] = ()
     columns: Sequence[Column] = ()
     rows: Sequence[Sequence[Value]] = ()

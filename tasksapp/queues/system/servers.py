@@ -46,8 +46,6 @@ def redis_section() -> Section:
     if abs(offset_ms) > OFFSET_MS:
         warnings.append(_("the clock of this machine and that of Redis differ: set both by NTP"))
     return Section(
-        key="redis",
-        title=_("Redis"),
         facts=[
             Fact("address", _("Address"), timer_address()),
             Fact("server", _("Version"), fitness.server),
@@ -85,8 +83,6 @@ def database_section() -> Section:
     size, connection = read_size(using=using), connections[using]
     rows: list[list[Value]] = [[table.name, table.rows, table.bytes] for table in size.tables]
     return Section(
-        key="database",
-        title=_("Database"),
         facts=[
             Fact("alias", _("Name in the settings"), using),
             Fact("vendor", _("Kind"), connection.display_name),

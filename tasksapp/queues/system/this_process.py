@@ -31,8 +31,6 @@ def settings_section() -> Section:
         value = getattr(now, field.name)
         rows.append([field.name.upper(), _shown(field.name, value), value == field.default])
     return Section(
-        key="settings",
-        title=_("Settings in force"),
         facts=[
             Fact("broker", _("Celery's broker"), _broker()),
             Fact("time_zone", _("Time zone"), settings.TIME_ZONE),
@@ -67,8 +65,6 @@ def versions_section() -> Section:
     """DelayHub's, Python's, and those of the packages that are installed here."""
     found = {name: _version(name) for name in PACKAGES}
     return Section(
-        key="versions",
-        title=_("Versions"),
         facts=[
             Fact("delayhub", "DelayHub", delayhub.__version__),
             Fact("python", "Python", platform.python_version()),

@@ -38,7 +38,7 @@ def timers_section(*, check: bool, clock: Clock | None = None) -> Section:
     if not check:
         unknown = Fact("checked", _("Checked"), value=False)
         notes = [_("Not compared yet: that takes up to three seconds, so it is done only if you ask for it."), *notes]
-        return Section(key="timers", title=_("Timers and rows"), facts=[unknown], notes=notes)
+        return Section(facts=[unknown], notes=notes)
     clock = clock or SystemClock()
     end, rows = clock.monotonic() + MOST_SECONDS, list[list[Value]]()
     biz_types = list(BizType.objects.using(router.db_for_write(Job)).select_related("tenant"))
@@ -49,8 +49,6 @@ def timers_section(*, check: bool, clock: Clock | None = None) -> Section:
         rows.append(_compared(biz_type, now=now))
     wrong = sum(int(str(row[3])) + int(str(row[4])) for row in rows)
     return Section(
-        key="timers",
-        title=_("Timers and rows"),
         facts=[
             Fact("checked", _("Checked"), value=True),
             Fact("biz_types", _("Biz types looked at"), len(rows)),

@@ -38,8 +38,6 @@ def workers_section() -> Section:
         for worker in read_workers()
     ]
     return Section(
-        key="workers",
-        title=_("Workers"),
         columns=[
             Column("name", _("Worker")),
             Column("process", _("Host and process")),
@@ -78,8 +76,6 @@ def loader_section() -> Section:
         [report.worker, report.redis, max(0.0, report.age.total_seconds()), report.epoch == here] for report in found
     ]
     return Section(
-        key="loader",
-        title=_("Loader"),
         facts=[
             Fact("has_seat", _("A loader has the seat"), left_ms > 0),
             Fact("seat_ends_in_ms", _("Its seat ends, unless renewed, in"), max(0, left_ms), Unit.MS),
@@ -107,8 +103,6 @@ def lanes_section() -> Section:
         asked_at = moment(int(claimed)) if claimed else None
         rows.append([name, asked_at, counts.waiting, counts.ready, counts.leased])
     return Section(
-        key="lanes",
-        title=_("Timer lanes"),
         columns=[
             Column("name", _("Lane")),
             Column("asked_at", _("A worker last asked for timers")),
@@ -131,8 +125,6 @@ def purge_section() -> Section:
     )
     rate = options().purge_rows_per_minute
     return Section(
-        key="purge",
-        title=_("Purge"),
         facts=[
             Fact("rows_per_minute", _("Rows a minute at most"), rate),
             Fact("shortest_seconds", _("Shortest retention"), _seconds(kept["least"]), Unit.SECONDS),

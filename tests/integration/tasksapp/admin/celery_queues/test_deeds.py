@@ -8,9 +8,9 @@ import pytest
 
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import body_mark
+from tasksapp.admin.celery_queues.deeds import NAMED_IDS, record_deed, record_freed_key
 from tasksapp.models import AuditEntry
 from tasksapp.queues.celery_broker import Outcome, Place, QueueVerb
-from tasksapp.queues.deeds import NAMED_IDS, record_deed, record_freed_key
 
 pytestmark = pytest.mark.django_db
 ADA = Actor("ada", "192.0.2.7")
