@@ -17,11 +17,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(("count", "changed", "logged"), [(1, 1, 1), (1, 0, 0), (2, 2, 0)])
-def test_only_a_deed_to_one_job_is_logged(biz_type: BizType, count: int, changed: int, logged: int) -> None:
+def test_only_what_was_done_to_one_job_is_logged(biz_type: BizType, count: int, changed: int, logged: int) -> None:
     request: Any = RequestFactory().post("/")
     request.user = User.objects.create_user("ada")
     ids = [store_job(biz_type).id for _ in range(count)]
 
-    note_single(request, ids, changed=changed, deed="cancel")
+    note_single(request, ids, changed=changed, verb="cancel")
 
     assert LogEntry.objects.filter(user=request.user, change_message="cancel").count() == logged
