@@ -102,7 +102,6 @@ TESTED_THROUGH = {
     ),
     "tasksapp/jobs/resolved.py": ("tests/integration/tasksapp/jobs/test_resolving.py", "what it refuses follows one"),
     "tasksapp/api/plan_requests.py": ("tests/integration/tasksapp/api/test_plan_views.py", "the views read by it"),
-    "tasksapp/admin/jobs/siblings.py": ("tests/integration/tasksapp/admin/jobs/test_page.py", "the page names them"),
     "tasksapp/sql/expire_jobs.py": (
         "tests/integration/tasksapp/jobs/test_follow_ups.py",
         "late jobs die there",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.requests import RULES
+from tasksapp.jobs.written_json import read_json
 
 #: How long what is replaced stays valid beside the new, keys and signing secrets: seconds, and what people read.
 OVERLAPS = [
@@ -29,7 +30,7 @@ OVERLAPS = [
 
 
 class JsonField(forms.JSONField):
-    """Takes strict JSON: no NaN, no NUL, no half of a surrogate pair, not nested too deeply, no endless numbers."""
+    """Takes strict JSON: no NaN, no NUL, no half of a surrogate pair, no name twice, not nested too deeply."""
 
     def to_python(self, value: Any) -> Any:
         """The value. Raises ValidationError where it is not such JSON."""
@@ -115,13 +116,9 @@ def _without_cr(text: bytes) -> bytes:
 
 def _read(text: str) -> Any:
     """The value in the text. Raises ValueError or RecursionError."""
-    value = json.loads(text, parse_constant=_refuse)
+    value = read_json(text).value
     written = json.dumps(value, ensure_ascii=False, allow_nan=False)
     written.encode()  # fails at half a surrogate pair
     if "\\u0000" in written:
         raise ValueError("PostgreSQL stores no NUL")
     return value
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a JSON number")

@@ -18,7 +18,7 @@ from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.access.permissions import may
 from tasksapp.admin.frame.own_page import Crumb, OwnPages, at
 from tasksapp.admin.frame.requests import actor_of
-from tasksapp.admin.jobs.siblings import live_biz_types
+from tasksapp.admin.jobs.page import live_biz_types
 from tasksapp.errors import JobError
 from tasksapp.jobs.resolving import Resolution
 from tasksapp.models import Job
