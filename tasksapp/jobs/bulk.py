@@ -87,7 +87,7 @@ def apply_many(
             if by is not None and kept:
                 entries = [_entry(verb, job, before[job.id], now=now, by=by, reason=reason) for job in updated]
                 audit.record(entries, using=using)
-            follow_on_commit(updated, deed=verb.deed, by=by, using=using, look_again=verb is Verb.REDRIVE)
+            follow_on_commit(updated, verb=verb.word, by=by, using=using, look_again=verb is Verb.REDRIVE)
         changed.update(job.biz_type for job in updated)
     return BulkOutcome(changed.total(), len(ordered) - changed.total(), changed)
 
@@ -95,6 +95,6 @@ def apply_many(
 def _entry(verb: Verb, job: Job, before: Mapping[str, Any], *, now: datetime, by: Actor, reason: str) -> AuditEntry:
     after = {name: getattr(job, name) for name in before}
     return audit.entry(
-        verb.deed, by=by, at=now, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job), before=before,
+        verb.word, by=by, at=now, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job), before=before,
         after=after, reason=reason,
     )  # fmt: skip

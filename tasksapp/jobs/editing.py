@@ -91,7 +91,7 @@ def edit(
             with one_by_one(job, key=values.get("live_key", job.live_key), using=using):
                 change(job, values, verb=Deed.EDIT, by=by, reason=reason, using=using)
             follow_on_commit(
-                [job], deed=Deed.EDIT, by=by, using=using, former_key=former_key, look_again="biz_id" in values
+                [job], verb=Deed.EDIT, by=by, using=using, former_key=former_key, look_again="biz_id" in values
             )
     return job
 

@@ -116,11 +116,11 @@ def note_death(job: LoggedJob, biz_type: BizType, why: str, *, attempt: int, kin
     note(Event.DIED, job, biz_type, f"died: {why}", level=logging.ERROR, attempt=attempt, kind=kind)
 
 
-def note_verb(deed: str, jobs: Iterable[LoggedJob], biz_type: BizType, *, by: Actor | None) -> None:
+def note_verb(verb: str, jobs: Iterable[LoggedJob], biz_type: BizType, *, by: Actor | None) -> None:
     """Writes a line about each of the jobs, as far as there are not many: what was done to it, and by whom."""
-    said = f"{deed} by {by.name}" if by is not None and by.name else deed
+    said = f"{verb} by {by.name}" if by is not None and by.name else verb
     for job in jobs:
-        note(deed, job, biz_type, said, level=logging.INFO)
+        note(verb, job, biz_type, said, level=logging.INFO)
 
 
 def _add_up(beyond: Mapping[tuple[str, ...], int]) -> None:

@@ -206,7 +206,7 @@ class _Resolving:
             self._record_cancelled(found, values)
             for job in found:
                 job.status = Transition.RESOLVE.target
-            follow_on_commit(found, deed=Deed.RESOLVE, by=self._by, using=self._using)
+            follow_on_commit(found, verb=Deed.RESOLVE, by=self._by, using=self._using)
         return ids
 
     def _record_cancelled(self, jobs: Sequence[Job], values: dict[str, Any]) -> None:

@@ -76,8 +76,8 @@ class Verb(Enum):
         return self.transition.verb
 
     @property
-    def deed(self) -> str:
-        """Its name in the audit and among the permissions."""
+    def word(self) -> str:
+        """Its name for programs: in the audit, among the permissions, in addresses."""
         return self.name.lower()
 
     def changes(self, *, now: datetime, due: datetime | None = None, row: Any = COLUMNS) -> Values:
@@ -210,8 +210,8 @@ def apply(
             refuse_resolved(job, lift=lift, using=using)
         values = verb.values(now=now, due=due, by=by, row=job)
         with one_by_one(job, key=job.live_key, using=using):
-            change(job, values, verb=verb.deed, by=by, reason=reason, using=using)
-        follow_on_commit([job], deed=verb.deed, by=by, using=using, look_again=verb is Verb.REDRIVE)
+            change(job, values, verb=verb.word, by=by, reason=reason, using=using)
+        follow_on_commit([job], verb=verb.word, by=by, using=using, look_again=verb is Verb.REDRIVE)
     return job
 
 
@@ -287,7 +287,7 @@ def new_time(verb: Verb, *, due_at: Any, delay: Any, now: datetime) -> datetime 
 def follow_on_commit(
     jobs: list[Job],
     *,
-    deed: str,
+    verb: str,
     by: Actor | None,
     using: str,
     former_key: str | None = None,
@@ -297,7 +297,7 @@ def follow_on_commit(
 
     Args:
         jobs: the jobs, with their biz types.
-        deed: what was done to them, for the log.
+        verb: what was done to them, for the log.
         by: who did it; None for the project's own code.
         using: the database.
         former_key: the flow key that they had before; None: the same.
@@ -307,7 +307,7 @@ def follow_on_commit(
     # A function, not a partial: Django names a hook that fails by its __qualname__.
     def follow_rows() -> None:
         for job in jobs:
-            job_log.note_verb(deed, [job], job.biz_type, by=by)
+            job_log.note_verb(verb, [job], job.biz_type, by=by)
         if look_again:
             cancel_resolved(jobs, using=using)
         follow(jobs, former_key=former_key)

@@ -69,7 +69,7 @@ def change(
     by = Actor.of_operation(operation.pk)
 
     def log() -> None:
-        job_log.note_verb(verb.deed, found, biz_type, by=by)
+        job_log.note_verb(verb.word, found, biz_type, by=by)
 
     transaction.on_commit(log, using=using, robust=True)
     return changed

@@ -65,14 +65,14 @@ def confirm_or_apply(request: HttpRequest, verb: Verb, ids: Sequence[UUID]) -> H
     meanwhile count as left alone; or one that says that the person may not apply the verb.
     """
     site, back = site_of(request), request.get_full_path()
-    if not may(request.user, verb.deed):
-        sentence = no_permission(str(VERB_WORDS[verb.deed].label))
+    if not may(request.user, verb.word):
+        sentence = no_permission(str(VERB_WORDS[verb.word].label))
         return refused_page(request, sentence, site=site, status=403, back=back)
     if len(ids) > MOST_AT_ONCE:
         refused = _("Nothing was changed: choose %(most)s jobs at most, or act on all that match.")
         messages.error(request, refused % {"most": MOST_AT_ONCE})
         return None
-    if verb.deed in FOR_GOOD and len(ids) > 1 and CONFIRMED not in request.POST:
+    if verb.word in FOR_GOOD and len(ids) > 1 and CONFIRMED not in request.POST:
         crumb = Crumb(str(Job._meta.verbose_name_plural).capitalize(), back)
         return confirm_page(request, verb, ids, site=site, crumbs=[crumb], back=back)
     apply_to_jobs(request, verb, ids)
@@ -102,9 +102,9 @@ def report(request: HttpRequest, verb: Verb, outcome: BulkOutcome, *, due_at: da
 
     def sentence(count: int) -> str:
         time = f"{timezone.localtime(due_at):%Y-%m-%d %H:%M:%S %Z}" if due_at else ""
-        return with_count(VERB_WORDS[verb.deed].done, count, time=time)
+        return with_count(VERB_WORDS[verb.word].done, count, time=time)
 
-    runs_soon = verb.deed in RUNS_AT_ONCE
+    runs_soon = verb.word in RUNS_AT_ONCE
     held = holds(outcome.biz_types, now=timezone.now()) if runs_soon else {}
     free = outcome.changed
     for reason, count in _by_reason(outcome, held):
@@ -137,7 +137,7 @@ def confirm_page(
         crumbs: the pages that it belongs to.
         back: where it leads, if the person does not want it.
     """
-    words = VERB_WORDS[verb.deed]
+    words = VERB_WORDS[verb.word]
     found = Job.objects.filter(id__in=ids, status=verb.source).order_by()
     by_biz_type = dict(found.values_list("biz_type").annotate(jobs=Count("id")))
     biz_types = BizType.objects.select_related("tenant").filter(id__in=by_biz_type).order_by("code")
@@ -151,7 +151,7 @@ def confirm_page(
         "by_biz_type": [(biz_type.label, by_biz_type[biz_type.pk]) for biz_type in biz_types],
         "ids": ids,
         "ids_name": ACTION_CHECKBOX_NAME,
-        "action": verb.deed,
+        "action": verb.word,
         "confirmed": CONFIRMED,
         "longest_reason": REASON_LENGTH,
         "back": back,

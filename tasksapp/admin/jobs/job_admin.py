@@ -48,9 +48,9 @@ class JobPages(ResolvePages):
         """The addresses of the verbs that a button of a job's page applies, and all others."""
         of_verbs = [
             path(
-                f"<uuid:job_id>/{verb.deed}/",
+                f"<uuid:job_id>/{verb.word}/",
                 self.admin_site.admin_view(partial(self.verb_view, verb=verb)),
-                name=f"tasksapp_job_{verb.deed}",
+                name=f"tasksapp_job_{verb.word}",
             )
             for verb in VERBS
             if verb is not Verb.RESCHEDULE
@@ -105,10 +105,10 @@ class JobPages(ResolvePages):
 
         Raises PermissionDenied without the permission for the verb, Http404 where there is no such job.
         """
-        self.require(request, verb.deed)
+        self.require(request, verb.word)
         if request.method == "POST":
             apply_to_jobs(request, verb, [job_id])
-        elif verb.deed in FOR_GOOD:
+        elif verb.word in FOR_GOOD:
             above = self._above(self._job_or_404(job_id))
             crumbs = [Crumb(_("Jobs"), self.address("changelist")), above]
             return confirm_page(request, verb, [job_id], site=self.admin_site, crumbs=crumbs, back=above.url)
@@ -120,7 +120,7 @@ class JobPages(ResolvePages):
 
         Raises Http404 where an id is none, PermissionDenied without the permission to move jobs.
         """
-        self.require(request, Verb.RESCHEDULE.deed)
+        self.require(request, Verb.RESCHEDULE.word)
         given = request.POST.getlist(ACTION_CHECKBOX_NAME) or request.GET.getlist("id")
         try:
             ids = [UUID(found) for found in given]
@@ -195,7 +195,7 @@ class JobPages(ResolvePages):
             ids = [UUID(given) for given in request.POST.getlist(ACTION_CHECKBOX_NAME)]
         except ValueError:
             raise BadRequest("One of the chosen rows has no valid id.") from None
-        verb = next((verb for verb in Verb if verb.deed == name), None)
+        verb = next((verb for verb in Verb if verb.word == name), None)
         if verb is None:
             raise BadRequest("There is no such action.")
         if not ids:
@@ -203,7 +203,7 @@ class JobPages(ResolvePages):
             return None
         if verb is not Verb.RESCHEDULE:
             return confirm_or_apply(request, verb, ids)
-        self.require(request, verb.deed)
+        self.require(request, verb.word)
         if len(ids) > MOST_AT_ONCE:
             messages.error(request, _("Nothing was changed: choose 1 to %(most)d jobs.") % {"most": MOST_AT_ONCE})
             return None

@@ -174,15 +174,15 @@ def _buttons(request: HttpRequest, search: JobSearch, listed: JobList, *, site: 
     plan = address("tasksapp_operation_plan", site=site) if not search.body else ""
     query = JobSearch(job_filter=listed.job_filter).address(tab=None)[1:]
     return [
-        VerbButton(verb.deed, _label(verb), verb.deed in FOR_GOOD, f"{plan}?verb={verb.deed}&{query}" if plan else "")
+        VerbButton(verb.word, _label(verb), verb.word in FOR_GOOD, f"{plan}?verb={verb.word}&{query}" if plan else "")
         for verb in search.tab.verbs
-        if may(request.user, verb.deed)
+        if may(request.user, verb.word)
     ]
 
 
 def _label(verb: Verb) -> str:
     """The label of a button, which says that a page follows where that asks for more."""
-    label = VERB_WORDS[verb.deed].label
+    label = VERB_WORDS[verb.word].label
     return f"{label} …" if verb is Verb.RESCHEDULE else str(label)
 
 

@@ -132,14 +132,14 @@ def _buttons(request: HttpRequest, job: Job, *, site: str) -> list[JobButton]:
 
     found: list[JobButton] = []
     for verb in VERBS:
-        if job.status != verb.source or not may(request.user, verb.deed):
+        if job.status != verb.source or not may(request.user, verb.word):
             continue
-        label, is_final = VERB_WORDS[verb.deed].label, verb.deed in FOR_GOOD
+        label, is_final = VERB_WORDS[verb.word].label, verb.word in FOR_GOOD
         if verb is Verb.RESCHEDULE:
             moved = reverse("admin:tasksapp_job_reschedule", current_app=site)
             found.append(JobButton(f"{label} …", f"{moved}?id={job.id}", True, False))
         else:
-            found.append(JobButton(f"{label} …" if is_final else str(label), url(verb.deed), is_final, is_final))
+            found.append(JobButton(f"{label} …" if is_final else str(label), url(verb.word), is_final, is_final))
     if job.status == Status.PENDING and may(request.user, "edit"):
         place = next((n for n, button in enumerate(found) if button.is_final), len(found))
         found.insert(place, JobButton(_("Edit …"), url("edit"), True, False))

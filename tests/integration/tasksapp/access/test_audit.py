@@ -33,7 +33,7 @@ def test_a_verb_says_in_the_row_and_in_an_entry_who_applied_it(biz_type: BizType
 
     job, entry = Job.objects.get(), AuditEntry.objects.get()
     assert job.changed_by == "ada"
-    assert (entry.actor, entry.address, entry.verb) == ("ada", "192.0.2.7", verb.deed)
+    assert (entry.actor, entry.address, entry.verb) == ("ada", "192.0.2.7", verb.word)
     assert (entry.job_id, entry.biz_type_id, entry.reason) == (job_id, biz_type.pk, "the shop asked")
     if verb.source != verb.transition.target:
         assert (entry.before["status"], entry.after["status"]) == (verb.source, verb.transition.target)
