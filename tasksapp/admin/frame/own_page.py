@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
@@ -48,21 +47,23 @@ class OwnPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
 
     def get_urls(self) -> list[URLPattern]:
         """The admin's addresses, and before them those of its own pages, named as the methods are."""
+        found = {
+            name: member.address
+            for part in reversed(type(self).__mro__)
+            for name, member in vars(part).items()
+            if isinstance(member, FunctionType) and hasattr(member, "address")
+        }
         wrap, prefix = self.admin_site.admin_view, f"{self.opts.app_label}_{self.opts.model_name}"
         own = [
-            path(view.address, wrap(getattr(self, name)), name=f"{prefix}_{name.removesuffix('_view')}")
-            for name, view in inspect.getmembers(type(self), lambda member: isinstance(member, FunctionType))
-            if hasattr(view, "address")
+            path(address, wrap(getattr(self, name)), name=f"{prefix}_{name.removesuffix('_view')}")
+            for name, address in found.items()
         ]
         return [*own, *super().get_urls()]
 
     def address(self, page: str, *rows: Any) -> str:
         """The address of a page of these rows, or of one of them, on this admin site; there may be others."""
-        name, args = (
-            f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}",
-            [getattr(row, "pk", row) for row in rows],
-        )
-        return reverse(name, args=args, current_app=self.admin_site.name)
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return reverse(name, args=[getattr(row, "pk", row) for row in rows], current_app=self.admin_site.name)
 
     def to(self, page: str, *rows: Any) -> HttpResponseRedirect:
         """Leads to that page."""

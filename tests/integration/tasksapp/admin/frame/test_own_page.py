@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.admin import site
 from django.test import Client
+from django.urls import reverse
+
+from tasksapp.admin import SeriesAdmin
+from tasksapp.models import Series
 
 pytestmark = pytest.mark.django_db
 
@@ -52,3 +57,25 @@ def test_our_pages_stand_under_unfold(person: Client, settings: Any) -> None:
     assert "Nothing is dead." in issues
     assert "What comes" in overview
     assert "tasksapp/live.js" in overview
+
+
+@pytest.mark.parametrize("page", ["edit", "pause", "resume", "trigger", "backfill"])
+def test_a_page_of_a_row_has_the_name_of_its_method_and_is_for_people_who_have_signed_in(page: str) -> None:
+    address = reverse(f"admin:tasksapp_series_{page}", args=[1])
+
+    answer = Client().get(address)
+
+    assert address == f"/admin/tasksapp/series/1/{page}/"
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/admin/login/")
+
+
+def test_a_projects_own_admin_keeps_the_address_of_a_view_that_it_replaces() -> None:
+    class Own(SeriesAdmin):
+        def edit_view(self, request: Any, series_id: int) -> Any:
+            raise NotImplementedError
+
+    own, ours = ({each.name for each in kind(Series, site).get_urls()} for kind in (Own, SeriesAdmin))
+
+    assert own == ours
+    assert "tasksapp_series_edit" in own
