@@ -44,13 +44,18 @@ def read_breakers(lane: TimerLane, biz_types: Iterable[BizType]) -> dict[str, Br
 
     Empty where Redis does not answer.
     """
+    try:
+        return breakers_of(lane, biz_types)
+    except (redis.RedisError, OSError):
+        return {}
+
+
+def breakers_of(lane: TimerLane, biz_types: Iterable[BizType]) -> dict[str, Breaker]:
+    """What :func:`read_breakers` gives. Raises RedisError: no answer is no closed breaker where gates are written."""
     asked = list(biz_types)
     if not asked:
         return {}
-    try:
-        values = lane.client.mget([lane.keys.queue(biz_type.queue).breaker for biz_type in asked])
-    except (redis.RedisError, OSError):
-        return {}
+    values = lane.client.mget([lane.keys.queue(biz_type.queue).breaker for biz_type in asked])
     found = {}
     for biz_type, value in zip(asked, values, strict=True):
         if value is not None:

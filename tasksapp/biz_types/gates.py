@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from delayhub.clock import due_ms
 from delayhub.engine import Gate, Revision, StoredGate, TimerLane, read_gates
-from tasksapp.biz_types.breaker import CLOSED, Breaker, read_breakers
+from tasksapp.biz_types.breaker import CLOSED, Breaker, breakers_of
 from tasksapp.biz_types.gate import gate_of
 from tasksapp.models import BizType, PausedKey
 from tasksapp.timers.lanes import brisk_lane, is_kept_out, patient_lane, tried
@@ -48,11 +48,13 @@ def bring_gates(biz_types: Sequence[BizType], *, now: datetime, lanes: Lanes = p
     by_lane: dict[str, list[BizType]] = defaultdict(list)
     for biz_type in biz_types:
         by_lane[biz_type.timer_lane].append(biz_type)
+    # Before the breakers: the gate of one that opens later must not look like an old one.
+    found = {name: read_gates(lanes(name), [each.queue for each in group]) for name, group in by_lane.items()}
     breakers, paused = _breakers(biz_types, lanes), _paused(biz_types, now=now)
     written = 0
     for name, group in by_lane.items():
         lane = lanes(name)
-        for biz_type, stored in zip(group, read_gates(lane, [each.queue for each in group]), strict=True):
+        for biz_type, stored in zip(group, found[name], strict=True):
             gate = gate_of(biz_type, now=now, breaker=breakers.get(biz_type.queue, CLOSED))
             # Keys first: a gate without a revision opens when it gets one.
             changed = _pause(lane, biz_type.queue, wanted=paused[biz_type.pk], found=stored.paused)
@@ -131,7 +133,7 @@ def _breakers(biz_types: Sequence[BizType], lanes: Lanes) -> dict[str, Breaker]:
     """By queue: the breakers that are open, or were lately."""
     found: dict[str, Breaker] = {}
     for lane in {biz_type.lane for biz_type in biz_types}:
-        found |= read_breakers(lanes(lane), [biz_type for biz_type in biz_types if biz_type.lane == lane])
+        found |= breakers_of(lanes(lane), [biz_type for biz_type in biz_types if biz_type.lane == lane])
     return found
 
 

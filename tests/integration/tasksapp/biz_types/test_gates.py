@@ -10,9 +10,12 @@ import redis
 from django.db import transaction
 from django.utils import timezone
 
+from delayhub.clock import due_ms
 from delayhub.engine import Gate, Revision, TimerLane, read_gates
 from delayhub.transport.timer_queue import TimerQueue
-from tasksapp.biz_types import flow_keys, verbs
+from tasksapp.biz_types import flow_keys, gates, verbs
+from tasksapp.biz_types.breaker import Breaker, breakers_of
+from tasksapp.biz_types.failure_counter import FailureCounter
 from tasksapp.biz_types.gates import bring_gates, gate_queues, is_in_force, revision_of
 from tasksapp.jobs.creation import JobRequest, create_many
 from tasksapp.maintenance.loader import Loader
@@ -246,3 +249,45 @@ def test_a_key_that_was_resumed_by_one_while_another_paused_it_late_is_as_its_ro
     assert Loader(using="default").run_once().held
 
     assert read_gates(lane, [CODE])[0].paused == {}
+
+
+def open_breaker(biz_type: BizType, settings: Any) -> None:
+    """Does what a worker does whose callback has found the receiver down."""
+    settings.DELAYHUB = {**settings.DELAYHUB, "BREAKER_FAILURES": 1}
+    FailureCounter().record(biz_type, failed=1, succeeded=False, now_ms=due_ms(timezone.now()))
+
+
+def test_a_breaker_that_opens_while_gates_are_brought_stays_open(
+    biz_type: BizType, lane: TimerLane, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    biz_type.refresh_from_db()
+
+    def read_and_open(*read: Any) -> dict[str, Breaker]:
+        """Another process opens it just after this one has read that it is closed."""
+        monkeypatch.setattr(gates, "breakers_of", breakers_of)
+        found = breakers_of(*read)
+        open_breaker(biz_type, settings)
+        return found
+
+    monkeypatch.setattr(gates, "breakers_of", read_and_open)
+    bring_gates([biz_type], now=timezone.now())
+
+    make_jobs(1)
+    assert (claimed(lane), field_of(lane, "max_in_flight")) == ([], 1)
+
+
+def test_a_breaker_that_cannot_be_read_is_not_taken_for_a_closed_one(
+    biz_type: BizType, lane: TimerLane, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    biz_type.refresh_from_db()
+    open_breaker(biz_type, settings)
+
+    def silent(*_: Any) -> None:
+        raise redis.TimeoutError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lane.client, "mget", silent)
+        with pytest.raises(redis.TimeoutError):
+            bring_gates([biz_type], now=timezone.now(), lanes=lambda _: lane)
+
+    assert field_of(lane, "max_in_flight") == 1
