@@ -13,7 +13,7 @@ try:
 except ModuleNotFoundError as error:
     sentence = str(not_installed(error, extra="celery"))
 
-    @click.command(context_settings={"ignore_unknown_options": True})
+    @click.command(name="delayhub", context_settings={"ignore_unknown_options": True})
     @click.argument("arguments", nargs=-1)
     def unusable(**_arguments: Any) -> None:
         """Look at what waits in Redis: a package is missing."""
