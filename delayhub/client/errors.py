@@ -123,22 +123,21 @@ class Conflict(Problem):
     """Something that exists already, or is under way, is in the way."""
 
 
-class WrongState(Conflict):
+class _InState:
+    document: dict[str, Any]
+
+    @property
+    def state(self) -> str:
+        """The state of the operation, or the status of the job, now."""
+        return str(self.document.get("state", ""))
+
+
+class WrongState(_InState, Conflict):
     """The job or the operation is in a state that does not allow it."""
 
-    @property
-    def state(self) -> str:
-        """The state in which it is."""
-        return str(self.document.get("state", ""))
 
-
-class ClaimLost(Conflict):
+class ClaimLost(_InState, Conflict):
     """The claim of a pulled job does not hold any more: its lease ended, or it was ended otherwise before."""
-
-    @property
-    def state(self) -> str:
-        """The status of the job, now."""
-        return str(self.document.get("state", ""))
 
 
 class SeveralJobs(Conflict):
@@ -210,19 +209,12 @@ _BY_CODE: Mapping[str, type[Problem]] = {
 }
 
 
-def problem(
-    request: str,
-    *,
-    status: int,
-    document: Mapping[str, Any],
-    retry_after: float | None = None,
-    request_id: str = "",
-) -> Problem:
-    """The error for an answer of 400 or more: by its code where that has a class, else by its status."""
+def problem(request: str, *, status: int, document: Mapping[str, Any], **facts: Any) -> Problem:
+    """The error for an answer of 400 or more, as :class:`Problem` takes it: of its code's class, else its status's."""
     kind = _BY_CODE.get(code_of(str(document.get("type", "")))) or _BY_STATUS.get(status)
     if kind is None:
         kind = ServerError if status >= 500 else InvalidRequest
-    return kind(request, status=status, document=document, retry_after=retry_after, request_id=request_id)
+    return kind(request, status=status, document=document, **facts)
 
 
 def code_of(type_uri: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from delayhub.client.models.jobs import JobStatus, WithExactBytes
 
@@ -35,12 +35,6 @@ class Claim(WithExactBytes):
     redrives: int
     #: Those that a callback of the job would have, but for a signature.
     headers: Mapping[str, str]
-    body: Any
-    #: Exact bytes that are a text in UTF-8, or all others in base64; None: ``body`` is the body.
-    body_text: str | None = None
-    body_base64: str | None = None
-    #: Of the exact bytes. None: the body is JSON.
-    content_type: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

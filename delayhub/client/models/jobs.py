@@ -99,8 +99,8 @@ class JobChange(TypedDict, total=False):
     content_type: str
 
 
-class DeadJobQuery(TypedDict, total=False):
-    """Which dead jobs: those for which everything holds that is given."""
+class SelectedJobs(TypedDict, total=False):
+    """Which jobs: those for which everything holds that is given."""
 
     biz_type: str | None
     #: The whole biz id, or the beginning of it and ``*``.
@@ -110,15 +110,11 @@ class DeadJobQuery(TypedDict, total=False):
     #: Such as ``http.503`` or ``timeout``.
     error_class: str | None
     ids: Sequence[str] | None
-    #: A text that the body holds, letter by letter. It takes a biz type, and looks at a limited number of bodies.
-    body: str | None
     due_from: datetime | str | None
     #: Not part of the range itself, as with the other ends.
     due_until: datetime | str | None
     next_from: datetime | str | None
     next_until: datetime | str | None
-    created_from: datetime | str | None
-    created_until: datetime | str | None
     ended_from: datetime | str | None
     ended_until: datetime | str | None
     #: The operation that changed them last.
@@ -129,6 +125,15 @@ class DeadJobQuery(TypedDict, total=False):
     occurrence_until: datetime | str | None
 
 
+class DeadJobQuery(SelectedJobs, total=False):
+    """Which dead jobs: those for which everything holds that is given."""
+
+    #: A text that the body holds, letter by letter. It takes a biz type, and looks at a limited number of bodies.
+    body: str | None
+    created_from: datetime | str | None
+    created_until: datetime | str | None
+
+
 class JobQuery(DeadJobQuery, total=False):
     """Which jobs: those for which everything holds that is given."""
 
@@ -137,11 +142,16 @@ class JobQuery(DeadJobQuery, total=False):
     order: JobOrder | None
 
 
+@dataclass(frozen=True, kw_only=True)
 class WithExactBytes:
-    """What has a body in JSON, or its exact bytes: as a text in UTF-8, or all others in base64."""
+    """What has a body in JSON, or its exact bytes."""
 
-    body_text: str | None
-    body_base64: str | None
+    body: Any
+    #: Exact bytes that are a text in UTF-8, or all others in base64; None: ``body`` is the body.
+    body_text: str | None = None
+    body_base64: str | None = None
+    #: Of the exact bytes. None: the body is JSON.
+    content_type: str | None = None
 
     @property
     def raw(self) -> bytes | None:
@@ -168,7 +178,6 @@ class Job(WithExactBytes):
     next_run_at: datetime
     #: No attempt begins from then on. None: no such end.
     expires_at: datetime | None
-    body: Any
     priority: int
     #: Whose job it is, such as a customer: keys of a biz type share it fairly.
     flow_key: str
@@ -191,11 +200,6 @@ class Job(WithExactBytes):
     finished_at: datetime | None
     #: Its own timeout, headers and URL, secrets as ``(hidden)``. None: all as the biz type says.
     request: Mapping[str, Any] | None = None
-    #: Exact bytes that are a text in UTF-8, or all others in base64; None: ``body`` is the body.
-    body_text: str | None = None
-    body_base64: str | None = None
-    #: Of the exact bytes. None: the body is JSON.
-    content_type: str | None = None
 
     @property
     def has_ended(self) -> bool:

@@ -7,36 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
+from delayhub.client.models.jobs import SelectedJobs
+
 OperationVerb = Literal["redrive", "run_now", "reschedule", "cancel", "drop", "backfill"]
 OperationState = Literal["planning", "planned", "running", "done", "stopped", "failed"]
 #: The states in which an operation changes no more jobs.
 OPERATION_ENDED = frozenset({"done", "failed", "stopped"})
 
 
-class JobFilter(TypedDict, total=False):
+class JobFilter(SelectedJobs, total=False):
     """Jobs for which everything holds that is given."""
 
     status: str | None
-    biz_type: str | None
-    #: Such as ``http.503`` or ``timeout``.
-    error_class: str | None
-    #: Whole, or its beginning and ``*``.
-    biz_id: str | None
-    flow_key: str | None
-    ids: Sequence[str] | None
-    due_from: datetime | str | None
-    #: Not part of the range itself, as with the other ends.
-    due_until: datetime | str | None
-    next_from: datetime | str | None
-    next_until: datetime | str | None
-    ended_from: datetime | str | None
-    ended_until: datetime | str | None
-    #: The operation that changed them last.
-    operation: int | None
-    #: The series that they are of, and which of its occurrences.
-    series: int | None
-    occurrence_from: datetime | str | None
-    occurrence_until: datetime | str | None
 
 
 class OperationQuery(TypedDict, total=False):

@@ -85,8 +85,6 @@ class JobSeries(WithExactBytes):
     overlap: Overlap
     catch_up: CatchUp
     biz_id: str
-    #: What each job sends.
-    body: Any
     priority: int | None
     max_attempts: int | None
     flow_key: str
@@ -108,11 +106,6 @@ class JobSeries(WithExactBytes):
     updated_at: datetime
     #: Their own timeout, headers and URL, secrets as ``(hidden)``. None: all as the biz type says.
     request: Mapping[str, Any] | None = None
-    #: Exact bytes that are a text in UTF-8, or all others in base64; None: ``body`` is the body.
-    body_text: str | None = None
-    body_base64: str | None = None
-    #: Of the exact bytes. None: the body is JSON.
-    content_type: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,21 +32,7 @@ def verified(verifier: Verifier) -> Callable[[View], View]:
     The view finds the callback in ``request.delayhub_callback``. Its request needs no CSRF token.
     """
 
-    def decorate(view: View) -> View:
-        if inspect.iscoroutinefunction(view):
-            raise TypeError(f"the view must be a plain def, got {view!r}")
-
-        @wraps(view)
-        def receive(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            callback = _callback_of(request, verifier)
-            if isinstance(callback, Answer):
-                return _response(callback)
-            return view(request, *args, **kwargs)
-
-        receive.csrf_exempt = True  # type: ignore[attr-defined]  # as csrf_exempt() does
-        return receive
-
-    return decorate
+    return _receiving(verifier, lambda _, view: view(), why="")
 
 
 def once(
@@ -76,24 +62,13 @@ def once(
     """
     wait_ms = int(wait.total_seconds() * 1000)
 
-    def decorate(view: View) -> View:
-        if inspect.iscoroutinefunction(view):
-            raise TypeError(f"the view must be a plain def: Django's transactions are synchronous; got {view!r}")
+    def answer(callback: ReceivedCallback, work: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+        if callback.is_test:
+            return _response(TESTED)
+        return _take(callback.key(count_redrives=count_redrives), work, using=using, wait_ms=wait_ms)
 
-        @wraps(view)
-        def receive(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            callback = _callback_of(request, verifier)
-            if isinstance(callback, Answer):
-                return _response(callback)
-            if callback.is_test:
-                return _response(TESTED)
-            key = callback.key(count_redrives=count_redrives)
-            return _take(key, lambda: view(request, *args, **kwargs), using=using, wait_ms=wait_ms)
-
-        receive.csrf_exempt = True  # type: ignore[attr-defined]  # as csrf_exempt() does
-        return transaction.non_atomic_requests(using=using)(receive)
-
-    return decorate
+    decorate = _receiving(verifier, answer, why=": Django's transactions are synchronous")
+    return lambda view: transaction.non_atomic_requests(using=using)(decorate(view))
 
 
 def prune(*, keep: timedelta, using: str = DEFAULT_DB_ALIAS) -> int:
@@ -112,13 +87,31 @@ def prune(*, keep: timedelta, using: str = DEFAULT_DB_ALIAS) -> int:
             pruned += cursor.rowcount
 
 
-def _callback_of(request: HttpRequest, verifier: Verifier) -> ReceivedCallback | Answer:
-    try:
-        callback = verifier.verify(request.headers, request.body)
-    except BadCallback as bad:
-        return refused(bad)
-    request.delayhub_callback = callback  # type: ignore[attr-defined]  # where views look for it
-    return callback
+def _receiving(
+    verifier: Verifier,
+    answer: Callable[[ReceivedCallback, Callable[[], HttpResponseBase]], HttpResponseBase],
+    *,
+    why: str,
+) -> Callable[[View], View]:
+    """A decorator for views, whose callbacks are answered by that, with the view as the work."""
+
+    def decorate(view: View) -> View:
+        if inspect.iscoroutinefunction(view):
+            raise TypeError(f"the view must be a plain def{why}, got {view!r}")
+
+        @wraps(view)
+        def receive(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            try:
+                callback = verifier.verify(request.headers, request.body)
+            except BadCallback as bad:
+                return _response(refused(bad))
+            request.delayhub_callback = callback  # type: ignore[attr-defined]  # where views look for it
+            return answer(callback, lambda: view(request, *args, **kwargs))
+
+        receive.csrf_exempt = True  # type: ignore[attr-defined]  # as csrf_exempt() does
+        return receive
+
+    return decorate
 
 
 def _take(key: str, work: Callable[[], HttpResponseBase], *, using: str, wait_ms: int) -> HttpResponseBase:
