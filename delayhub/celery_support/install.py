@@ -12,9 +12,9 @@ from celery.utils.imports import symbol_by_name
 from celery.worker import state
 
 from delayhub.celery_support import no_result_backend, worker_commands
-from delayhub.celery_support.bury_unreadable import BuryUnreadable
 from delayhub.celery_support.control import Control
 from delayhub.celery_support.default_settings import keep_safe, prefer_our_beat
+from delayhub.celery_support.message_fault import BuryUnreadable
 from delayhub.celery_support.request import MakeOurRequests
 from delayhub.celery_support.share_limits import ShareLimits
 from delayhub.celery_support.startup_checks import StartupChecks

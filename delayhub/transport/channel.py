@@ -26,7 +26,6 @@ from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.envelope import to_entry
 from delayhub.transport.hooks import Hooks, hooks_of
 from delayhub.transport.kombu_channel import KombuChannel, TlsConnection
-from delayhub.transport.message import Message
 from delayhub.transport.occurrence import move_on, occurrence_of, put
 from delayhub.transport.options import ANSWER_SECONDS, CONNECT_SECONDS, OWN_OPTIONS, TransportOptions
 from delayhub.transport.poller import Poller
@@ -51,7 +50,6 @@ REPLY_MS = 60_000
 class Channel(KombuChannel):
     """Queues of our engine under kombu's channel."""
 
-    Message = Message
     QoS = LeaseQoS
     connection_class_ssl = TlsConnection
     from_transport_options = (*kombu_versions.Channel.from_transport_options, *OWN_OPTIONS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +20,7 @@ from delayhub.transport.channel import REPLIES, Channel
 from delayhub.transport.consuming.buffer import Buffer
 from delayhub.transport.consuming.cluster_consumer import ClusterConsumer
 from delayhub.transport.options import ANSWER_SECONDS
-from delayhub.transport.transport import Transport
+from delayhub.transport.transport import SecureTransport, Transport
 
 logger = get_logger(__name__)
 
@@ -202,10 +201,5 @@ class ClusterTransport(Transport):
     Channel = ClusterChannel
 
 
-class SecureClusterTransport(ClusterTransport):
+class SecureClusterTransport(SecureTransport, ClusterTransport):
     """The same over TLS. The servers' certificates are checked, unless ``ssl_cert_reqs`` says otherwise."""
-
-    def __init__(self, client: Any, **options: Any) -> None:
-        if not isinstance(client.ssl, dict):
-            client.ssl = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
-        super().__init__(client, **options)

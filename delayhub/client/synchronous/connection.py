@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 
 import httpx
 
-from delayhub.client.answer import Answer, answer_of, decode, error_of, unreachable
+from delayhub.client.answer import Answer, Retrying, answer_of, decode, error_of, unreachable
 from delayhub.client.errors import ApiError, UnexpectedAnswer
 from delayhub.client.options import ClientOptions
 from delayhub.client.request import Query, Request, given, next_query, read
-from delayhub.client.retrying import Retrying
 
 logger: logging.Logger = logging.getLogger(__name__)
 Model = TypeVar("Model")

@@ -143,7 +143,7 @@ def test_exact_bytes_come_from_a_file_or_as_a_text(typed: Type, tmp_path: Path) 
 def test_what_goes_wrong_is_a_sentence_and_an_exit_code(
     typed: Type, words: list[str], code: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delayhub.client.retrying.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("delayhub.client.answer.FIRST_PAUSE", 0.001)
 
     found, _, err = typed(*words)
 

@@ -18,7 +18,7 @@ from delayhub.client import (
     Unreachable,
     WaitTimeout,
     WrongState,
-    retrying,
+    answer,
 )
 from delayhub.errors import OptionError
 from delayhub.local.redis_server import free_port
@@ -55,7 +55,7 @@ def test_a_job_from_its_creation_to_its_end(api: Client) -> None:
 
 
 def test_a_lost_answer_makes_one_job(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(answer, "FIRST_PAUSE", 0.001)
     with TcpProxy(port) as proxy, Client(f"http://127.0.0.1:{proxy.port}", api_key=KEY, retries=20) as api:
         proxy.lose_replies(0.5)
 

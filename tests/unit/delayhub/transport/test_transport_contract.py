@@ -6,9 +6,7 @@ import inspect
 import pytest
 from kombu import Connection as KombuConnection
 from kombu.asynchronous.hub import Hub
-from kombu.serialization import registry
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
-from kombu.utils import json as kombu_json
 from redis import Connection, ConnectionPool, SSLConnection
 
 from delayhub.schemes import SCHEMES
@@ -50,7 +48,7 @@ QOS = ["_delivered", "_dirty", "_flush", "can_consume", "can_consume_max_estimat
 TRANSPORT = ["_callbacks", "cycle"]
 #: Of Celery's app: see the contract of the Celery support.
 CELERY = ["_conf", "_connection", "_pending_defaults", "_tasks", "_get_app", "_TO_OLD_KEY"]
-REGISTRY = ["_decoders", "_encoders"]
+REGISTRY = ["_encoders"]
 BATCH = ["add", "publish", "flush", "discard", "close", "pipeline"]
 
 
@@ -104,11 +102,6 @@ def test_no_private_member_is_used_that_is_not_named_here() -> None:
                     ours.add(node.attr)
 
     assert {name: where for name, where in used.items() if name not in named | ours} == {}
-
-
-def test_the_registry_keeps_kombus_json_decoder_by_its_type() -> None:
-    assert registry._decoders["application/json"] is kombu_json.loads
-    assert kombu_json.object_hook({"__type__": "bytes", "__value__": "x"}) == b"x"
 
 
 def test_kombu_has_no_transport_under_our_names() -> None:

@@ -10,7 +10,7 @@ import pytest
 from celery import Celery, signals
 from kombu import Message
 
-from delayhub.celery_support.bury_unreadable import BuryUnreadable
+from delayhub.celery_support.message_fault import BuryUnreadable
 
 GOOD = {"task": "t", "id": "1"}
 

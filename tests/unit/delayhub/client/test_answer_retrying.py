@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from delayhub.client.answer import Retrying, retry_after_of
 from delayhub.client.errors import ApiError, Unreachable, problem
-from delayhub.client.retrying import Retrying, retry_after_of
 
 RETRYING = Retrying(retries=3, most_wait_seconds=60)
 
