@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import redis
+from kombu.log import get_logger
 from kombu.utils.objects import cached_property
-from redis.exceptions import ClusterCrossSlotError, MovedError, OutOfMemoryError
+from redis.exceptions import ClusterCrossSlotError, MovedError, OutOfMemoryError, RedisError
 
 from delayhub.errors import OptionError
 from delayhub.transport import kombu_versions
 from delayhub.transport.options import CONNECT_SECONDS
+
+logger = get_logger(__name__)
 
 #: A write that changes nothing, after which Redis lets a script go on though its memory is full: what is bound has a
 #: name of some bytes, and no worker could start without it, though workers are what empties Redis. No name is empty.
@@ -80,6 +83,8 @@ class KombuChannel(kombu_versions.Channel):
             if client.connection is None:
                 client.connection = client.connection_pool.get_connection()
             self._subscribe()
+            if queue.endswith(".pidbox") or queue.startswith("celeryev"):
+                self.connection._callbacks[queue] = hearing(self.connection._callbacks[queue])
         return answer
 
     def queue_declare(self, *given: Any, **options: Any) -> Any:
@@ -91,6 +96,26 @@ class KombuChannel(kombu_versions.Channel):
         """Binds a queue to an exchange. Raises OptionError as :meth:`queue_declare`."""
         with _naming_the_cluster():
             return super().queue_bind(*given, **options)
+
+
+def hearing(deliver: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Delivers control commands and events, and leaves out those that cannot be read.
+
+    Celery takes them as they are: a malformed one would end all workers at once, since all hear it.
+    """
+
+    def receive(raw: Any) -> Any:
+        try:
+            return deliver(raw)
+        except (RedisError, OSError):
+            raise  # the connection is lost
+        except Exception as error:
+            logger.warning(
+                "a control command or event is left out, which cannot be read: %s: %s", type(error).__name__, error
+            )
+            return None
+
+    return receive
 
 
 @contextmanager

@@ -43,3 +43,17 @@ def test_a_message_that_ends_workers_for_another_reason_ends_as_many_as_it_may_h
 
     assert DelayQueue(redis_client, QUEUE).count() == Counts(0, 0, 0, dead=1)
     assert [task.id for task in proj.app.control.dead()] == [fatal]
+
+
+@pytest.mark.slow
+def test_a_worker_outlives_malformed_commands_and_events_which_all_workers_hear(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
+) -> None:
+    with worker("solo") as running:
+        for channel in ("/0.celery.pidbox", "/0.celeryev/worker.heartbeat"):
+            for sent in (b"[]", b"null", b"{}", b"?", b'{"body": 5, "properties": {"delivery_info": {}}}'):
+                assert redis_client.publish(channel, sent) == 1
+
+        assert len(proj.app.control.ping(timeout=10, limit=1)) == 1
+        assert running.is_running
+        assert "Connection to broker lost" not in running.log
