@@ -1,4 +1,4 @@
-"""The headers of an attempt's request, for pages: attempts keep only what cannot be told from their other columns."""
+"""The headers of an attempt's request: attempts keep only what cannot be told from their other columns."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ def was_pulled(attempt: Attempt) -> bool:
 
 def attempt_headers(attempt: Attempt) -> dict[str, str]:
     """The headers as they were sent, in order, secrets masked; none where nothing was sent."""
+    if was_pulled(attempt):
+        return {}
     return shown_again(
         attempt.request_headers,
         line=attempt.request_line,

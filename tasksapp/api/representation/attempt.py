@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from tasksapp.api.representation.timestamp import timestamp
+from tasksapp.jobs.attempt_headers import attempt_headers
 from tasksapp.models import Attempt
 
 
@@ -19,7 +20,7 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
         "duration_ms": attempt.duration_ms,
         "lateness_ms": attempt.lateness_ms,
         "request_line": attempt.request_line,
-        "request_headers": attempt.request_headers,
+        "request_headers": attempt_headers(attempt),
         "status_code": attempt.status_code,
         "response_headers": attempt.response_headers,
         "response_body": attempt.response_body,
