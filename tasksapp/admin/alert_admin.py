@@ -15,13 +15,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from delayhub.secrecy import host_of
 from tasksapp.access.permissions import TEST_CALL
 from tasksapp.admin.frame.fragments import address, clock_time, duration, local_time
 from tasksapp.admin.frame.own_page import own_page
 from tasksapp.admin.frame.page_entry import PageEntry
 from tasksapp.admin.frame.possible_rows import BoundedPaginator
-from tasksapp.alerts.composer import Recipient, owner_of, site_owner
+from tasksapp.alerts.composer import Channel, Recipient, owner_of, site_owner
 from tasksapp.alerts.outbox import send_test
 from tasksapp.alerts.sentences import sentence_of
 from tasksapp.conf import options
@@ -75,7 +74,7 @@ class AlertAdmin(PageEntry):
                 ),
                 "past_alerts": alert_rows(page, has_messages=True, site=site, now=now),
                 "page": page,
-                "owner": [shown_address(*recipient) for recipient in site_owner()],
+                "owner": [recipient.shown for recipient in site_owner()],
                 "site_url": options().site_url,
                 "owners": [(biz_type.pk, biz_type.label) for biz_type in with_owner] if may_test else [],
                 "may_test": may_test,
@@ -108,7 +107,7 @@ def _chosen(value: str) -> BizType | None:
 
 
 def _say(request: HttpRequest, recipient: Recipient, failure: str) -> None:
-    words = {"address": shown_address(*recipient), "error": failure}
+    words = {"address": recipient.shown, "error": failure}
     if failure:
         messages.error(request, _("The test message to %(address)s was not sent: %(error)s") % words)
     else:
@@ -157,11 +156,6 @@ def alert_rows(alerts: Iterable[Alert], *, has_messages: bool, site: str, now: d
     ]
 
 
-def shown_address(channel: str, where: str) -> str:
-    """A mail address, or the host of a webhook: the rest of such an address is often a secret."""
-    return where if channel == AlertMessage.Channel.MAIL else host_of(where)
-
-
 def _row(alert: Alert, *, messages: Sequence[AlertMessage], site: str, now: datetime) -> AlertRow:
     messages = sorted(messages, key=lambda message: -message.pk)
     lasted = ((alert.ended_at or now) - alert.began_at).total_seconds()
@@ -186,7 +180,7 @@ def _returns(times: int) -> str:
 
 def _message(message: AlertMessage) -> MessageRow:
     words = {
-        "address": shown_address(message.channel, message.address),
+        "address": Recipient(Channel(message.channel), message.address).shown,
         "time": clock_time(message.sent_at or message.given_up_at or message.next_at or message.created_at),
         "failures": message.failed_sends,
         "error": message.last_error,

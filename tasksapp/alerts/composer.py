@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from delayhub.secrecy import host_of
 from tasksapp.alerts.book import Event, What
 from tasksapp.alerts.sentences import in_messages_language, sentence_of
 from tasksapp.biz_types.validation import mail_addresses
@@ -187,6 +188,11 @@ class Recipient(NamedTuple):
 
     channel: Channel
     address: str
+
+    @property
+    def shown(self) -> str:
+        """A mail address, or the host of a webhook: the rest of such an address is often a secret."""
+        return self.address if self.channel == Channel.MAIL else host_of(self.address)
 
 
 def site_owner() -> list[Recipient]:

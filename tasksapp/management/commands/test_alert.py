@@ -36,6 +36,6 @@ class Command(BaseCommand):
         for recipient in recipients:
             failure = send_test(recipient, biz_type=biz_type, by="manage.py")
             failed += bool(failure)
-            self.stdout.write(f"{recipient.channel} {recipient.address}: {failure or 'sent'}")
+            self.stdout.write(f"{recipient.channel} {recipient.shown}: {failure or 'sent'}")
         if failed:
             raise CommandError(f"{failed} of {len(recipients)} messages were not sent")

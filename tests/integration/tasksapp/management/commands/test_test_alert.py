@@ -24,6 +24,18 @@ def test_it_sends_to_the_owner_of_a_biz_type(make_biz_type: MakeBizType) -> None
     assert mail.outbox[0].to == ["ann@team.example"]
 
 
+def test_of_a_webhook_it_repeats_the_host_alone(make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.close", owner_url="http://10.0.0.1/hooks/a-secret-path?token=s3cret")
+    said = StringIO()
+
+    with pytest.raises(CommandError, match="1 of 1 messages were not sent"):
+        call_command("test_alert", biz_type="order.close", stdout=said)
+
+    assert said.getvalue().startswith("webhook http://10.0.0.1: callbacks may not go to")
+    assert "secret" not in said.getvalue()
+    assert "s3cret" not in said.getvalue()
+
+
 def test_it_ends_with_an_error_where_nothing_is_sent(settings: Any, make_biz_type: MakeBizType) -> None:
     with pytest.raises(CommandError, match="no owner"):
         call_command("test_alert")
