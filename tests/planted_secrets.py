@@ -97,6 +97,15 @@ def plant_rows(planted: Planted) -> None:
             _plant(model, row, planted)
 
 
+def _sealed_value(column: str, text: str) -> str:
+    """What can stand in the column, made of the text: an attempt that cannot be signed is never made."""
+    if "signing_secret" in column:
+        return "whsec_" + b64encode(text.encode() * 2).decode()
+    if "signing_key" in column:
+        return "whsk_" + b64encode(text.encode().rjust(32, b"-")[-32:]).decode()
+    return text
+
+
 def _plant(model: type[models.Model], row: Any, planted: Planted) -> None:
     changed: dict[str, Any] = {}
     sealed = {column: name for name, column in sealed_texts(model).items()}
@@ -105,10 +114,9 @@ def _plant(model: type[models.Model], row: Any, planted: Planted) -> None:
             continue  # its address is no URL
         text = marker(column)
         if column in sealed:
-            changed[column] = seal(
-                "whsec_" + b64encode(text.encode() * 2).decode() if "signing_secret" in column else text
-            )
-            planted.secrets += [text, changed[column]]
+            value = _sealed_value(column, text)
+            changed[column] = seal(value)
+            planted.secrets += [text, value.partition("_")[2] or value, changed[column]]
         elif isinstance(model._meta.get_field(column), models.JSONField):
             changed[column] = {"X-Shop": text}
             planted.for_changers.append(text)

@@ -45,6 +45,8 @@ def own_target(target: Target, request: str, *, hosts: str) -> Target:
         url=url,
         host=urlsplit(url).netloc,
         headers=tuple(headers.values()),
+        # Those of the job are shown by their names, as the job itself shows them.
+        unshown=target.unshown - {name.lower() for name in own.headers},
         content_type=own.content_type or target.content_type,
         authorization=authorization,
         # The lease of its claim is as long as the biz type's timeout asks for.

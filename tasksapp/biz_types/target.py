@@ -52,6 +52,7 @@ def _target(edit: _Edit, rotating: bool, keys_rotating: bool) -> Target:
         host=parts.netloc,
         method=biz_type.method,
         headers=tuple(biz_type.headers.items()),
+        unshown=frozenset(name.lower() for name in biz_type.headers),
         authorization=_authorization(biz_type),
         secrets=tuple(secret for secret in secrets if secret),
         private_keys=tuple(key for key in keys if key),

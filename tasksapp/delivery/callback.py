@@ -19,6 +19,7 @@ class Target:
         host: the URL's host and port, which share a cap.
         method: POST, PUT or PATCH.
         headers: extra headers.
+        unshown: names, in lower case, of those whose values no record keeps: they may be keys.
         content_type: of the bodies.
         authorization: value of the Authorization header; '' for none.
         secrets: signing secrets, all of which sign while one replaces another; none: callbacks are not signed.
@@ -45,6 +46,7 @@ class Target:
     queue: str = ""
     refusal: str = ""
     is_elsewhere: bool = False
+    unshown: frozenset[str] = frozenset()
 
     @property
     def line(self) -> str:

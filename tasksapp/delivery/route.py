@@ -53,7 +53,10 @@ class Route(aiohttp.ClientRequest):
         #: The same, for the record.
         self.shown_line = shown_line(self.method, self.url)
         self.shown_head = head_of(
-            shown_headers(self.headers), line=self.shown_line, biz_type=target.biz_type, user_agent=user_agent
+            shown_headers(self.headers, unshown=target.unshown),
+            line=self.shown_line,
+            biz_type=target.biz_type,
+            user_agent=user_agent,
         )
 
     @property

@@ -162,7 +162,8 @@ def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackO
             what = "no connection" if unsent else "no whole answer"
             return Retry(f"{what} within {seconds:g} s", unsent=unsent, kind=kind)
         case aiohttp.InvalidURL():
-            return GiveUp(f"not a URL: {callback.target.url}", kind)
+            # Without it: what cannot be read cannot be masked.
+            return GiveUp("its URL is none that can be called", kind)
         case OSError() if type(error) is aiohttp.ClientConnectorError:
             # Its own text has the address that was dialled, which may be of an internal network.
             reason = os.strerror(refusal.errno) if refusal.errno else "no address answers"

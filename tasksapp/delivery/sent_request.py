@@ -6,7 +6,7 @@ What callbacks of a target share is masked once, in the route; what is kept of t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from yarl import URL
@@ -35,9 +35,14 @@ class SentRequest(NamedTuple):
     headers: dict[str, str]
 
 
-def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers as people may see them."""
-    return {name: shown_value(name, value) for name, value in headers.items()}
+def shown_headers(headers: Mapping[str, str], *, unshown: Container[str] = frozenset()) -> dict[str, str]:
+    """Headers as people may see them.
+
+    Args:
+        headers: as they are sent.
+        unshown: names, in lower case, of those whose values nobody sees here, whatever the names say.
+    """
+    return {name: MASK if name.lower() in unshown else shown_value(name, value) for name, value in headers.items()}
 
 
 def shown_value(name: str, value: str) -> str:

@@ -25,7 +25,7 @@ from tasksapp.access.callers import last_uses
 from tasksapp.access.keys import issue_key
 from tasksapp.api.openapi_document import openapi_document
 from tasksapp.metrics.views import site_collector
-from tasksapp.models import ApiKey
+from tasksapp.models import ApiKey, Attempt
 from tasksapp.models.api_key import Scope
 from tasksapp.models.tenant import DEFAULT_TENANT
 from tests.fixture_types import Fire, MakeBizType
@@ -105,7 +105,7 @@ def test_no_metric_holds_a_secret(client: Client, planted: Planted, settings: An
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_span_and_no_line_of_the_log_of_an_attempt_holds_a_secret(
+def test_no_span_no_line_of_the_log_and_no_record_of_an_attempt_holds_a_secret(
     make_biz_type: MakeBizType, fire: Fire, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     place, planted = store_place("mine.one", tenant_id=DEFAULT_TENANT, name="mine"), Planted()
@@ -124,8 +124,15 @@ def test_no_span_and_no_line_of_the_log_of_an_attempt_holds_a_secret(
         fire()
         spans = "".join(span.to_json() for span in traces.all())
         named = [span.name for span in traces.all()]
+    attempt = Attempt.objects.filter(job=place.pending).get()
 
     assert "deliver mine.one" in named
+    assert "X-Shop" in str(attempt.request_headers)
+    assert planted.seen_in(str(vars(attempt))) == []
+    address = f"/api/v1/jobs/{place.pending.pk}/attempts"
+    answer = client.get(address, headers={"authorization": f"Bearer {key}"})
+    assert answer.json()["results"][0]["request_headers"]["X-Shop"] == "(hidden)"
+    assert planted.seen_in(answer.content.decode()) == []
     assert planted.seen_in(spans) == []
     assert planted.seen_in(caplog.text) == []
 
