@@ -8,16 +8,15 @@ import pytest
 from celery import Celery, shared_task
 
 from delayhub import delayed_task
-from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from delayhub.clock import SystemClock
 from tasksapp import jobs
 from tasksapp.errors import TaskRefused
 from tasksapp.models import BizType, Job, Status, Tenant
-from tasksapp.tasks import _forward, run_task
+from tasksapp.tasks import _forward
 from tasksapp.workers.task_refusal import task_refusal
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
-from tests.task_messages import message_of, work
+from tests.task_messages import call_run_task, work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -108,13 +107,9 @@ def test_a_task_whose_entry_went_after_its_message_is_not_called(make_biz_type: 
     make_biz_type("refusal.plain", target="celery", task_name="tests.refusal.plain")
     job_id = jobs.create("refusal.plain", body=[1]).job_id
     settings.DELAYHUB = {**settings.DELAYHUB, "ALLOWED_TASKS": []}
-    bridge: Any = run_task
 
-    with (
-        message_of(bridge, headers={JOB_HEADER: str(job_id), NOW_HEADER: SystemClock().now_ms()}),
-        pytest.raises(TaskRefused),
-    ):
-        bridge.run("tests.refusal.plain")
+    with pytest.raises(TaskRefused):
+        call_run_task(job_id, "tests.refusal.plain")
 
     assert (Job.objects.get().status, ran) == (Status.DEAD, [])
 
@@ -126,13 +121,9 @@ def test_a_message_that_names_a_task_of_ours_or_of_celerys_runs_nothing(
     settings.DELAYHUB |= {"ALLOWED_TASKS": ["*"]}
     make_biz_type("refusal.plain", target="celery", task_name="tests.refusal.plain")
     job_id = jobs.create("refusal.plain").job_id
-    bridge: Any = run_task
 
-    with (
-        message_of(bridge, headers={JOB_HEADER: str(job_id), NOW_HEADER: SystemClock().now_ms()}),
-        pytest.raises(TaskRefused, match="No job may run"),
-    ):
-        bridge.run(name)
+    with pytest.raises(TaskRefused, match="No job may run"):
+        call_run_task(job_id, name)
 
     assert Job.objects.get().status == Status.DEAD
 
@@ -152,10 +143,8 @@ def test_a_delayed_task_is_not_called_for_a_job_of_another_tenant(make_biz_type:
 def test_a_delayed_task_that_the_sender_did_not_know_runs_as_the_job_all_the_same(make_biz_type: MakeBizType) -> None:
     make_biz_type("refusal.refund", target="celery", task_name="tests.refusal.refund")
     job_id = jobs.create("refusal.refund", body=[7]).job_id
-    bridge: Any = run_task
 
-    with message_of(bridge, headers={JOB_HEADER: str(job_id), NOW_HEADER: SystemClock().now_ms()}):
-        bridge.run("tests.refusal.refund")
+    call_run_task(job_id, "tests.refusal.refund")
 
     assert (Job.objects.get().status, ran) == (Status.SUCCEEDED, [(7, str(job_id))])
 

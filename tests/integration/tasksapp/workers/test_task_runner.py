@@ -14,15 +14,14 @@ from django.utils import timezone
 
 from delayhub import delayed_task
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
-from delayhub.engine import due_ms
 from tasksapp.jobs.creation import create
 from tasksapp.models import Attempt, Job, Status
-from tasksapp.tasks import _forward, run_task
+from tasksapp.tasks import _forward
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.task_runner import TaskRunner, arguments_of, lease_keeper
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
-from tests.task_messages import message_of
+from tests.task_messages import call_run_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,14 +57,6 @@ def _nothing_ran(current_celery: Celery, settings: Any) -> None:
     settings.DELAYHUB |= {"ALLOWED_TASKS": ["tests.target.*", "elsewhere.*"], "ALLOWED_QUEUES": ["slow"]}
     closed.clear()
     trouble.clear()
-
-
-def call_run_task(job_id: object, task_name: str) -> None:
-    """Runs the bridge as a worker does."""
-    headers = {JOB_HEADER: str(job_id), NOW_HEADER: due_ms(timezone.now())}
-    bridge: Any = run_task
-    with message_of(bridge, headers=headers):
-        bridge.run(task_name)
 
 
 def test_a_task_that_knows_nothing_of_jobs_runs_as_one_too(make_biz_type: MakeBizType) -> None:
