@@ -118,8 +118,9 @@ def test_a_connection_cut_during_a_late_acknowledged_task_does_not_run_it_twice(
 def test_a_stopped_worker_gives_back_what_it_has_not_started(
     pool: str, proj: Any, worker: Callable[..., CeleryWorker], redis_client: redis.Redis
 ) -> None:
+    # Before there is a worker: a busy machine publishes as slowly as a worker runs them.
+    ids = [proj.run.delay(0.3).id for _ in range(200)]
     with worker(pool, PREFETCH="200") as running:
-        ids = [proj.run.delay(0.1).id for _ in range(200)]
         wait_until(lambda: len(ledger.task_ids(proj, "end")) >= 3, otherwise="three ends")
 
         running.terminate(seconds=60)

@@ -188,7 +188,7 @@ def test_a_simple_queue_is_first_in_first_out(connection: Any, name: str) -> Non
 
     taken = []
     for _ in range(3):
-        message = simple.get(timeout=2)
+        message = simple.get(timeout=60)
         taken.append(message.payload)
         message.ack()
 
@@ -203,13 +203,13 @@ def test_a_simple_buffer_loses_nothing_that_was_not_asked_for(broker: str, name:
         buffer = connection.SimpleBuffer(name)
         for body in ("a", "b", "c"):
             buffer.put(body)
-        assert buffer.get(timeout=2).payload == "a"
+        assert buffer.get(timeout=60).payload == "a"
         buffer.close()
 
     with Connection(broker) as connection:
         buffer = connection.SimpleBuffer(name)
         # One that was fetched ahead and given back goes to the end of the line.
-        assert sorted(buffer.get(timeout=2).payload for _ in range(2)) == ["b", "c"]
+        assert sorted(buffer.get(timeout=60).payload for _ in range(2)) == ["b", "c"]
         buffer.close()
 
 

@@ -58,7 +58,7 @@ def test_a_consumer_that_waits_at_the_bell_is_woken(redis_client: redis.Redis, c
 
     clock.advance(hours=1)
 
-    assert redis_client.blpop([queue.lane_keys.wake], timeout=1) is not None
+    assert redis_client.blpop([queue.lane_keys.wake], timeout=60) is not None
 
 
 def test_the_clock_itself_runs_and_jumps() -> None:
