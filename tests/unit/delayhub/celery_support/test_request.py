@@ -16,6 +16,7 @@ from celery.concurrency.base import BasePool
 from celery.concurrency.solo import TaskPool as SoloPool
 from celery.concurrency.thread import TaskPool as ThreadsPool
 from celery.exceptions import Reject
+from celery.signals import worker_process_init
 from celery.worker import state
 from celery.worker.request import Request, create_request_cls
 from kombu import Message
@@ -273,6 +274,8 @@ def lost_connection(*_: Any, **__: Any) -> None:
 def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[BasePool]:
     """A pool that runs tasks in this process, of a worker of which DelayHub makes the requests."""
     monkeypatch.setattr(OurRequest, "runs_here", True)
+    # A solo pool says that a worker's process begins, which would start a delivery for all tests to come.
+    monkeypatch.setattr(worker_process_init, "receivers", [])
     made = request.param(limit=1)
     made.start()
     MakeOurRequests(SimpleNamespace(app=SimpleNamespace(tasks={}), pool=made))
