@@ -10,11 +10,17 @@ import atexit
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
 from tests.postgres import postgres_url
+
+# Where it is set (images of containers do that), each process of a run, and each that tests start, compiles all modules
+# again: a run of the house rules takes four times as long.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 TEST_DATABASE = os.environ.get("DELAYHUB_TEST_DATABASE", "sqlite")
 SCRATCH = Path(tempfile.gettempdir(), f"delayhub-tests-{os.getpid()}")
