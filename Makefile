@@ -131,7 +131,7 @@ fuzz-messages: $(VENV)/.dev ## send 10 000 malformed messages to a live worker o
 	$(BIN)/python -m tests.malformed_messages
 
 lint-openapi: $(VENV)/.dev $(VENV)/.node ## check the OpenAPI document by redocly and spectral
-	$(BIN)/python -m pytest -q tests/integration/tasksapp/api/test_openapi_document_linters.py
+	$(BIN)/python -m pytest -q tests/integration/tasksapp/api/openapi/test_document_linters.py
 
 # ---------------------------------------------------------------- measure
 

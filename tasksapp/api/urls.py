@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from tasksapp.api.business_key_views import key_address
-from tasksapp.api.docs_page import docs_page
+from tasksapp.api.addresses import creates, operations
+from tasksapp.api.biz_types.public_keys import public_keys
 from tasksapp.api.http.problem_pages import problem_page
 from tasksapp.api.http.problems import nothing_there
-from tasksapp.api.operations import creates, operations
-from tasksapp.api.public_keys import public_keys
-from tasksapp.api.schema_views import SchemaViews
+from tasksapp.api.jobs.business_key_views import key_address
+from tasksapp.api.openapi.docs_page import docs_page
+from tasksapp.api.openapi.views import SchemaViews
 
 #: Names are reversed as ``delayhub:job-list``, so that they are none of the host project's.
 app_name = "delayhub"

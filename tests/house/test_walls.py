@@ -116,11 +116,11 @@ FORBIDDEN = {
     "Verbs know neither requests nor messages": [("tasksapp/jobs/verbs.py", "import rest_framework.request")],
     "Workers know neither the API nor the admin": [("tasksapp/workers/signals.py", "import tasksapp.api.urls")],
     "The API and the admin know verbs, models, access and stats, not what stores and delivers jobs": [
-        ("tasksapp/api/creation.py", "import tasksapp.sql.driver.health_check"),
+        ("tasksapp/api/jobs/creation.py", "import tasksapp.sql.driver.health_check"),
         ("tasksapp/admin/jobs/job_admin.py", "import tasksapp.delivery.sender"),
-        ("tasksapp/api/job_views.py", "import tasksapp.workers.delivery_runtime"),
+        ("tasksapp/api/jobs/views.py", "import tasksapp.workers.delivery_runtime"),
         ("tasksapp/admin/overview/overview.py", "import tasksapp.maintenance.loader"),
-        ("tasksapp/api/job_views.py", "import delayhub.engine"),
+        ("tasksapp/api/jobs/views.py", "import delayhub.engine"),
     ],
     "The admin's rooms are a ladder: all stand on the frame": [
         ("tasksapp/admin/frame/fragments.py", "import tasksapp.admin.jobs.page"),
@@ -129,7 +129,7 @@ FORBIDDEN = {
     ],
     "The API and the admin do not know each other": [
         ("tasksapp/admin/jobs/job_admin.py", "import tasksapp.api.urls"),
-        ("tasksapp/api/job_views.py", "import tasksapp.admin.frame.fragments"),
+        ("tasksapp/api/jobs/views.py", "import tasksapp.admin.frame.fragments"),
     ],
 }
 

@@ -49,14 +49,13 @@ TESTED_THROUGH = {
     "tasksapp/models/paused_key.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
-    "tasksapp/api/representation/key_pairs.py": (
-        "tests/integration/tasksapp/api/test_biz_type_secrets.py",
-        "key pairs are listed there",
+    "tasksapp/api/claims/representation.py": (
+        "tests/integration/tasksapp/api/claims/test_views.py",
+        "claims are shown",
     ),
-    "tasksapp/api/representation/claim.py": ("tests/integration/tasksapp/api/test_claim_views.py", "claims are shown"),
     **{
         f"tasksapp/pulling/{module}.py": (
-            "tests/integration/tasksapp/api/test_claim_views.py",
+            "tests/integration/tasksapp/api/claims/test_views.py",
             "pullers claim over HTTP, and their claims end there",
         )
         for module in ("held_claim", "puller")
@@ -101,7 +100,6 @@ TESTED_THROUGH = {
         "a biz type is saved after its first resolve",
     ),
     "tasksapp/jobs/resolved.py": ("tests/integration/tasksapp/jobs/test_resolving.py", "what it refuses follows one"),
-    "tasksapp/api/plan_requests.py": ("tests/integration/tasksapp/api/test_plan_views.py", "the views read by it"),
     "tasksapp/sql/expire_jobs.py": (
         "tests/integration/tasksapp/jobs/test_follow_ups.py",
         "late jobs die there",
@@ -189,63 +187,51 @@ TESTED_THROUGH = {
         "turns show how a trial ends",
     ),
     "tasksapp/biz_types/editing.py": (
-        "tests/integration/tasksapp/api/test_biz_type_changes.py",
+        "tests/integration/tasksapp/api/biz_types/test_changes.py",
         "the views show what editing refuses and stores",
     ),
     "tasksapp/biz_types/recorded_sample.py": (
-        "tests/integration/tasksapp/api/test_biz_type_secrets.py",
+        "tests/integration/tasksapp/api/biz_types/test_secrets.py",
         "the view sends them, too many of them too",
     ),
     "tasksapp/management/tenant.py": (
         "tests/integration/tasksapp/management/commands/test_import_biz_types.py",
         "the commands name a tenant by it",
     ),
-    "tasksapp/api/biz_type_access.py": (
-        "tests/integration/tasksapp/api/test_biz_type_changes.py",
+    "tasksapp/api/biz_types/access.py": (
+        "tests/integration/tasksapp/api/biz_types/test_changes.py",
         "the views find biz types by it: those that are seen",
     ),
-    "tasksapp/api/biz_type_requests.py": (
-        "tests/integration/tasksapp/api/http/test_openapi.py",
+    "tasksapp/api/biz_types/requests.py": (
+        "tests/integration/tasksapp/api/http/test_problem_schema.py",
         "the schema has BizTypeRequest and the others, with their examples",
     ),
-    "tasksapp/api/http/parameters.py": (
-        "tests/integration/tasksapp/api/test_stats_views.py",
-        "the views refuse parameters that are wrong, each kind of them",
-    ),
-    "tasksapp/api/openapi_links.py": (
-        "tests/integration/tasksapp/api/test_openapi_document.py",
-        "its links each lead somewhere",
-    ),
-    "tasksapp/api/openapi_words.py": (
-        "tests/integration/tasksapp/api/test_openapi_document.py",
+    "tasksapp/api/openapi/words.py": (
+        "tests/integration/tasksapp/api/openapi/test_document.py",
         "the document has the tags, and no other operation",
     ),
-    "tasksapp/api/openapi_schemas.py": (
-        "tests/integration/tasksapp/api/test_openapi_document.py",
-        "the document is of OpenAPI 3.1 and has examples",
-    ),
-    "tasksapp/api/representation/stats.py": (
-        "tests/integration/tasksapp/api/test_stats_views.py",
+    "tasksapp/api/stats/representation.py": (
+        "tests/integration/tasksapp/api/stats/test_views.py",
         "the views show the numbers: stats, issues, forecasts",
     ),
-    "tasksapp/api/representation/sample.py": (
-        "tests/integration/tasksapp/api/test_biz_type_secrets.py",
+    "tasksapp/api/biz_types/sample.py": (
+        "tests/integration/tasksapp/api/biz_types/test_secrets.py",
         "the view shows a sample's answer",
     ),
-    "tasksapp/api/operation_requests.py": (
-        "tests/integration/tasksapp/api/test_operation_views.py",
+    "tasksapp/api/operations/requests.py": (
+        "tests/integration/tasksapp/api/operations/test_views.py",
         "the views show what it refuses",
     ),
-    "tasksapp/api/representation/operation.py": (
-        "tests/integration/tasksapp/api/test_operation_views.py",
+    "tasksapp/api/operations/representation.py": (
+        "tests/integration/tasksapp/api/operations/test_views.py",
         "the views show it",
     ),
-    "tasksapp/api/series_requests.py": (
-        "tests/integration/tasksapp/api/test_series_views.py",
+    "tasksapp/api/series/requests.py": (
+        "tests/integration/tasksapp/api/series/test_views.py",
         "the views show what it refuses",
     ),
-    "tasksapp/api/representation/series.py": (
-        "tests/integration/tasksapp/api/test_series_views.py",
+    "tasksapp/api/series/representation.py": (
+        "tests/integration/tasksapp/api/series/test_views.py",
         "the views show it",
     ),
     **{
@@ -271,19 +257,19 @@ TESTED_THROUGH = {
         "the worker's start shows what it finds",
     ),
     "tasksapp/access/key_validation.py": (
-        "tests/integration/tasksapp/api/test_key_views.py",
+        "tests/integration/tasksapp/api/keys/test_views.py",
         "the API refuses what it complains of, by field",
     ),
     "tasksapp/admin/api_keys/form.py": (
         "tests/integration/tasksapp/admin/api_keys/test_api_key_admin.py",
         "the pages show what the form takes and refuses",
     ),
-    "tasksapp/api/key_requests.py": (
-        "tests/integration/tasksapp/api/test_key_views.py",
+    "tasksapp/api/keys/requests.py": (
+        "tests/integration/tasksapp/api/keys/test_views.py",
         "the views show what it refuses",
     ),
-    "tasksapp/api/representation/key.py": (
-        "tests/integration/tasksapp/api/test_key_views.py",
+    "tasksapp/api/keys/representation.py": (
+        "tests/integration/tasksapp/api/keys/test_views.py",
         "the views show it",
     ),
     "tasksapp/access/permissions.py": (

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from tasksapp.access.actors import NAME_LENGTH, Actor
 from tasksapp.access.callers import Caller
-from tasksapp.api.http.client_address import client_ip
+from tasksapp.api.http.authentication import client_ip
 from tasksapp.operations import Starter
 
 

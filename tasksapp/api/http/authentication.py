@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from django.http import HttpRequest
-from rest_framework.authentication import BaseAuthentication
+from rest_framework.authentication import BaseAuthentication, CSRFCheck
 from rest_framework.request import Request
+from rest_framework.settings import api_settings
 
+from delayhub.client_network import client_of, ip_of
 from tasksapp.access.callers import Caller, find_caller
 from tasksapp.access.keys import count_wrong_key
-from tasksapp.api.http.client_address import client_address, client_ip
+from tasksapp.access.session_callers import SessionCaller
 from tasksapp.api.http.problems import FieldError, Problem, Refused
 
 #: What a 401 names as the scheme to use.
@@ -57,3 +60,50 @@ def _too_many(wait_seconds: float) -> Refused:
     )
     headers = {"Retry-After": str(math.ceil(wait_seconds))}
     return Refused(Problem(status=429, code="too_many_wrong_keys", detail=detail, headers=headers))
+
+
+def client_address(request: HttpRequest | Request) -> str:
+    """The client's address, or for IPv6 its network, by which one client is known.
+
+    Behind proxies it is what the outermost one wrote into ``X-Forwarded-For``: as many from the right as REST
+    framework's setting NUM_PROXIES says. Without that setting it is the address that is connected, since any client can
+    send such a header.
+    """
+    return client_of(request.META, proxies=api_settings.NUM_PROXIES or 0)
+
+
+def client_ip(request: HttpRequest | Request) -> str | None:
+    """The client's IP address itself, for the record; None where it is not known."""
+    return ip_of(request.META, proxies=api_settings.NUM_PROXIES or 0)
+
+
+class SessionAuthentication(BaseAuthentication):
+    """Authenticates a request by the session of a user of Django, where it names no key."""
+
+    def authenticate(self, request: Request) -> tuple[Any, None] | None:
+        """The user as a caller; None where a key was sent, or where the session has no user.
+
+        Raises Refused (403) where the request would change something and has no CSRF token: another site could have
+        made the person's browser send it.
+        """
+        if "HTTP_AUTHORIZATION" in request.META:
+            return None
+        user = getattr(request._request, "user", None)
+        if user is None or not user.is_authenticated or not user.is_active:
+            return None
+        _check_csrf(request)
+        return SessionCaller(user), None
+
+    def authenticate_header(self, request: Request) -> str:
+        """The challenge of a 401, which asks for a key."""
+        del request
+        return CHALLENGE
+
+
+def _check_csrf(request: Request) -> None:
+    check: Any = CSRFCheck(lambda _: None)  # type: ignore[arg-type]  # it is asked for its reason only
+    check.process_request(request)
+    reason = check.process_view(request, None, (), {})
+    if reason:
+        detail = f"A request by the session of a person needs the header X-CSRFToken: {reason}"
+        raise Refused(Problem(status=403, code="csrf_failed", detail=detail))

@@ -9,9 +9,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from tasksapp.api.http import transactions
-from tasksapp.api.http.caching import uncached
-from tasksapp.api.http.request_ids import identified
+from tasksapp.api.http.served import served
 
 View = Callable[..., HttpResponse]
 
@@ -27,9 +25,7 @@ def direct_view(answer: Callable[[HttpRequest], HttpResponse], *, view: Any) -> 
         view: what ``as_view`` of the view set gave back.
     """
 
-    @transactions.outside
-    @identified
-    @uncached
+    @served
     @csrf_exempt
     @login_not_required  # the view set knows its callers, as REST framework's own views do
     def dispatch(request: HttpRequest, **kwargs: Any) -> HttpResponse:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
 from tasksapp.api.http.json_body import fields_of
-from tasksapp.api.http.openapi import ProblemSchema
+from tasksapp.api.http.problem_schema import ProblemSchema
 from tasksapp.api.http.problems import only_known, refused
 from tasksapp.models.api_key import Scope
 

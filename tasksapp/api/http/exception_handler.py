@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 from django.core.exceptions import BadRequest, SuspiciousOperation
@@ -18,16 +20,15 @@ from rest_framework.exceptions import (
     Throttled,
 )
 
-from tasksapp.api.http.database_away import is_away
 from tasksapp.api.http.problems import (
     FieldError,
     Problem,
     Refused,
     database_away,
     internal_error,
+    is_away,
     malformed_request,
 )
-from tasksapp.api.http.rate_limits import limit_headers
 from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.errors import (
     ClaimLost,
@@ -160,3 +161,19 @@ def _conflict(code: str, error: Exception, *, errors: list[FieldError] | None = 
 
 def _retry_after(seconds: float | None) -> dict[str, str]:
     return {} if seconds is None else {"Retry-After": str(max(1, math.ceil(seconds)))}
+
+
+def limit_headers(limits: Sequence[InsertLimit]) -> dict[str, str]:
+    """The headers of an answer; none where no limit decided. Each limit is named by its biz type's code.
+
+    A limit is a bucket: so many jobs at once, which come back at the rate. Its window is how long an empty one takes to
+    be full again.
+    """
+    if not limits:
+        return {}
+    policies, left = [], []
+    for limit in limits:
+        window = max(1, ceil(limit.burst / limit.rate_per_second))
+        policies.append(f'"{limit.biz_type}";q={limit.burst};w={window}')
+        left.append(f'"{limit.biz_type}";r={limit.left};t={ceil(limit.more_in_seconds)}')
+    return {"RateLimit-Policy": ", ".join(policies), "RateLimit": ", ".join(left)}

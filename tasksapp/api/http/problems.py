@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from urllib.parse import urljoin
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import DisallowedHost
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import select_template
 from django.urls import (
@@ -30,9 +32,8 @@ from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
 from delayhub.request_ids import current_request_id
-from tasksapp.api.http.database_away import RETRY_SECONDS, is_away
 from tasksapp.api.http.problem_types import PROBLEM_TYPES
-from tasksapp.api.http.request_ids import identified
+from tasksapp.api.http.served import identified
 from tasksapp.stats.database_lock import is_lock_timeout
 
 MEDIA_TYPE = "application/problem+json"
@@ -262,3 +263,31 @@ def _is_of_api(request: HttpRequest) -> bool:
     except Resolver404:
         return False
     return "delayhub" in match.app_names
+
+
+#: When a caller should try again.
+RETRY_SECONDS = 5
+#: What a PostgreSQL server answers that has become a standby: a change is refused there.
+READ_ONLY = "25006"
+#: The SQLSTATE class of statements that are too complex; psycopg counts it with those of lost connections.
+TOO_COMPLEX = "54"
+
+
+def is_away(error: Exception) -> bool:
+    """Whether the database did not answer, or refused for now: not reached, stopped, full, locked, or read-only."""
+    if not isinstance(error, DatabaseError | InterfaceError):
+        return False
+    cause = error.__cause__
+    if isinstance(cause, sqlite3.Error):
+        # SQLite has one exception for a file that is locked or gone, and for a table that does not exist.
+        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        return isinstance(error, OperationalError) and code & 0xFF != sqlite3.SQLITE_ERROR
+    sqlstate: str | None = getattr(cause, "sqlstate", None)
+    match error:
+        case OperationalError():
+            return not (sqlstate or "").startswith(TOO_COMPLEX)
+        case InternalError():
+            return sqlstate == READ_ONLY
+        case InterfaceError():
+            return "connection" in str(error) and "closed" in str(error)
+    return False

@@ -17,14 +17,12 @@ from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
 from tasksapp.access.session_callers import SessionCaller
-from tasksapp.api.http import json_body, transactions
-from tasksapp.api.http.authentication import ApiKeyAuthentication
-from tasksapp.api.http.caching import uncached
+from tasksapp.api.http import json_body
+from tasksapp.api.http.authentication import ApiKeyAuthentication, SessionAuthentication
 from tasksapp.api.http.exception_handler import handle
-from tasksapp.api.http.openapi import ProblemSchema
-from tasksapp.api.http.request_ids import identified
+from tasksapp.api.http.problem_schema import ProblemSchema
 from tasksapp.api.http.scopes import Scopes, check_scope
-from tasksapp.api.http.session_authentication import SessionAuthentication
+from tasksapp.api.http.served import served
 from tasksapp.conf import options
 
 
@@ -78,7 +76,7 @@ class ApiViewSet(GenericViewSet[Any]):
     @classmethod
     def as_view(cls, *args: Any, **kwargs: Any) -> Any:
         """The view, outside of ``ATOMIC_REQUESTS``; no cache stores its answers, and they have ids."""
-        return transactions.outside(identified(uncached(super().as_view(*args, **kwargs))))
+        return served(super().as_view(*args, **kwargs))
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answers in English, whatever language the pages are in."""

@@ -16,7 +16,7 @@ from delayhub import client
 from delayhub.client import Client
 from delayhub.client.errors import ApiError
 from delayhub.client.models import jobs as job_models
-from tasksapp.api.openapi_document import openapi_document
+from tasksapp.api.openapi.document import openapi_document
 
 #: Which class stands for which schema of the document.
 ANSWERS: Mapping[str, Any] = {

@@ -15,7 +15,7 @@ from django.test import Client
 
 from tasksapp.access.callers import last_uses
 from tasksapp.access.keys import issue_key
-from tasksapp.api.openapi_document import openapi_document
+from tasksapp.api.openapi.document import openapi_document
 from tasksapp.models import ApiKey, BizType, IdempotencyKey, Job, Operation, Tenant
 from tasksapp.models.api_key import Scope
 from tasksapp.models.tenant import DEFAULT_TENANT

@@ -19,7 +19,7 @@ from delayhub.engine import TimerLane
 from tasksapp import jobs
 from tasksapp.access.callers import last_uses
 from tasksapp.access.keys import issue_key
-from tasksapp.api import operations, urls
+from tasksapp.api import addresses, urls
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.jobs.creation import create
 from tasksapp.models import BizType, Job
@@ -121,7 +121,7 @@ def test_the_api_knows_what_it_armed_though_requests_are_transactions(
 ) -> None:
     # The addresses are made once, for the databases that there are then.
     root = ModuleType("addresses_of_two_databases")
-    importlib.reload(operations)
+    importlib.reload(addresses)
     root.__dict__["urlpatterns"] = [path("api/", include(importlib.reload(urls)))]
     settings.ROOT_URLCONF = root
     headers = {"authorization": f"Bearer {issue_key('caller').key}"}

@@ -23,7 +23,7 @@ import delayhub.project.settings as project
 from delayhub.cli.main import main
 from tasksapp.access.callers import last_uses
 from tasksapp.access.keys import issue_key
-from tasksapp.api.openapi_document import openapi_document
+from tasksapp.api.openapi.document import openapi_document
 from tasksapp.metrics.views import site_collector
 from tasksapp.models import ApiKey, Attempt
 from tasksapp.models.api_key import Scope

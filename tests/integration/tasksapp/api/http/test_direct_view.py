@@ -17,7 +17,7 @@ from rest_framework.throttling import BaseThrottle
 from tasksapp.access.callers import Caller
 from tasksapp.api.http.direct_view import direct_view
 from tasksapp.api.http.view import ApiViewSet
-from tasksapp.api.job_views import JobViews
+from tasksapp.api.jobs.views import JobViews
 from tasksapp.models import ApiKey, BizType, Job
 
 pytestmark = pytest.mark.django_db(transaction=True)

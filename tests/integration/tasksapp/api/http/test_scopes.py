@@ -11,7 +11,7 @@ from rest_framework.exceptions import PermissionDenied
 from tasksapp.access.callers import Caller
 from tasksapp.api.http.problems import Refused
 from tasksapp.api.http.scopes import ANY_SCOPE, check_scope
-from tasksapp.api.job_views import JobViews
+from tasksapp.api.jobs.views import JobViews
 from tasksapp.models import ApiKey, BizType, Job
 from tasksapp.models.api_key import Scope
 

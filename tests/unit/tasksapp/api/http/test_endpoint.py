@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
 from tasksapp.api.http.endpoint import endpoint
-from tasksapp.api.http.openapi import ProblemSchema
+from tasksapp.api.http.problem_schema import ProblemSchema
 from tasksapp.api.http.problems import Refused
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.models.api_key import Scope

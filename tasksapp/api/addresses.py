@@ -1,0 +1,53 @@
+"""The addresses of every operation, below the API's prefix. OpenAPI describes these and no others."""
+
+from __future__ import annotations
+
+from django.urls import include, path, re_path
+from rest_framework.routers import SimpleRouter
+
+from tasksapp.api.audit.views import AuditViews
+from tasksapp.api.biz_types.definitions import DefinitionViews
+from tasksapp.api.biz_types.views import BizTypeViews
+from tasksapp.api.claims.views import ClaimViews
+from tasksapp.api.http.direct_view import direct_view
+from tasksapp.api.jobs.business_key_views import key_operations
+from tasksapp.api.jobs.creation import create_job, create_jobs
+from tasksapp.api.jobs.plans import PlanViews
+from tasksapp.api.jobs.views import JobViews
+from tasksapp.api.keys.views import KeyViews
+from tasksapp.api.operations.views import OperationViews
+from tasksapp.api.series.views import SeriesViews
+from tasksapp.api.stats.views import StatsViews
+
+router = SimpleRouter(trailing_slash=False, use_regex_path=True)
+router.register("jobs", JobViews, basename="job")
+router.register("biz-types", BizTypeViews, basename="biz-type")
+router.register("claims", ClaimViews, basename="claim")
+router.register("operations", OperationViews, basename="operation")
+router.register("series", SeriesViews, basename="series")
+router.register("keys", KeyViews, basename="key")
+router.register("audit", AuditViews, basename="audit")
+
+creates = [
+    path("v1/jobs", direct_view(create_job, view=JobViews.as_view({"get": "list", "post": "create"}))),
+    path("v1/jobs/bulk", direct_view(create_jobs, view=JobViews.as_view({"post": "bulk"}))),
+]
+operations = [
+    *creates,
+    *key_operations,
+    path("v1/plans", PlanViews.as_view({"post": "plan"}), name="plans"),
+    path("v1/resolve", PlanViews.as_view({"post": "resolve"}), name="resolve"),
+    path("v1/resolve/lift", PlanViews.as_view({"post": "lift"}), name="lift"),
+    path("v1/biz-type-definitions", DefinitionViews.as_view({"get": "export", "put": "replace"}), name="definitions"),
+    path("v1/stats", StatsViews.as_view({"get": "counts"}), name="stats"),
+    path("v1/stats/series", StatsViews.as_view({"get": "series"}), name="stats-series"),
+    path("v1/forecast", StatsViews.as_view({"get": "peaks"}), name="forecast"),
+    re_path(
+        rf"^v1/forecast/(?P<code>{BizTypeViews.lookup_value_regex})$",
+        StatsViews.as_view({"get": "drain"}),
+        name="forecast-biz-type",
+    ),
+    path("v1/issues", StatsViews.as_view({"get": "issues"}), name="issues"),
+    path("v1/health", StatsViews.as_view({"get": "health"}), name="health"),
+    path("v1/", include(router.urls)),
+]

@@ -1,0 +1,1 @@
+"""Biz types over REST."""

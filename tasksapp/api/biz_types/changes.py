@@ -1,0 +1,149 @@
+"""The part of the views of biz types that makes, changes, deletes, pauses and resumes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import ProtectedError
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp.access.audit import REASON_LENGTH
+from tasksapp.api.biz_types.access import locked_biz_type, may_add, shown_biz_type, writing_database
+from tasksapp.api.biz_types.representation import CreatedBizTypeSerializer, biz_type_json, etag_of
+from tasksapp.api.biz_types.requests import (
+    BizTypeRequestSerializer,
+    ChangeBizTypeRequestSerializer,
+    PauseBizTypeRequestSerializer,
+    ResumeBizTypeRequestSerializer,
+)
+from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.conditions import check_match, require_match
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.problems import Problem, Refused, refused
+from tasksapp.api.http.view import fields_of
+from tasksapp.biz_types import editing, verbs
+from tasksapp.biz_types.gates import is_in_force
+from tasksapp.biz_types.visible import Reach
+from tasksapp.jobs.validation import Moment
+from tasksapp.models import UNTIL_RESUMED
+from tasksapp.models.api_key import Scope
+
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="The `ETag` of the biz type as you read it; `*`: change it whatever it is now.",
+)
+_UNTIL = Moment(field="until", help="When the pause ends.")
+
+
+class BizTypeChanges:
+    """Making and changing biz types. Each is checked as the admin's form checks it, and is in the audit."""
+
+    @endpoint(
+        "Create a biz type",
+        Scope.BIZ_TYPES_WRITE,
+        request=BizTypeRequestSerializer,
+        status=201,
+        gives=OpenApiResponse(CreatedBizTypeSerializer, "It was made, and so was its signing secret."),
+    )
+    def create(self, request: Request) -> Response:
+        """Makes a biz type. Its callbacks are signed with a new secret, which is shown this once."""
+        may_add(request)
+        fields = fields_of(request)
+        auth_secret = secret_of(fields)
+        if "code" not in fields:
+            raise refused("code", "required", "code is required")
+        made = editing.create(
+            fields,
+            tenant_id=Reach.of(request.user).tenant_id,
+            using=writing_database(),
+            auth_secret=auth_secret,
+            by=actor_of(request),
+        )
+        made.biz_type.refresh_from_db()
+        shown = biz_type_json(made.biz_type, shows_all=True, in_force=is_in_force(made.biz_type))
+        shown["signing_secret"] = made.signing_secret
+        # Its address is below the one that it was posted to.
+        headers = {"Location": f"{request.path}/{made.biz_type.code}", "ETag": etag_of(made.biz_type)}
+        return Response(shown, status=201, headers=headers)
+
+    @endpoint("Change a biz type", Scope.BIZ_TYPES_WRITE, request=ChangeBizTypeRequestSerializer, parameters=[IF_MATCH])
+    def partial_update(self, request: Request, code: str) -> Response:
+        """Changes the fields that are given, and no others. Limits are in force when this is answered, unless it says
+        `"in_force": false`, and for jobs that start from then on; workers use the rest within a second.
+
+        Another `code` renames it: its address is another one from then on, and callers have to use the new name.
+        Where the address leads to another host, port or scheme, the stored credentials are not sent there: give
+        `auth_secret` again.
+        """
+        fields = fields_of(request)
+        auth_secret = secret_of(fields)
+        with locked_biz_type(request, code) as biz_type:
+            require_match(request, etag_of(biz_type))
+            editing.change(biz_type, fields, auth_secret=auth_secret, by=actor_of(request))
+        return shown_biz_type(request, biz_type)
+
+    @endpoint(
+        "Delete a biz type",
+        Scope.BIZ_TYPES_WRITE,
+        gives={204: OpenApiResponse(description="It is gone.")},
+        parameters=[IF_MATCH],
+    )
+    def destroy(self, request: Request, code: str) -> Response:
+        """Deletes a biz type that has no jobs. One that has some can be disabled: `{"enabled": false}`."""
+        with locked_biz_type(request, code) as biz_type:
+            check_match(request, etag_of(biz_type))
+            if not verbs.may_delete(biz_type):
+                raise _has_jobs(code)
+            try:
+                verbs.delete(biz_type, by=actor_of(request))
+            except ProtectedError:
+                raise _has_jobs(code) from None
+        return Response(status=204)
+
+    @endpoint("Pause a biz type", Scope.BIZ_TYPES_WRITE, post="pause", takes=PauseBizTypeRequestSerializer)
+    def pause(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
+        """Holds its jobs. New ones are still taken, and wait; what is under way ends as usual."""
+        reason = reason_of(fields)
+        if not reason:
+            raise refused("reason", "required", "reason is required: everybody reads it who asks why a job waits")
+        until = _UNTIL(fields.get("until")) or UNTIL_RESUMED
+        if not timezone.now() < until <= UNTIL_RESUMED:
+            raise refused("until", "past", "until must be a time that is still to come")
+        with locked_biz_type(request, code) as biz_type:
+            verbs.pause(biz_type, until=until, by=actor_of(request), reason=reason)
+        return shown_biz_type(request, biz_type)
+
+    @endpoint("Resume a biz type", Scope.BIZ_TYPES_WRITE, post="resume", takes=ResumeBizTypeRequestSerializer)
+    def resume(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
+        """Lets its jobs run again, slowly at first and faster every 2 seconds. One that runs stays as it is."""
+        reason = reason_of(fields)
+        with locked_biz_type(request, code) as biz_type:
+            verbs.resume(biz_type, by=actor_of(request), reason=reason)
+        return shown_biz_type(request, biz_type)
+
+
+def reason_of(fields: dict[str, Any]) -> str:
+    """The reason in a request, or ''. Raises Refused."""
+    reason = fields.get("reason", "")
+    if not isinstance(reason, str) or len(reason) > REASON_LENGTH or "\0" in reason:
+        raise refused("reason", "invalid", f"reason must be a text of at most {REASON_LENGTH} characters")
+    return reason.strip()
+
+
+def secret_of(fields: dict[str, Any]) -> str:
+    """Takes the credentials out of the fields of a request; '' where it has none. Raises Refused."""
+    secret = fields.pop("auth_secret", "")
+    if not isinstance(secret, str):
+        raise refused("auth_secret", "invalid", "auth_secret must be a text")
+    return secret
+
+
+def _has_jobs(code: str) -> Refused:
+    detail = f'{code} has jobs. Disable it ({{"enabled": false}}): it then takes no jobs, and none fire.'
+    return Refused(Problem(status=409, code="has_jobs", detail=detail))

@@ -1,0 +1,118 @@
+"""The views of the document with all biz types: its export and its import."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp.api.biz_types.access import may_add, writing_database
+from tasksapp.api.biz_types.requests import BizTypeDocumentSerializer, ImportBizTypesRequestSerializer
+from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.json_body import read_object
+from tasksapp.api.http.parameters import Parameters
+from tasksapp.api.http.problems import refused
+from tasksapp.api.http.view import ApiViewSet
+from tasksapp.biz_types.document import Imported, export_document, import_document
+from tasksapp.biz_types.visible import Reach, visible_biz_types
+from tasksapp.conf import options
+from tasksapp.models.api_key import Scope
+
+ACTIONS = ("create", "change", "none")
+DRY_RUN = OpenApiParameter(
+    "dry_run", OpenApiTypes.BOOL, description="`true`: answer with the differences, and store nothing.", default=False
+)
+
+
+class BizTypeChangeSerializer(serializers.Serializer[Any]):
+    """What the import does to one biz type."""
+
+    code = serializers.CharField()
+    action = serializers.ChoiceField(choices=ACTIONS)
+    before = serializers.DictField(help_text="The fields that change, as they were.")
+    after = serializers.DictField(help_text="The same as they are then; of a new one, all.")
+    needs = serializers.ListField(
+        child=serializers.CharField(), help_text="`signing_secret`: its callbacks are not signed; rotate makes one."
+    )
+
+
+class BizTypeImportSerializer(serializers.Serializer[Any]):
+    """What an import did, or would do."""
+
+    example = {
+        "dry_run": True,
+        "changes": [
+            {
+                "code": "order.close",
+                "action": "change",
+                "before": {"max_attempts": 16},
+                "after": {"max_attempts": 8},
+                "needs": [],
+            }
+        ],
+        "left_alone": ["invoice.remind"],
+    }
+
+    dry_run = serializers.BooleanField()
+    changes = BizTypeChangeSerializer(many=True)
+    left_alone = serializers.ListField(
+        child=serializers.CharField(), help_text="Biz types that the document does not name: they stay as they are."
+    )
+
+
+class DefinitionViews(ApiViewSet):
+    """All biz types as one document, which can be kept in Git."""
+
+    pagination_class = None
+
+    # It shows addresses and headers, which may be secrets of receivers.
+    @endpoint("Export biz types", Scope.BIZ_TYPES_WRITE, gives=BizTypeDocumentSerializer)
+    def export(self, request: Request) -> Response:
+        """All biz types by code, without pauses and secrets. It is the same document each time, until one changes."""
+        return Response(export_document(visible_biz_types(request.user)))
+
+    @endpoint(
+        "Import biz types",
+        Scope.BIZ_TYPES_WRITE,
+        request=ImportBizTypesRequestSerializer,
+        gives=BizTypeImportSerializer,
+        parameters=[DRY_RUN],
+    )
+    def replace(self, request: Request) -> Response:
+        """Makes what is missing and changes what differs, all or nothing; a second time, it changes nothing.
+
+        A field that an entry leaves out has its default. Biz types that the document does not name stay.
+        """
+        may_add(request)
+        dry_run = _dry_run(request)
+        document = read_object(request._request, max_bytes=options().bulk_bytes)
+        credentials = document.pop("credentials", {})
+        if not isinstance(credentials, dict) or not all(isinstance(each, str) for each in credentials.values()):
+            raise refused("credentials", "invalid", "credentials must be a JSON object of texts")
+        done = import_document(
+            document,
+            within=visible_biz_types(request.user, using=writing_database()),
+            tenant_id=Reach.of(request.user).tenant_id,
+            credentials=credentials,
+            dry_run=dry_run,
+            by=actor_of(request),
+        )
+        return Response(imported_json(done, dry_run=dry_run))
+
+
+def imported_json(done: Imported, *, dry_run: bool) -> dict[str, Any]:
+    """What an import did, as :class:`BizTypeImportSerializer` describes it."""
+    return {
+        "dry_run": dry_run,
+        "changes": [change._asdict() for change in done.changes],
+        "left_alone": done.left_alone,
+    }
+
+
+def _dry_run(request: Request) -> bool:
+    return Parameters(request, {"dry_run"}).chosen("dry_run", ("true", "false")) == "true"

@@ -1,0 +1,165 @@
+"""The part of the views of biz types that shows, pauses and resumes flow keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp.access.audit import REASON_LENGTH
+from tasksapp.api.biz_types.access import find_biz_type, locked_biz_type
+from tasksapp.api.biz_types.changes import reason_of
+from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.problems import refused
+from tasksapp.api.http.timestamp import timestamp
+from tasksapp.biz_types import flow_keys
+from tasksapp.errors import TimersAway
+from tasksapp.jobs.requests import RULES
+from tasksapp.jobs.validation import Moment
+from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.models.api_key import Scope
+
+_UNTIL = Moment(field="until", help="When the pause ends.")
+_EXAMPLE = {"flow_key": "customer-7", "waiting": 120, "due": 12, "in_flight": 2, "paused_until": None}
+
+
+class FlowKeySerializer(serializers.Serializer[Any]):
+    """A flow key, and how many of its jobs are due or will be within the near window."""
+
+    example = _EXAMPLE
+
+    flow_key = serializers.CharField()
+    waiting = serializers.IntegerField(help_text="Jobs that have a timer, due or not.")
+    due = serializers.IntegerField(help_text="Those that are due, and that no worker has.")
+    in_flight = serializers.IntegerField(help_text="Counted only where keys have a limit of it.")
+    paused_until = serializers.DateTimeField(allow_null=True, help_text="Null: it is not paused.")
+
+
+class FlowKeysSerializer(serializers.Serializer[Any]):
+    """The flow keys with most jobs that wait, and those that are paused."""
+
+    example = {"flow_keys": [_EXAMPLE], "is_whole": True, "paused": []}
+
+    flow_keys = FlowKeySerializer(many=True)
+    is_whole = serializers.BooleanField(help_text="Whether all keys were counted: only the next 1 000 of the line are.")
+    paused = serializers.ListField(child=serializers.CharField(), help_text="All paused keys.")
+
+
+class PausedFlowKeySerializer(serializers.Serializer[Any]):
+    """A flow key, and whether it is paused."""
+
+    example = {"flow_key": "customer-7", "paused_until": "2027-01-31T10:00:00Z"}
+
+    flow_key = serializers.CharField()
+    paused_until = serializers.DateTimeField(allow_null=True, help_text="Null: it is not paused.")
+
+
+class PauseFlowKeyRequestSerializer(serializers.Serializer[Any]):
+    """Which key waits, why, and until when."""
+
+    example = {"flow_key": "customer-7", "reason": "its receiver is down", "until": "2027-01-31T10:00:00Z"}
+
+    flow_key = serializers.RegexField(r"^[^:{}]+$", min_length=1, max_length=100)
+    reason = serializers.CharField(max_length=REASON_LENGTH, help_text="Everybody reads it who asks why a job waits.")
+    until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="A time to come; without it, until somebody resumes it."
+    )
+
+
+class ResumeFlowKeyRequestSerializer(serializers.Serializer[Any]):
+    """Which key goes on, and why."""
+
+    example = {"flow_key": "customer-7", "reason": "its receiver is up again"}
+
+    flow_key = serializers.RegexField(r"^[^:{}]+$", min_length=1, max_length=100)
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)
+
+
+class FlowKeyActions:
+    """Flow keys of one biz type."""
+
+    @endpoint(
+        "List flow keys",
+        Scope.BIZ_TYPES_READ,
+        get="flow-keys",
+        gives=FlowKeysSerializer,
+        parameters=[
+            OpenApiParameter("flow_key", OpenApiTypes.STR, description="Only this one. Without it: those with most.")
+        ],
+    )
+    def flow_keys(self, request: Request, code: str) -> Response:
+        """The flow keys with most jobs that wait, 50 at most, or the one that is asked for."""
+        if unknown := sorted(set(request.query_params) - {"flow_key"}):
+            raise refused(unknown[0][:100], "unknown", f"there is no filter {unknown[0][:100]!r}")
+        return Response(_shown(find_biz_type(request, code), asked=_key(request.query_params.get("flow_key", ""))))
+
+    @endpoint(
+        "Pause a flow key",
+        Scope.BIZ_TYPES_WRITE,
+        post="flow-keys/pause",
+        takes=PauseFlowKeyRequestSerializer,
+        gives=PausedFlowKeySerializer,
+    )
+    def pause_key(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
+        """Holds the jobs of one flow key; those of other keys go on. What is under way ends as usual."""
+        key, reason = _required_key(fields), reason_of(fields)
+        if not reason:
+            raise refused("reason", "required", "reason is required: everybody reads it who asks why a job waits")
+        until = _UNTIL(fields.get("until")) or UNTIL_RESUMED
+        if not timezone.now() < until <= UNTIL_RESUMED:
+            raise refused("until", "past", "until must be a time that is still to come")
+        with locked_biz_type(request, code) as biz_type:
+            flow_keys.pause_key(biz_type, key, until=until, by=actor_of(request), reason=reason)
+        return Response({"flow_key": key, "paused_until": timestamp(until)})
+
+    @endpoint(
+        "Resume a flow key",
+        Scope.BIZ_TYPES_WRITE,
+        post="flow-keys/resume",
+        takes=ResumeFlowKeyRequestSerializer,
+        gives=PausedFlowKeySerializer,
+    )
+    def resume_key(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
+        """Lets the jobs of a paused flow key run again, within its limits. One that runs stays as it is."""
+        key, reason = _required_key(fields), reason_of(fields)
+        with locked_biz_type(request, code) as biz_type:
+            flow_keys.resume_key(biz_type, key, by=actor_of(request), reason=reason)
+        return Response({"flow_key": key, "paused_until": None})
+
+
+def _key(given: Any) -> str:
+    key: str = RULES["flow_key"](given)
+    return key
+
+
+def _required_key(fields: dict[str, Any]) -> str:
+    key = _key(fields.get("flow_key"))
+    if not key:
+        raise refused("flow_key", "required", "flow_key is required, and may not be empty")
+    return key
+
+
+def _shown(biz_type: BizType, *, asked: str) -> dict[str, Any]:
+    paused = {one.flow_key: timestamp(one.until) for one in flow_keys.paused_keys(biz_type)}
+    try:
+        look = flow_keys.look_at_keys(biz_type, flow_key=asked)
+    except (redis.RedisError, OSError) as error:
+        raise TimersAway("flow keys cannot be counted") from error
+    found = [
+        {
+            "flow_key": each.key,
+            "waiting": each.waiting,
+            "due": each.due,
+            "in_flight": each.in_flight,
+            "paused_until": paused.get(each.key),
+        }
+        for each in look.keys
+    ]
+    return {"flow_keys": found, "is_whole": look.is_whole, "paused": sorted(paused)}

@@ -1,0 +1,188 @@
+"""The part of the views of biz types that changes their secrets, and the one that sends a test."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp.api.biz_types.access import find_biz_type, locked_biz_type, shown_biz_type
+from tasksapp.api.biz_types.changes import secret_of
+from tasksapp.api.biz_types.public_keys import KeyPairsSerializer, key_pairs_json
+from tasksapp.api.biz_types.requests import (
+    LONGEST_OVERLAP_SECONDS,
+    CredentialsRequestSerializer,
+    MakeKeyPairRequestSerializer,
+    RotateSecretRequestSerializer,
+    TestCallRequestSerializer,
+)
+from tasksapp.api.biz_types.sample import RotatedSecretSerializer, TestCallSerializer, rotated_json, sample_json
+from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.problems import Problem, Refused, refused
+from tasksapp.biz_types import verbs
+from tasksapp.biz_types.recorded_sample import TooManySamples, send_recorded_sample
+from tasksapp.biz_types.sample_call import Busy
+from tasksapp.biz_types.validation import auth_complaint, secret_complaint
+from tasksapp.jobs.validation import Body
+from tasksapp.models import BizType
+from tasksapp.models.api_key import Scope
+from tasksapp.models.encrypted_text import SecretUnreadable
+
+_BODY = Body(field="body", help="What is sent.")
+
+
+class BizTypeSecrets:
+    """Secrets of biz types can be made, set and ended, and are never shown again."""
+
+    @endpoint(
+        "Rotate the signing secret",
+        Scope.BIZ_TYPES_WRITE,
+        post="rotate",
+        takes=RotateSecretRequestSerializer,
+        gives=RotatedSecretSerializer,
+    )
+    def rotate(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
+        """Signs callbacks with a new secret; the one before signs beside it, so that the receiver can change over."""
+        lasts, own = _overlap(fields), _own_secret(fields)
+        by = actor_of(request)
+        with locked_biz_type(request, code) as biz_type:
+            if own is None:
+                made: str | None = verbs.make_signing_secret(biz_type, overlap=lasts, by=by)
+            else:
+                verbs.rotate_signing_secret(biz_type, own, overlap=lasts, by=by)
+                made = None
+        return Response(rotated_json(biz_type, secret=made))
+
+    @endpoint("End the previous signing secret", Scope.BIZ_TYPES_WRITE, post="end-rotation")
+    def end_rotation(self, request: Request, code: str) -> Response:
+        """Signs callbacks with the present secret only, from now on."""
+        with locked_biz_type(request, code) as biz_type:
+            verbs.end_previous_secret(biz_type, by=actor_of(request))
+        return shown_biz_type(request, biz_type)
+
+    @endpoint("Stop signing callbacks", Scope.BIZ_TYPES_WRITE, post="stop-signing")
+    def stop_signing(self, request: Request, code: str) -> Response:
+        """Deletes the signing secret. A receiver that checks signatures refuses the callbacks from now on."""
+        with locked_biz_type(request, code) as biz_type:
+            verbs.remove_signing_secret(biz_type, by=actor_of(request))
+        return shown_biz_type(request, biz_type)
+
+    @endpoint("List key pairs", Scope.BIZ_TYPES_READ, get="key-pairs", gives=KeyPairsSerializer)
+    def key_pairs(self, request: Request, code: str) -> Response:
+        """The public keys by which `v1a` signatures can be checked, the newest first; none where no key signs."""
+        return Response(key_pairs_json(find_biz_type(request, code), now=timezone.now()))
+
+    @key_pairs.mapping.post  # type: ignore[untyped-decorator]  # an endpoint may be any method
+    @endpoint("Make a key pair", Scope.BIZ_TYPES_WRITE, takes=MakeKeyPairRequestSerializer, gives=KeyPairsSerializer)
+    def make_key_pair(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
+        """Signs callbacks by a new key too (`v1a`); the one before signs beside it, so that the receiver can change.
+
+        The private key stays here and is never shown.
+        """
+        overlap = _overlap(fields)
+        with locked_biz_type(request, code) as biz_type:
+            _refuse_without_callbacks(biz_type)
+            verbs.make_key_pair(biz_type, overlap=overlap, by=actor_of(request))
+        return Response(key_pairs_json(biz_type, now=timezone.now()))
+
+    @endpoint(
+        "End the previous key pair", Scope.BIZ_TYPES_WRITE, post="key-pairs/end-rotation", gives=KeyPairsSerializer
+    )
+    def end_key_rotation(self, request: Request, code: str) -> Response:
+        """Signs callbacks by the present key only, from now on."""
+        with locked_biz_type(request, code) as biz_type:
+            verbs.end_previous_key_pair(biz_type, by=actor_of(request))
+        return Response(key_pairs_json(biz_type, now=timezone.now()))
+
+    @endpoint("Retire the key pairs", Scope.BIZ_TYPES_WRITE, post="key-pairs/retire", gives=KeyPairsSerializer)
+    def retire_key_pairs(self, request: Request, code: str) -> Response:
+        """Signs callbacks by no key any more, and deletes them. The signing secret, if there is one, goes on."""
+        with locked_biz_type(request, code) as biz_type:
+            verbs.remove_key_pairs(biz_type, by=actor_of(request))
+        return Response(key_pairs_json(biz_type, now=timezone.now()))
+
+    @endpoint("Set credentials", Scope.BIZ_TYPES_WRITE, put="credentials", takes=CredentialsRequestSerializer)
+    def credentials(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
+        """Sets how callbacks are authorized. With `none`, the stored credentials are deleted."""
+        auth, secret = fields.get("auth"), secret_of(fields)
+        if auth not in BizType.Auth.values:
+            raise refused("auth", "invalid", f"auth must be one of {', '.join(BizType.Auth.values)}, got {auth!r:.80}")
+        if auth == BizType.Auth.NONE and secret:
+            raise refused("auth_secret", "invalid", "auth_secret must be left out where auth is none")
+        if complaint := auth_complaint(auth, secret):
+            raise refused("auth_secret", "invalid", f"auth_secret: {complaint}")
+        with locked_biz_type(request, code) as biz_type:
+            biz_type.auth, biz_type.auth_secret = auth, secret
+            verbs.edit(biz_type, {"auth", "auth_secret"}, by=actor_of(request))
+        return shown_biz_type(request, biz_type)
+
+
+class BizTypeTests:
+    """Test calls of biz types."""
+
+    @endpoint(
+        "Send a test call",
+        Scope.BIZ_TYPES_WRITE,
+        post="test",
+        takes=TestCallRequestSerializer,
+        gives=OpenApiResponse(TestCallSerializer, "What was sent, and what was answered."),
+    )
+    def test(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
+        """Sends one callback to the receiver now, signed and authorized as always, and waits for the answer.
+
+        It has the header `delayhub-test: 1`, makes no job, and works while the biz type is paused or disabled. It waits
+        for 20 seconds at most. A key may send 10 a minute.
+        """
+        body = _BODY(fields["body"]) if "body" in fields else "{}"
+        biz_type = find_biz_type(request, code)
+        if biz_type.target != BizType.Target.HTTP:
+            does = "is pulled" if biz_type.is_pulled else "runs a Celery task"
+            detail = f"{code} {does}: there is nothing that a test could call."
+            raise Refused(Problem(status=409, code="no_callback", detail=detail))
+        try:
+            answer = send_recorded_sample(
+                biz_type, body=body, sender=getattr(request.user, "pk", None), by=actor_of(request)
+            )
+        except TooManySamples as error:
+            headers = {"Retry-After": str(math.ceil(error.wait_seconds))}
+            raise Refused(Problem(status=429, code="too_many_tests", detail=str(error), headers=headers)) from None
+        except Busy:
+            detail = "Other test calls are waiting for their answers. Send it again in a moment."
+            raise Refused(Problem(status=503, code="busy", detail=detail, headers={"Retry-After": "1"})) from None
+        except SecretUnreadable:
+            detail = "The stored secrets cannot be decrypted: bring the old encryption key back, or set them again."
+            raise Refused(Problem(status=409, code="secrets_unreadable", detail=detail)) from None
+        return Response(sample_json(answer))
+
+
+def _overlap(fields: dict[str, Any]) -> timedelta:
+    """How long what was there before signs beside what is new. Raises Refused."""
+    overlap = fields.get("overlap_seconds", int(verbs.ROTATION.total_seconds()))
+    if type(overlap) is not int or not 0 <= overlap <= LONGEST_OVERLAP_SECONDS:
+        said = f"overlap_seconds must be a whole number from 0 to {LONGEST_OVERLAP_SECONDS}, got {overlap!r:.80}"
+        raise refused("overlap_seconds", "invalid", said)
+    return timedelta(seconds=overlap)
+
+
+def _refuse_without_callbacks(biz_type: BizType) -> None:
+    if biz_type.target != BizType.Target.HTTP:
+        detail = f"{biz_type.code} has no callbacks: there is nothing that a key could sign."
+        raise Refused(Problem(status=409, code="no_callback", detail=detail))
+
+
+def _own_secret(fields: dict[str, Any]) -> str | None:
+    """The signing secret that the caller brings; None where one is to be made. Raises Refused."""
+    if "secret" not in fields:
+        return None
+    secret = fields["secret"]
+    if not isinstance(secret, str) or not secret:
+        raise refused("secret", "invalid", "secret must be a text, or be left out")
+    if complaint := secret_complaint(secret):
+        raise refused("secret", "invalid", f"secret: {complaint}")
+    return secret

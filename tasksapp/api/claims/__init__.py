@@ -1,0 +1,1 @@
+"""Claims of pulled jobs over REST."""

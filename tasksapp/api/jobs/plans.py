@@ -1,0 +1,205 @@
+"""The views of business keys with several jobs: plan them, resolve them, and take a resolve back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp import jobs
+from tasksapp.api.http.actors import actor_of, creator_of
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.json_body import read_object
+from tasksapp.api.http.problems import RETRY_SECONDS, only_known, refused
+from tasksapp.api.http.view import ApiViewSet
+from tasksapp.api.jobs.creation import IDEMPOTENCY_HEADER, idempotency_key
+from tasksapp.api.jobs.exact_body import BASE64, TEXT, with_bytes
+from tasksapp.api.jobs.representation import CreatedJobSerializer, created_text
+from tasksapp.api.jobs.requests import JobRequestSerializer
+from tasksapp.conf import options
+from tasksapp.jobs.plans import MOST_STEPS
+from tasksapp.jobs.resolving import MOST_BIZ_TYPES
+from tasksapp.models import Job
+from tasksapp.models.api_key import Scope
+
+#: What a job of a plan may say; the business key is the plan's.
+STEP_FIELDS = (*(name for name in jobs.Step.__dataclass_fields__ if name not in ("_", "raw")), TEXT, BASE64)
+
+
+class PlannedJobSerializer(serializers.Serializer[Any]):
+    """A job of a plan, at a time that `due_at` or `delay` says; with neither, it is due at once."""
+
+    rules = JobRequestSerializer.rules
+    example = {"biz_type": "order.close", "delay": 1800, "body": {"order": 42}}
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Those of a job, but for its keys."""
+        return {name: field for name, field in JobRequestSerializer().get_fields().items() if name in STEP_FIELDS}
+
+
+class PlanRequestSerializer(serializers.Serializer[Any]):
+    """Several jobs of one business key, which are created together or not at all."""
+
+    example = {
+        "biz_id": "order-42",
+        "jobs": [{"biz_type": "order.remind", "delay": 1500}, PlannedJobSerializer.example],
+    }
+
+    biz_id = serializers.CharField(max_length=200, min_length=1, help_text="The business key of all its jobs.")
+    jobs = serializers.ListField(child=PlannedJobSerializer(), min_length=1, max_length=MOST_STEPS)
+
+
+class ResolveRequestSerializer(serializers.Serializer[Any]):
+    """A business key."""
+
+    example = {"biz_types": ["order.remind", "order.close"], "biz_id": "order-42", "reason": "paid"}
+
+    biz_types = serializers.ListField(
+        child=serializers.CharField(max_length=100), min_length=1, max_length=MOST_BIZ_TYPES, help_text="Their codes."
+    )
+    biz_id = serializers.CharField(max_length=200, min_length=1, help_text="The business key.")
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=500, help_text="Why, for the audit.")
+
+
+def planned(fields: dict[str, Any]) -> tuple[str, list[jobs.Step]]:
+    """The business key and the jobs of a plan. Raises Refused where the request does not say them."""
+    only_known(fields, {"biz_id", "jobs"})
+    listed, biz_id = fields.get("jobs"), fields.get("biz_id")
+    if not isinstance(biz_id, str) or not biz_id:
+        raise refused("biz_id", "required", "biz_id is required, and may not be empty")
+    if not isinstance(listed, list) or not 0 < len(listed) <= MOST_STEPS:
+        raise refused("jobs", "invalid", f"jobs must be a list of 1 to {MOST_STEPS} jobs")
+    return biz_id, [_step(each) for each in listed]
+
+
+def key_of(fields: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of ``jobs.resolve`` and ``jobs.lift``. Raises Refused."""
+    for name in ("biz_types", "biz_id"):
+        if fields.get(name) is None:
+            raise refused(name, "required", f"{name} is required")
+    if not isinstance(fields["biz_types"], list):
+        raise refused("biz_types", "invalid", "biz_types must be a list of codes")
+    reason = fields.get("reason", "")
+    if not isinstance(reason, str) or len(reason) > 500:
+        raise refused("reason", "invalid", "reason must be a text of up to 500 characters")
+    return {"biz_types": fields["biz_types"], "biz_id": fields["biz_id"], "reason": reason}
+
+
+def _step(given: Any) -> jobs.Step:
+    if not isinstance(given, dict):
+        raise refused("jobs", "invalid", "each job must be a JSON object")
+    only_known(given, STEP_FIELDS)
+    if "biz_type" not in given:
+        raise refused("biz_type", "required", "biz_type is required")
+    return jobs.Step(**with_bytes(given))
+
+
+_ASK_AGAIN = (
+    "The key is resolved: nothing of it fires that has not begun. The database did not let all of its jobs be cancelled"
+    " in time, and which ones are running is not known: ask again."
+)
+
+
+class PlanSerializer(serializers.Serializer[Any]):
+    """The jobs of a plan."""
+
+    example = {"biz_id": "order-42", "biz_types": ["order.close"], "jobs": [CreatedJobSerializer.example]}
+
+    biz_id = serializers.CharField()
+    biz_types = serializers.ListField(child=serializers.CharField(), help_text="What a resolve of the plan names.")
+    jobs = serializers.ListField(child=CreatedJobSerializer(), help_text="In the order of the request.")
+
+
+class ResolutionSerializer(serializers.Serializer[Any]):
+    """What became of a resolve."""
+
+    example = {
+        "biz_id": "order-42", "biz_types": ["order.remind", "order.close"], "accepted": True,
+        "cancelled": [CreatedJobSerializer.example["id"]], "running": [], "detail": "",
+    }  # fmt: skip
+
+    biz_id = serializers.CharField()
+    biz_types = serializers.ListField(child=serializers.CharField())
+    accepted = serializers.BooleanField(help_text="Nothing fires any more but what `running` names.")
+    cancelled = serializers.ListField(
+        child=serializers.UUIDField(), help_text="Jobs that were pending, as far as they are cancelled."
+    )
+    running = serializers.ListField(
+        child=serializers.UUIDField(),
+        allow_null=True,
+        help_text="Jobs whose attempt had begun; none of them is tried again. null unless it is accepted.",
+    )
+    detail = serializers.CharField(allow_blank=True, help_text="What to do where it is not accepted; else empty.")
+
+
+class LiftedResolveSerializer(serializers.Serializer[Any]):
+    """What became of a lift."""
+
+    example = {"lifted": 1}
+
+    lifted = serializers.IntegerField(min_value=0, help_text="Of how many biz types the key was resolved.")
+
+
+class PlanViews(ApiViewSet):
+    """Several jobs of one business key."""
+
+    queryset = Job.objects.none()
+    serializer_class = PlanSerializer
+
+    @endpoint(
+        "Create a plan", Scope.JOBS_WRITE, request=PlanRequestSerializer, status=201, parameters=[IDEMPOTENCY_HEADER]
+    )
+    def plan(self, request: Request) -> Response:
+        """Creates several jobs of one business key, in one transaction: where one is refused, none is created."""
+        fields = read_object(request._request, max_bytes=options().bulk_bytes)
+        biz_id, steps = planned(fields)
+        plan = jobs.plan(
+            biz_id,
+            steps,
+            idempotency_key=idempotency_key(request.META),
+            seen_by=request.user,
+            by=creator_of(request._request),
+        )
+        shown = [
+            json.loads(created_text(made, biz_type=step.biz_type)) for made, step in zip(plan.jobs, steps, strict=True)
+        ]
+        return Response({"biz_id": biz_id, "biz_types": list(plan.biz_types), "jobs": shown}, status=201)
+
+    @endpoint(
+        "Resolve a business key",
+        Scope.JOBS_WRITE,
+        takes=ResolveRequestSerializer,
+        gives={
+            200: ResolutionSerializer,
+            202: OpenApiResponse(ResolutionSerializer, description="Nothing new fires; ask again for what is running."),
+        },
+    )
+    def resolve(self, request: Request, fields: dict[str, Any]) -> Response:
+        """Calls off all jobs of a business key: after an answer of 200 nothing fires but what `running` names.
+
+        202, with `accepted: false`, where the database did not let all of it be done in time: the key is resolved, so
+        that nothing fires that has not begun, but not all jobs are cancelled and `running` is not known. Ask again
+        after `Retry-After`.
+        """
+        done = jobs.resolve(**key_of(fields), seen_by=request.user, by=actor_of(request))
+        shown = {
+            "biz_id": done.biz_id,
+            "biz_types": list(done.biz_types),
+            "accepted": bool(done.accepted),
+            "cancelled": [str(each) for each in done.cancelled or ()],
+            "running": None if done.running is None else [str(each) for each in done.running],
+            "detail": "" if done.accepted else _ASK_AGAIN,
+        }
+        if done.accepted:
+            return Response(shown)
+        return Response(shown, status=202, headers={"Retry-After": str(RETRY_SECONDS)})
+
+    @endpoint("Lift a resolve", Scope.JOBS_WRITE, takes=ResolveRequestSerializer, gives=LiftedResolveSerializer)
+    def lift(self, request: Request, fields: dict[str, Any]) -> Response:
+        """Lets new jobs of a resolved business key fire again. Jobs that were cancelled stay so."""
+        lifted = jobs.lift(**key_of(fields), seen_by=request.user, by=actor_of(request))
+        return Response({"lifted": lifted})

@@ -1,0 +1,269 @@
+"""How a job looks from outside: plain functions make its JSON, serializers describe it, both from ``SHOWN``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from json.encoder import encode_basestring
+from operator import attrgetter, itemgetter
+from typing import Any
+from uuid import UUID
+from zlib import crc32
+
+from django.db.models import CharField, DateTimeField, ForeignKey, IntegerField, UUIDField
+from rest_framework import serializers
+
+from tasksapp.api.http.problems import FieldError, Problem
+from tasksapp.api.http.timestamp import timestamp
+from tasksapp.jobs.creation import Created
+from tasksapp.jobs.exact_bytes import Shown, shown_bytes
+from tasksapp.jobs.own_request_rule import shown_request
+from tasksapp.models import Job, NewJob
+from tasksapp.models.job import FIRST_VALUES
+
+#: The columns that callers see, beside the code of the biz type, which comes after the id.
+SHOWN = (
+    "id",
+    "biz_id",
+    "debounce_key",
+    "status",
+    "due_at",
+    "next_run_at",
+    "expires_at",
+    "body",
+    "request",
+    "priority",
+    "flow_key",
+    "attempts",
+    "max_attempts",
+    "redrives",
+    "system_errors",
+    "version",
+    "last_error",
+    "series_id",
+    "occurrence_at",
+    "created_at",
+    "updated_at",
+    "finished_at",
+)
+#: What callers call a column, where that is not its name.
+_CALLED = {"series_id": "series"}
+#: What callers are told of a column, where that is not the help text of the model's field.
+_HELP = {
+    "body": "JSON, sent to the receiver as its caller wrote it. Null also for a body of exact bytes.",
+    "request": "Its own timeout, headers and URL, secrets as `(hidden)`. Null: all as the biz type says.",
+    "max_attempts": "Null: as the biz type says.",
+    "series_id": "The number of the series that it is one of. Null: of none.",
+    "occurrence_at": "Which of its series. Null: of none, or triggered by hand.",
+    "system_errors": "Failures on our side; they use no attempts.",
+    "version": "Grows with every change by a person or caller.",
+}
+
+
+def job_json(job: Job, *, biz_type: str) -> dict[str, Any]:
+    """A job, as :class:`JobSerializer` describes it."""
+    shown = _json(_of_job(job), biz_type)
+    return shown | (_NO_BYTES if job.raw is None else shown_bytes(job.raw, job.request)._asdict())
+
+
+def created_text(created: Created, *, biz_type: str) -> str:
+    """A job that was just asked for, as :class:`CreatedJobSerializer` describes it, as the text of its JSON."""
+    outcome = _outcome(created.created, created.replaced, created.armed, created.was_past)
+    if created.row is None or created.row.raw is not None:
+        shown = _encode(job_json(created.job, biz_type=biz_type))
+    else:
+        shown = _new_job(created.row, now=created.batch.now, biz_type=biz_type)
+    return f"{shown[:-1]},{outcome[1:]}"
+
+
+@lru_cache(maxsize=24)
+def _outcome(created: bool, replaced: bool, armed: bool | None, past_due: bool) -> str:
+    return _encode({"created": created, "replaced": replaced, "armed": armed, "past_due": past_due})
+
+
+def _new_job(row: NewJob, *, now: datetime, biz_type: str) -> str:
+    """A new job as JSON. Most of its columns begin with the same values, which are written once for each process."""
+    written = [write(value) for write, value in zip(_WRITE, (*row, now), strict=True)]
+    written.append(encode_basestring(biz_type))
+    text: str = _NEW_JOB % _in_order(written)
+    return text
+
+
+def _json(values: Sequence[Any], biz_type: str) -> dict[str, Any]:
+    shown = {"id": None, "biz_type": biz_type}
+    for name, show, value in zip(NAMES, _SHOW, values, strict=True):
+        shown[name] = value if show is None else show(value)
+    return shown
+
+
+def _writer(name: str) -> Callable[[Any], str]:
+    """What writes the JSON of a column that a new row brings."""
+    if name in _WRITTEN:
+        return _WRITTEN[name]
+    field, show = Job._meta.get_field(name), _show(name)
+    # The encoder takes 3 µs for anything but a text.
+    match field:
+        case IntegerField():
+            return lambda value: "null" if value is None else str(value)
+        case UUIDField():
+            return lambda value: f'"{value}"'
+        case DateTimeField():
+            return lambda value: "null" if value is None else f'"{timestamp(value)}"'
+        case CharField() if show is None:
+            return encode_basestring
+    return _encode if show is None else lambda value: _encode(show(value))
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+#: Columns that are JSON, and what writes and what reads them.
+_WRITTEN: dict[str, Callable[[Any], str]] = {
+    "body": str,
+    "request": lambda value: _encode(shown_request(value)) if value else "null",
+}
+_READ: dict[str, Callable[[Any], Any]] = {"body": json.loads, "request": shown_request}
+
+
+def _show(name: str) -> Callable[[Any], Any] | None:
+    """What makes JSON of a column's values; None where they are JSON already."""
+    if name in _READ:
+        return _READ[name]
+    field: Any = Job._meta.get_field(name)
+    if isinstance(field, DateTimeField):
+        return timestamp
+    # A choice is a member of an enum, or the text of one.
+    return str if isinstance(field, UUIDField) or field.choices else None
+
+
+def _first_value(name: str) -> str:
+    """The JSON of a column that begins with the same value in all rows; else a place for it."""
+    if name not in FIRST_VALUES:
+        return "%s"
+    show, value = _show(name), FIRST_VALUES[name]
+    return _encode(value if show is None else show(value)).replace("%", "%%")
+
+
+#: The names of what is shown, in the same order.
+NAMES = tuple(_CALLED.get(name, name) for name in SHOWN)
+_of_job = attrgetter(*SHOWN)
+_SHOW = [_show(name) for name in SHOWN]
+
+#: What is shown of a job without exact bytes in their place.
+_NO_BYTES = Shown()._asdict()
+
+#: What a new row brings, and the moment of its creation; what is not shown is not written.
+_BROUGHT = (*NewJob._fields, "created_at")
+_WRITE = [_writer(name) if name in SHOWN else (lambda _: "") for name in _BROUGHT]
+#: Columns that begin with the value of another one.
+_SAME = {"next_run_at": "due_at", "updated_at": "created_at"}
+#: A new job's JSON, with a place for each value that is not the same in all new jobs, and which value comes there.
+_ORDER = ("id", "biz_type", *SHOWN[1:])
+_PLACES = [f'"{_CALLED.get(name, name)}":{_first_value(name)}' for name in _ORDER]
+_NEW_JOB = "{" + ",".join([*_PLACES, *(f'"{name}":null' for name in _NO_BYTES)]) + "}"
+_in_order = itemgetter(
+    *((*_BROUGHT, "biz_type").index(_SAME.get(name, name)) for name in _ORDER if name not in FIRST_VALUES)
+)
+
+
+def _described(name: str) -> serializers.Field[Any, Any, Any, Any]:
+    """The field that describes a column to OpenAPI."""
+    column: Any = Job._meta.get_field(name)
+    options: dict[str, Any] = {"help_text": _HELP.get(name) or column.help_text or None}
+    if name in _READ:
+        return serializers.JSONField(**options) if name == "body" else serializers.DictField(allow_null=True, **options)
+    if column.null:
+        options["allow_null"] = True
+    match column:
+        case UUIDField():
+            return serializers.UUIDField(**options)
+        case DateTimeField():
+            return serializers.DateTimeField(**options)
+        case IntegerField() | ForeignKey():
+            return serializers.IntegerField(**options)
+        case _ if column.choices:
+            return serializers.ChoiceField(choices=column.choices, **options)
+    return serializers.CharField(allow_blank=column.blank, **options)
+
+
+#: The job that OpenAPI shows.
+_EXAMPLE = NewJob(
+    id=UUID("01a1fcb9-e182-7773-bac4-bf777e5e56f2"),
+    biz_type_id=1,
+    due_at=datetime(2027, 1, 31, 8, 30, tzinfo=UTC),
+    priority=5,
+    biz_id="order-42",
+    body='{"order": 42}',
+).as_job(now=datetime(2027, 1, 31, 8, tzinfo=UTC))
+
+
+_EXACT = {
+    "body_text": "The exact bytes of the body where they are a text in UTF-8; `body` is null then.",
+    "body_base64": "The exact bytes of the body where they are no text; `body` is null then.",
+    "content_type": "Of the exact bytes. Null: the body is JSON.",
+}
+
+
+class JobSerializer(serializers.Serializer[Any]):
+    """A job."""
+
+    example = job_json(_EXAMPLE, biz_type="order.close")
+
+    biz_type = serializers.CharField()
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """One for each column that is shown, and those that are no columns."""
+        shown = {called: _described(name) for called, name in zip(NAMES[1:], SHOWN[1:], strict=True)}
+        exact = {name: serializers.CharField(allow_null=True, help_text=text) for name, text in _EXACT.items()}
+        return {"id": _described("id"), **super().get_fields(), **shown, **exact}
+
+
+class CreatedJobSerializer(JobSerializer):
+    """A job that was asked for."""
+
+    example = {**JobSerializer.example, "created": True, "replaced": False, "armed": True, "past_due": False}
+
+    created = serializers.BooleanField(help_text="False: an earlier request made it.")
+    replaced = serializers.BooleanField(help_text="It waited under the debounce key, and has this content now.")
+    armed = serializers.BooleanField(allow_null=True, help_text="Whether its timer is set; if not, it will be soon.")
+    past_due = serializers.BooleanField(help_text="Its time had passed already: it fires at once.")
+
+
+#: The refusal that OpenAPI shows.
+_REFUSED = Problem(
+    status=400,
+    code="invalid",
+    detail="delay may not be negative, got -1",
+    errors=[FieldError("delay", "negative", "delay may not be negative, got -1")],
+)
+
+
+class BulkAnswerSerializer(serializers.Serializer[Any]):
+    """What became of the jobs of a bulk."""
+
+    @property
+    def example(self) -> dict[str, Any]:
+        """One that was created, and one that was refused; not made on import, since a problem's type is an address."""
+        created = {"id": JobSerializer.example["id"], "created": True, "replaced": False, "past_due": False}
+        return {"created": 1, "refused": 1, "results": [created, {"error": _REFUSED.as_example()}]}
+
+    created = serializers.IntegerField()
+    refused = serializers.IntegerField()
+    results = serializers.ListField(
+        child=serializers.DictField(), help_text="In order: a job's id and how it was created, or `error`."
+    )
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def job_etag(job: Job) -> str:
+    """The ETag of a job that was read with its biz type."""
+    return etag_of(job.version, job.status, job.updated_at, biz_type=job.biz_type.code)
+
+
+def etag_of(version: int, status: str, updated_at: datetime, *, biz_type: str) -> str:
+    """The ETag of a job with these values. Every write of its row moves ``updated_at``; a code can be renamed."""
+    return f'"{version}-{status}-{(updated_at - _EPOCH) // _MICROSECOND:x}-{crc32(biz_type.encode()):x}"'

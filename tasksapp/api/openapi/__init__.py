@@ -1,0 +1,1 @@
+"""The description of the API, for programs and people."""

@@ -1,1 +1,0 @@
-"""How jobs, attempts and biz types look from outside."""

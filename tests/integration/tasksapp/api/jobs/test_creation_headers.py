@@ -1,0 +1,132 @@
+"""Headers of creates: the idempotency key of requests, and what is left of the insert limit in answers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connections, transaction
+
+from tasksapp.access.keys import issue_key
+from tasksapp.api.jobs import creation
+from tasksapp.jobs.creation import create
+from tasksapp.models import ApiKey, BizType, Job, Tenant
+from tests.fixture_types import Ask, MakeBizType
+from tests.integration.tasksapp.api.problem_documents import problem
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+JOB = {"biz_type": "order.close", "biz_id": "42", "delay": 60}
+
+
+def test_the_header_and_the_field_are_one_key(ask: Ask, biz_type: BizType) -> None:
+    by_header = ask("POST", "/jobs", JOB, **{"idempotency-key": '"k 1"'})
+    by_field = ask("POST", "/jobs", {**JOB, "idempotency_key": "k 1"})
+    by_both = ask("POST", "/jobs", {**JOB, "idempotency_key": "k 1"}, **{"idempotency-key": '"k 1"'})
+    by_header_and_null = ask("POST", "/jobs", {**JOB, "idempotency_key": None}, **{"idempotency-key": '"k 1"'})
+
+    assert [answer.status_code for answer in (by_header, by_field, by_both, by_header_and_null)] == [201, 200, 200, 200]
+    assert by_field["ETag"] == by_header["ETag"]
+    assert Job.objects.count() == 1
+
+
+def test_two_keys_that_differ_and_a_key_that_cannot_be_read_are_refused(ask: Ask, biz_type: BizType) -> None:
+    two = ask("POST", "/jobs", {**JOB, "idempotency_key": "a"}, **{"idempotency-key": '"b"'})
+    malformed = [ask("POST", path, body, **{"idempotency-key": '"'}) for path, body in (
+        ("/jobs", JOB), ("/jobs/bulk", {"jobs": [JOB]})
+    )]  # fmt: skip
+
+    assert problem(two, 400)["errors"][0]["code"] == "conflict"
+    assert {problem(answer, 400)["code"] for answer in malformed} == {"malformed_idempotency_key"}
+    assert not Job.objects.exists()
+
+
+def test_another_request_with_the_same_key_is_unprocessable(ask: Ask, biz_type: BizType) -> None:
+    first = ask("POST", "/jobs", JOB, **{"idempotency-key": '"k"'}).json()
+
+    refused = problem(ask("POST", "/jobs", {**JOB, "delay": 61}, **{"idempotency-key": '"k"'}), 422)
+
+    assert (refused["code"], refused["job_id"]) == ("idempotency_key_taken", first["id"])
+
+
+def test_a_bulk_that_is_sent_again_with_its_key_makes_no_second_jobs(ask: Ask, biz_type: BizType) -> None:
+    bulk: dict[str, Any] = {"jobs": [JOB, JOB, {**JOB, "idempotency_key": "own"}]}
+
+    first = ask("POST", "/jobs/bulk", bulk, **{"idempotency-key": '"b"'}).json()
+    again = ask("POST", "/jobs/bulk", bulk, **{"idempotency-key": '"b"'}).json()
+    bulk["jobs"][1] = {**JOB, "delay": 5}
+    changed = ask("POST", "/jobs/bulk", bulk, **{"idempotency-key": '"b"'}).json()
+
+    assert [result["id"] for result in again["results"]] == [result["id"] for result in first["results"]]
+    assert [result["created"] for result in again["results"]] == [False] * 3
+    assert changed["results"][1]["error"]["code"] == "idempotency_key_taken"
+    assert Job.objects.count() == 3
+
+
+def test_a_key_of_another_tenant_is_another_key(ask: Ask, make_biz_type: MakeBizType, client: Any) -> None:
+    acme = Tenant.objects.create(code="acme")
+    make_biz_type("order.close")
+    make_biz_type("acme.close", tenant=acme)
+    foreign = issue_key("acme")
+    ApiKey.objects.filter(id=foreign.row.id).update(tenant=acme)
+    headers = {"authorization": f"Bearer {foreign.key}", "idempotency-key": '"k"'}
+
+    ours = ask("POST", "/jobs", JOB, **{"idempotency-key": '"k"'})
+    body = {**JOB, "biz_type": "acme.close", "delay": 5}
+    theirs = client.post("/api/v1/jobs", body, content_type="application/json", headers=headers)
+    client.post("/api/v1/jobs", JOB, content_type="application/json", headers=headers)
+
+    assert (ours.status_code, theirs.status_code) == (201, 201)
+    assert Job.objects.count() == 2, "no request gets a job of another tenant by its key"
+
+
+@pytest.mark.postgresql_only
+def test_while_the_first_request_runs_the_same_key_is_a_conflict(
+    ask: Ask, biz_type: BizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(creation, "KEY_WAIT_SECONDS", 0.2)
+    has_claimed, may_commit = threading.Event(), threading.Event()
+
+    def first() -> None:
+        try:
+            with transaction.atomic():
+                create("order.close", biz_id="42", delay=60, idempotency_key="k")
+                has_claimed.set()
+                assert may_commit.wait(60)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(first)
+        assert has_claimed.wait(60)
+        began = time.monotonic()
+        refused = ask("POST", "/jobs", JOB, **{"idempotency-key": '"k"'})
+        took = time.monotonic() - began
+        may_commit.set()
+        running.result()
+    again = ask("POST", "/jobs", JOB, **{"idempotency-key": '"k"'})
+
+    assert problem(refused, 409)["code"] == "idempotency_key_in_use"
+    assert refused["Retry-After"] == "1"
+    assert 0.2 <= took < 10
+    assert (again.status_code, again.json()["created"]) == (200, False)
+
+
+def test_answers_say_what_is_left_of_the_insert_limit(ask: Ask, make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.close", insert_rate=0.1, insert_burst=3)
+    make_biz_type("free")
+
+    first = ask("POST", "/jobs", JOB)
+    bulk = ask("POST", "/jobs/bulk", {"jobs": [JOB] * 3})
+    refused = ask("POST", "/jobs", JOB)
+    free = ask("POST", "/jobs", {"biz_type": "free"})
+
+    assert (first.status_code, bulk.status_code, refused.status_code, free.status_code) == (201, 207, 429, 201)
+    assert {answer["RateLimit-Policy"] for answer in (first, bulk, refused)} == {'"order.close";q=3;w=30'}
+    assert first["RateLimit"].startswith('"order.close";r=2;t=')
+    assert bulk["RateLimit"].startswith('"order.close";r=0;t=')
+    assert refused["RateLimit"] == f'"order.close";r=0;t={refused["Retry-After"]}'
+    assert "RateLimit" not in free.headers

@@ -1,0 +1,95 @@
+"""A job as callers see it, whether it was read from the database or created just now."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tasksapp.api.jobs.representation import NAMES, CreatedJobSerializer, JobSerializer, created_text, job_json
+from tasksapp.jobs.creation import Batch, Created
+from tasksapp.jobs.exact_bytes import Shown
+from tasksapp.models import Job, NewJob, Status
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ROW = NewJob(UUID(int=7), 3, NOW + timedelta(minutes=5), 2, biz_id="42", body='{"order":[1,"ä"]}', max_attempts=3)
+
+
+def created(row: NewJob | None = ROW, *, armed: bool | None = True) -> Created:
+    return Created(
+        job_id=ROW.id, created=True, replaced=False, was_past=False, batch=Batch(NOW, "default", armed), row=row
+    )
+
+
+def test_it_shows_the_row_with_its_body_as_json() -> None:
+    shown = job_json(ROW.as_job(now=NOW), biz_type="order.close")
+
+    assert (shown["id"], shown["biz_type"], shown["biz_id"]) == (str(ROW.id), "order.close", "42")
+    assert (shown["status"], shown["body"]) == ("pending", {"order": [1, "ä"]})
+    assert (shown["due_at"], shown["created_at"]) == ("2026-01-01T00:05:00Z", "2026-01-01T00:00:00Z")
+    assert (shown["max_attempts"], shown["finished_at"]) == (3, None)
+
+
+def test_leases_and_workers_are_not_shown() -> None:
+    hidden = {"lease_until", "lease_token", "worker", "attempt_base", "traceparent", "biz_type_id"}
+
+    assert hidden.isdisjoint(job_json(ROW.as_job(now=NOW), biz_type="order.close"))
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_it_is_json_in_every_status_and_has_the_fields_that_are_described(status: Status) -> None:
+    job = ROW.as_job(now=NOW)
+    job.status = status
+
+    shown = json.loads(json.dumps(job_json(job, biz_type="order.close")))
+
+    described = JobSerializer(data=shown)
+    assert list(shown) == list(described.fields)
+    assert described.is_valid(), described.errors
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ROW,
+        NewJob(ROW.id, 3, NOW, 5),  # nothing but what it must have
+        ROW._replace(
+            biz_id='"50 %" \\ ä\n', debounce_key="{0}%s", body="null"
+        ),  # what the text must not take as its own
+    ],
+)
+def test_a_job_made_just_now_looks_as_it_will_when_it_is_read(row: NewJob) -> None:
+    shown = json.loads(created_text(created(row), biz_type="order.close"))
+
+    read = {name: shown[name] for name in shown if name in (*NAMES, *Shown._fields, "biz_type")}
+    assert list(read.items()) == list(job_json(row.as_job(now=NOW), biz_type="order.close").items())
+
+
+def test_its_body_is_shown_as_it_was_written() -> None:
+    row = ROW._replace(body='{"price": 1e2, "note": "100 %s"}')
+
+    assert '"body":{"price": 1e2, "note": "100 %s"},' in created_text(created(row), biz_type="order.close")
+
+
+def test_it_says_what_became_of_the_request() -> None:
+    shown: dict[str, Any] = json.loads(created_text(created(armed=None), biz_type="order.close"))
+
+    assert {name: shown[name] for name in ("created", "replaced", "armed", "past_due")} == {
+        "created": True,
+        "replaced": False,
+        "armed": None,
+        "past_due": False,
+    }
+    described = CreatedJobSerializer(data=shown)
+    assert set(shown) == set(described.fields)
+    assert described.is_valid(), described.errors
+
+
+def test_a_job_of_an_earlier_request_is_shown_as_it_is_now() -> None:
+    earlier = created(row=None)
+    earlier.job = Job(**{**ROW.as_row(now=NOW), "status": Status.DEAD})
+
+    assert json.loads(created_text(earlier, biz_type="order.close"))["status"] == "dead"
