@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
 from tasksapp.models import Transition
+
+
+class Left(StrEnum):
+    """Why a claim left a row as it is; the first that holds."""
+
+    GONE = "gone"
+    NOT_DUE = "not due"
+    SHUT = "shut"
+    UNSETTLED = "unsettled"
+    EXPIRING = "expiring"
+    LOCKED = "locked"
 
 
 class ClaimedJob(NamedTuple):
@@ -87,32 +99,16 @@ class ClaimAnswer:
             if status == Transition.EXPIRE.target:
                 self.died.append((job.biz_type_id, job.error_class))
 
-    def add_left(
-        self,
-        job_id: UUID,
-        *,
-        status: str,
-        next_run_at: datetime,
-        now: datetime,
-        shut: bool,
-        under_way: bool,
-        elsewhere: bool = False,
-        apart: bool = False,
-        settled_at: datetime | None = None,
-    ) -> None:
+    def add_left(self, job_id: UUID, left: Left, *, next_run_at: datetime, settled_at: datetime) -> None:
         """Notes a row that the claim left as it was, by the reason for that."""
-        if status != Transition.CLAIM.source or under_way:
-            self.gone.append(job_id)
-        elif elsewhere or next_run_at > now:
+        if left is Left.NOT_DUE:
             self.not_due.append((job_id, next_run_at))
-        elif shut:
-            self.shut.append(job_id)
-        elif settled_at is not None:
+        elif left is Left.UNSETTLED:
             self.not_due.append((job_id, settled_at))
-        elif apart:
-            self.expiring.append(job_id)
         else:
-            self.locked.append(job_id)
+            {Left.GONE: self.gone, Left.SHUT: self.shut, Left.EXPIRING: self.expiring, Left.LOCKED: self.locked}[
+                left
+            ].append(job_id)
 
     def keep_order(self, ids: Sequence[UUID]) -> None:
         """Puts what is ours into the order of the ids, that of their timers: the most urgent one runs first."""

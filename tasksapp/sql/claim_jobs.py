@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, get_args, get_type_hints
 from uuid import UUID
@@ -16,56 +16,20 @@ from tasksapp.models import BizType, Job, Series, Transition, error_class
 from tasksapp.models.max_age import age_begins, age_used_up
 from tasksapp.models.series import MISSED
 from tasksapp.sql.biz_type_revision import COLUMN, content_revision
-from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
+from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob, Left
+from tasksapp.sql.decision import Decision, among
 from tasksapp.sql.driver.microseconds import Moments, unix_microseconds
 from tasksapp.sql.driver.prepared import StatementByIds
 from tasksapp.sql.series_overlap import settle_overlaps
-from tasksapp.sql.tombstones import HAS_TOMBSTONE, REASON, resolved_ids
+from tasksapp.sql.tombstones import HAS_TOMBSTONE, resolved_ids
 
-#: Reasons of jobs that a claim ends.
-TOO_OLD = "max_age is used up"
-TOO_LATE = "too late: max_lateness is exceeded"
-TOO_LONG = "it expired: expires_at has passed"
 #: Reason of a job whose task is sent once more.
 NOT_TAKEN = "its task was sent, but no worker ran it: none has registered it, or none consumes its queue"
 #: When an occurrence is claimed again that would be too late, but whose series has yet to say what an outage made late.
 SETTLE_WAIT = timedelta(seconds=1)
 
-#: What is decided about a job that is due: one of these, or what its biz type says of a late one.
-RUN, FORWARD, OLD = "run", "forward", "old"
-RESOLVED = "resolved"
-#: Of a job with an end of its own that has passed: skipped if it was never tried, else dead.
-EXPIRED, LAPSED = "expired", "lapsed"
-SKIP, DEAD = BizType.WhenLate.SKIP, BizType.WhenLate.DEAD
-#: The change of status that follows; a forwarded job stays as it is.
-_TRANSITIONS = {
-    RUN: Transition.CLAIM,
-    SKIP: Transition.SKIP,
-    DEAD: Transition.EXPIRE,
-    OLD: Transition.EXPIRE,
-    RESOLVED: Transition.RESOLVE,
-    EXPIRED: Transition.SKIP,
-    LAPSED: Transition.EXPIRE,
-}
-_STATUSES = {decision: transition.target for decision, transition in _TRANSITIONS.items()}
-_REASONS = {
-    SKIP: TOO_LATE,
-    DEAD: TOO_LATE,
-    OLD: TOO_OLD,
-    RESOLVED: REASON,
-    EXPIRED: TOO_LONG,
-    LAPSED: TOO_LONG,
-}
-_ERROR_CLASSES = {
-    SKIP: error_class.TOO_LATE,
-    DEAD: error_class.TOO_LATE,
-    OLD: error_class.MAX_AGE,
-    RESOLVED: error_class.RESOLVED,
-    EXPIRED: error_class.EXPIRED,
-    LAPSED: error_class.EXPIRED,
-}
 #: The reason of a job that the claim does not end, and its kind: what they were, unless its task is sent once more.
-_SENT_AGAIN = f"seen.decision = '{FORWARD}' AND j.lease_until IS NOT NULL"
+_SENT_AGAIN = f"seen.decision = '{Decision.FORWARD}' AND j.lease_until IS NOT NULL"
 _REASON_LEFT = f"CASE WHEN {_SENT_AGAIN} THEN '{NOT_TAKEN}' ELSE j.last_error END"
 _ERROR_CLASS_LEFT = f"CASE WHEN {_SENT_AGAIN} THEN '{error_class.NOT_TAKEN}' ELSE j.error_class END"
 
@@ -87,8 +51,8 @@ _tokens = random.Random()  # noqa: S311  guards against a worker that was late, 
 os.register_at_fork(after_in_child=_tokens.seed)
 
 
-def _by_decision(words: Mapping[str, object], *, otherwise: str) -> str:
-    cases = " ".join(f"WHEN '{decision}' THEN '{word}'" for decision, word in words.items())
+def _by_decision(column: str, *, otherwise: str) -> str:
+    cases = " ".join(f"WHEN '{one}' THEN '{one.values[column]}'" for one in Decision if column in one.values)
     return f"CASE seen.decision {cases} ELSE {otherwise} END"
 
 
@@ -112,75 +76,72 @@ _COLUMNS = ", ".join(
 )
 _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("next_run_at")
 
-#: Decisions by which a job is dead.
-DEATHS = (DEAD, OLD, LAPSED)
-#: Whether a row's death makes another job: it is left for ``tasksapp.sql.expire_jobs``, which does both at once.
-_APART = f"tells AND decision IN ('{DEAD}', '{OLD}', '{LAPSED}')"
-#: Decisions that wait for the end of an outage; see ``SETTLE_WAIT``.
-KILLED_BY_LATENESS = (OLD, SKIP, DEAD)
-_UNSETTLED = f"after_outage AND decision IN ('{OLD}', '{SKIP}', '{DEAD}')"
-
 #: Rows are found by their ids alone. Where statistics know of no pending rows, as between two bursts, the planner would
 #: walk the index of those from end to end for each claim; the CASE keeps it from that. Before there are statistics, as
 #: after an import, it would read all that a biz type has in an index that begins with it, but for the ``+ 0``.
 #: A row that another transaction has changed since the statement began is left, as one that is locked: a tombstone that
 #: came meanwhile was not looked for.
-#: ``shut`` is the rule of ``BizType.is_shut``, ``OLD`` that of ``tasksapp.models.max_age.age_used_up``.
+#: ``SHUT`` is the rule of ``BizType.is_shut``, ``OLD`` that of ``tasksapp.models.max_age.age_used_up``.
 _CLAIM = StatementByIds(
     f"""
-WITH seen AS (
-    SELECT j.id, j.status, j.next_run_at, b.{COLUMN} AS biz_type_revision, b.timeout_seconds, b.guarantee,
-        j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts,
-        b.on_dead <> '' AS tells,
+WITH due AS (
+    SELECT j.id, j.version, j.status, j.next_run_at, j.lease_until, b.{COLUMN} AS biz_type_revision, b.timeout_seconds,
+        b.guarantee, j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts, b.on_dead,
         NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
-        j.status = '{Transition.CLAIM.source}' AND coalesce(j.lease_until > %(now)s, false) AND %(forward)s > 0
-            AS under_way,
         (b.target = '{BizType.Target.PULL}') <> %(pulling)s AS elsewhere,
-        j.version,
         j.occurrence_at IS NOT NULL AND j.attempts = 0 AND EXISTS (
             SELECT FROM delayhub_series s
             WHERE s.id = j.series_id AND s.make_at < %(now)s - interval '{MISSED.total_seconds()} s'
         ) AS after_outage,
         CASE
-            WHEN b.has_tombstones AND {HAS_TOMBSTONE} THEN '{RESOLVED}'
+            WHEN b.has_tombstones AND {HAS_TOMBSTONE} THEN '{Decision.RESOLVED}'
             WHEN j.expires_at <= %(now)s AND j.redriven_at IS NULL
-                THEN CASE WHEN j.attempts = j.attempt_base THEN '{EXPIRED}' ELSE '{LAPSED}' END
-            WHEN %(now)s - coalesce(j.redriven_at, j.due_at) > b.max_age THEN '{OLD}'
+                THEN CASE WHEN j.attempts = j.attempt_base THEN '{Decision.EXPIRED}' ELSE '{Decision.LAPSED}' END
+            WHEN %(now)s - coalesce(j.redriven_at, j.due_at) > b.max_age THEN '{Decision.OLD}'
             WHEN j.attempts = j.attempt_base AND j.redriven_at IS NULL AND b.when_late <> '{BizType.WhenLate.FIRE}'
                 AND %(now)s - j.due_at > b.max_lateness THEN b.when_late
-            WHEN b.target = '{BizType.Target.CELERY}' AND %(forward)s > 0 THEN '{FORWARD}'
-            ELSE '{RUN}'
+            WHEN b.target = '{BizType.Target.CELERY}' AND %(forward)s > 0 THEN '{Decision.FORWARD}'
+            ELSE '{Decision.RUN}'
         END AS decision
     FROM delayhub_job j JOIN delayhub_biz_type b ON b.id = j.biz_type_id + 0
     WHERE j.id = ANY(%(ids)s::uuid[])
+), seen AS (
+    SELECT *, CASE
+        WHEN status <> '{Transition.CLAIM.source}' OR lease_until > %(now)s AND %(forward)s > 0 THEN '{Left.GONE}'
+        WHEN elsewhere OR next_run_at > %(now)s THEN '{Left.NOT_DUE}'
+        WHEN shut THEN '{Left.SHUT}'
+        WHEN after_outage AND decision IN {among(one for one in Decision if one.by_lateness)} THEN '{Left.UNSETTLED}'
+        WHEN on_dead <> '' AND decision IN {among(one for one in Decision if one.is_death)} THEN '{Left.EXPIRING}'
+    END AS left_as FROM due
 ), free AS (
     SELECT j.id FROM delayhub_job j
     WHERE j.id = ANY(%(ids)s::uuid[])
-        AND j.id IN (SELECT id FROM seen WHERE NOT (shut OR under_way OR elsewhere OR {_APART} OR {_UNSETTLED}))
+        AND j.id IN (SELECT id FROM seen WHERE left_as IS NULL)
         AND CASE WHEN j.status = '{Transition.CLAIM.source}' THEN j.next_run_at <= %(now)s ELSE false END
     ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE delayhub_job j SET
-        status = {_by_decision(_STATUSES, otherwise="j.status")},
+        status = {_by_decision("status", otherwise="j.status")},
         lease_until = %(now)s + make_interval(secs => CASE seen.decision
-            WHEN '{RUN}' THEN coalesce(%(whole_lease)s, %(lease)s + seen.timeout_seconds)
-            WHEN '{FORWARD}' THEN %(forward)s END),
-        lease_token = CASE seen.decision WHEN '{RUN}' THEN %(token)s::bigint END,
+            WHEN '{Decision.RUN}' THEN coalesce(%(whole_lease)s, %(lease)s + seen.timeout_seconds)
+            WHEN '{Decision.FORWARD}' THEN %(forward)s END),
+        lease_token = CASE seen.decision WHEN '{Decision.RUN}' THEN %(token)s::bigint END,
         worker = %(worker)s,
-        attempts = j.attempts + CASE
-            WHEN seen.decision = '{RUN}' AND seen.guarantee = '{BizType.Guarantee.AT_MOST_ONCE}' THEN 1 ELSE 0 END,
-        last_error = {_by_decision(_REASONS, otherwise=_REASON_LEFT)},
-        error_class = {_by_decision(_ERROR_CLASSES, otherwise=_ERROR_CLASS_LEFT)},
-        finished_at = CASE WHEN seen.decision IN ('{RUN}', '{FORWARD}') THEN NULL ELSE %(now)s::timestamptz END,
+        attempts = j.attempts + CASE WHEN seen.decision = '{Decision.RUN}'
+            AND seen.guarantee = '{BizType.Guarantee.AT_MOST_ONCE}' THEN 1 ELSE 0 END,
+        last_error = {_by_decision("last_error", otherwise=_REASON_LEFT)},
+        error_class = {_by_decision("error_class", otherwise=_ERROR_CLASS_LEFT)},
+        finished_at = CASE WHEN seen.decision NOT IN {among([Decision.RUN, Decision.FORWARD])}
+            THEN %(now)s::timestamptz END,
         updated_at = %(now)s,
-        debounce_key = CASE seen.decision WHEN '{FORWARD}' THEN j.debounce_key ELSE '' END,
-        version = j.version + CASE seen.decision WHEN '{FORWARD}' THEN 0 ELSE 1 END
+        debounce_key = CASE seen.decision WHEN '{Decision.FORWARD}' THEN j.debounce_key ELSE '' END,
+        version = j.version + CASE seen.decision WHEN '{Decision.FORWARD}' THEN 0 ELSE 1 END
     FROM free JOIN seen ON seen.id = free.id
     WHERE j.id = free.id
         AND j.version = seen.version
     RETURNING j.status, {_RETURNED}
 )
-SELECT seen.status, seen.shut, seen.under_way, seen.elsewhere, {_APART}, {_UNSETTLED}, taken.status, {_COLUMNS}
+SELECT coalesce(seen.left_as, '{Left.LOCKED}'), taken.status, {_COLUMNS}
 FROM seen LEFT JOIN taken ON taken.id = seen.id
 """,  # noqa: S608  our own constants
     {
@@ -241,19 +202,10 @@ def claim_jobs(
 
 def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Moments) -> None:
     """Notes what a row of the statement says."""
-    status, shut, under_way, elsewhere, apart, unsettled, became, *columns = row
+    left, became, *columns = row
     if became is None:
-        next_run_at = moments[columns[_NEXT_RUN_AT]]
         answer.add_left(
-            columns[_ID],
-            status=status,
-            next_run_at=next_run_at,
-            now=now,
-            shut=shut,
-            under_way=under_way,
-            elsewhere=elsewhere,
-            apart=apart,
-            settled_at=now + SETTLE_WAIT if unsettled else None,
+            columns[_ID], Left(left), next_run_at=moments[columns[_NEXT_RUN_AT]], settled_at=now + SETTLE_WAIT
         )
         return
     for index in _MOMENTS:
@@ -274,37 +226,22 @@ def _claim_by_orm(
     using: str,
 ) -> None:
     """The same where the whole database is locked by one writer at a time."""
-    ours: dict[tuple[str, float, bool, bool], list[UUID]] = {}
+    ours: dict[tuple[Decision, float, bool, bool], list[UUID]] = {}
     with transaction.atomic(using=using):
         jobs = Job.objects.using(using)
         found = list(jobs.filter(id__in=ids).select_related("biz_type"))
         resolved = resolved_ids([job for job in found if job.biz_type.has_tombstones], using=using)
         for job in found:
             biz_type = job.biz_type
-            shut = biz_type.is_shut(now=now)
-            due = job.status == Transition.CLAIM.source and job.next_run_at <= now
-            under_way = bool(forward and job.lease_until is not None and job.lease_until > now)
-            elsewhere = biz_type.is_pulled != pulling
-            decision = RESOLVED if job.id in resolved else decision_of(job, now=now, forwarding=forward > 0)
-            apart = biz_type.on_dead != "" and decision in DEATHS
-            unsettled = decision in KILLED_BY_LATENESS and _is_after_outage(job, now=now)
-            if shut or under_way or elsewhere or not due or apart or unsettled:
-                answer.add_left(
-                    job.id,
-                    status=job.status,
-                    next_run_at=job.next_run_at,
-                    now=now,
-                    shut=shut,
-                    under_way=under_way,
-                    elsewhere=elsewhere,
-                    apart=apart,
-                    settled_at=now + SETTLE_WAIT if unsettled else None,
-                )
+            decision = Decision.RESOLVED if job.id in resolved else decision_of(job, now=now, forwarding=forward > 0)
+            left = _left(job, decision, now=now, forward=forward, pulling=pulling)
+            if left is not None:
+                answer.add_left(job.id, left, next_run_at=job.next_run_at, settled_at=now + SETTLE_WAIT)
                 continue
             counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
             seconds = lease + biz_type.timeout_seconds if whole_lease is None else whole_lease
-            seconds = forward if decision == FORWARD else seconds
-            again = decision == FORWARD and job.lease_until is not None
+            seconds = forward if decision == Decision.FORWARD else seconds
+            again = decision == Decision.FORWARD and job.lease_until is not None
             ours.setdefault((decision, seconds, counted, again), []).append(job.id)
             values = new_values(decision, now=now, seconds=seconds, token=answer.token)
             changed = {"lease_until": values["lease_until"], "error_class": values.get("error_class", job.error_class)}
@@ -312,14 +249,28 @@ def _claim_by_orm(
             answer.add_taken(taken, status=values.get("status", job.status))
         for (decision, seconds, counted, again), group in ours.items():
             values = new_values(decision, now=now, seconds=seconds, token=answer.token)
-            if decision == RUN and counted:
+            if decision == Decision.RUN and counted:
                 values["attempts"] = F("attempts") + 1
             if again:
                 values |= {"last_error": NOT_TAKEN, "error_class": error_class.NOT_TAKEN}
-            if decision != FORWARD:
+            if decision != Decision.FORWARD:
                 # From here on nothing replaces it, and it may come back to pending beside a younger one.
                 values |= {"version": F("version") + 1, "debounce_key": ""}
             jobs.filter(id__in=group).update(**values, worker=worker, updated_at=now)
+
+
+def _left(job: Job, decision: Decision, *, now: datetime, forward: float, pulling: bool) -> Left | None:
+    """Why a claim leaves a job as it is; None: it does not."""
+    under_way = bool(forward and job.lease_until is not None and job.lease_until > now)
+    if job.status != Transition.CLAIM.source or under_way:
+        return Left.GONE
+    if job.biz_type.is_pulled != pulling or job.next_run_at > now:
+        return Left.NOT_DUE
+    if job.biz_type.is_shut(now=now):
+        return Left.SHUT
+    if decision.by_lateness and _is_after_outage(job, now=now):
+        return Left.UNSETTLED
+    return Left.EXPIRING if decision.is_death and job.biz_type.on_dead else None
 
 
 def _is_after_outage(job: Job, *, now: datetime) -> bool:
@@ -329,13 +280,13 @@ def _is_after_outage(job: Job, *, now: datetime) -> bool:
     return Series.objects.using(job._state.db).filter(id=job.series_id, make_at__lt=now - MISSED).exists()
 
 
-def decision_of(job: Job, *, now: datetime, forwarding: bool) -> str:
+def decision_of(job: Job, *, now: datetime, forwarding: bool) -> Decision:
     """What a claim decides about a job that is due, apart from tombstones."""
     biz_type = job.biz_type
     if job.expires_at is not None and job.expires_at <= now and job.redriven_at is None:
-        return LAPSED if job.attempts_used else EXPIRED
+        return Decision.LAPSED if job.attempts_used else Decision.EXPIRED
     if age_used_up(now=now, counted_from=age_begins(job), max_age=biz_type.max_age):
-        return OLD
+        return Decision.OLD
     if (
         biz_type.when_late != BizType.WhenLate.FIRE
         and biz_type.max_lateness is not None
@@ -343,19 +294,17 @@ def decision_of(job: Job, *, now: datetime, forwarding: bool) -> str:
         and job.redriven_at is None
         and now - job.due_at > biz_type.max_lateness
     ):
-        return biz_type.when_late
-    return FORWARD if forwarding and biz_type.target == BizType.Target.CELERY else RUN
+        return Decision(biz_type.when_late)
+    return Decision.FORWARD if forwarding and biz_type.target == BizType.Target.CELERY else Decision.RUN
 
 
-def new_values(decision: str, *, now: datetime, seconds: float, token: int) -> dict[str, Any]:
+def new_values(decision: Decision, *, now: datetime, seconds: float, token: int) -> dict[str, Any]:
     """The columns that a decision changes, with their new values."""
-    if decision == FORWARD:
+    if decision is Decision.FORWARD:
         return {"lease_until": now + timedelta(seconds=seconds)}
-    status = _STATUSES[decision]
-    if decision == RUN:
-        return {"status": status, "lease_until": now + timedelta(seconds=seconds), "lease_token": token}
-    reason = {"last_error": _REASONS[decision], "error_class": _ERROR_CLASSES[decision]}
-    return {"status": status, **reason, "lease_until": None, "finished_at": now}
+    if decision is Decision.RUN:
+        return {**decision.values, "lease_until": now + timedelta(seconds=seconds), "lease_token": token}
+    return {**decision.values, "lease_until": None, "finished_at": now}
 
 
 def _claimed(job: Job, **changed: Any) -> ClaimedJob:

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import F
 
 from tasksapp.models import Job, Transition
-from tasksapp.sql.claim_jobs import DEATHS, decision_of, new_values
+from tasksapp.sql.claim_jobs import decision_of, new_values
 
 
 def expire_jobs(ids: Sequence[UUID], *, now: datetime, worker: str, using: str) -> list[Job]:
@@ -29,7 +29,7 @@ def expire_jobs(ids: Sequence[UUID], *, now: datetime, worker: str, using: str) 
     ended: list[Job] = []
     for job in found:
         decision = decision_of(job, now=now, forwarding=False)
-        if decision not in DEATHS:
+        if not decision.is_death:
             continue
         values = new_values(decision, now=now, seconds=0, token=0)
         changes = {**values, "worker": worker, "updated_at": now, "debounce_key": ""}

@@ -99,6 +99,31 @@ def test_an_age_is_used_up_to_both(
 
 
 @pytest.mark.parametrize(
+    ("fields", "shut", "reason"),
+    [
+        ({}, True, "shut"),
+        # whatever its gate says, its time comes first
+        ({"next_run_at": NOW + INSTANT}, True, "not_due"),
+        # another worker's, or ended already
+        ({"lease_until": NOW + INSTANT}, False, "gone"),
+        ({"status": Status.RUNNING}, False, "gone"),
+        ({"status": Status.CANCELLED, "next_run_at": NOW + INSTANT}, True, "gone"),
+    ],
+)
+def test_of_several_reasons_to_leave_a_job_the_first_counts(
+    biz_type: BizType, fields: dict[str, object], *, shut: bool, reason: str
+) -> None:
+    job = due_job(biz_type)
+    Job.objects.update(**fields)
+    BizType.objects.update(enabled=not shut)
+
+    answer = claim_jobs([job.id], now=NOW, lease_seconds=60, worker="w", using="default", forward_seconds=30)
+
+    reasons = {name: getattr(answer, name) for name in ("not_due", "shut", "locked", "gone", "claimed")}
+    assert {name for name, found in reasons.items() if found} == {reason}
+
+
+@pytest.mark.parametrize(
     ("fields", "status"),
     [
         ({}, Status.SKIPPED),

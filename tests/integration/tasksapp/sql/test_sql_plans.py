@@ -19,7 +19,7 @@ from tasksapp.errors import JobNotFound
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.listing import JobList
 from tasksapp.maintenance.creation_counter import CreationCounter
-from tasksapp.models import LIVE, BizType, Job, Status
+from tasksapp.models import LIVE, BizType, Job, Status, Tombstone
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.due_jobs import due_jobs
 from tasksapp.sql.has_jobs import has_jobs, has_jobs_in
@@ -134,6 +134,11 @@ def test_due_jobs_are_read_and_sorted_no_further_than_they_are_wanted(
 def test_outcomes_look_for_tombstones_in_one_place_of_their_plan(full_table: BizType) -> None:
     """Five places, each for the executor to choose from two, took three ms of planning for each write."""
     then = timezone.now() + timedelta(days=30)
+    Tombstone.objects.bulk_create(
+        Tombstone(biz_type=full_table, biz_id=f"paid-{number}", at=then, until=then) for number in range(2_000)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE delayhub_tombstone")
     pending = list(Job.objects.filter(status="pending").values_list("id", flat=True)[:100])
     answer = claim_jobs(pending, now=then, lease_seconds=9, worker="w", using="default")
     outcomes = [finished(job.id, answer.token) for job in answer.claimed]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 
 from tasksapp.models import Status
-from tasksapp.sql.claim_answer import ClaimAnswer
+from tasksapp.sql.claim_answer import ClaimAnswer, Left
 from tests.claimed_jobs import claimed_job
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = NOW + timedelta(seconds=1)
 JOB = UUID(int=7)
 
 
@@ -40,35 +42,30 @@ def test_a_row_that_was_too_late_or_too_old_has_ended(status: Status, answer: Cl
 
 
 @pytest.mark.parametrize(
-    ("status", "late_by", "shut", "under_way", "reason"),
+    ("left", "name", "noted"),
     [
-        # due, open, and not taken: another transaction holds it
-        (Status.PENDING, 1, False, False, "locked"),
-        (Status.PENDING, 1, True, False, "shut"),
-        # whatever its gate says, its time comes first
-        (Status.PENDING, -1, True, False, "not_due"),
-        # another worker's, or ended already
-        (Status.PENDING, 1, False, True, "gone"),
-        (Status.RUNNING, 1, False, False, "gone"),
-        (Status.CANCELLED, 1, True, False, "gone"),
+        (Left.GONE, "gone", JOB),
+        (Left.NOT_DUE, "not_due", (JOB, NOW)),
+        (Left.SHUT, "shut", JOB),
+        # it waits for its series, not for its own time
+        (Left.UNSETTLED, "not_due", (JOB, LATER)),
+        (Left.EXPIRING, "expiring", JOB),
+        (Left.LOCKED, "locked", JOB),
     ],
 )
 def test_a_row_that_was_left_is_named_with_the_reason(
-    status: Status, late_by: int, shut: bool, under_way: bool, reason: str, answer: ClaimAnswer
+    left: Left, name: str, noted: object, answer: ClaimAnswer
 ) -> None:
-    at = NOW - timedelta(seconds=late_by)
+    answer.add_left(JOB, left, next_run_at=NOW, settled_at=LATER)
 
-    answer.add_left(JOB, status=status, next_run_at=at, now=NOW, shut=shut, under_way=under_way)
-
-    reasons = {name: getattr(answer, name) for name in ("not_due", "shut", "locked", "gone")}
-    assert {name for name, found in reasons.items() if found} == {reason}
-    assert reasons[reason] == [(JOB, at) if reason == "not_due" else JOB]
+    lists = {each.name: getattr(answer, each.name) for each in fields(answer)[1:]}
+    assert {each: found for each, found in lists.items() if found} == {name: [noted]}
 
 
 def test_ids_of_which_nothing_is_known_are_gone(answer: ClaimAnswer) -> None:
     known, left, unknown = claimed_job().id, UUID(int=8), UUID(int=9)
     answer.add_taken(claimed_job(), status=Status.RUNNING)
-    answer.add_left(left, status=Status.PENDING, next_run_at=NOW + timedelta(1), now=NOW, shut=False, under_way=False)
+    answer.add_left(left, Left.NOT_DUE, next_run_at=LATER, settled_at=LATER)
 
     answer.add_missing([known, left, unknown])
 
