@@ -21,9 +21,9 @@ from delayhub.celery_support.job_store import (
     JobCall,
     NotRun,
     ScheduledJob,
-    ScheduleOptions,
     job_store,
 )
+from delayhub.job_fields import Carried, ScheduleOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,7 +85,7 @@ class DelayedTask(_Task[P, R]):
         Args:
             args: positional arguments: JSON values, and what Celery's JSON carries (Decimal, date, UUID, bytes …).
             kwargs: keyword arguments, the same.
-            options: when, and under which keys: :class:`~delayhub.celery_support.job_store.ScheduleOptions`.
+            options: when, and under which keys: :class:`~delayhub.job_fields.ScheduleOptions`.
 
         Raises:
             TypeError: the task cannot be called with these arguments, one of them cannot be JSON, or there is no such
@@ -160,6 +160,8 @@ class DelayedTask(_Task[P, R]):
 
 #: Marks a request whose function has been called.
 _RUNNING = "delayhub_running"
+#: What the decorator may say of the jobs of a task that repeats. Celery has a ``priority`` of its own.
+CARRIED_BY_SERIES = frozenset(Carried.__annotations__) - {"priority", "max_attempts"}
 #: Where a request keeps the call of its job.
 _JOB = "delayhub_job_call"
 #: A job has no more attempts than this.
@@ -233,7 +235,6 @@ def delayed_task(
     every: timedelta | float | None = None,
     overlap: str | None = None,
     catch_up: str | None = None,
-    flow_key: str | None = None,
     **options: Any,
 ) -> Callable[[Callable[P, R]], DelayedTask[P, R]]:
     """A decorator: the function becomes a Celery task that can be scheduled as a job.
@@ -252,16 +253,17 @@ def delayed_task(
         every: in the place of ``cron``, how long from one to the next, in seconds or as a ``timedelta``.
         overlap: ``start``, ``skip`` or ``cancel``: what happens where the one before has not finished.
         catch_up: ``none``, ``latest`` or ``all``: which run after an outage.
-        flow_key: whose jobs those of the series are, such as a customer; keys of a biz type share it fairly.
-        options: Celery's own, as for ``shared_task``: name, bind, base, time_limit, … In a job, ``max_retries`` limits
-            all attempts, since each failure is one; ``default_retry_delay`` is the wait of ``self.retry()``.
+        options: what the jobs of the series carry, such as ``flow_key``: those of :class:`~delayhub.job_fields.Carried`
+            but ``priority``, which is Celery's. All others are Celery's own, as for ``shared_task``: name, bind, base,
+            time_limit, … In a job, ``max_retries`` limits all attempts, since each failure is one;
+            ``default_retry_delay`` is the wait of ``self.retry()``.
 
     Raises:
         TypeError: the function is asynchronous (``async def``, or a generator), so calling it would run nothing; or
             ``base`` is no class of tasks, ``aliases`` no list of names, or ``cron`` and ``every`` are both given.
     """
     repeats = {"cron": cron, "time_zone": time_zone, "every": every, "overlap": overlap, "catch_up": catch_up}
-    repeats["flow_key"] = flow_key
+    repeats |= {name: options.pop(name) for name in CARRIED_BY_SERIES & options.keys()}
     series = {name: value for name, value in repeats.items() if value is not None}
     if series and ("cron" in series) == ("every" in series):
         raise TypeError("a task that repeats takes one of cron and every")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
+from typing import Any, NamedTuple, Protocol, Unpack
 
 import redis
 
 from delayhub.errors import JobStoreMissing
+from delayhub.job_fields import ScheduleOptions
 
 
 class JobTask(Protocol):
@@ -20,31 +21,6 @@ class JobTask(Protocol):
     job_tenant: str | None
     job_max_attempts: int | None
     aliases: tuple[str, ...]
-
-
-class ScheduleOptions(TypedDict, total=False):
-    """What a caller may say of a job beside the call itself; what is left out is for the store to decide.
-
-    Args:
-        biz_id: the business key to find the job by, such as an order number.
-        due_at: when, with a time zone; or
-        delay: how long from now. Neither: at once.
-        priority: 0 (first) to 9; None for the biz type's own.
-        idempotency_key: the same call with the same key makes one job.
-        debounce_key: while a job with this key waits, the call replaces it instead of making another.
-        debounce_max_wait: how long after the first call with the key later ones may put the job off; None for the
-            store's own limit.
-        flow_key: whose job it is, such as a customer; the keys of a biz type take turns.
-    """
-
-    biz_id: str
-    due_at: datetime | None
-    delay: timedelta | None
-    priority: int | None
-    idempotency_key: str | None
-    debounce_key: str | None
-    debounce_max_wait: timedelta | None
-    flow_key: str
 
 
 class ScheduledJob(Protocol):

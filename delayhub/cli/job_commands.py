@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.job_display import ATTEMPT_COLUMNS, JOB_COLUMNS, attempt_row, job_details, job_row
 from delayhub.cli.job_import import import_jobs
-from delayhub.cli.job_input import BODY, CONTENT_TYPE, RAW, TEXT, with_exact_bytes
+from delayhub.cli.job_input import field_options, with_exact_bytes
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import (
     BIZ_TYPE,
@@ -25,7 +25,7 @@ from delayhub.cli.site_options import (
     page_size,
 )
 from delayhub.cli.times import relative
-from delayhub.client import Job, JobChange, JobKey, JobStatus
+from delayhub.client import Job, JobChange, JobFields, JobKey, JobStatus
 
 STATUSES = click.Choice(get_args(JobStatus))
 COMMANDLINE = ParameterSource.COMMANDLINE
@@ -46,20 +46,7 @@ jobs.add_command(import_jobs)
 
 @jobs.command()
 @click.argument("biz_type", type=BIZ_TYPE)
-@click.option("--biz-id", default="", help="The business key, such as an order number.")
-@click.option("--delay", type=DURATION, help="How long from now: 30m, 1h30m, 2d, 90 (seconds).")
-@click.option("--due-at", type=MOMENT, help="When: 2027-01-31T09:00, in this machine's zone if it names none.")
-@click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
-@RAW
-@TEXT
-@CONTENT_TYPE
-@click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last.")
-@click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
-@click.option("--expires-at", type=MOMENT, help="No attempt begins from then on.")
-@click.option("--request", type=BODY, help='Its own timeout, headers and URL: {"timeout_seconds": 3}, or @FILE.')
-@click.option("--idempotency-key", help="The same request with the same key makes one job.")
-@click.option("--debounce-key", help="A later job with the same key replaces this one, until its first attempt.")
-@click.option("--flow-key", default="", help="Whose job it is, such as a customer: the keys of a biz type take turns.")
+@field_options(JobFields)
 @click.pass_obj
 def create(session: Session, /, biz_type: str, **fields: Any) -> None:
     """Create a job of BIZ_TYPE. With neither --delay nor --due-at it is due at once."""
@@ -125,17 +112,7 @@ def wait(session: Session, job: JobKey, timeout: timedelta | None) -> ExitCode:
 
 @jobs.command()
 @click.argument("job", type=JOB)
-@click.option("--delay", type=DURATION, help="Its new time: how long from now.")
-@click.option("--due-at", type=MOMENT, help="Its new time.")
-@click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
-@RAW
-@TEXT
-@CONTENT_TYPE
-@click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last.")
-@click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's.")
-@click.option("--biz-id", help="The business key, such as an order number.")
-@click.option("--request", type=BODY, help='Its own timeout, headers and URL: {"timeout_seconds": 3}, or null.')
-@click.option("--flow-key", help="Whose job it is; '' for none.")
+@field_options(JobChange)
 @VERSION
 @click.pass_context
 def change(ctx: click.Context, /, *, job: JobKey, version: int | None, **fields: Any) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from delayhub.cli.output import coloured
 from delayhub.cli.times import NO_TIME, relative, shown
-from delayhub.client import Attempt, Job, JobSeries
+from delayhub.client import Attempt, Job
+from delayhub.job_fields import Carries
 
 JOB_COLUMNS = ("id", "biz type", "biz id", "status", "runs next", "#attempts", "last error")
 ATTEMPT_COLUMNS = ("#number", "started", "#took ms", "#late ms", "answer", "error", "worker")
 #: How much of an error a row of a list shows.
 _ERROR = 60
+#: What a job carries and is not shown as it is.
+_SHOWN_APART = frozenset({"biz_id", "body", "body_text", "body_base64", "request", "max_attempts"})
 
 
 def job_row(job: Job) -> Sequence[Any]:
@@ -37,25 +41,30 @@ def job_details(job: Job) -> list[tuple[str, Any]]:
         ("ended", shown(job.finished_at)),
         ("attempts", f"{job.attempts:,} (at most: {most})"),
         ("last error", job.last_error),
-        ("priority", job.priority),
+        ("expires", shown(job.expires_at)),
         ("debounce key", job.debounce_key),
-        ("flow key", job.flow_key),
+        *carried(job),
         ("redrives", job.redrives or None),
         ("system errors", job.system_errors or None),
         ("version", str(job.version)),
         ("created", shown(job.created_at)),
         ("changed", shown(job.updated_at)),
-        ("own request", job.request and json.dumps(job.request, ensure_ascii=False)),
-        ("content type", job.content_type),
         ("body", shown_body(job)),
     ]
     # What most jobs do not have is not shown where it is empty.
-    rare = {"own request", "content type", "debounce key", "flow key", "redrives", "system errors", "last error"}
-    rare |= {"ended", "runs next"}
+    rare = {"expires", "debounce key", "redrives", "system errors", "last error", "ended", "runs next"}
     return [(name, value) for name, value in details if name not in rare or value not in (None, "", NO_TIME)]
 
 
-def shown_body(job: Job | JobSeries) -> str:
+def carried(row: Carries) -> list[tuple[str, Any]]:
+    """What a job or a series carries beside its biz id and its body, by names, as far as it has it."""
+    named = {each.name: getattr(row, each.name) for each in fields(Carries) if each.name not in _SHOWN_APART}
+    if row.request is not None:
+        named["own request"] = json.dumps(row.request, ensure_ascii=False)
+    return [(name.replace("_", " "), value) for name, value in named.items() if value not in (None, "")]
+
+
+def shown_body(job: Carries) -> str:
     """The body as JSON, as a text, or of other bytes how many they are."""
     if job.raw is None:
         return json.dumps(job.body, ensure_ascii=False)

@@ -1,16 +1,21 @@
-"""What a command line says of a job's body: JSON, a text, or exact bytes."""
+"""What a command line says of a job: an option for each of its fields. Its body is JSON, a text, or exact bytes."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from delayhub.cli.site_options import Parsed
+from delayhub.cli.site_options import DURATION, MOMENT, Parsed
 from delayhub.errors import OptionError
+from delayhub.job_fields import Field, fields_of
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class JsonBody(Parsed):
@@ -48,11 +53,36 @@ class BytesBody(Parsed):
 
 
 BODY, BYTES = JsonBody(), BytesBody()
-RAW = click.option(
-    "--raw", type=BYTES, help="A file whose bytes the receiver gets as they are; - for the standard input."
-)
 TEXT = click.option("--text", help="A text that the receiver gets as it is, in UTF-8.")
-CONTENT_TYPE = click.option("--content-type", help="Of --raw or --text, such as application/xml.")
+#: What is typed for a field, by the types that it may have, and what is said of that beside the field's words.
+_TYPED: tuple[tuple[Any, click.ParamType[Any], str], ...] = (
+    (datetime, MOMENT, " Such as 2027-01-31T09:00, in this machine's zone."),
+    (timedelta, DURATION, " Or such as 30m, 1h30m, 2d."),
+    (bytes, BYTES, " A file that holds them, or - for the standard input."),
+    (str, click.STRING, ""),
+)
+
+
+def field_options(mapping: type) -> Callable[[Command], Command]:
+    """A decorator: the options of a command that takes those fields of a job, and ``--text`` for a body."""
+
+    def decorate(command: Command) -> Command:
+        command = TEXT(command)
+        for field in reversed(list(fields_of(mapping))):
+            kind, how = _typed(field)
+            command = click.option(f"--{field.name.replace('_', '-')}", type=kind, help=field.words + how)(command)
+        return command
+
+    return decorate
+
+
+def _typed(field: Field) -> tuple[click.ParamType[Any], str]:
+    if field.within is not None:
+        return click.IntRange(field.within.start, field.within.stop - 1), ""
+    for kind, typed, how in _TYPED:
+        if kind in field.kinds:
+            return typed, how
+    return BODY, " @FILE reads a file, - the standard input."
 
 
 def with_exact_bytes(fields: dict[str, Any]) -> dict[str, Any]:

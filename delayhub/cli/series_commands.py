@@ -9,8 +9,8 @@ from typing import Any, cast, get_args
 import click
 
 from delayhub.cli.exit_codes import ExitCode
-from delayhub.cli.job_display import shown_body
-from delayhub.cli.job_input import BODY, CONTENT_TYPE, RAW, TEXT, with_exact_bytes
+from delayhub.cli.job_display import carried, shown_body
+from delayhub.cli.job_input import field_options, with_exact_bytes
 from delayhub.cli.operation_commands import carried_out, counted, speed
 from delayhub.cli.output import coloured
 from delayhub.cli.session import Session
@@ -30,6 +30,7 @@ from delayhub.cli.times import relative, shown
 from delayhub.client import JobSeries, JobSeriesFields
 from delayhub.client.models.series import CatchUp, Overlap, ScheduleFields
 from delayhub.errors import OptionError
+from delayhub.job_fields import Content
 
 #: A series' number, or its biz type and its name.
 Name = int | tuple[str, str]
@@ -82,14 +83,7 @@ content = options(
     click.option("--overlap", type=click.Choice(get_args(Overlap)), help="If the one before has not finished."),
     click.option("--catch-up", type=click.Choice(get_args(CatchUp)), help="Which run after an outage."),
     click.option("--biz-id", help="The business key of its jobs."),
-    click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input."),
-    RAW,
-    TEXT,
-    CONTENT_TYPE,
-    click.option("--priority", type=click.IntRange(0, 9), help="0 goes first, 9 last."),
-    click.option("--max-attempts", type=click.IntRange(1), help="In place of the biz type's."),
-    click.option("--request", type=BODY, help="Their own timeout, headers and URL, as JSON, or @FILE."),
-    click.option("--flow-key", help="Whose jobs they are, such as a customer."),
+    field_options(Content),
 )
 
 
@@ -273,8 +267,7 @@ def _show(session: Session, found: JobSeries) -> None:
             ("overlap", found.overlap),
             ("catch-up", found.catch_up),
             ("biz id", found.biz_id),
-            ("flow key", found.flow_key),
-            *([("content type", found.content_type)] if found.content_type else []),
+            *carried(found),
             ("body", shown_body(found)),
             ("declared by", found.declared_by),
             ("version", found.version),

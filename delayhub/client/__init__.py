@@ -66,15 +66,10 @@ from delayhub.client.models.jobs import (
     CreatedJob,
     DeadJobQuery,
     Job,
-    JobChange,
-    JobFields,
     JobOrder,
     JobQuery,
-    JobRequest,
     JobStatus,
-    OwnRequest,
     Plan,
-    PlannedJob,
     Resolution,
 )
 from delayhub.client.models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
@@ -112,6 +107,7 @@ from delayhub.client.models.stats import (
 from delayhub.client.puller import GiveUp, Handler, Puller, TryAgain
 from delayhub.client.request import JobKey
 from delayhub.client.synchronous.client import Client
+from delayhub.job_fields import JobChange, JobFields, JobRequest, OwnRequest, PlannedJob
 
 __all__ = [
     "ApiError",

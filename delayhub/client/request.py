@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 from uuid import UUID, uuid4
 
-from delayhub.client.models.jobs import JobRequest
 from delayhub.errors import OptionError
+from delayhub.job_fields import JobRequest
 
 #: How many jobs one request creates, at most, and how many bytes they have; a site takes 8 MB by default.
 MOST_AT_ONCE, MOST_BYTES = 1_000, 4_000_000

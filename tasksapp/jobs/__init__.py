@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tasksapp.jobs.business_key import find_live
     from tasksapp.jobs.creation import Created, create, create_many
     from tasksapp.jobs.editing import edit
-    from tasksapp.jobs.plans import Plan, Step, plan
+    from tasksapp.jobs.plans import Plan, plan
     from tasksapp.jobs.requests import JobRequest, Rejected
     from tasksapp.jobs.resolving import Resolution, lift, resolve
     from tasksapp.jobs.running_again import run_again
@@ -28,7 +28,6 @@ __all__ = [
     "Plan",
     "Rejected",
     "Resolution",
-    "Step",
     "Verb",
     "acancel",
     "acreate",
@@ -56,7 +55,6 @@ _HOMES = {
     "Plan": "plans",
     "Rejected": "requests",
     "Resolution": "resolving",
-    "Step": "plans",
     "Verb": "verbs",
     "acancel": "asynchronous",
     "acreate": "asynchronous",

@@ -87,7 +87,7 @@ class Created:
         """The job as it was created, or as it is now where an earlier request made it."""
         if self.row is None:
             return Job.objects.using(self.batch.using).get(id=self.job_id)
-        job = self.row.as_job(now=self.batch.now, created_by=self.batch.created_by)
+        job = Job.of(self.row, now=self.batch.now, created_by=self.batch.created_by)
         job._state.adding, job._state.db = False, self.batch.using
         return job
 

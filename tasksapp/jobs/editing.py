@@ -3,86 +3,69 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 from django.db import router, transaction
 from django.utils import timezone
 
+from delayhub.job_fields import JobChange
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.access.audit import Deed
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs.edited_bytes import UNSET, Unset, edited_bytes
+from tasksapp.jobs.edited_bytes import edited_bytes
 from tasksapp.jobs.own_request_rule import edited_request
-from tasksapp.jobs.requests import RULES
+from tasksapp.jobs.requests import RULES, fields_on
 from tasksapp.jobs.resolved import refuse_resolved_key
-from tasksapp.jobs.validation import DUE_AT, VERSION, due_time
-from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, one_by_one
+from tasksapp.jobs.validation import VERSION, Face
+from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, new_time, one_by_one
 from tasksapp.models import BizType, Job, Status
 
+#: Fields that say when the job is due, and those that are checked with its biz type.
+_TIME, _OF_BIZ_TYPE = ("due_at", "delay"), ("request", "raw", "content_type")
 #: Fields that are changed without a change of its time.
-FREE = frozenset({"body", "priority", "max_attempts", "biz_id", "expires_at", "flow_key", "request", "raw"})
+FREE = frozenset(fields_on(Face.CHANGE)) - {*_TIME}
 
 
 def edit(
     job_id: UUID,
     *,
-    body: Any = UNSET,
-    priority: int | Unset | None = UNSET,
-    max_attempts: int | Unset | None = UNSET,
-    biz_id: str | Unset = UNSET,
-    expires_at: datetime | str | Unset | None = UNSET,
-    flow_key: str | Unset = UNSET,
-    request: dict[str, Any] | Unset | None = UNSET,
-    raw: bytes | Unset = UNSET,
-    content_type: str | Unset = UNSET,
-    due_at: datetime | str | Unset = UNSET,
     version: int | None = None,
     by: Actor | None = None,
     reason: str = "",
     using: str | None = None,
+    **fields: Unpack[JobChange],
 ) -> Job:
     """The pending job with other values in the fields that are given.
 
     Args:
         job_id: which job.
-        body: any JSON value, or a WrittenJson, whose text is kept.
-        priority: 0 goes first, 9 last; None for the biz type's own.
-        max_attempts: all attempts of its budget; None for as many as the biz type says.
-        biz_id: the business key.
-        expires_at: no attempt begins from then on; None for no such end.
-        flow_key: whose job it is; '' for a job without one.
-        request: its own timeout, headers and URL, whole; None for none. A header that comes back masked stays as it is.
-        raw: the exact bytes of its body, in the place of JSON; a ``body`` takes their place again.
-        content_type: of the exact bytes.
-        due_at: the new time, as :func:`tasksapp.jobs.reschedule` has it.
         version: the version that the caller saw; None for any.
         by: who does it, for the audit; None for the project's own code, which leaves no entry there.
         reason: why, for the audit.
         using: the database.
+        fields: those of a new job but its keys; None where a new job has none. A ``body`` may be a WrittenJson, whose
+            text is kept. A header of the job's own ``request`` that comes back masked stays as it is. Exact bytes
+            (``raw``) take the place of a ``body``, and a body theirs.
 
     Raises InvalidJob, JobNotFound, WrongState (the job is not pending), VersionConflict, and KeyResolved or OneIsLive
     where the job may not have that biz id.
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()
-    given = {
-        "body": body,
-        "priority": priority,
-        "max_attempts": max_attempts,
-        "biz_id": biz_id,
-        "expires_at": expires_at,
-        "flow_key": flow_key,
-    }
-    values: Values = {name: RULES[name](value) for name, value in given.items() if value is not UNSET}
-    if due_at is not UNSET:
-        values |= _moved(due_at, now=now)
+    if unknown := fields.keys() - FREE - {*_TIME}:
+        raise TypeError(f"edit() has no field {min(unknown)!r}")
+    given: dict[str, Any] = {**fields}
+    values: Values = {name: RULES[name](given[name]) for name in given if name in FREE and name not in _OF_BIZ_TYPE}
+    if any(name in given for name in _TIME):
+        values |= _moved(due_at=given.get("due_at"), delay=given.get("delay"), now=now)
     seen = VERSION(version)
     with transaction.atomic(using=using):
         job = locked(job_id, verb=Deed.EDIT, source=Status.PENDING, version=seen, using=using)
-        if request is not UNSET:
-            values["request"] = edited_request(RULES["request"], request, stored=job.request, biz_type=job.biz_type)
-        values |= edited_bytes(job, values, raw=raw, content_type=content_type)
+        if "request" in given:
+            own = edited_request(RULES["request"], given["request"], stored=job.request, biz_type=job.biz_type)
+            values["request"] = own
+        values |= edited_bytes(job, values, **{name: given[name] for name in ("raw", "content_type") if name in given})
         former_key, values = job.flow_key, _changes(job, values)
         if values:
             values |= {"changed_by": (by or OWN_CODE).name, "version": job.version + 1, "updated_at": now}
@@ -106,11 +89,8 @@ def _check_key(job: Job, values: Values, *, using: str) -> None:
         values["live_key"] = key or None
 
 
-def _moved(due_at: Any, *, now: datetime) -> Values:
-    given = DUE_AT(due_at)
-    if given is None:
-        raise InvalidJob("due_at", "required", "due_at may not be empty")
-    due = due_time(due=given, wait=None, now=now)
+def _moved(*, due_at: Any, delay: Any, now: datetime) -> Values:
+    due = new_time(Verb.RESCHEDULE, due_at=due_at, delay=delay, now=now)
     return Verb.RESCHEDULE.changes(now=now, due=due)
 
 

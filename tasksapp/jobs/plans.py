@@ -3,70 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from dataclasses import dataclass, replace
 
 from django.db import router, transaction
 
 from tasksapp.access.actors import Actor
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.creation import Created, Rejected, create_many
-from tasksapp.jobs.requests import JobRequest
+from tasksapp.jobs.requests import RULES, JobRequest
+from tasksapp.jobs.validation import Face
 from tasksapp.models import Job
 
 #: Jobs of one plan.
 MOST_STEPS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One job of a plan: what happens, and when.
-
-    Args:
-        biz_type: the code of its biz type.
-        delay: how long after now; or
-        body: any JSON value.
-        due_at: when, with a time zone.
-        priority: 0 goes first, 9 last; None for the biz type's own.
-        max_attempts: None for as many as the biz type says.
-        expires_at: no attempt begins from then on; None for no such end.
-        flow_key: whose job it is, such as a customer; '' for a job without one.
-        request: a timeout, headers and a URL of its own; None for what its biz type says.
-        raw: the exact bytes of its body, in the place of ``body``.
-        content_type: of the exact bytes; '' for application/octet-stream.
-    """
-
-    biz_type: str
-    delay: timedelta | float | None = None
-    body: Any = None
-    _: KW_ONLY
-    due_at: datetime | str | None = None
-    priority: int | None = None
-    max_attempts: int | None = None
-    expires_at: datetime | str | None = None
-    flow_key: str = ""
-    request: dict[str, Any] | None = None
-    raw: bytes | None = None
-    content_type: str = ""
-
-    def job(self, biz_id: str, *, idempotency_key: str | None = None) -> JobRequest:
-        """The job that the step asks for."""
-        return JobRequest(
-            self.biz_type,
-            biz_id=biz_id,
-            delay=self.delay,
-            due_at=self.due_at,
-            body=self.body,
-            priority=self.priority,
-            max_attempts=self.max_attempts,
-            expires_at=self.expires_at,
-            flow_key=self.flow_key,
-            request=self.request,
-            raw=self.raw,
-            content_type=self.content_type,
-            idempotency_key=idempotency_key,
-        )
+#: What the plan says for all of its jobs.
+_KEYS = [name for name, rule in RULES.items() if Face.PLAN in rule.absent and name != "traceparent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +37,7 @@ class Plan:
 
 def plan(
     biz_id: str,
-    steps: Iterable[Step],
+    steps: Iterable[JobRequest],
     *,
     idempotency_key: str | None = None,
     tenant: str | None = None,
@@ -98,7 +49,7 @@ def plan(
 
     Args:
         biz_id: the business key that they share.
-        steps: the jobs.
+        steps: the jobs, without keys of their own.
         idempotency_key: the same plan with the same key makes its jobs once; each step has the key and its place.
         tenant: the code of the tenant whose biz types they are; None for the default one.
         seen_by: the caller of the API whose biz types they are, in the place of ``tenant``.
@@ -113,8 +64,12 @@ def plan(
         raise InvalidJob("steps", "invalid", f"a plan has 1 to {MOST_STEPS} steps, got {len(wanted)}")
     if not biz_id:
         raise InvalidJob("biz_id", "blank", "biz_id may not be empty")
+    for step in wanted:
+        for name in _KEYS:
+            if getattr(step, name):
+                raise InvalidJob(name, "unknown", f"a job of a plan has no {name} of its own")
     keys = [None if idempotency_key is None else f"{idempotency_key}:{number}" for number in range(len(wanted))]
-    requests = [step.job(biz_id, idempotency_key=key) for step, key in zip(wanted, keys, strict=True)]
+    requests = [replace(step, biz_id=biz_id, idempotency_key=key) for step, key in zip(wanted, keys, strict=True)]
     with transaction.atomic(using=using):
         made = create_many(requests, tenant=tenant, seen_by=seen_by, by=by, using=using)
         for outcome in made:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from math import ceil
@@ -19,10 +19,9 @@ from tasksapp.errors import InvalidJob, JobError, UnknownBizType
 from tasksapp.jobs.exact_bytes import ContentType, ExactBytes, content_type_of, with_content_type
 from tasksapp.jobs.own_request_rule import RequestOfItsOwn, StoredRequest, asked_request, fitted
 from tasksapp.jobs.validation import (
-    DELAY,
-    DUE_AT,
     Body,
     Code,
+    Face,
     FlowKey,
     Key,
     Line,
@@ -37,65 +36,62 @@ from tasksapp.models import BizType, NewJob
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
 
+#: Why some faces have no field of that kind.
+_CALL: Mapping[Face, str] = {Face.TASK: "the call of the task has its arguments, in the place of a body"}
+_TIME: Mapping[Face, str] = {Face.SERIES: "each of its jobs has a time of its own"}
+_KEY: Mapping[Face, str] = {
+    Face.PLAN: "it has one key for all of its jobs",
+    Face.CHANGE: "the job was made by it",
+    Face.SERIES: "none of its jobs takes the place of another",
+}
+_NOT_KEPT: Mapping[Face, str] = {Face.ANSWER: "the job keeps what follows from it"}
+_AS_TEXT: Mapping[Face, str] = {Face.ANSWER: "JSON has it as body_text or body_base64"}
+
 
 @dataclass(slots=True)  # not frozen: that doubles the cost of making one
 class JobRequest:
     """What a caller asks for.
 
-    Parameters of ``create``, the fields of the REST request, rules and OpenAPI are made from these lines. A field that
-    is a column of :class:`NewJob` is stored as its rule gives it.
+    Parameters of ``create``, steps of a plan, fields of REST requests and answers, rules, OpenAPI and the admin's form
+    are made from these lines. A field that is a column of :class:`NewJob` is stored as its rule gives it. Its words
+    are those of :mod:`delayhub.job_fields`. A field is on every face that its rule does not name as one without it.
     """
 
-    biz_type: Annotated[str, Code(help="The code of a biz type.")]
-    _: KW_ONLY
-    biz_id: Annotated[str, Line(longest=200, help="The business key, such as an order number.")] = ""
-    due_at: Annotated[datetime | str | None, DUE_AT] = None
-    delay: Annotated[timedelta | float | None, DELAY] = None
-    body: Annotated[Any, Body(help="Any JSON value of up to 64 KB.")] = None
-    priority: Annotated[int | None, Whole(least=0, most=9, help="0 goes first, 9 last. Null: the biz type's own.")] = (
-        None
-    )
-    max_attempts: Annotated[int | None, Whole(least=1, most=1_000, help="Null: as many as the biz type says.")] = None
-    idempotency_key: Annotated[
-        str | None, Key(longest=200, help="The same request with the same key makes one job.")
-    ] = None
-    debounce_key: Annotated[
-        str | None,
-        Key(
-            longest=200,
-            none="",
-            help="A later request with the same key replaces this one until its first attempt begins.",
-        ),
-    ] = None
-    debounce_max_wait: Annotated[
-        timedelta | float | None,
-        Seconds(
-            help="Seconds from the first request with the debounce key on; replacing never moves the job beyond."
-            " Null: as the biz type says, or ten times the delay, in whole days, at least one."
-        ),
-    ] = None
-    expires_at: Annotated[
-        datetime | str | None, Moment(help="No attempt begins from then on; later than it is due. Null: no such end.")
-    ] = None
-    traceparent: Annotated[str, TraceContext(help="W3C trace context, handed on to the receiver.")] = ""
-    flow_key: Annotated[
+    biz_type: Annotated[
         str,
-        FlowKey(help="Whose job it is, such as a customer. Keys of a biz type share it fairly, with limits for each."),
+        Code(
+            help="The code of a biz type.",
+            absent={Face.CHANGE: "a job stays one of its biz type", Face.TASK: "the decorator says it"},
+        ),
+    ]
+    _: KW_ONLY
+    biz_id: Annotated[str, Line(longest=200, absent={Face.PLAN: _KEY[Face.PLAN]})] = ""
+    due_at: Annotated[datetime | str | None, Moment(absent=_TIME)] = None
+    delay: Annotated[timedelta | float | None, Seconds(absent={**_TIME, **_NOT_KEPT})] = None
+    body: Annotated[Any, Body(absent=_CALL)] = None
+    priority: Annotated[int | None, Whole(least=0, most=9)] = None
+    max_attempts: Annotated[int | None, Whole(least=1, most=1_000)] = None
+    idempotency_key: Annotated[str | None, Key(longest=200, absent={**_KEY, **_NOT_KEPT})] = None
+    debounce_key: Annotated[str | None, Key(longest=200, none="", absent=_KEY)] = None
+    debounce_max_wait: Annotated[timedelta | float | None, Seconds(absent={**_KEY, **_NOT_KEPT})] = None
+    expires_at: Annotated[datetime | str | None, Moment(absent=_TIME)] = None
+    traceparent: Annotated[
+        str, TraceContext(absent=dict.fromkeys(Face, "a header brings it, and the receiver's request takes it on"))
     ] = ""
-    request: Annotated[
-        dict[str, Any] | StoredRequest | None,
-        RequestOfItsOwn(help="Of a callback: a timeout, headers and a URL of its own. Null: as the biz type says."),
-    ] = None
-    raw: Annotated[bytes | memoryview | None, ExactBytes(help="The exact bytes of the body, in the place of JSON.")] = (
-        None
-    )
-    content_type: Annotated[
-        str, ContentType(help="Of a body that is no JSON. By default text/plain in UTF-8, or application/octet-stream.")
-    ] = ""
+    flow_key: Annotated[str, FlowKey()] = ""
+    request: Annotated[dict[str, Any] | StoredRequest | None, RequestOfItsOwn(absent=_CALL)] = None
+    raw: Annotated[bytes | memoryview | None, ExactBytes(absent={**_CALL, **_AS_TEXT})] = None
+    content_type: Annotated[str, ContentType(absent=_CALL)] = ""
 
 
 #: The rule of each field, by the name callers use.
 RULES = rules_of(JobRequest)
+
+
+def fields_on(face: Face) -> list[str]:
+    """The names of the fields that callers meet there."""
+    return [name for name, rule in RULES.items() if face not in rule.absent]
+
 
 #: The columns that are stored as their rules give them: all but id, biz type, due time and priority.
 _COLUMNS = NewJob._fields[4:]

@@ -16,6 +16,7 @@ from tasksapp.jobs.own_request_rule import StoredRequest
 from tasksapp.jobs.requests import JobRequest, Rejected
 from tasksapp.jobs.written_json import WrittenJson
 from tasksapp.models import Job, Status
+from tasksapp.models.new_job import Carried
 
 
 def run_again(job_id: UUID, *, by: Actor | None = None, using: str | None = None) -> Created:
@@ -31,17 +32,10 @@ def run_again(job_id: UUID, *, by: Actor | None = None, using: str | None = None
         raise JobNotFound(f"there is no job {job_id}")
     if job.status != Status.SUCCEEDED:
         raise WrongState(job_id, verb="run again", status=job.status)
-    request = JobRequest(
-        job.biz_type.code,
-        biz_id=job.biz_id,
-        flow_key=job.flow_key,
-        body=WrittenJson(json.loads(job.body), job.body),
-        raw=job.raw,
-        content_type=content_type_of(job.request),
-        priority=job.priority,
-        max_attempts=job.max_attempts,
-        request=StoredRequest(job.request) if job.request else None,
-    )
+    carried = {column.attname: getattr(job, column.attname) for column in Carried._meta.concrete_fields}
+    carried["body"] = WrittenJson(json.loads(job.body), job.body)
+    carried["request"] = StoredRequest(job.request) if job.request else None
+    request = JobRequest(job.biz_type.code, **carried, content_type=content_type_of(job.request))
     (outcome,) = create_many([request], seen_by=Reach(job.biz_type.tenant.pk), by=by, using=using)
     if isinstance(outcome, Rejected):
         raise outcome.error

@@ -6,17 +6,21 @@ gives back the value to store, or raises :class:`InvalidJob` with the field's na
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any, get_args, get_type_hints
 
 from django.utils.dateparse import parse_datetime
 
 from delayhub.engine.entry import MAX_FLOW_KEY_BYTES, NOT_IN_FLOW_KEYS
+from delayhub.job_fields import JobFields, fields_of
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.written_json import WrittenJson
@@ -39,16 +43,33 @@ _TRACEPARENT = re.compile(r"\A(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[
 CODE = "^[a-z0-9][a-z0-9._-]{0,99}$"
 
 
+class Face(StrEnum):
+    """Where callers meet the fields of a job."""
+
+    #: ``POST /jobs``, the clients' ``create`` and ``delayhub jobs create``.
+    CREATE = "create"
+    PLAN = "plan"
+    #: ``PATCH /jobs``, the clients' ``change``, ``delayhub jobs change`` and the admin's form.
+    CHANGE = "change"
+    SERIES = "series"
+    #: ``schedule()`` of a delayed task.
+    TASK = "task"
+    #: The JSON of a job, its page in the admin, and what the command line shows of it.
+    ANSWER = "answer"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rule(ABC):
     """What one field may be. The rules of a class stand in the annotations of its fields; see :func:`rules_of`.
 
     Args:
-        help: what the field is for, in a sentence; OpenAPI shows it.
+        help: what the field is for, in a sentence; OpenAPI shows it. '': the words of :mod:`delayhub.job_fields`.
+        absent: of a job's field, the faces that do not have it, each with the reason. It is on all others.
         field: the name that callers know the field by.
     """
 
     help: str = ""
+    absent: Mapping[Face, str] = dataclasses.field(default_factory=dict, hash=False)
     field: str = ""
 
     @abstractmethod
@@ -64,7 +85,8 @@ def rules_of(declaration: type) -> dict[str, Rule]:
     """The rules of a class by field: each is the part of the field's ``Annotated[…]`` that is a rule."""
     hints = get_type_hints(declaration, include_extras=True)
     found = ((name, part) for name, hint in hints.items() for part in get_args(hint) if isinstance(part, Rule))
-    return {name: replace(rule, field=name) for name, rule in found}
+    words = {each.name: each.words for each in fields_of(JobFields)}
+    return {name: replace(rule, field=name, help=rule.help or words.get(name, "")) for name, rule in found}
 
 
 @dataclass(frozen=True, kw_only=True)

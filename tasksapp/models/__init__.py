@@ -10,9 +10,10 @@ from tasksapp.models.attempt import Attempt
 from tasksapp.models.audit_entry import AuditEntry
 from tasksapp.models.biz_type import UNTIL_RESUMED, BizType
 from tasksapp.models.idempotency_key import IdempotencyKey
-from tasksapp.models.job import Job, NewJob
+from tasksapp.models.job import Job
 from tasksapp.models.job_count import DeadCount, JobCount
 from tasksapp.models.loader_report import LoaderReport
+from tasksapp.models.new_job import NewJob
 from tasksapp.models.operation import Operation
 from tasksapp.models.paused_key import PausedKey
 from tasksapp.models.pulse import Pulse

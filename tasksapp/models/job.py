@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import Any
 
 from django.db import models
 from django.db.models import Q
@@ -12,18 +11,18 @@ from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
 from tasksapp.models.job_id import new_job_id
+from tasksapp.models.new_job import Carried, NewJob
 from tasksapp.models.series import Series
 from tasksapp.models.status import Status
 
 
-class Job(models.Model):
+class Job(Carried):
     """Something to happen at its time. Its status changes only by a transition."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=new_job_id, editable=False)
     biz_type = models.ForeignKey(
         BizType, on_delete=models.PROTECT, related_name="jobs", db_index=False, verbose_name=_("biz type")
     )
-    biz_id = models.CharField(_("biz id"), max_length=200, blank=True)
     debounce_key = models.CharField(
         _("debounce key"),
         max_length=200,
@@ -47,32 +46,6 @@ class Job(models.Model):
     )
     expires_at = models.DateTimeField(
         _("expires at"), null=True, blank=True, help_text=_("No attempt begins from then on, unless it is redriven.")
-    )
-    body = models.TextField(_("body"), help_text=_("The exact JSON text that is signed and sent."))
-    priority = models.PositiveSmallIntegerField(_("priority"), default=5)
-    flow_key = models.CharField(
-        _("flow key"),
-        max_length=100,
-        blank=True,
-        default="",
-        db_default="",
-        help_text=_("Whose job it is, such as a customer: keys of a biz type share it fairly."),
-    )
-    request = models.TextField(
-        _("request"),
-        blank=True,
-        default="",
-        db_default="",
-        help_text=_("What its request has of its own: timeout, headers, URL. Secrets in it are encrypted."),
-    )
-    raw = models.BinaryField(
-        _("exact bytes"),
-        null=True,
-        blank=True,
-        help_text=_("The body of a job that is no JSON, byte for byte; empty: the body is JSON."),
-    )
-    max_attempts = models.PositiveIntegerField(
-        _("max attempts"), null=True, blank=True, help_text=_("Empty: as the biz type says.")
     )
     attempts = models.PositiveIntegerField(_("attempts"), default=0, help_text=_("All attempts ever made."))
     attempt_base = models.PositiveIntegerField(
@@ -213,40 +186,16 @@ class Job(models.Model):
     def __str__(self) -> str:
         return f"{self.id} ({self.status})"
 
+    @classmethod
+    def of(cls, new: NewJob, *, now: datetime, created_by: str = "") -> Job:
+        """The job as it is when it is created."""
+        shared = {"next_run_at": new.due_at, "created_at": now, "updated_at": now, "created_by": created_by}
+        return cls(**FIRST_VALUES, **new._asdict(), **shared)
+
     @property
     def attempts_used(self) -> int:
         """Attempts of the current budget: since the last redrive."""
         return self.attempts - self.attempt_base
-
-
-class NewJob(NamedTuple):
-    """The columns of a job that its creator decides; ``tasksapp.sql`` makes its statements from these names.
-
-    A column that callers may give stands here, in :class:`Job`, and as a field of ``tasksapp.jobs.JobRequest``.
-    """
-
-    id: UUID
-    biz_type_id: int
-    due_at: datetime
-    priority: int
-    biz_id: str = ""
-    body: str = "null"
-    max_attempts: int | None = None
-    traceparent: str = ""
-    debounce_key: str = ""
-    expires_at: datetime | None = None
-    flow_key: str = ""
-    request: str = ""
-    raw: bytes | None = None
-
-    def as_row(self, *, now: datetime, created_by: str = "") -> dict[str, Any]:
-        """All columns as they are when the job is created, by name."""
-        shared = {"next_run_at": self.due_at, "created_at": now, "updated_at": now, "created_by": created_by}
-        return {**FIRST_VALUES, **self._asdict(), **shared}
-
-    def as_job(self, *, now: datetime, created_by: str = "") -> Job:
-        """The row as a model instance."""
-        return Job(**self.as_row(now=now, created_by=created_by))
 
 
 #: Columns that are the due time at first, the time of creation, or the name of who creates it.

@@ -11,12 +11,13 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
+from tasksapp.models.new_job import Carried
 
 #: A series that was not looked at so long after its time has had an outage: no worker was there.
 MISSED = timedelta(seconds=60)
 
 
-class Series(models.Model):
+class Series(Carried):
     """What is to happen again and again: the content of its jobs, when they are due, and how far they are made."""
 
     class Overlap(models.TextChoices):
@@ -84,22 +85,7 @@ class Series(models.Model):
         help_text=_("Which of those are run that were missed while nothing worked."),
     )
 
-    biz_id = models.CharField(_("biz id"), max_length=200, blank=True)
-    flow_key = models.CharField(
-        _("flow key"),
-        max_length=100,
-        blank=True,
-        default="",
-        db_default="",
-        help_text=_("Whose job it is, such as a customer: keys of a biz type share it fairly."),
-    )
-    request = models.TextField(
-        _("request"),
-        blank=True,
-        default="",
-        db_default="",
-        help_text=_("What its request has of its own: timeout, headers, URL. Secrets in it are encrypted."),
-    )
+    # As jobs have them, but for what a series says of all of its jobs.
     body = models.TextField(_("body"), default="null", help_text=_("The exact JSON text that is signed and sent."))
     raw = models.BinaryField(
         _("exact bytes"),
@@ -107,7 +93,7 @@ class Series(models.Model):
         blank=True,
         help_text=_("The body of its jobs that is no JSON, byte for byte; empty: the body is JSON."),
     )
-    priority = models.PositiveSmallIntegerField(
+    priority = models.PositiveSmallIntegerField(  # type: ignore[assignment]  # a series may leave it to its biz type
         _("priority"), null=True, blank=True, validators=[MaxValueValidator(9)], help_text=_("0 goes first, 9 last.")
     )
     max_attempts = models.PositiveIntegerField(

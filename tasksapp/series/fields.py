@@ -13,6 +13,7 @@ from tasksapp.errors import InvalidSeries
 from tasksapp.jobs.requests import RULES as JOB_RULES
 from tasksapp.jobs.validation import Key, Line, Moment, Rule, Seconds, Whole
 from tasksapp.models import Series
+from tasksapp.models.new_job import Carried
 from tasksapp.series.cron import LONGEST as LONGEST_CRON
 from tasksapp.series.plan import schedule_of
 from tasksapp.series.schedule import listed
@@ -42,6 +43,8 @@ class TimeList(Rule):
         return [moment.isoformat() for moment in listed(given)]
 
 
+#: The columns that its jobs get from it.
+CONTENT = tuple(column.attname for column in Carried._meta.concrete_fields)
 #: By the name that callers know a field by, which is that of its column.
 RULES: dict[str, Rule] = {
     "name": Key(longest=100, field="name", help="Unique in its biz type."),
@@ -56,11 +59,10 @@ RULES: dict[str, Rule] = {
     "jitter": Seconds(field="jitter", help="Each is due up to so many seconds later, always the same for it."),
     "overlap": Choice(words=Series.Overlap.values, field="overlap", help="When the one before has not finished."),
     "catch_up": Choice(words=Series.CatchUp.values, field="catch_up", help="Which run after an outage."),
-    **{name: JOB_RULES[name] for name in ("biz_id", "body", "priority", "max_attempts", "flow_key", "request")},
+    **{name: JOB_RULES[name] for name in CONTENT if name != "raw"},
 }
-#: Fields that say when it runs, and those that its jobs get.
+#: Fields that say when it runs.
 SCHEDULE = ("cron", "every", "times", "time_zone", "anchor", "starts_at", "ends_at", "count", "jitter")
-CONTENT = ("biz_id", "body", "priority", "max_attempts", "flow_key", "request", "raw")
 #: Fields that are checked with the series' biz type: what its request has of its own, and exact bytes.
 OF_BIZ_TYPE = ("request", "raw", "content_type")
 #: Of these a series has one.

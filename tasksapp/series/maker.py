@@ -16,6 +16,7 @@ from delayhub.clock import Clock, moment
 from tasksapp.errors import InvalidSeries
 from tasksapp.models import BizType, Job, NewJob, Series
 from tasksapp.models.job_id import new_job_ids
+from tasksapp.series.fields import CONTENT
 from tasksapp.series.plan import INVALID_WAIT, MOST, Outage, Plan, outage, plan
 from tasksapp.sql.advance_series import Advance, advance_series
 from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
@@ -196,18 +197,10 @@ def rows_of(series: Series, biz_type: BizType, planned: Plan) -> list[NewOccurre
 
 def new_job(series: Series, biz_type: BizType, *, job_id: UUID, due_at: datetime) -> NewJob:
     """A job of the series."""
-    return NewJob(
-        id=job_id,
-        biz_type_id=biz_type.pk,
-        due_at=due_at,
-        priority=biz_type.priority if series.priority is None else series.priority,
-        biz_id=series.biz_id,
-        body=series.body,
-        max_attempts=series.max_attempts,
-        flow_key=series.flow_key,
-        request=series.request,
-        raw=None if series.raw is None else bytes(series.raw),
-    )
+    carried = {name: getattr(series, name) for name in CONTENT}
+    carried["priority"] = biz_type.priority if series.priority is None else series.priority
+    carried["raw"] = None if series.raw is None else bytes(series.raw)
+    return NewJob(id=job_id, biz_type_id=biz_type.pk, due_at=due_at, **carried)
 
 
 def timer_of(job: NewJob, biz_type: BizType) -> Timer:

@@ -37,7 +37,7 @@ def insert_jobs(
     """
     connection = connections[using]
     if connection.vendor != "postgresql":
-        made = [row.as_job(now=now, created_by=created_by) for row in rows]
+        made = [Job.of(row, now=now, created_by=created_by) for row in rows]
         Job.objects.using(using).bulk_create(made, batch_size=500)
         meanwhile()
         return

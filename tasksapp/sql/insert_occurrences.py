@@ -39,7 +39,7 @@ def insert_occurrences(rows: Sequence[NewOccurrence], *, now: datetime, created_
             return
     made = []
     for row in rows:
-        job = row.job.as_job(now=now, created_by=created_by)
+        job = Job.of(row.job, now=now, created_by=created_by)
         job.series_id, job.occurrence_at = row.series_id, row.occurrence_at
         made.append(job)
     Job.objects.using(using).bulk_create(made, batch_size=500)

@@ -8,19 +8,22 @@ from typing import Any, NamedTuple, Protocol
 
 from django.db import router
 
+from delayhub.celery_support.delayed_task import CARRIED_BY_SERIES
 from delayhub.celery_support.job_arguments import encoded
 from delayhub.celery_support.job_store import JobTask
 from tasksapp.access.actors import Actor
 from tasksapp.errors import NameTaken
 from tasksapp.models import Series
 from tasksapp.series import verbs
+from tasksapp.series.fields import RULES
 from tasksapp.task_backends.task_biz_type import biz_type_of_task
 
 #: A series has a name of so many characters at most; it is the end of a task's name that tells it from others.
 NAME_LENGTH = 100
 #: What a declaration says, with what holds where it says nothing.
 _UNSAID: dict[str, Any] = {
-    "cron": "", "time_zone": "UTC", "every": None, "overlap": "start", "catch_up": "latest", "flow_key": "",
+    "cron": "", "time_zone": "UTC", "every": None, "overlap": "start", "catch_up": "latest",
+    **{name: RULES[name](None) for name in CARRIED_BY_SERIES},
 }  # fmt: skip
 
 

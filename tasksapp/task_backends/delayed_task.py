@@ -15,7 +15,8 @@ from celery import current_app
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections, router
 
 from delayhub.celery_support.job_arguments import encoded
-from delayhub.celery_support.job_store import JobCall, JobTask, ScheduleOptions, TaskOutcome
+from delayhub.celery_support.job_store import JobCall, JobTask, TaskOutcome
+from delayhub.job_fields import ScheduleOptions
 from tasksapp import jobs
 from tasksapp.checks import check_times
 from tasksapp.errors import InvalidJob
@@ -90,13 +91,13 @@ class TableStore:
 
         Raises what ``jobs.create`` does, and TypeError where an argument cannot be JSON.
         """
+        options.setdefault("max_attempts", task.job_max_attempts)
         using, body = router.db_for_write(Job), encoded(args, kwargs)
         biz_type = biz_type_of_task(task, using=using)
         try:
             created = jobs.create(
                 biz_type.code,
                 body=body,
-                max_attempts=task.job_max_attempts,
                 tenant=task.job_tenant,
                 using=using,
                 **options,

@@ -11,7 +11,7 @@ import pytest
 
 from tasksapp import jobs
 
-TYPES = ["BulkOutcome", "Created", "JobRequest", "Plan", "Rejected", "Resolution", "Step", "Verb"]
+TYPES = ["BulkOutcome", "Created", "JobRequest", "Plan", "Rejected", "Resolution", "Verb"]
 VERBS = [
     "acancel",
     "acreate",

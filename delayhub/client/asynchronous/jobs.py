@@ -20,13 +20,9 @@ from delayhub.client.models.jobs import (
     CreatedJob,
     DeadJobQuery,
     Job,
-    JobChange,
-    JobFields,
     JobQuery,
-    JobRequest,
     Lifted,
     Plan,
-    PlannedJob,
     Resolution,
 )
 from delayhub.client.request import (
@@ -41,6 +37,7 @@ from delayhub.client.request import (
     read,
     segment,
 )
+from delayhub.job_fields import JobChange, JobFields, JobRequest, PlannedJob
 
 T = TypeVar("T")
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from delayhub.client.models.jobs import JobStatus, WithExactBytes
+from delayhub.client.models.jobs import JobStatus
+from delayhub.job_fields import WithExactBytes
 
 ClaimOutcome = Literal["done", "failed", "extended", "released"]
 

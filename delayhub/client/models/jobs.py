@@ -2,101 +2,18 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Literal, TypedDict
+from datetime import datetime
+from typing import Literal, TypedDict
 
 from delayhub.client.errors import FieldError
+from delayhub.job_fields import Carries
 
 JobStatus = Literal["pending", "running", "succeeded", "dead", "cancelled", "skipped", "dropped"]
 JobOrder = Literal["-id", "next_run_at", "-finished_at", "finished_at"]
 #: The statuses in which a job has ended. A dead one may be redriven.
 ENDED = frozenset({"succeeded", "dead", "cancelled", "skipped", "dropped"})
-
-
-class OwnRequest(TypedDict, total=False):
-    """What the callback of one job has of its own, in place of what its biz type says or beside it."""
-
-    #: At most that of the biz type.
-    timeout_seconds: float | None
-    #: Those that hold secrets, such as ``Authorization``, come back as ``(hidden)``.
-    headers: Mapping[str, str] | None
-    #: Of a host that the biz type names.
-    url: str | None
-
-
-class JobContent(TypedDict, total=False):
-    """When a new job is due, and what it carries. With neither ``due_at`` nor ``delay``, it is due at once."""
-
-    #: When; a datetime without a zone is refused by the site. Or:
-    due_at: datetime | str | None
-    #: How long from now; a timedelta or seconds.
-    delay: timedelta | float | None
-    #: Any JSON value; the receiver gets it.
-    body: Any
-    #: 0 goes first, 9 last.
-    priority: int | None
-    #: In place of the biz type's.
-    max_attempts: int | None
-    #: No attempt begins from then on.
-    expires_at: datetime | str | None
-    #: Whose job it is, such as a customer: keys of a biz type share it fairly.
-    flow_key: str
-    #: A timeout, headers and a URL of its own; its biz type must allow what they say.
-    request: OwnRequest | None
-    #: The exact bytes of the body, in its place.
-    raw: bytes | None
-    #: Of the exact bytes. Without it ``application/octet-stream``.
-    content_type: str | None
-
-
-class PlannedJob(JobContent, total=False):
-    """A job of a plan; the plan has its business key."""
-
-    #: The code of its biz type.
-    biz_type: str
-
-
-class JobFields(JobContent, total=False):
-    """The fields of a new job, beside its biz type."""
-
-    #: The business key, such as an order number.
-    biz_id: str
-    #: The same request with the same key makes one job.
-    idempotency_key: str | None
-    #: A later request with the same key replaces this one until its first attempt begins.
-    debounce_key: str | None
-    #: How long such requests may put the job off.
-    debounce_max_wait: timedelta | float | None
-
-
-class JobRequest(JobFields, total=False):
-    """A job to create, as one of many."""
-
-    #: The code of its biz type.
-    biz_type: str
-
-
-class JobChange(TypedDict, total=False):
-    """What may be changed of a pending job: its time (one of the two), and what it carries."""
-
-    due_at: datetime | str
-    delay: timedelta | float
-    body: Any
-    priority: int
-    #: None: as the biz type says.
-    max_attempts: int | None
-    biz_id: str
-    #: None: no such end.
-    expires_at: datetime | str | None
-    flow_key: str
-    #: All of it; a header that is given as ``(hidden)`` stays as it is. None: all as the biz type says.
-    request: OwnRequest | None
-    #: The exact bytes of the body, in its place.
-    raw: bytes
-    content_type: str
 
 
 class SelectedJobs(TypedDict, total=False):
@@ -143,32 +60,11 @@ class JobQuery(DeadJobQuery, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WithExactBytes:
-    """What has a body in JSON, or its exact bytes."""
-
-    body: Any
-    #: Exact bytes that are a text in UTF-8, or all others in base64; None: ``body`` is the body.
-    body_text: str | None = None
-    body_base64: str | None = None
-    #: Of the exact bytes. None: the body is JSON.
-    content_type: str | None = None
-
-    @property
-    def raw(self) -> bytes | None:
-        """The exact bytes of the body; None where it is JSON."""
-        if self.body_text is not None:
-            return self.body_text.encode()
-        return None if self.body_base64 is None else b64decode(self.body_base64)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job(WithExactBytes):
+class Job(Carries):
     """A job, as it was when the site answered."""
 
     id: str
     biz_type: str
-    #: The business key, by which its maker knows it.
-    biz_id: str
     #: Held until a worker first takes the job.
     debounce_key: str
     status: JobStatus
@@ -179,12 +75,8 @@ class Job(WithExactBytes):
     #: No attempt begins from then on. None: no such end.
     expires_at: datetime | None
     priority: int
-    #: Whose job it is, such as a customer: keys of a biz type share it fairly.
-    flow_key: str
     #: All attempts ever made.
     attempts: int
-    #: None: as the biz type says.
-    max_attempts: int | None
     redrives: int
     #: Failures on the site's side; they use no attempts.
     system_errors: int
@@ -198,8 +90,6 @@ class Job(WithExactBytes):
     created_at: datetime
     updated_at: datetime
     finished_at: datetime | None
-    #: Its own timeout, headers and URL, secrets as ``(hidden)``. None: all as the biz type says.
-    request: Mapping[str, Any] | None = None
 
     @property
     def has_ended(self) -> bool:

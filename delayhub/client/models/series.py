@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
-from delayhub.client.models.jobs import OwnRequest, WithExactBytes
+from delayhub.job_fields import Carries, Content
 
 Overlap = Literal["start", "skip", "cancel"]
 CatchUp = Literal["none", "latest", "all"]
@@ -33,25 +33,17 @@ class ScheduleFields(TypedDict, total=False):
     jitter: timedelta | float | None
 
 
-class JobSeriesFields(ScheduleFields, total=False):
-    """What may be set of a series."""
+class JobSeriesFields(ScheduleFields, Content, total=False):
+    """What may be set of a series: when it runs, and what its jobs carry.
+
+    Of their own request a header that is given as ``(hidden)`` stays as it is.
+    """
 
     #: Unique in its biz type.
     name: str
     overlap: Overlap
     catch_up: CatchUp
     biz_id: str
-    body: Any
-    #: The exact bytes of the body, in its place.
-    raw: bytes
-    content_type: str
-    #: None: the biz type's own.
-    priority: int | None
-    max_attempts: int | None
-    #: Whose jobs they are, such as a customer.
-    flow_key: str
-    #: All of it; a header that is given as ``(hidden)`` stays as it is. None: all as the biz type says.
-    request: OwnRequest | None
 
 
 class SeriesQuery(TypedDict, total=False):
@@ -63,7 +55,7 @@ class SeriesQuery(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobSeries(WithExactBytes):
+class JobSeries(Carries):
     """A series: jobs that repeat."""
 
     id: int
@@ -84,10 +76,6 @@ class JobSeries(WithExactBytes):
     jitter: float
     overlap: Overlap
     catch_up: CatchUp
-    biz_id: str
-    priority: int | None
-    max_attempts: int | None
-    flow_key: str
     #: What the schedule means.
     words: str
     #: None: paused, or at its end.
@@ -104,8 +92,6 @@ class JobSeries(WithExactBytes):
     version: int
     created_at: datetime
     updated_at: datetime
-    #: Their own timeout, headers and URL, secrets as ``(hidden)``. None: all as the biz type says.
-    request: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

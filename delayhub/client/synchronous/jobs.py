@@ -17,13 +17,9 @@ from delayhub.client.models.jobs import (
     CreatedJob,
     DeadJobQuery,
     Job,
-    JobChange,
-    JobFields,
     JobQuery,
-    JobRequest,
     Lifted,
     Plan,
-    PlannedJob,
     Resolution,
 )
 from delayhub.client.request import (
@@ -39,6 +35,7 @@ from delayhub.client.request import (
     segment,
 )
 from delayhub.client.synchronous.connection import Connection
+from delayhub.job_fields import JobChange, JobFields, JobRequest, PlannedJob
 
 T = TypeVar("T")
 

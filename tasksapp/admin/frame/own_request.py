@@ -1,4 +1,4 @@
-"""Fields by which a person gives jobs a place in line and a request of their own, and how the latter looks."""
+"""A timeout, headers and a URL of their own: the fields by which a person gives them to jobs, and how they look."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.admin.frame.fields import written_flow_key
 from tasksapp.admin.frame.masking import hidden
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.own_request_rule import HIDDEN, LONGEST_URL, shown_request
@@ -28,28 +27,8 @@ class _HeadersField(forms.JSONField):
 
 
 class OwnRequestFields(forms.Form):
-    """The part of a form that says what jobs have of their own: their place in line, and their request."""
+    """The part of a form that says what a job's own request has."""
 
-    priority = forms.IntegerField(
-        label=gettext_lazy("Priority"),
-        required=False,
-        min_value=0,
-        max_value=9,
-        help_text=gettext_lazy("0 goes first, 9 last. Empty: as the biz type says."),
-    )
-    max_attempts = forms.IntegerField(
-        label=gettext_lazy("Attempts at most"),
-        required=False,
-        min_value=1,
-        max_value=1_000,
-        help_text=gettext_lazy("Empty: as many as the biz type says."),
-    )
-    flow_key = forms.CharField(
-        label=gettext_lazy("Flow key"),
-        required=False,
-        max_length=100,
-        help_text=gettext_lazy("Whose job it is, such as a customer: keys share the biz type fairly."),
-    )
     timeout_seconds = forms.FloatField(
         label=gettext_lazy("Own timeout"),
         required=False,
@@ -69,10 +48,6 @@ class OwnRequestFields(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, "class": "delayhub-code", "spellcheck": "false", "dir": "ltr"}),
         help_text=gettext_lazy('{"X-Region": "eu"}. A value that is shown as (hidden) stays as it is.'),
     )
-
-    def clean_flow_key(self) -> str:
-        """The flow key, which must be one that a job may have."""
-        return written_flow_key(self.cleaned_data["flow_key"])
 
     def changed_request(self, stored: str) -> dict[str, Any]:
         """What the person changed of what the row has: ``request`` as the verbs take it; nothing where it is the same,

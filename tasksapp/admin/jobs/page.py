@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
@@ -22,12 +23,16 @@ from tasksapp.admin.jobs.sentence import job_sentence
 from tasksapp.admin.jobs.timeline import read_timeline
 from tasksapp.biz_types.holds import holds
 from tasksapp.biz_types.key_holds import key_hold
+from tasksapp.jobs.requests import fields_on
 from tasksapp.jobs.timer_look import timer_state
+from tasksapp.jobs.validation import Face
 from tasksapp.jobs.verb_words import FOR_GOOD, VERB_WORDS
 from tasksapp.jobs.verbs import Verb
-from tasksapp.models import LIVE, BizType, Job, Series, Status, Tombstone
+from tasksapp.models import LIVE, BizType, Job, NewJob, Series, Status, Tombstone
 from tasksapp.stats.counts import bounded_count
 
+#: Fields that callers give which are no facts of their own: the head, the time, the body and the attempts show them.
+SHOWN_ELSEWHERE = frozenset({"biz_type", "biz_id", "due_at", "body", "content_type", "request", "max_attempts"})
 #: Columns that the page shows elsewhere, or that mean something to workers only.
 _NOT_RAW = {"body", "raw", "request", "biz_type", "lease_token"}
 #: In the order of their buttons.
@@ -82,7 +87,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         if resolved and may(request.user, "redrive")
         else "",
         "siblings_url": jobs_address(site=site, tab="all", biz_type=job.biz_type.label, q=job.biz_id),
-        "flow_key_url": jobs_address(site=site, tab="pending", biz_type=job.biz_type.label, flow_key=job.flow_key),
+        "facts": facts_of(job, site=site),
         "series": series_of(job, site=site),
         "operation_url": address("tasksapp_operation_change", job.operation_id, site=site) if job.operation_id else "",
         "raw": _raw(job),
@@ -107,6 +112,31 @@ def series_of(job: Job, *, site: str) -> OfSeries | None:
     if name is None:
         return OfSeries(_("a series that was deleted"), "", when)
     return OfSeries(name, address("tasksapp_series_change", job.series_id, site=site), when)
+
+
+class Fact(NamedTuple):
+    """A field that its caller gave; ``url``: the address that its value leads to, '' for none."""
+
+    name: str
+    label: str
+    value: Any
+    url: str
+
+
+def facts_of(job: Job, *, site: str) -> list[Fact]:
+    """Those that the job has and that the page shows nowhere else."""
+    found = []
+    columns: Any = Job._meta
+    for name in NewJob._fields:
+        value = getattr(job, name)
+        if name in SHOWN_ELSEWHERE or name not in fields_on(Face.ANSWER) or value in (None, ""):
+            continue
+        if isinstance(value, datetime):
+            value = f"{timezone.localtime(value):%Y-%m-%d %H:%M:%S}"
+        keyed = {"tab": "pending", "biz_type": job.biz_type.label, "flow_key": job.flow_key}
+        url = jobs_address(site=site, **keyed) if name == "flow_key" else ""
+        found.append(Fact(name, capfirst(str(columns.get_field(name).verbose_name)), value, url))
+    return found
 
 
 def _attempts(job: Job) -> str:

@@ -13,13 +13,14 @@ from django.utils.translation import gettext_lazy
 
 from tasksapp.admin.frame.fields import UnitInput, reason_field, time_field, typed_bytes
 from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
+from tasksapp.admin.frame.typed_fields import APART, initial_of, typed_fields
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
 from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.written_json import read_json
 from tasksapp.models import BizType, Series
-from tasksapp.series.fields import SCHEDULE
+from tasksapp.series.fields import CONTENT, SCHEDULE
 from tasksapp.series.outlook import Preview, preview
 
 #: The button that shows the next occurrences of what was typed, and stores nothing.
@@ -82,7 +83,6 @@ class SeriesForm(OwnRequestFields):
     catch_up = forms.ChoiceField(
         label=gettext_lazy("Run after an outage"), choices=Series.CatchUp.choices, initial=Series.CatchUp.LATEST
     )
-    biz_id = forms.CharField(label=gettext_lazy("Biz id of its jobs"), max_length=200, required=False)
     body = forms.CharField(
         label=gettext_lazy("Body"),
         initial="null",
@@ -105,6 +105,7 @@ class SeriesForm(OwnRequestFields):
 
     def __init__(self, data: Any = None, *, series: Series | None, sees_body: bool) -> None:
         super().__init__(data, initial={} if series is None else _initial(series))
+        self.fields.update(typed_fields(Series, CONTENT))
         self.preview: Preview | None = None
         self._request = "" if series is None else series.request
         self._raw = None if series is None or series.raw is None else bytes(series.raw)
@@ -159,6 +160,11 @@ class SeriesForm(OwnRequestFields):
         given["times"] = cleaned.get("times", "").split()
         return given
 
+    @property
+    def carried(self) -> list[forms.BoundField]:
+        """What its jobs carry, as far as it is typed as it is."""
+        return [self[name] for name in typed_fields(Series, CONTENT)]
+
     def refuse(self, error: InvalidJob) -> None:
         """Shows a refusal of the verbs at its field."""
         self.add_error(self.field_of(error), error.message)
@@ -178,11 +184,11 @@ class BackfillForm(forms.Form):
 
 def _initial(series: Series) -> dict[str, Any]:
     names = (
-        "name", "cron", "time_zone", "anchor", "starts_at", "ends_at", "count", "overlap", "catch_up", "biz_id",
-        "priority", "max_attempts", "flow_key", "version",
+        "name", "cron", "time_zone", "anchor", "starts_at", "ends_at", "count", "overlap", "catch_up", "version",
     )  # fmt: skip
     return {
         **{name: getattr(series, name) for name in names},
+        **initial_of(series, [name for name in CONTENT if name not in APART]),
         **(shown_request(series.request) or {}),
         "body": written_body(series),
         "content_type": content_type_of(series.request),

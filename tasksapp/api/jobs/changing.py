@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.db import connections, router, transaction
 from django.db.models import F, QuerySet
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
@@ -23,7 +22,6 @@ from tasksapp.api.jobs.representation import job_etag
 from tasksapp.biz_types.visible import visible_jobs
 from tasksapp.conf import options
 from tasksapp.errors import JobNotFound
-from tasksapp.jobs.validation import DELAY, DUE_AT, due_time
 from tasksapp.models import Job
 
 #: What a change of one job takes beside its address and body, and what its answer has, for OpenAPI.
@@ -85,7 +83,5 @@ def change(
     edited = with_bytes(edited)
     if not edited:
         return jobs.reschedule(job_id, due_at=due_at, delay=delay, version=version, by=by)
-    due, wait = DUE_AT(due_at), DELAY(delay)
-    if due is not None or wait is not None:
-        edited["due_at"] = due_time(due=due, wait=wait, now=timezone.now())
+    edited |= {name: when for name, when in (("due_at", due_at), ("delay", delay)) if when is not None}
     return jobs.edit(job_id, **edited, version=version, by=by)

@@ -17,17 +17,17 @@ from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.problems import RETRY_SECONDS, only_known, refused
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.jobs.creation import IDEMPOTENCY_HEADER, idempotency_key
-from tasksapp.api.jobs.exact_body import BASE64, TEXT, with_bytes
 from tasksapp.api.jobs.representation import CreatedJobSerializer, created_text
-from tasksapp.api.jobs.requests import JobRequestSerializer
+from tasksapp.api.jobs.requests import JobRequestSerializer, described, job_request
 from tasksapp.conf import options
 from tasksapp.jobs.plans import MOST_STEPS
 from tasksapp.jobs.resolving import MOST_BIZ_TYPES
+from tasksapp.jobs.validation import Face
 from tasksapp.models import Job
 from tasksapp.models.api_key import Scope
 
 #: What a job of a plan may say; the business key is the plan's.
-STEP_FIELDS = (*(name for name in jobs.Step.__dataclass_fields__ if name not in ("_", "raw")), TEXT, BASE64)
+STEP_FIELDS = frozenset(described(Face.PLAN))
 
 
 class PlannedJobSerializer(serializers.Serializer[Any]):
@@ -38,7 +38,7 @@ class PlannedJobSerializer(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """Those of a job, but for its keys."""
-        return {name: field for name, field in JobRequestSerializer().get_fields().items() if name in STEP_FIELDS}
+        return described(Face.PLAN)
 
 
 class PlanRequestSerializer(serializers.Serializer[Any]):
@@ -65,7 +65,7 @@ class ResolveRequestSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=500, help_text="Why, for the audit.")
 
 
-def planned(fields: dict[str, Any]) -> tuple[str, list[jobs.Step]]:
+def planned(fields: dict[str, Any]) -> tuple[str, list[jobs.JobRequest]]:
     """The business key and the jobs of a plan. Raises Refused where the request does not say them."""
     only_known(fields, {"biz_id", "jobs"})
     listed, biz_id = fields.get("jobs"), fields.get("biz_id")
@@ -73,7 +73,9 @@ def planned(fields: dict[str, Any]) -> tuple[str, list[jobs.Step]]:
         raise refused("biz_id", "required", "biz_id is required, and may not be empty")
     if not isinstance(listed, list) or not 0 < len(listed) <= MOST_STEPS:
         raise refused("jobs", "invalid", f"jobs must be a list of 1 to {MOST_STEPS} jobs")
-    return biz_id, [_step(each) for each in listed]
+    if not all(isinstance(each, dict) for each in listed):
+        raise refused("jobs", "invalid", "each job must be a JSON object")
+    return biz_id, [job_request(each, known=STEP_FIELDS) for each in listed]
 
 
 def key_of(fields: dict[str, Any]) -> dict[str, Any]:
@@ -87,15 +89,6 @@ def key_of(fields: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(reason, str) or len(reason) > 500:
         raise refused("reason", "invalid", "reason must be a text of up to 500 characters")
     return {"biz_types": fields["biz_types"], "biz_id": fields["biz_id"], "reason": reason}
-
-
-def _step(given: Any) -> jobs.Step:
-    if not isinstance(given, dict):
-        raise refused("jobs", "invalid", "each job must be a JSON object")
-    only_known(given, STEP_FIELDS)
-    if "biz_type" not in given:
-        raise refused("biz_type", "required", "biz_type is required")
-    return jobs.Step(**with_bytes(given))
 
 
 _ASK_AGAIN = (

@@ -20,24 +20,20 @@ from tasksapp.api.http.timestamp import timestamp
 from tasksapp.jobs.creation import Created
 from tasksapp.jobs.exact_bytes import Shown, shown_bytes
 from tasksapp.jobs.own_request_rule import shown_request
-from tasksapp.models import Job, NewJob
+from tasksapp.jobs.requests import fields_on
+from tasksapp.jobs.validation import Face
+from tasksapp.models import Job, NewJob, Series
 from tasksapp.models.job import FIRST_VALUES
+from tasksapp.models.new_job import Carried
 
-#: The columns that callers see, beside the code of the biz type, which comes after the id.
+#: The columns that callers see, beside the code of the biz type, which comes after the id: what they may give, and
+#: what becomes of the job.
 SHOWN = (
     "id",
-    "biz_id",
-    "debounce_key",
     "status",
-    "due_at",
+    *(name for name in NewJob._fields if name in fields_on(Face.ANSWER)),
     "next_run_at",
-    "expires_at",
-    "body",
-    "request",
-    "priority",
-    "flow_key",
     "attempts",
-    "max_attempts",
     "redrives",
     "system_errors",
     "version",
@@ -60,6 +56,13 @@ _HELP = {
     "system_errors": "Failures on our side; they use no attempts.",
     "version": "Grows with every change by a person or caller.",
 }
+
+
+def carried_json(series: Series) -> dict[str, Any]:
+    """What a series hands on to its jobs, as they show it."""
+    found = {name: getattr(series, name) for name in _OF_SERIES}
+    shown = {name: value if (show := _show(name)) is None else show(value) for name, value in found.items()}
+    return shown | shown_bytes(series.raw, series.request)._asdict()
 
 
 def job_json(job: Job, *, biz_type: str) -> dict[str, Any]:
@@ -150,6 +153,8 @@ NAMES = tuple(_CALLED.get(name, name) for name in SHOWN)
 _of_job = attrgetter(*SHOWN)
 _SHOW = [_show(name) for name in SHOWN]
 
+#: What is shown of a series' jobs.
+_OF_SERIES = [column.attname for column in Carried._meta.concrete_fields if column.attname in SHOWN]
 #: What is shown of a job without exact bytes in their place.
 _NO_BYTES = Shown()._asdict()
 
@@ -167,9 +172,9 @@ _in_order = itemgetter(
 )
 
 
-def _described(name: str) -> serializers.Field[Any, Any, Any, Any]:
+def described_column(name: str, *, model: type[Job | Series] = Job) -> serializers.Field[Any, Any, Any, Any]:
     """The field that describes a column to OpenAPI."""
-    column: Any = Job._meta.get_field(name)
+    column: Any = model._meta.get_field(name)
     options: dict[str, Any] = {"help_text": _HELP.get(name) or column.help_text or None}
     if name in _READ:
         return serializers.JSONField(**options) if name == "body" else serializers.DictField(allow_null=True, **options)
@@ -188,14 +193,17 @@ def _described(name: str) -> serializers.Field[Any, Any, Any, Any]:
 
 
 #: The job that OpenAPI shows.
-_EXAMPLE = NewJob(
-    id=UUID("01a1fcb9-e182-7773-bac4-bf777e5e56f2"),
-    biz_type_id=1,
-    due_at=datetime(2027, 1, 31, 8, 30, tzinfo=UTC),
-    priority=5,
-    biz_id="order-42",
-    body='{"order": 42}',
-).as_job(now=datetime(2027, 1, 31, 8, tzinfo=UTC))
+_EXAMPLE = Job.of(
+    NewJob(
+        id=UUID("01a1fcb9-e182-7773-bac4-bf777e5e56f2"),
+        biz_type_id=1,
+        due_at=datetime(2027, 1, 31, 8, 30, tzinfo=UTC),
+        priority=5,
+        biz_id="order-42",
+        body='{"order": 42}',
+    ),
+    now=datetime(2027, 1, 31, 8, tzinfo=UTC),
+)
 
 
 _EXACT = {
@@ -203,6 +211,16 @@ _EXACT = {
     "body_base64": "The exact bytes of the body where they are no text; `body` is null then.",
     "content_type": "Of the exact bytes. Null: the body is JSON.",
 }
+
+
+def carried_fields() -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+    """What describes to OpenAPI what a series hands on to its jobs."""
+    return {**{name: described_column(name, model=Series) for name in _OF_SERIES}, **exact_fields()}
+
+
+def exact_fields() -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+    """What describes exact bytes."""
+    return {name: serializers.CharField(allow_null=True, help_text=text) for name, text in _EXACT.items()}
 
 
 class JobSerializer(serializers.Serializer[Any]):
@@ -214,9 +232,8 @@ class JobSerializer(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """One for each column that is shown, and those that are no columns."""
-        shown = {called: _described(name) for called, name in zip(NAMES[1:], SHOWN[1:], strict=True)}
-        exact = {name: serializers.CharField(allow_null=True, help_text=text) for name, text in _EXACT.items()}
-        return {"id": _described("id"), **super().get_fields(), **shown, **exact}
+        shown = {called: described_column(name) for called, name in zip(NAMES[1:], SHOWN[1:], strict=True)}
+        return {"id": described_column("id"), **super().get_fields(), **shown, **exact_fields()}
 
 
 class CreatedJobSerializer(JobSerializer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from rest_framework import serializers
@@ -11,37 +12,34 @@ from tasksapp.api.http.problems import only_known, refused
 from tasksapp.api.jobs.exact_body import TWO_BODIES, body_fields, names_bytes, with_bytes
 from tasksapp.jobs.exact_bytes import ContentType, ExactBytes
 from tasksapp.jobs.own_request_rule import LONGEST_URL, SHORTEST_TIMEOUT, RequestOfItsOwn
-from tasksapp.jobs.requests import RULES, JobRequest
+from tasksapp.jobs.requests import RULES, JobRequest, fields_on
 from tasksapp.jobs.validation import (
     CODE,
-    DELAY,
-    DUE_AT,
     MAX_DELAY,
     VERSION,
     Body,
     Code,
+    Face,
     FlowKey,
     Key,
     Line,
     Moment,
     Rule,
     Seconds,
-    TraceContext,
     Whole,
 )
 
-#: Fields of a waiting job that a PATCH changes, beside its time.
-EDITED_FIELDS = (
-    "body", "body_text", "body_base64", "content_type",
-    "priority", "max_attempts", "biz_id", "expires_at", "flow_key", "request",
-)  # fmt: skip
 
+def job_request(
+    fields: Any, *, key: str | None = None, traceparent: str = "", known: Collection[str] | None = None
+) -> JobRequest:
+    """A request for a job; unknown and missing fields are Refused, all others are for the rules to judge.
 
-def job_request(fields: Any, *, key: str | None = None, traceparent: str = "") -> JobRequest:
-    """A request for a job; unknown and missing fields are Refused, all others are for the rules to judge."""
+    ``known``: the names of the fields that there may be; None for all.
+    """
     if not isinstance(fields, dict):
         raise refused(None, "invalid", "A job must be a JSON object.")
-    only_known(fields, JOB_FIELDS)
+    only_known(fields, JOB_FIELDS if known is None else known)
     if "biz_type" not in fields:
         raise refused("biz_type", "required", "biz_type is required")
     if key is not None:
@@ -73,7 +71,7 @@ class OwnRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PLR0911  a table of rules
+def described_rule(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PLR0911  a table of rules
     """The field that describes to OpenAPI what a rule lets pass."""
     optional: dict[str, Any] = {"required": False, "allow_null": True, "help_text": rule.help}
     match rule:
@@ -100,6 +98,12 @@ def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PL
     raise TypeError(f"no field describes {rule!r}")
 
 
+def described(face: Face) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+    """What describes the fields of a job that a request may have there, with two in the place of its exact bytes."""
+    names = [name for name in fields_on(face) if not isinstance(RULES[name], ExactBytes | ContentType)]
+    return {**{name: described_rule(RULES[name]) for name in names}, **body_fields()}
+
+
 #: JSON Schema of a job's time: by ``due_at``, or by ``delay``. Null is not given.
 _BY_DUE_AT = {"required": ["due_at"], "properties": {"due_at": {"type": "string"}}}
 _BY_DELAY = {"required": ["delay"], "properties": {"delay": {"type": "number"}}}
@@ -112,11 +116,8 @@ class JobRequestSerializer(serializers.Serializer[Any]):
     example = {"biz_type": "order.close", "biz_id": "order-42", "delay": 1800, "body": {"order": 42}}
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """One for each rule of a job's fields, but not for the trace context, which comes in a header, and two for its
-        exact bytes."""
-        hidden = (TraceContext, ExactBytes, ContentType)
-        described = {name: _described(rule) for name, rule in RULES.items() if not isinstance(rule, hidden)}
-        return {**described, **body_fields()}
+        """One for each field of a new job."""
+        return described(Face.CREATE)
 
 
 #: What a request for a job may hold.
@@ -156,6 +157,10 @@ class RedriveJobRequestSerializer(VersionRequestSerializer):
     )
 
 
+#: Fields of a waiting job that a PATCH changes, beside its time.
+EDITED_FIELDS = tuple(name for name in described(Face.CHANGE) if name not in ("due_at", "delay"))
+
+
 class ChangeJobRequestSerializer(VersionRequestSerializer):
     """What is to be different in a pending job; all that is not given stays as it is."""
 
@@ -165,13 +170,9 @@ class ChangeJobRequestSerializer(VersionRequestSerializer):
     }
     example = {"delay": 3600, "version": 1}
 
-    due_at = _described(DUE_AT)
-    delay = _described(DELAY)
-    body = _described(RULES["body"])
-    body_text, body_base64, content_type = body_fields().values()
-    priority = _described(RULES["priority"])
-    max_attempts = _described(RULES["max_attempts"])
-    biz_id = _described(RULES["biz_id"])
-    expires_at = _described(RULES["expires_at"])
-    flow_key = _described(RULES["flow_key"])
-    request = _described(RULES["request"])
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """The version, and one for each field that is changed."""
+        return {**super().get_fields(), **described(Face.CHANGE)}
+
+
+CHANGE_FIELDS = frozenset({"version", *described(Face.CHANGE)})

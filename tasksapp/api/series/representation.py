@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,9 +9,8 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from tasksapp.api.http.timestamp import timestamp
+from tasksapp.api.jobs.representation import carried_fields, carried_json
 from tasksapp.errors import InvalidSeries
-from tasksapp.jobs.exact_bytes import shown_bytes
-from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.models import BizType, Series
 from tasksapp.series.outlook import Preview, coming, words_of
 
@@ -41,13 +39,7 @@ def series_json(series: Series) -> dict[str, Any]:
         "jitter": _seconds(series.jitter),
         "overlap": str(series.overlap),
         "catch_up": str(series.catch_up),
-        "biz_id": series.biz_id,
-        "body": json.loads(series.body),
-        **shown_bytes(series.raw, series.request)._asdict(),
-        "priority": series.priority,
-        "max_attempts": series.max_attempts,
-        "flow_key": series.flow_key,
-        "request": shown_request(series.request),
+        **carried_json(series),
         "words": words,
         "next_at": timestamp(next_at),
         "made": series.made,
@@ -106,17 +98,6 @@ class JobSeriesSerializer(serializers.Serializer[Any]):
     jitter = serializers.FloatField(help_text="Each is due up to so many seconds later.")
     overlap = serializers.ChoiceField(choices=Series.Overlap.choices, help_text="When the one before still lives.")
     catch_up = serializers.ChoiceField(choices=Series.CatchUp.choices, help_text="Which run after an outage.")
-    biz_id = serializers.CharField(allow_blank=True)
-    body = serializers.JSONField(help_text="What each job sends. Null also for exact bytes.")
-    body_text = serializers.CharField(allow_null=True, help_text="Exact bytes that are a text in UTF-8.")
-    body_base64 = serializers.CharField(allow_null=True, help_text="Exact bytes that are no text.")
-    content_type = serializers.CharField(allow_null=True, help_text="Of the exact bytes. Null: the body is JSON.")
-    priority = serializers.IntegerField(allow_null=True, help_text="Null: the biz type's own.")
-    max_attempts = serializers.IntegerField(allow_null=True, help_text="Null: as many as the biz type says.")
-    flow_key = serializers.CharField(allow_blank=True, help_text="Whose jobs they are, such as a customer.")
-    request = serializers.DictField(
-        allow_null=True, help_text="Their own timeout, headers and URL, secrets as `(hidden)`. Null: as the biz type."
-    )
     words = serializers.CharField(help_text="What the schedule means.")
     next_at = serializers.DateTimeField(allow_null=True, help_text="The next moment. Null: paused, or at its end.")
     made = serializers.IntegerField(help_text="Occurrences made so far.")
@@ -128,6 +109,10 @@ class JobSeriesSerializer(serializers.Serializer[Any]):
     version = serializers.IntegerField(help_text="Grows with each change.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """One for each of the schedule, and those that its jobs carry."""
+        return {**super().get_fields(), **carried_fields()}
 
 
 class SchedulePreviewSerializer(serializers.Serializer[Any]):

@@ -8,9 +8,8 @@ from rest_framework import serializers
 
 from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.api.jobs.exact_body import TWO_BODIES, body_fields
-from tasksapp.api.jobs.requests import OwnRequestSerializer
-from tasksapp.jobs.own_request_rule import RequestOfItsOwn
-from tasksapp.jobs.validation import CODE, MAX_DELAY, VERSION, Body, FlowKey, Key, Line, Moment, Rule, Seconds, Whole
+from tasksapp.api.jobs.requests import described_rule
+from tasksapp.jobs.validation import CODE, VERSION, Key, Line, Rule
 from tasksapp.models import Series
 from tasksapp.series.fields import RULES, SCHEDULE, Choice, TimeList
 from tasksapp.series.outlook import MOST
@@ -20,7 +19,7 @@ from tasksapp.series.schedule import MOST_TIMES
 _CHOICES = {tuple(kind.values): kind.choices for kind in (Series.Overlap, Series.CatchUp)}
 
 
-def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PLR0911  a table of rules
+def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:
     """The field that describes to OpenAPI what a rule lets pass."""
     optional: dict[str, Any] = {"required": False, "allow_null": True, "help_text": rule.help}
     match rule:
@@ -30,19 +29,9 @@ def _described(rule: Rule) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PL
             return serializers.ListField(child=serializers.DateTimeField(), max_length=MOST_TIMES, **optional)
         case Key(longest=longest):
             return serializers.CharField(min_length=1, max_length=longest, required=False, help_text=rule.help)
-        case Line(longest=longest) | FlowKey(longest=longest):
+        case Line(longest=longest):
             return serializers.CharField(max_length=longest, allow_blank=True, **optional)
-        case Whole(least=least, most=most):
-            return serializers.IntegerField(min_value=least, max_value=most, **optional)
-        case Moment():
-            return serializers.DateTimeField(**optional)
-        case Seconds():
-            return serializers.FloatField(min_value=0, max_value=MAX_DELAY.total_seconds(), **optional)
-        case Body():
-            return serializers.JSONField(**optional)
-        case RequestOfItsOwn():
-            return OwnRequestSerializer(**optional)
-    raise TypeError(f"no field describes {rule!r}")
+    return described_rule(rule)
 
 
 class SeriesRequestSerializer(serializers.Serializer[Any]):

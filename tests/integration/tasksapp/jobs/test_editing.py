@@ -158,7 +158,7 @@ def test_a_job_may_bring_its_own_end_which_may_be_moved(biz_type: BizType) -> No
     again = jobs.create("order.close", delay=60, expires_at=ends.isoformat(), idempotency_key="k")
     with pytest.raises(KeyTaken):
         jobs.create("order.close", delay=60, idempotency_key="k")
-    (planned,) = jobs.plan("42", [jobs.Step("order.close", expires_at=ends)]).jobs
+    (planned,) = jobs.plan("42", [jobs.JobRequest("order.close", expires_at=ends)]).jobs
     edited = jobs.edit(made.job_id, expires_at=None)
 
     assert again.job_id == made.job_id

@@ -25,7 +25,7 @@ def created(row: NewJob | None = ROW, *, armed: bool | None = True) -> Created:
 
 
 def test_it_shows_the_row_with_its_body_as_json() -> None:
-    shown = job_json(ROW.as_job(now=NOW), biz_type="order.close")
+    shown = job_json(Job.of(ROW, now=NOW), biz_type="order.close")
 
     assert (shown["id"], shown["biz_type"], shown["biz_id"]) == (str(ROW.id), "order.close", "42")
     assert (shown["status"], shown["body"]) == ("pending", {"order": [1, "ä"]})
@@ -36,12 +36,12 @@ def test_it_shows_the_row_with_its_body_as_json() -> None:
 def test_leases_and_workers_are_not_shown() -> None:
     hidden = {"lease_until", "lease_token", "worker", "attempt_base", "traceparent", "biz_type_id"}
 
-    assert hidden.isdisjoint(job_json(ROW.as_job(now=NOW), biz_type="order.close"))
+    assert hidden.isdisjoint(job_json(Job.of(ROW, now=NOW), biz_type="order.close"))
 
 
 @pytest.mark.parametrize("status", list(Status))
 def test_it_is_json_in_every_status_and_has_the_fields_that_are_described(status: Status) -> None:
-    job = ROW.as_job(now=NOW)
+    job = Job.of(ROW, now=NOW)
     job.status = status
 
     shown = json.loads(json.dumps(job_json(job, biz_type="order.close")))
@@ -65,7 +65,7 @@ def test_a_job_made_just_now_looks_as_it_will_when_it_is_read(row: NewJob) -> No
     shown = json.loads(created_text(created(row), biz_type="order.close"))
 
     read = {name: shown[name] for name in shown if name in (*NAMES, *Shown._fields, "biz_type")}
-    assert list(read.items()) == list(job_json(row.as_job(now=NOW), biz_type="order.close").items())
+    assert list(read.items()) == list(job_json(Job.of(row, now=NOW), biz_type="order.close").items())
 
 
 def test_its_body_is_shown_as_it_was_written() -> None:
@@ -90,6 +90,7 @@ def test_it_says_what_became_of_the_request() -> None:
 
 def test_a_job_of_an_earlier_request_is_shown_as_it_is_now() -> None:
     earlier = created(row=None)
-    earlier.job = Job(**{**ROW.as_row(now=NOW), "status": Status.DEAD})
+    earlier.job = Job.of(ROW, now=NOW)
+    earlier.job.status = Status.DEAD
 
     assert json.loads(created_text(earlier, biz_type="order.close"))["status"] == "dead"
