@@ -81,6 +81,7 @@ _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("ne
 #: after an import, it would read all that a biz type has in an index that begins with it, but for the ``+ 0``.
 #: A row that another transaction has changed since the statement began is left, as one that is locked: a tombstone that
 #: came meanwhile was not looked for.
+#: ``OFFSET 0`` has each decision made once: without it the planner would write ``due`` into each of its readers' terms.
 #: ``SHUT`` is the rule of ``BizType.is_shut``, ``OLD`` that of ``tasksapp.models.max_age.age_used_up``.
 _CLAIM = StatementByIds(
     f"""
@@ -105,6 +106,7 @@ WITH due AS (
         END AS decision
     FROM delayhub_job j JOIN delayhub_biz_type b ON b.id = j.biz_type_id + 0
     WHERE j.id = ANY(%(ids)s::uuid[])
+    OFFSET 0
 ), seen AS (
     SELECT *, CASE
         WHEN status <> '{Transition.CLAIM.source}' OR lease_until > %(now)s AND %(forward)s > 0 THEN '{Left.GONE}'
