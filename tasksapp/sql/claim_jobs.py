@@ -240,7 +240,7 @@ def _claim_by_orm(
             if left is not None:
                 answer.add_left(job.id, left, next_run_at=job.next_run_at, settled_at=now + SETTLE_WAIT)
                 continue
-            counted = biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
+            counted = decision is Decision.RUN and biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
             seconds = lease + biz_type.timeout_seconds if whole_lease is None else whole_lease
             seconds = forward if decision == Decision.FORWARD else seconds
             again = decision == Decision.FORWARD and job.lease_until is not None
@@ -251,7 +251,7 @@ def _claim_by_orm(
             answer.add_taken(taken, status=values.get("status", job.status))
         for (decision, seconds, counted, again), group in ours.items():
             values = new_values(decision, now=now, seconds=seconds, token=answer.token)
-            if decision == Decision.RUN and counted:
+            if counted:
                 values["attempts"] = F("attempts") + 1
             if again:
                 values |= {"last_error": NOT_TAKEN, "error_class": error_class.NOT_TAKEN}
