@@ -92,7 +92,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
         }
         made = Composed(folder, environment, receiver, free_port(), free_port())
         start_valkey(made, valkey_port, stack)
-        subprocess.run(made.command("migrate"), env=environment, cwd=folder, check=True, timeout=120)
+        subprocess.run(made.command("migrate"), env=environment, cwd=folder, check=True, timeout=240)
         prepare_site(made.environment, key=KEY, receiver_port=made.receiver.port)
         start(made, "web", stack, is_ready=lambda: requests.get(f"http://127.0.0.1:{made.web_port}/livez").ok)
         start(made, "worker", stack, is_ready=lambda: state(made) == "ok")
