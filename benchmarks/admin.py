@@ -3,7 +3,7 @@
 Question: with so many jobs, does each page of the admin answer within 150 ms (p95, of the server and its database),
     with at most 12 statements beyond those for the session and the person, none of which reads more than 20 000 rows?
 Machine: whatever runs it; a private PostgreSQL and Redis, some 1.2 GB of disk for each million rows.
-Command: make bench-admin, or make bench-admin ROWS=1000000 BIZ_TYPES=200
+Command: make bench NAME=admin, or OPTIONS="--rows 1000000 --biz-types 200"
 Result: how long the loader's counts took; a line for each page with its statements, CPU time (with the database's
     part) and wall time; then one JSON line; exit code 1 where a page is beyond a bound, or does not answer 200.
 Caveat: one request at a time through Django's test client: middleware, view and template, but no network and no
@@ -18,13 +18,12 @@ import json
 import sys
 import time
 
-from admin_cost import BOUND_MS, Page, at, measure
-from admin_pages import addresses, signed_in
-from explain_jobs import describe, explain
-from explain_rows import fill, fill_pulses
-from jobs_rig import rig
-
+from benchmarks.admin_cost import BOUND_MS, Page, at, measure
+from benchmarks.admin_pages import addresses, signed_in
 from benchmarks.children import run_main
+from benchmarks.explain_jobs import describe, explain
+from benchmarks.explain_rows import fill, fill_pulses
+from benchmarks.jobs_rig import rig
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from explain_jobs import FEW_ROWS, LARGE, explain, nodes, read_rows
+from benchmarks.explain_jobs import FEW_ROWS, LARGE, explain, nodes, read_rows
 
 #: What a page may take.
 BOUND_MS = 150.0

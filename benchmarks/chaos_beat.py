@@ -3,7 +3,7 @@
 Question: four workers with ``-B`` share one schedule, and one after the other is killed with -9 and started again. How
     many occurrences are published twice, how many are left out, and how late is each?
 Machine: whatever runs it: Redis, four workers, and this process, which takes the messages out.
-Command: make chaos-beat (an hour by a clock that jumps, then ten minutes by the real one)
+Command: make chaos NAME=beat (an hour by a clock that jumps, then ten minutes by the real one)
 Result: one JSON line for each part; exit code 0 only if each occurrence was published once.
 Caveat: by the clock that jumps, lateness means nothing. There is always one worker that is not being killed.
 """

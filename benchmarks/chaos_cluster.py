@@ -10,7 +10,7 @@ Question: of 10 000 tasks on six queues, half of them with a countdown of up to 
         while the lane's slot is moved in both ways and its master is killed?
 Machine: whatever runs it; three masters and three replicas, two more that are added; two workers (threads, prefork),
     one producer. A node is called failed after 1.5 s.
-Command: make chaos-cluster
+Command: make chaos NAME=cluster
 Result: a table and one JSON line; exit code 0 only if with WAIT nothing was lost, and nothing came early.
 Caveat: tasks are acknowledged late. Valkey 9 is needed for the move in one step; other servers move that slot by keys.
 """

@@ -8,7 +8,7 @@ Question: a task with ``key_rate_limit`` and one with ``key_max_in_flight=1``, a
     what does a key take? With --early-acks the task with ``key_max_in_flight=1`` is acknowledged when it starts: does
     it never run twice, how many do kills lose, and is nothing held in the end?
 Machine: whatever runs it.
-Command: make chaos-flow-keys
+Command: make chaos NAME=flow-keys
 Result: a table and one JSON line; exit code 0 only if no second of a tenant had more starts than the limit and one,
     none ran twice at once, and each task ran.
 """

@@ -4,7 +4,7 @@ Question: of 10 000 jobs due over a while, created while all this goes on, how m
     called back after cancel or resolve said yes: while workers are killed with -9 and frozen for longer than their
     leases, Redis is killed, kept away and flushed, and the database crashes and comes back.
 Machine: whatever runs it; two workers, one PostgreSQL, one Redis, one receiver with a log of its own.
-Command: make chaos-jobs
+Command: make chaos NAME=jobs
 Result: one JSON line; exit code 0 only if none was lost, none is dead, none came after its cancel or resolve, each
     occurrence of a series and each follow-up is there once, and the database says of each job what the receiver saw.
 Caveat: duplicates are counted, not forbidden: jobs are delivered at least once.
@@ -25,10 +25,9 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from chaos_features import Features
-from jobs_rig import Rig, rig
-
+from benchmarks.chaos_features import Features
 from benchmarks.children import run_main
+from benchmarks.jobs_rig import Rig, rig
 from tests.waiting import wait_until
 
 #: Short, so that what was lost comes back within the run.

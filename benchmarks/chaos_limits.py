@@ -7,7 +7,7 @@ Question: a task with ``rate_limit`` and one with ``max_in_flight``, both with a
     claim cost beside 100 000 tasks with parked messages? With --early-acks the second task is acknowledged when it
     starts: does it never run twice, how many do kills lose, and is nothing held in the end?
 Machine: whatever runs it.
-Command: make chaos-limits
+Command: make chaos NAME=limits
 Result: a table and one JSON line; exit code 0 only if no second had more starts than the limit and one, no more ran at
     once than may, all others had no less than the limit less one and what the kills took, and each task ran. With
     --only-backlog, for busy machines, seconds count by what Redis let start in them.

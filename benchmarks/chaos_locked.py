@@ -3,7 +3,7 @@
 Question: while another connection locks all jobs (a migration, a backup), how long do probes wait, what are creates
     told, and how many jobs are missing or there twice after each refused create was sent again?
 Machine: whatever runs it: one granian process of 16 threads, and a PostgreSQL of its own or a SQLite file.
-Command: make chaos-locked, or python benchmarks/chaos_locked.py --kind sqlite --seconds 10
+Command: make chaos NAME=locked, or python benchmarks/chaos_locked.py --kind sqlite --seconds 10
 Result: a table and one JSON line; exit code 0 only if all creates were told to come again, each job is there once, and
     no probe took a second.
 Caveat: client, server and database share the machine, so that a probe's time is also the time that it waits for a core.
@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from jobs_rig import Database
 
 from benchmarks.children import run_main
+from benchmarks.jobs_rig import Database
 from tests.web_server import BIZ_TYPE, asked, prepare_database, web_server
 
 THREADS, SLOTS = 16, 12

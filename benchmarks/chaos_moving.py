@@ -6,7 +6,7 @@ Question: workers and publishers move from ``redis://`` to ``delayhub://`` one b
     by kill -9; everything moves back, and workers of kombu's transport run it. How much never runs, is dead, is left
     behind, or runs twice without a worker having been killed that had begun it?
 Machine: whatever runs it.
-Command: make chaos-moving
+Command: make chaos NAME=moving
 Result: a line and one JSON line; exit code 0 only if nothing was lost, dead or left, nothing ran twice that no kill
     explains, and messages were parked when it moved back.
 Caveat: tasks acknowledge late, as in chaos_upgrade. Workers of kombu's transport are not killed: what Redis had sent to

@@ -5,7 +5,7 @@ Question: one worker, tasks that run while Redis is killed with -9, so that neit
     that is published then: plain, with ``rate_limit``, with ``max_in_flight``, and unique? Is any lease, place or
     unique key left? The same worker on ``redis://`` beside it.
 Machine: whatever runs it; five cases run at once, each with a Redis of its own.
-Command: make chaos-outages
+Command: make chaos NAME=outages
 Result: a table and one JSON line; exit code 0 only if with ``delayhub://`` every later task ran, and nothing was held
     or put right by claims.
 Caveat: on ``redis://`` only the tasks are counted; it has no leases, and no places or keys that all workers share.

@@ -5,7 +5,7 @@ Question: of jobs whose callbacks receivers take by ``delayhub.receiver``'s ``on
     worker is killed with -9 in the middle of deliveries? On Django with ATOMIC_REQUESTS, FastAPI with SQLAlchemy
     (async), and plain sqlite3.
 Machine: whatever runs it: a whole site, one worker, three receivers with a SQLite file each.
-Command: make chaos-receivers
+Command: make chaos NAME=receivers
 Result: a table and one JSON line; exit code 0 only if each job has exactly one effect at each receiver.
 Caveat: the promise is for effects in the inbox's own database.
 """

@@ -4,7 +4,7 @@ Question: of jobs that are due at a steady rate, how many are called back, how l
     is killed and kept away, frozen (SIGSTOP), or comes and goes every three seconds; and where a worker is started
     while it is away?
 Machine: whatever runs it; two workers (one with threads, one with child processes), one PostgreSQL, one Redis.
-Command: make chaos-redis-away
+Command: make chaos NAME=redis-away
 Result: one JSON line; exit code 0 only if every job was called back, and those that were due meanwhile at most
     ``--late`` seconds late.
 Caveat: the first seconds after Redis is back count, too. Duplicates are counted, not forbidden.
@@ -25,9 +25,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
-from jobs_rig import Rig, rig
 
 from benchmarks.children import run_main
+from benchmarks.jobs_rig import Rig, rig
 from tests.waiting import wait_until
 
 #: Before and after Redis is away, jobs are due for so long, too.

@@ -3,7 +3,7 @@
 Question: of 10 000 messages that are published one by one, over connections that are cut in place of one reply of 50,
     how many are stored, and how many twice, on one server and on a cluster of three masters?
 Machine: whatever runs it; every connection goes through a TCP proxy in this process, each node's own in the cluster.
-Command: make chaos-replies
+Command: make chaos NAME=replies
 Result: a line for each and one JSON line; exit code 0 only if all are stored and none twice.
 Caveat: nothing consumes. A message that a worker took and acknowledged between two tries is published a second time.
 """

@@ -5,7 +5,7 @@ Question: of 10 000 occurrences of 100 series over six simulated weeks in ten ti
     run them, killed with -9 at random; and how often do two workers run two jobs of a series at once, in 10 000 races.
 Machine: whatever runs it; two processes and one PostgreSQL. The clock is simulated: it goes on to the next moment when
     nothing is left to do at this one.
-Command: make chaos-series
+Command: make chaos NAME=series
 Result: one JSON line; exit code 0 only if nothing was lost, doubled or at another moment, and no race was wrong.
 Caveat: what is expected is found minute by minute, by the rules on the page of series, without the code that is tested.
 """
@@ -26,7 +26,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from jobs_rig import ROOT, rig
+from benchmarks.jobs_rig import ROOT, rig
 
 #: Their clocks change between the first and the last simulated day, but for Shanghai's.
 ZONES = (

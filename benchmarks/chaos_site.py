@@ -4,7 +4,7 @@ Question: of jobs that are created by REST (some are cancelled, some moved, some
     lost, delivered after they were cancelled, early, or in a wrong status in the end, while the worker is killed with
     -9, Redis is killed and restarted, and all of Redis is wiped?
 Machine: whatever runs it: a whole site, with one worker and a receiver that keeps its own log.
-Command: make chaos-site (the site's SQLite; another database: --database postgresql://...)
+Command: make chaos NAME=site (the site's SQLite; another database: --database postgresql://...)
 Result: a table and one JSON line; exit code 0 only if nothing was lost, wrong or early.
 Caveat: at least once: a callback that was under way when its worker was killed may come twice. Those are counted.
 """

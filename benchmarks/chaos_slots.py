@@ -6,7 +6,7 @@ Question: one queue of 8 slots on three masters with a replica each; a task with
     second, how many of the second run at once, do two runs of a unique key, does each run once, and in its turn, and is
     anything left?
 Machine: whatever runs it. A node is called failed after 1.5 s.
-Command: make chaos-cluster
+Command: a part of make chaos NAME=cluster; alone by OPTIONS="--only limits"
 Result: the figures, and whether they are as they must be.
 Caveat: tasks are acknowledged late, and leases last longer than a failover.
 """

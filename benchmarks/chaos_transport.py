@@ -6,7 +6,7 @@ Question: of 10 000 tasks, half of them with a countdown of up to 20 s, how many
     failover: while the master falls of three Redis that three Sentinels watch, cut off from them 0.3 s before;
     failover, WAIT: the same where publishers wait until one replica has their task?
 Machine: whatever runs it; two workers (threads, prefork), one producer.
-Command: make chaos
+Command: make chaos NAME=transport
 Result: a table and one JSON line; exit code 0 only if nothing was lost but what replicas never had, nothing came early,
     and in the first run no more ran twice than was leased when something was done to it.
 Caveat: tasks are acknowledged late. A task acknowledged early, Celery's default, is lost with the worker it runs in.

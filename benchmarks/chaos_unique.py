@@ -5,7 +5,7 @@ Question: calls through ``send_task``, groups, chords, chains, retries and sched
     again. Does a run begin while another with its key has not ended, is an accepted call lost, does a canvas not end,
     is a key still taken when all is done, and for how long is a key taken after the end of its task?
 Machine: whatever runs it.
-Command: make chaos-unique
+Command: make chaos NAME=unique
 Result: a table and one JSON line; exit code 0 only if no two ran at once, nothing that acks late was lost, each canvas
     of such tasks ended, no key is left, and of tasks that ack early only those did not end which a killed worker had
     accepted and was not done with.

@@ -6,7 +6,7 @@ Question: while workers of either release are killed with -9, publishers of eith
     that had begun it? Four runs: earlier workers with new publishers, new workers with earlier publishers, workers
     replaced one by one until all are new and then back (limits lifted before), and back without lifting them.
 Machine: whatever runs it.
-Command: make chaos-upgrade [REF=commit]
+Command: make chaos NAME=upgrade [OPTIONS="--ref commit"]
 Result: a table and one JSON line; exit code 0 only if nothing was lost, nothing is dead, and nothing ran twice that no
     kill explains.
 Caveat: tasks acknowledge late, so one whose worker is killed while it runs runs again.

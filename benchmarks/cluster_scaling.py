@@ -5,7 +5,7 @@ Question: how much CPU time of all nodes together does a task take (published by
     scales with them.
     Idle: how many commands a second does a worker with 64 empty slots send, over a minute?
 Machine: whatever runs it; all nodes on it, so that only CPU time means something, and no rate. Events are off.
-Command: make bench-cluster
+Command: make bench NAME=cluster
 Result: a table of medians, and one JSON line.
 Caveat: what nodes do without clients (they gossip) is measured and taken off.
 """

@@ -3,7 +3,7 @@
 Question: creates a second (one at a time, batched), claims with acknowledgement a second, lateness, bytes and idle
     commands, beside the price of one bare round trip (EVALSHA of ZADD and HSET) and beanstalkd where it is installed.
 Machine: whatever runs it; the server shares it. Compare ratios within one run, not figures between runs.
-Command: make bench-engine
+Command: make bench NAME=engine
 Result: one JSON line; medians of the rounds, which take turns so that the machine's drift meets all of them.
 Caveat: one client connection, payloads of 500 bytes, no persistence.
 """

@@ -4,7 +4,7 @@ Question: which plans does PostgreSQL choose for claims, sweeps, leases, purges,
     long do they take, with so many rows, of which three in four have ended? And what do biz types without jobs cost
     where another one has a million overdue ones, also while the statistics do not know that yet?
 Machine: whatever runs it; a private PostgreSQL, some 12 GB of disk for 10 million rows.
-Command: make explain-jobs, or make explain-jobs ROWS=50000
+Command: make bench NAME=explain, or OPTIONS="--rows 50000"
 Result: the plans, then one JSON line with ms by statement; exit code 1 where a plan reads more than the beginning
     of a large table without an index, or took longer than it may.
 Caveat: the rows have just been written and are in memory as far as they fit.
@@ -22,10 +22,10 @@ from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
-from explain_rows import fill, fill_one
-from jobs_rig import rig
 
 from benchmarks.children import run_main
+from benchmarks.explain_rows import fill, fill_one
+from benchmarks.jobs_rig import rig
 
 #: Tables that grow with the jobs.
 LARGE = {"delayhub_job", "delayhub_attempt", "delayhub_idempotency_key"}

@@ -5,7 +5,7 @@ Question: callbacks a second of a burst without keys, and of one whose jobs each
     of another tenant, with a rate and with a receiver that takes half a second for each; and calls of each key in a
     second, while four processes claim and are killed at random.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
-Command: make bench-flow-keys
+Command: make bench NAME=flow-keys
 Result: one JSON line; rounds take turns so that the machine's drift meets both.
 Caveat: other work on the machine shows. Compare ratios within a run.
 """
@@ -27,11 +27,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.utils import timezone
-from jobs_bench import BULK, Bench
-from jobs_fill import empty
-from jobs_rig import OTHER_CORE, rig
 
 from benchmarks.figures import percentile
+from benchmarks.jobs_bench import BULK, Bench
+from benchmarks.jobs_fill import empty
+from benchmarks.jobs_rig import OTHER_CORE, rig
 from delayhub.engine import EngineOptions, Gate, Lease, SystemClock, TimerLane
 from delayhub.local.redis_server import RedisServer
 from tests.waiting import wait_until

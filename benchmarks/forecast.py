@@ -4,7 +4,7 @@ Question: 20 000 jobs are due at one moment. When does the forecast say that the
     due, when the drain has just begun, and in its middle? And when was it? With a limit of the rate, with a limit of
     the jobs in flight, and without any.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
-Command: make bench-forecast
+Command: make bench NAME=forecast
 Result: a table on stderr, one JSON line on stdout: for each limit the seconds that the drain took, and by how much
     each forecast was wrong, as a share of that time (+ is too late, - too early).
 Caveat: each biz type has had a smaller burst before, so its pace is known, as it is for one that has run for a day;
@@ -23,11 +23,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
-from jobs_bench import Bench
-from jobs_fill import empty, fill
-from jobs_rig import OTHER_CORE, rig
 
 from benchmarks.children import run_main
+from benchmarks.jobs_bench import Bench
+from benchmarks.jobs_fill import empty, fill
+from benchmarks.jobs_rig import OTHER_CORE, rig
 from tests.waiting import wait_until
 
 LIMITS = ["rate", "in flight", "none"]

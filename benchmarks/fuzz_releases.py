@@ -6,7 +6,7 @@ Question: random histories over messages with limits of tasks and flow keys, pla
     flight stay, all others are lifted, and this release takes what is left: does it get everything, and is anything
     left in Redis then?
 Machine: whatever runs it.
-Command: make fuzz-releases [REF=commit]
+Command: make chaos NAME=releases [OPTIONS="--ref commit"]
 Result: what went wrong, with the seed of its history, and one JSON line; exit code 0 only if nothing did.
 Caveat: an earlier release knows no unique keys and no places in flight. It may run a second message of a key, more at
     once than a limit says, and once more what was acknowledged early and lost its worker. What it removes although a
@@ -347,7 +347,7 @@ def main() -> int:
     """Runs the histories."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ref", default=EARLIER, help="the commit of the earlier release (default: %(default)s)")
-    parser.add_argument("--histories", type=int, default=300, help="how many (default: %(default)s)")
+    parser.add_argument("--histories", type=int, default=1000, help="how many (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=60, help="verbs in each (default: %(default)s)")
     parser.add_argument("--first", type=int, default=1, help="the seed of the first (default: %(default)s)")
     parser.add_argument("--alone", action="store_true", help="all by this release")

@@ -6,7 +6,7 @@ Question: creates a second (bulk, single), in Python and over REST with the web 
     all that grows with what is pending; what a backlog that is paused costs; and how soon jobs fire after Redis has
     lost everything.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
-Command: make bench-jobs
+Command: make bench NAME=jobs
 Result: a table on stderr, one JSON line on stdout.
 Caveat: PostgreSQL with its own defaults (fsync on); other work on the machine shows. Compare ratios within a run.
     How CPU time is told apart: see ``jobs_cost``. The servers' share is more than they would need on cores of their
@@ -25,15 +25,14 @@ from datetime import timedelta
 from statistics import median
 from typing import Any
 
-import jobs_backlog
-import jobs_rest
 from django.utils import timezone
-from jobs_bench import Bench
-from jobs_cost import http_alone
-from jobs_fill import empty
-from jobs_rig import OTHER_CORE, WORKER_CORE, rig
 
+from benchmarks import jobs_backlog, jobs_rest
 from benchmarks.children import run_main
+from benchmarks.jobs_bench import Bench
+from benchmarks.jobs_cost import http_alone
+from benchmarks.jobs_fill import empty
+from benchmarks.jobs_rig import OTHER_CORE, WORKER_CORE, rig
 
 
 def main() -> None:
@@ -132,7 +131,7 @@ def _plain_tasks(bench: Bench, count: int) -> int:
     bench.rig.extra |= {"BASELINE_BROKER": bench.rig.redis.url}
     os.environ["BASELINE_BROKER"] = bench.rig.redis.url
     bench.rig.forget_seen()
-    from jobs_baseline import app
+    from benchmarks.jobs_baseline import app
 
     with app.producer_or_acquire() as producer:
         for n in range(count):

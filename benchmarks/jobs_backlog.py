@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.management import call_command
 from django.utils import timezone
-from jobs_bench import Bench
-from jobs_fill import empty, fill
 
+from benchmarks.jobs_bench import Bench
+from benchmarks.jobs_fill import empty, fill
 from tests.waiting import wait_until
 
 #: How long an idle worker is looked at, and a backlog that was let go again.

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.utils import timezone
-from jobs_cost import Processes, each
-from jobs_rig import Rig
 
 from benchmarks.figures import percentile
+from benchmarks.jobs_cost import Processes, each
+from benchmarks.jobs_rig import Rig
 from tests.waiting import wait_until
 
 BULK = 500

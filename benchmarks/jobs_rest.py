@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import psutil
-from jobs_bench import Bench
-from jobs_rig import OTHER_CORE, ROOT, WORKER_CORE
 
+from benchmarks.jobs_bench import Bench
+from benchmarks.jobs_rig import OTHER_CORE, ROOT, WORKER_CORE
 from tests.waiting import wait_until
 
 CONNECTIONS = 8

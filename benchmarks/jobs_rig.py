@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jobs_cost import Processes
-
+from benchmarks.jobs_cost import Processes
 from delayhub.local.redis_server import RedisServer
 from tests.waiting import wait_until
 

@@ -1,4 +1,4 @@
-"""The Celery app of ``make chaos-limits``: tasks with limits, and others; each writes down when it started."""
+"""The Celery app of ``make chaos NAME=limits``: tasks with limits, and others; each writes down when it started."""
 
 from __future__ import annotations
 

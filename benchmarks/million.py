@@ -3,7 +3,7 @@
 Question: the slowest command of each verb, in µs by Redis' own account (SLOWLOG), with as many waiting, ready, leased
     or dead entries as it could meet.
 Machine: whatever runs it; one Redis without persistence.
-Command: make bench-million
+Command: make bench NAME=million
 Result: a table and one JSON line; exit code 0 only if no command took more than 10 ms.
 Caveat: Redis counts wall time, so each verb has three tries of which the best counts: a busy machine may interrupt one.
 """

@@ -6,7 +6,7 @@ Question: lateness of fresh jobs of a biz type with a delivery rate: while they 
     and with --rows: how long an operation takes for a million jobs in one go, whether its numbers are those of the
     database, and how long its turns hold the maintenance thread: 0.25 s is their share, and 1 s too long.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
-Command: make bench-operations
+Command: make bench NAME=operations
 Result: a table on stderr, one JSON line on stdout.
 Caveat: PostgreSQL with its own defaults (fsync on); other work on the machine shows. Compare ratios within a run.
 """
@@ -25,12 +25,12 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
-from jobs_bench import Bench
-from jobs_fill import empty, fill
-from jobs_rig import OTHER_CORE, rig
 
 from benchmarks.children import run_main
 from benchmarks.figures import percentile
+from benchmarks.jobs_bench import Bench
+from benchmarks.jobs_fill import empty, fill
+from benchmarks.jobs_rig import OTHER_CORE, rig
 from tests.waiting import wait_until
 
 #: Fresh jobs that are known ahead come so many seconds later.
@@ -46,7 +46,9 @@ def main() -> None:
     parser.add_argument("--fresh", type=float, default=50.0, help="fresh jobs a second")
     parser.add_argument("--seconds", type=float, default=20.0, help="how long fresh jobs have it to themselves")
     parser.add_argument("--by-hand", type=int, default=5_000, help="redriven all at once, to compare; 0: none")
-    parser.add_argument("--rows", type=int, default=0, help="dropped by one operation, without workers' own work")
+    parser.add_argument(
+        "--rows", type=int, default=1_000_000, help="dropped by one operation, without workers' own work"
+    )
     asked = parser.parse_args()
     found: dict[str, Any] = {"redriven": asked.redriven, "rate": asked.rate, "fresh/s": asked.fresh}
     with rig() as made:

@@ -1,4 +1,4 @@
-"""The Celery app of ``make chaos-outages``: a plain task and one with each limit; results in the same Redis."""
+"""The Celery app of ``make chaos NAME=outages``: a plain task and one with each limit; results in the same Redis."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Question: tasks a second of both, with the arguments as text for people (as Celery's messages have them) and without.
 Machine: whatever runs it; the producer and Redis share it.
-Command: make bench-publish
+Command: make bench NAME=publish
 Result: one JSON line, medians; rounds take turns so that the machine's drift meets all.
 Caveat: other work on the machine shows. Compare ratios within a run.
 """

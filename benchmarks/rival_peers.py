@@ -1,4 +1,4 @@
-"""The peers of ``make bench-rivals``: what each one is, and an environment of its own with the versions to compare."""
+"""The peers of ``make bench NAME=rivals``: what each one is, and its own environment with the versions to compare."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Question: CPU of the producer, the server and the worker for a task; tasks a second; bytes of a message; lateness; an
     idle worker's requests; what many waiting tasks take; what is lost or runs twice when workers are killed by -9.
 Machine: whatever runs it; the worker on one core, Redis and the producer on the last where there are several.
-Command: make bench-rivals (ROUNDS=5 COUNT=4000 WAITING=50000 KILLS=5 say how much)
+Command: make bench NAME=rivals (OPTIONS="--rounds 5 --count 4000 --waiting 50000 --kills 5" says how much)
 Result: a table in Markdown, medians of the rounds with the least and the most, in which the peers take turns; the
     lateness of all rounds as a sketch; one JSON line.
 Caveat: tasks that do nothing but write 24 bytes to a file, Redis without persistence, one worker. Where other programs

@@ -3,7 +3,7 @@
 Question: 100 000 series have an occurrence at the same moment. How long does it take until the next one of each is
     made, and how late are callbacks of other jobs, 100 a second, before and meanwhile?
 Machine: whatever runs it; one worker, one PostgreSQL, one Redis, one receiver.
-Command: make bench-series
+Command: make bench NAME=series
 Result: one JSON line.
 Caveat: the jobs that are made are due tomorrow: what is measured is making them, not delivering them.
 """
@@ -17,7 +17,7 @@ import threading
 import time
 from datetime import timedelta
 
-from jobs_rig import Rig, rig
+from benchmarks.jobs_rig import Rig, rig
 
 
 def store(count: int, *, waits: timedelta) -> None:

@@ -5,7 +5,7 @@ Question: tasks a second by pool, how long a burst of tasks due at one instant t
     And what lateness looks like: a second mode in its distribution has a cause, which a median and a p99 hide.
 Machine: whatever runs it; the worker on one core, Redis and the producer on the last where there are several.
     Compare ratios within one run, not figures between runs.
-Command: make bench-transport
+Command: make bench NAME=transport
 Result: a table, a sketch of each distribution of lateness over all rounds, and one JSON line; medians of the rounds,
     in which both transports take turns so that the machine's drift meets both. The exit code is 1 where the lateness
     of delayhub:// has more than one mode.

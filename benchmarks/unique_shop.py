@@ -1,4 +1,4 @@
-"""The Celery app of ``make chaos-unique``: unique tasks, acked early and late; each run writes down its bounds."""
+"""The Celery app of ``make chaos NAME=unique``: unique tasks, acked early and late; each run writes down its bounds."""
 
 from __future__ import annotations
 

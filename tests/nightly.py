@@ -5,7 +5,7 @@ Makefile in a middle size, and the calendars; the matrix of versions. What fails
 each step is in ``var/nightly``; a table of all steps comes last, and the exit code is 1 where one failed.
 
     python -m tests.nightly                   # all steps, some hours
-    python -m tests.nightly check chaos       # some of them
+    python -m tests.nightly check chaos-jobs  # some of them
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.run import runs
 from tests.repository import ROOT
 
 LOGS = ROOT / "var" / "nightly"
@@ -31,24 +32,27 @@ ON_SQLITE = "not timing and not check"
 ON_POSTGRESQL = "database and not timing and not check"
 MANY_EXAMPLES = {"DELAYHUB_EXAMPLES": "10"}
 
-#: What is run in less than its own size, so that each takes some minutes; the others run in their own.
+#: The chaos runs that are asked for less than they do by themselves, so that each takes some minutes.
+CHAOS = {
+    "beat": "--simulated=1200 --real=120",
+    "cluster": "--tasks=3000 --jobs=600 --seconds=20 --limits-seconds=20",
+    "flow-keys": "--seconds=30 --keys=20000",
+    "jobs": "--jobs=3000 --seconds=40",
+    "limits": "--seconds=30 --keys=20000",
+    "outages": "--outages 4 20 --at-once=2",
+    "receivers": "--jobs=300 --seconds=30 --kills=4",
+    "redis-away": "--seconds=15",
+    "releases": "--histories=300",
+    "replies": "--messages=4000",
+    "series": "--days=10 --kills=10 --races=2000",
+    "site": "--jobs=1000 --seconds=30 --kills=4 --wipes=1",
+    "transport": "--tasks=4000 --kills=8 --restarts=2",
+    "unique": "--seconds=60",
+}
+#: What else is run in less than its own size, so that each takes some minutes; the others run in their own.
 MIDDLE = {
-    "chaos": "OPTIONS=--tasks=4000 --kills=8 --restarts=2",
-    "chaos-beat": "OPTIONS=--simulated=1200 --real=120",
-    "chaos-cluster": "OPTIONS=--tasks=3000 --jobs=600 --seconds=20 --limits-seconds=20",
-    "chaos-flow-keys": "OPTIONS=--seconds=30 --keys=20000",
-    "chaos-jobs": "OPTIONS=--jobs=3000 --seconds=40",
-    "chaos-limits": "OPTIONS=--seconds=30 --keys=20000",
-    "chaos-outages": "OPTIONS=--outages 4 20 --at-once=2",
-    "chaos-receivers": "OPTIONS=--jobs=300 --seconds=30 --kills=4",
-    "chaos-redis-away": "OPTIONS=--seconds=15",
-    "chaos-replies": "OPTIONS=--messages=4000",
-    "chaos-series": "OPTIONS=--days=10 --kills=10 --races=2000",
-    "chaos-site": "OPTIONS=--jobs=1000 --seconds=30 --kills=4 --wipes=1",
-    "chaos-unique": "OPTIONS=--seconds=60",
     "fuzz": "EXAMPLES=20",
     "fuzz-limits": "RUNS=3000",
-    "fuzz-releases": "OPTIONS=--histories=300",
     "race-limits": "ROUNDS=40",
     "race-resolve": "RACES=2000",
 }
@@ -73,8 +77,8 @@ class Result:
 
 
 def heavy_targets() -> list[str]:
-    """The commands of the Makefile that prove something by killing, racing, guessing or trying all, in its order."""
-    return re.findall(r"^((?:calendars|chaos|fuzz|race)[a-z-]*):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    """The commands of the Makefile that prove something by racing, guessing or trying all, in its order; not chaos."""
+    return re.findall(r"^((?:calendars|fuzz|race)[a-z-]*):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
 def steps(workers: int) -> list[Step]:
@@ -86,6 +90,10 @@ def steps(workers: int) -> list[Step]:
         Step("timing", (*pytest, "-n0", "-m", "timing")),
         Step("sqlite", (*pytest, f"-n{workers}", "-m", ON_SQLITE), MANY_EXAMPLES),
         Step("postgresql", (*pytest, f"-n{workers}", "-m", ON_POSTGRESQL, "tests/integration"), postgresql),
+        *(
+            Step(f"chaos-{name}", ("make", "chaos", f"NAME={name}", f"OPTIONS={CHAOS.get(name, '')}"))
+            for name in runs("chaos")
+        ),
         *(Step(target, ("make", target, *filter(None, [MIDDLE.get(target)]))) for target in heavy_targets()),
         Step("matrix", ("make", "matrix")),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from itertools import combinations
 from pathlib import Path
@@ -10,8 +11,9 @@ from pathlib import Path
 import pytest
 from _pytest.mark.expression import Expression
 
+from benchmarks.run import runs
 from tests import nightly
-from tests.nightly import MIDDLE, Step, heavy_targets, steps
+from tests.nightly import CHAOS, MIDDLE, Step, heavy_targets, steps
 from tests.repository import ROOT, text_of
 
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -75,15 +77,39 @@ def test_a_mark_of_the_source_is_found_by_make_check() -> None:
 
 def test_the_night_runs_all_that_kills_races_or_guesses_and_knows_the_options_of_each() -> None:
     assert set(MIDDLE) <= set(heavy_targets())
-    assert set(heavy_targets()) < {step.name for step in steps(2)}
+    assert set(heavy_targets()) | {f"chaos-{name}" for name in runs("chaos")} < {step.name for step in steps(2)}
     for target, words in MIDDLE.items():
-        if words.startswith("OPTIONS="):
-            script = re.search(r"benchmarks[./](\w+)(?:\.py)?.* \$\(OPTIONS\)$", recipe(target), re.MULTILINE)
-            assert script is not None, target
-            taken = text_of(ROOT / "benchmarks" / f"{script[1]}.py")
-            assert [name for name in re.findall(r"--[a-z-]+", words) if f'"{name}"' not in taken] == [], target
-        else:
-            assert f"$({words.partition('=')[0]})" in recipe(target), target
+        assert f"$({words.partition('=')[0]})" in recipe(target), target
+    for name, words in CHAOS.items():
+        taken = text_of(runs("chaos")[name])
+        assert [option for option in re.findall(r"--[a-z-]+", words) if f'"{option}"' not in taken] == [], name
+
+
+def test_make_help_is_one_screen() -> None:
+    lines = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("kind", ["bench", "chaos"])
+def test_a_run_that_there_is_not_is_told_which_there_are(kind: str) -> None:
+    found = subprocess.run(
+        ["make", kind, "NAME=nonsense", f"BIN={Path(sys.executable).parent}", "--assume-old=.venv/.dev"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert found.returncode == 2
+    named = re.findall(r"^  ([a-z-]+) +\S", found.stderr, re.MULTILINE)
+    assert named == sorted(runs(kind))
+    assert len(named) > 10
+
+
+def test_each_file_of_a_run_says_its_name() -> None:
+    asked = [path for path in (ROOT / "benchmarks").glob("*.py") if "\nCommand: make " in text_of(path)]
+
+    named = [path for kind in ("bench", "chaos") for path in runs(kind).values()]
+    assert {path.name for path in asked} - {path.name for path in named} == {"celery_suite.py"}
 
 
 def test_a_step_that_hangs_is_ended_and_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.run import runs
 from tests.repository import ROOT
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -19,6 +20,13 @@ def test_every_make_command_on_a_page_is_in_the_makefile(page: Path) -> None:
     typed = re.findall(r"(?:^|`)make ([a-z][a-z-]*)", page.read_text(), re.MULTILINE)
 
     assert set(typed) <= TARGETS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_run_that_a_page_names_is_there(page: Path) -> None:
+    typed = re.findall(r"make (bench|chaos)\b(?: NAME=([a-z][a-z-]*))?", page.read_text())
+
+    assert [name for kind, name in typed if name not in runs(kind)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
