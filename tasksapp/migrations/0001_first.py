@@ -22,7 +22,7 @@ def refuse_earlier_checkouts(apps, schema_editor):
     if LAST_EARLIER in stands_at:
         raise CommandError(
             f"the database {connection.alias!r} has these tables from a checkout before the first release: type"
-            f" python manage.py migrate tasksapp --fake{named} once, then python manage.py migrate{named} as always"
+            f" python manage.py migrate tasksapp 0002 --fake{named} once, then python manage.py migrate{named} as always"
         )
     if stands_at:
         raise CommandError(

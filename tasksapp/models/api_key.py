@@ -17,8 +17,8 @@ class Scope(models.TextChoices):
     JOBS_WRITE = "jobs:write", _("create, change and cancel jobs")
     JOBS_ACT = "jobs:act", _("run now, redrive and drop jobs, and start operations")
     JOBS_PULL = "jobs:pull", _("claim jobs that are pulled, and say what became of them")
-    BIZ_TYPES_READ = "biz_types:read", _("read biz types")
-    BIZ_TYPES_WRITE = "biz_types:write", _("add, change, pause and test biz types")
+    BIZ_TYPES_READ = "biz-types:read", _("read biz types")
+    BIZ_TYPES_WRITE = "biz-types:write", _("add, change, pause and test biz types")
     KEYS = "keys", _("issue and revoke API keys")
     STATS = "stats", _("read numbers, forecasts and the audit")
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal, TypedDict
 
 Scope = Literal[
-    "jobs:read", "jobs:write", "jobs:act", "jobs:pull", "biz_types:read", "biz_types:write", "keys", "stats"
+    "jobs:read", "jobs:write", "jobs:act", "jobs:pull", "biz-types:read", "biz-types:write", "keys", "stats"
 ]  # fmt: skip
 
 

@@ -100,7 +100,7 @@ def _listed(name: str, options: dict[str, Any]) -> serializers.Field[Any, Any, A
 def _help(name: str, column: Any, *, hidden: bool) -> str | None:
     said = str(_HELP.get(name) or column.help_text or "")
     if hidden:
-        said = f"{said} Null: this key may not see it; that takes the scope `biz_types:write`.".strip()
+        said = f"{said} Null: this key may not see it; that takes the scope `biz-types:write`.".strip()
     return said or None
 
 

@@ -12,7 +12,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-MINE = {"0001_first", "0002_first_rows"}
+from tasksapp.access.keys import issue_key
+
+MINE = {"0001_first", "0002_first_rows", "0003_scopes_as_paths"}
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -42,9 +44,9 @@ def applied(recorder: MigrationRecorder) -> set[str]:
 def test_one_that_has_all_tables_is_told_to_note_that_it_has(recorder: MigrationRecorder) -> None:
     stand_at(recorder, "0001_initial", "0031_revision")
 
-    with pytest.raises(CommandError, match="migrate tasksapp --fake once, then"):
+    with pytest.raises(CommandError, match="migrate tasksapp 0002 --fake once, then"):
         call_command("migrate", verbosity=0)
-    call_command("migrate", "tasksapp", fake=True, verbosity=0)
+    call_command("migrate", "tasksapp", "0002", fake=True, verbosity=0)
     call_command("migrate", verbosity=0)
 
     assert applied(recorder) == {"0001_initial", "0031_revision", *MINE}
@@ -66,3 +68,15 @@ def test_the_reason_says_which_database_where_it_is_not_the_default_one(monkeypa
 
     with pytest.raises(CommandError, match="--fake --database jobs once, then"):
         refuse(apps, elsewhere)
+
+
+def test_keys_of_an_earlier_checkout_keep_what_they_may_do(recorder: MigrationRecorder) -> None:
+    row = issue_key("shop", scopes=["jobs:read", "biz-types:write"]).row
+    call_command("migrate", "tasksapp", "0002", verbosity=0)
+    row.refresh_from_db()
+    assert row.scopes == ["jobs:read", "biz_types:write"]
+
+    call_command("migrate", "tasksapp", verbosity=0)
+
+    row.refresh_from_db()
+    assert row.scopes == ["jobs:read", "biz-types:write"]

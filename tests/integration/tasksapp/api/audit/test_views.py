@@ -82,7 +82,7 @@ def test_values_that_the_key_may_not_see_elsewhere_are_not_in_entries(ask: Ask, 
     ApiKey.objects.update(scopes=["stats"])
 
     hidden = ask("GET", "/audit")
-    ApiKey.objects.update(scopes=["stats", "jobs:read", "biz_types:write"])
+    ApiKey.objects.update(scopes=["stats", "jobs:read", "biz-types:write"])
     shown = ask("GET", "/audit").json()["results"][0]["after"]
 
     assert b"hush" not in hidden.content

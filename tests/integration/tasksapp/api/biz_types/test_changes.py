@@ -205,7 +205,7 @@ def test_where_jobs_go_is_shown_to_those_who_may_change_it(ask: Ask, key: str, m
     make_biz_type("order.close", headers={"X-Api": "hush"}, owner_url="https://chat.example/hush")
 
     read_only = ask("GET", PATH)
-    ApiKey.objects.update(scopes=["biz_types:read", "biz_types:write"])
+    ApiKey.objects.update(scopes=["biz-types:read", "biz-types:write"])
     writing = ask("GET", "/biz-types").json()[0]
 
     assert b"hush" not in read_only.content

@@ -85,7 +85,7 @@ def test_callers_are_known_by_the_projects_own_class_and_may_do_what_their_scope
     assert statuses[:5] == [201, 200, 401, 401, 403]
     assert project["by"] == "api:berlin"
     assert project["answers"][3][1]["WWW-Authenticate"] == "Shop"
-    assert json.loads(project["answers"][4][2])["scope"] == "biz_types:read"
+    assert json.loads(project["answers"][4][2])["scope"] == "biz-types:read"
 
 
 def test_addresses_names_and_the_schema_are_below_the_prefix_and_its_own(project: Any) -> None:
