@@ -5,24 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import router
-from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
-from tasksapp.api.http.problems import Problem, Refused, api_prefix
+from tasksapp.api.http.problems import Problem, Refused
 from tasksapp.api.jobs.query import (
     MOST_FOUND,
     MOST_JOBS,
     MOST_TEXT,
-    OLD_FILTERS,
-    OLD_NAMES,
     ORDERS,
     USUAL_LIMIT,
     JobQuery,
     cursor_of,
-    mark,
 )
 from tasksapp.api.jobs.representation import JobSerializer, job_json
 from tasksapp.biz_types.visible import visible_biz_types
@@ -100,15 +97,7 @@ class JobPageSerializer(serializers.Serializer[Any]):
 
 #: For OpenAPI.
 DEAD_PARAMETERS = [_Described]
-LIST_PARAMETERS = [
-    _DescribedAll,
-    *(
-        OpenApiParameter(
-            old, {"type": "string", "format": "date-time"}, deprecated=True, description=f"The same as `{new}`."
-        )
-        for old, new in OLD_NAMES.items()
-    ),
-]
+LIST_PARAMETERS = [_DescribedAll]
 
 
 def list_jobs(request: Request, *, dead: bool = False) -> Response:
@@ -119,10 +108,7 @@ def list_jobs(request: Request, *, dead: bool = False) -> Response:
     query = JobQuery.parse(request.query_params, dead=dead)
     using = router.db_for_read(Job)
     found = query.list_of(visible_biz_types(request.user, using=using).select_related("tenant"), using=using)
-    answer = _search(found, query) if query.body else _page(found, query, request)
-    if query.is_old:
-        mark(answer, OLD_FILTERS, prefix=api_prefix() or "")
-    return answer
+    return _search(found, query) if query.body else _page(found, query, request)
 
 
 def _page(found: JobList, query: JobQuery, request: Request) -> Response:

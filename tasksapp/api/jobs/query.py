@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
-from django.http import HttpResponseBase, QueryDict
-from django.utils.http import http_date
+from django.http import QueryDict
 from django.utils.translation import override
 
 from tasksapp.api.http.problems import FieldError, Problem, Refused, refused
@@ -19,35 +18,6 @@ from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.listing import JobList, Position
 from tasksapp.models import FINISHED, BizType, Status
 from tasksapp.models.job_id import first_id_at
-
-
-class Deprecated(NamedTuple):
-    """Something of the API that will go.
-
-    Args:
-        since: from when on it is deprecated.
-        link: the page that says what to use instead, relative to the API's prefix.
-        sunset: when it may be gone; None while that is open.
-    """
-
-    since: datetime
-    link: str
-    sunset: datetime | None = None
-
-
-def mark(response: HttpResponseBase, deprecated: Deprecated, *, prefix: str) -> None:
-    """Adds the headers to the answer to a request that used it.
-
-    Args:
-        response: the answer.
-        deprecated: what was used.
-        prefix: the API's prefix, such as ``/api/``.
-    """
-    response.headers["Deprecation"] = f"@{int(deprecated.since.timestamp())}"
-    response.headers["Link"] = f'<{prefix}{deprecated.link}>; rel="deprecation"; type="text/html"'
-    if deprecated.sunset is not None:
-        response.headers["Sunset"] = http_date(deprecated.sunset.timestamp())
-
 
 #: Jobs on a page.
 USUAL_LIMIT, MOST_JOBS = 100, 1_000
@@ -61,17 +31,9 @@ ORDERS = (BY_ID, BY_NEXT, BY_END, "finished_at")
 _RANGES = ("due", "next", "ended", "occurrence")
 _TIMES = tuple(f"{name}_{end}" for name in _RANGES for end in ("from", "until"))
 _CREATED = ("created_from", "created_until")
-#: Names of earlier releases.
-OLD_NAMES = {
-    "due_after": "due_from",
-    "due_before": "due_until",
-    "created_after": "created_from",
-    "created_before": "created_until",
-}
-OLD_FILTERS = Deprecated(since=datetime(2026, 11, 22, tzinfo=UTC), link="docs/")
 _FILTERS = ("biz_type", "biz_id", "flow_key", "error_class", "operation", "series", *_TIMES)
 _SEVERAL = ("status", "ids")
-_KNOWN = {*_FILTERS, *_SEVERAL, *_CREATED, *OLD_NAMES, "order", "body", "cursor", "limit", "format"}
+_KNOWN = {*_FILTERS, *_SEVERAL, *_CREATED, "order", "body", "cursor", "limit", "format"}
 _LONGEST = {"flow_key": 100, "error_class": 40, "body": MOST_TEXT}
 #: An id's own time and the column ``created_at`` are this close: one clock gives both.
 _SLACK = timedelta(minutes=1)
@@ -89,7 +51,6 @@ class JobQuery:
         body: a text that bodies hold; '' where none is looked for.
         after: where the page begins; None for the first one.
         limit: how many jobs it has at most.
-        is_old: whether the caller used names of filters that will go.
     """
 
     job_filter: JobFilter
@@ -99,7 +60,6 @@ class JobQuery:
     body: str = ""
     after: Position | None = None
     limit: int = USUAL_LIMIT
-    is_old: bool = False
 
     @classmethod
     def parse(cls, params: QueryDict, *, dead: bool) -> JobQuery:
@@ -110,7 +70,7 @@ class JobQuery:
             dead: whether only dead jobs are asked for; their order is that of their deaths.
         """
         _check(params, known=_KNOWN - {"status", "order"} if dead else _KNOWN)
-        given: dict[str, Any] = {OLD_NAMES.get(name, name): params[name] for name in params}
+        given: dict[str, Any] = params.dict()
         try:
             with override("en"):  # as the rest of the API, whatever language the project has
                 if "ids" in params:
@@ -127,7 +87,6 @@ class JobQuery:
         return cls(
             job_filter=wanted, statuses=stands, created=(created[0], created[1]), order=order, body=body,
             after=_cursor(given.get("cursor"), order=order), limit=_limit(given.get("limit")),
-            is_old=any(name in params for name in OLD_NAMES),
         )._checked()  # fmt: skip
 
     def list_of(self, biz_types: Iterable[BizType], *, using: str) -> JobList:
@@ -184,8 +143,6 @@ def _check(params: QueryDict, *, known: Iterable[str]) -> None:
             errors.append(FieldError(name, "too_long", f"{name} may have {_LONGEST.get(name, 5_000)} characters"))
         elif len(values) > 1 and name not in _SEVERAL:
             errors.append(FieldError(name, "invalid", f"{name} may be given once"))
-        elif OLD_NAMES.get(name) in params:
-            errors.append(FieldError(name, "conflict", f"give {OLD_NAMES[name]} or its old name {name}, not both"))
     if errors:
         raise Refused(Problem(status=400, code="invalid", detail=errors[0].message, errors=errors[:20]))
 

@@ -28,7 +28,7 @@ def test_lists_are_filtered_and_paged(ask: Ask, biz_type: BizType) -> None:
     assert ids("status=dead") == ["b3"]
     assert ids("status=dead&status=pending&biz_type=order.close&biz_id=b1") == ["b1"]
     soon = (timezone.now() + timedelta(seconds=90)).isoformat().replace("+", "%2B")
-    assert ids(f"due_after={soon}") == ["b4", "b3", "b2"]
+    assert ids(f"due_from={soon}") == ["b4", "b3", "b2"]
     page = ask("GET", "/jobs?limit=4").json()
     rest = ask("GET", page["next"].partition("/api/v1")[2]).json()
     assert len(page["results"]) == 4
@@ -39,9 +39,9 @@ def test_lists_are_filtered_and_paged(ask: Ask, biz_type: BizType) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        *("status=nope", "colour=red", "limit=0", "limit=x", "cursor=x", "due_after=soon", "biz_id=%00"),
+        *("status=nope", "colour=red", "limit=0", "limit=x", "cursor=x", "due_from=soon", "biz_id=%00"),
         "&".join(f"x{number}=1" for number in range(1_001)),  # more than Django reads
-        "due_after=0001-01-01T00:00:00%2B10:00",  # before the first year, in UTC
+        "due_from=0001-01-01T00:00:00%2B10:00",  # before the first year, in UTC
     ],
 )
 def test_a_filter_that_cannot_be_is_refused(ask: Ask, query: str) -> None:
@@ -51,7 +51,7 @@ def test_a_filter_that_cannot_be_is_refused(ask: Ask, query: str) -> None:
 def test_a_filter_takes_offsets_that_no_place_on_earth_has(ask: Ask, biz_type: BizType) -> None:
     ask("POST", "/jobs", {"biz_type": "order.close"})
 
-    assert len(ask("GET", "/jobs?created_after=2020-01-01T00:00:00-18:38").json()["results"]) == 1
+    assert len(ask("GET", "/jobs?created_from=2020-01-01T00:00:00-18:38").json()["results"]) == 1
 
 
 @pytest.mark.parametrize(("charset", "value"), [("unicode_escape", "%5Cud800"), ("utf-7", "%2B2AA-")])

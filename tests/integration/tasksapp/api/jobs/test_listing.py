@@ -137,7 +137,6 @@ def test_a_text_is_looked_for_in_the_bodies_of_one_biz_type(
         # a cursor of another order, and none at all
         *(("cursor=x", "cursor"), (f"cursor={UUID(int=7)}&order=next_run_at&status=pending", "cursor")),
         ("cursor=2027-01-01T00:00:00Z~x&order=next_run_at&status=pending", "cursor"),
-        ("due_after=2027-01-01T00:00:00Z&due_from=2027-01-01T00:00:00Z", "due_after"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_name(ask: Ask, biz_type: BizType, query: str, field: str) -> None:
@@ -149,18 +148,6 @@ def test_what_cannot_be_asked_is_refused_by_name(ask: Ask, biz_type: BizType, qu
 def test_the_list_of_dead_jobs_has_its_status_and_order(ask: Ask) -> None:
     for query in ("status=dead", "order=-id"):
         problem(ask("GET", f"/jobs/dead?{query}"), 400)
-
-
-def test_old_names_of_filters_still_work_and_say_that_they_will_go(ask: Ask, biz_type: BizType) -> None:
-    store_job(biz_type, biz_id="1")
-
-    old = ask("GET", "/jobs?due_after=2020-01-01T00:00:00Z&created_before=2100-01-01T00:00:00Z")
-    new = ask("GET", "/jobs?due_from=2020-01-01T00:00:00Z")
-
-    assert [job["biz_id"] for job in old.json()["results"]] == ["1"]
-    assert old["Deprecation"].startswith("@")
-    assert old["Link"] == '</api/docs/>; rel="deprecation"; type="text/html"'
-    assert "Deprecation" not in new.headers
 
 
 def test_a_list_that_no_index_serves_in_time_is_refused_with_advice(
