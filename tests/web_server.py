@@ -103,7 +103,7 @@ def second_web_server(environment: Mapping[str, str], *, folder: Path) -> Iterat
 @contextmanager
 def _granian(port: int, interface: str, *options: str, environment: Mapping[str, str], log: Path) -> Iterator[None]:
     def answers() -> bool:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=5) as answer:
             return bool(answer.status == 200)
 
     service = Service(

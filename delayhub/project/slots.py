@@ -16,7 +16,7 @@ from delayhub.project.refusals import WSGIApplication, refuse
 #: How long a request waits for a slot; most leave theirs in milliseconds.
 WAIT_SECONDS = 0.25
 #: What needs no slot.
-PROBES = frozenset({"/livez", "/readyz", "/healthz"})
+PROBES = frozenset({"/livez", "/readyz"})
 
 
 class _Slots:

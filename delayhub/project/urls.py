@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import include, path
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
@@ -25,7 +24,6 @@ urlpatterns = [
     path("language", set_language, name="set_language"),
     path("", include("tasksapp.metrics.urls")),
     path("", include("tasksapp.health.urls")),
-    path("healthz", import_string("tasksapp.health.views.livez"), name="healthz"),  # the name of earlier releases
 ]
 
 handler400 = "tasksapp.api.http.problems.bad_request"

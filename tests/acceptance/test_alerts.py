@@ -98,7 +98,7 @@ def second_web_server(site: Site) -> Service:
         command=command,
         environment=site.environment,
         log=site.folder.logs / "second.log",
-        is_ready=lambda: requests.get(f"http://127.0.0.1:{port}/healthz", timeout=5).ok,
+        is_ready=lambda: requests.get(f"http://127.0.0.1:{port}/livez", timeout=5).ok,
     )
 
 

@@ -11,7 +11,7 @@ from django.test import Client
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("path", ["/admin/login/", "/api/docs/", "/api/v1/jobs", "/nowhere", "/healthz"])
+@pytest.mark.parametrize("path", ["/admin/login/", "/api/docs/", "/api/v1/jobs", "/nowhere", "/livez"])
 def test_every_answer_has_a_policy_that_allows_nothing_from_elsewhere(client: Client, path: str) -> None:
     policy = client.get(path)["Content-Security-Policy"]
 
@@ -32,7 +32,7 @@ def test_no_page_has_a_script_in_itself(admin_client: Any, path: str) -> None:
 def test_an_answer_of_the_api_is_not_kept(client: Client) -> None:
     assert "no-store" in client.get("/api/v1/jobs")["Cache-Control"]
     assert "no-store" in client.post("/api/v1/jobs", b"{}", content_type="application/json")["Cache-Control"]
-    assert "Cache-Control" not in client.get("/healthz")
+    assert "Cache-Control" not in client.get("/livez")
 
 
 def test_only_the_docs_of_the_api_may_have_styles_in_the_page(admin_client: Any) -> None:

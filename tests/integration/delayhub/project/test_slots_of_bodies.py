@@ -46,9 +46,9 @@ def slow_http2(port: int) -> socket.socket:
     return begin_http2(port, "POST /api/v1/jobs", {"authorization": f"Bearer {KEY}"})
 
 
-def healthz_seconds(port: int) -> float:
+def livez_seconds(port: int) -> float:
     began = time.monotonic()
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=60) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=60) as answer:
         assert answer.status == 200
     return time.monotonic() - began
 
@@ -69,7 +69,7 @@ def test_slow_bodies_do_not_hold_what_has_no_body(web_port: int) -> None:
         for _ in range(THREADS * 2):
             open_ones.enter_context(slow_http1(web_port))
 
-        assert healthz_seconds(web_port) < 10
+        assert livez_seconds(web_port) < 10
 
         # Another body is told at once to come again.
         assert answer_to_body(web_port) == (503, "1")
@@ -87,7 +87,7 @@ def test_nor_do_slow_bodies_of_unknown_length_over_http2(tmp_path: Path) -> None
         for _ in range(THREADS * 2):
             open_ones.enter_context(slow_http2(port))
 
-        assert healthz_seconds(port) < 10
+        assert livez_seconds(port) < 10
         assert answer_to_body(port) == (503, "1")
 
 

@@ -77,7 +77,7 @@ def test_health_checks_are_not_redirected_to_https(tmp_path: Path) -> None:
 
     exempt = settings_with(tmp_path).SECURE_REDIRECT_EXEMPT
 
-    assert [bool(re.search(exempt[0], path)) for path in ("healthz", "admin/healthz")] == [True, False]
+    assert [bool(re.search(exempt[0], path)) for path in ("livez", "admin/livez")] == [True, False]
 
 
 @pytest.mark.parametrize(
