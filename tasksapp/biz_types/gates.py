@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 from django.utils import timezone
@@ -74,9 +73,7 @@ def gate_queues(lane: TimerLane, queues: Iterable[str], *, now: datetime, using:
     Raises RedisError, and what the database raises.
     """
     asked = set(queues)
-    # Rows of earlier releases have their timers under their codes.
-    rows = BizType.objects.using(using).filter(Q(queue_name__in=asked) | Q(queue_name="", code__in=asked))
-    found = [biz_type for biz_type in rows if biz_type.queue in asked]
+    found = list(BizType.objects.using(using).filter(queue_name__in=asked))
     # Also where a biz type has another lane by now: what still waits in this one has its limits.
     bring_gates(found, now=now, lanes=lambda _: lane)
     for queue in asked - {biz_type.queue for biz_type in found}:

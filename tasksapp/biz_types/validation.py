@@ -79,7 +79,7 @@ def _about_one_live(biz_type: BizType) -> dict[str, str]:
     if biz_type.pk is None or biz_type.one_live == BizType.OneLive.ANY:
         return {}
     using = biz_type._state.db or router.db_for_read(BizType)
-    # Only those who choose it: where an earlier release let them, other fields can be stored all the same.
+    # Only those who choose it: of a row that has it all the same, other fields can be stored.
     chooses = BizType.objects.using(using).filter(pk=biz_type.pk, one_live=BizType.OneLive.ANY).exists()
     series = Series.objects.using(using).filter(biz_type=biz_type.pk).exclude(biz_id="").order_by("name").first()
     if series is None or not chooses:

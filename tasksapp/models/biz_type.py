@@ -316,10 +316,8 @@ class BizType(models.Model):
         fields = options.get("update_fields")
         if fields:
             fields = options["update_fields"] = {*fields, "revision"}
-        if not self.queue_name and (fields is None or "code" in fields):
+        if not self.queue_name:
             self.queue_name = self._new_queue_name(options.get("using") or self._state.db)
-            if fields is not None:
-                options["update_fields"] = {*fields, "queue_name"}
         super().save(**options)
 
     @property
@@ -380,15 +378,11 @@ class BizType(models.Model):
         return self.shut_until(now) is not None
 
     def _new_queue_name(self, using: str | None) -> str:
-        """The code, where nothing else has that name in Redis: workers of earlier releases go by the code."""
-        rows = BizType.objects.using(using)
-        # A row of an earlier release has its timers under the code that it had until now.
-        code = rows.filter(pk=self.pk).values_list("code", flat=True).first() if self.pk else None
-        code = code or self.code
-        if self.tenant_id == DEFAULT_TENANT and not rows.exclude(pk=self.pk).filter(queue_name=code).exists():
-            return code
+        """The code, which people know, where nothing else has that name in Redis."""
+        if self.tenant_id == DEFAULT_TENANT and not BizType.objects.using(using).filter(queue_name=self.code).exists():
+            return self.code
         # No code has a tilde.
-        return f"{code}~{token_hex(4)}"
+        return f"{self.code}~{token_hex(4)}"
 
     def _pause_ends(self, now: datetime) -> datetime | None:
         return self.paused_until if self.paused_until is not None and self.paused_until > now else None

@@ -205,9 +205,6 @@ def _is_enqueued(job: Job) -> bool:
     match decoded(job.body):
         case {"kwargs": {"signature": str(signature), **call}}:
             pass
-        case {"kwargs": {"task": str()}}:
-            # Of an earlier release, which signed none: its own code made it where nobody else is named.
-            return not (job.created_by or job.changed_by or job.series_id)
         case _:
             return False
     try:

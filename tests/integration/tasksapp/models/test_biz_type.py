@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
 from tasksapp.models import BizType, Tenant
 from tests.fixture_types import MakeBizType
@@ -12,14 +12,6 @@ from tests.fixture_types import MakeBizType
 @pytest.fixture
 def acme(db: None) -> Tenant:
     return Tenant.objects.create(code="acme")
-
-
-def as_an_earlier_release_makes_one(code: str) -> BizType:
-    """Its statement names no columns that are new."""
-    BizType.objects.bulk_create([BizType(code=code)])
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE delayhub_biz_type SET queue_name = '' WHERE code = %s", [code])
-    return BizType.objects.get(code=code)
 
 
 @pytest.mark.django_db
@@ -37,15 +29,14 @@ def test_people_know_it_by_its_code_and_that_of_another_tenant(biz_type: BizType
 
 
 @pytest.mark.django_db
-def test_its_queue_has_its_code_as_workers_of_earlier_releases_expect(biz_type: BizType) -> None:
+def test_its_queue_has_its_code(biz_type: BizType) -> None:
     assert biz_type.queue == biz_type.queue_name == "order.close"
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("fields", [None, ["code"]])
-@pytest.mark.parametrize("is_older", [False, True])
-def test_its_queue_keeps_its_name_when_the_code_changes(is_older: bool, fields: list[str] | None) -> None:
-    biz_type = as_an_earlier_release_makes_one("old") if is_older else BizType.objects.create(code="old")
+def test_its_queue_keeps_its_name_when_the_code_changes(fields: list[str] | None) -> None:
+    biz_type = BizType.objects.create(code="old")
 
     biz_type.code = "new"
     biz_type.save(update_fields=fields)
