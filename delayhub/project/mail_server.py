@@ -51,16 +51,17 @@ def mail_server(url: str) -> MailServer:
     """
     if not url:
         return MailServer(backend="delayhub.project.mail_server.EmailBackend")
-    parts = urlsplit(url)
+    schemes = ", ".join(f"{scheme}://" for scheme in (*_SCHEMES, "console"))
+    unreadable = ImproperlyConfigured(f"DELAYHUB_EMAIL_URL must be such as smtp://user:password@host:587 ({schemes})")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # which may quote a part of the password
+        raise unreadable from None
     if parts.scheme == "console":
         return MailServer(backend=f"{_BACKENDS}.console.EmailBackend")
-    try:
-        port = parts.port
-    except ValueError:
-        port = 0
     if parts.scheme not in _SCHEMES or not parts.hostname or port == 0:
-        schemes = ", ".join(f"{scheme}://" for scheme in (*_SCHEMES, "console"))
-        raise ImproperlyConfigured(f"DELAYHUB_EMAIL_URL must be such as smtp://user:password@host:587 ({schemes})")
+        raise unreadable
     usual, starttls, tls = _SCHEMES[parts.scheme]
     return MailServer(
         host=parts.hostname,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
 from delayhub.project.environment import Environment, kept_secret
@@ -124,7 +125,12 @@ DATABASE_URL = env.text("DATABASE_URL") or f"sqlite:///{DATA_DIR}/delayhub.sqlit
 
 def database(url: str) -> dict[str, Any]:
     """The database of that address, set up for many writers at once."""
-    config: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True))
+    try:
+        config: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True))
+    except ValueError:  # which may quote a part of the password
+        raise ImproperlyConfigured(
+            "DELAYHUB_DATABASE_URL must be such as postgresql://user:password@host:5432/name or sqlite:////path/to/file"
+        ) from None
     if config["ENGINE"] == "django.db.backends.sqlite3":
         if config["NAME"] != ":memory:":
             Path(config["NAME"]).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

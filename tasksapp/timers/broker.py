@@ -88,15 +88,17 @@ def broker() -> Connection:
     """
     delayhub.transport.register()
     app = celery_app()
-    if app is not None:
-        try:
+    try:
+        if app is not None:
             return app.connection_for_write()
-        except KeyError as error:  # kombu knows no transport of that scheme
-            raise OptionError(f"{error.args[0]}: write the broker's URL as delayhub://host:6379/0") from None
-    url = os.environ.get("CELERY_BROKER_URL") or _django("URL", None)
-    if not url:
-        raise OptionError(NO_BROKER)
-    return Connection(url, transport_options=_django("TRANSPORT_OPTIONS", {}), ssl=_django("USE_SSL", False))
+        url = os.environ.get("CELERY_BROKER_URL") or _django("URL", None)
+        if not url:
+            raise OptionError(NO_BROKER)
+        return Connection(url, transport_options=_django("TRANSPORT_OPTIONS", {}), ssl=_django("USE_SSL", False))
+    except KeyError as error:  # kombu knows no transport of that scheme
+        raise OptionError(f"{error.args[0]}: write the broker's URL as delayhub://host:6379/0") from None
+    except TypeError as error:  # kombu takes what stands behind the "?" as arguments of its own
+        raise OptionError(f"the broker's URL has an option that is not known: {error}") from None
 
 
 def celery_app() -> Celery | None:

@@ -28,7 +28,9 @@ def test_an_address_names_the_server_and_how_it_is_reached(url: str, expected: M
     assert mail_server(url) == expected
 
 
-@pytest.mark.parametrize("url", ["mx.example", "http://mx.example", "smtp://", "smtp://mx.example:0", "smtp://mx:x"])
+@pytest.mark.parametrize(
+    "url", ["mx.example", "http://mx.example", "smtp://", "smtp://mx.example:0", "smtp://mx:x", "smtp://[mx"]
+)
 def test_what_is_no_address_is_refused_with_an_example(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="smtp://user:password@host:587"):
         mail_server(url)

@@ -42,6 +42,14 @@ def test_a_broker_that_is_no_redis_server_cannot_hold_timers(settings: Any) -> N
         timer_pool(timeout_seconds=1)
 
 
+def test_an_option_of_the_brokers_url_that_is_not_known_is_named(settings: Any) -> None:
+    settings.DELAYHUB = {}
+    settings.CELERY_BROKER_URL = "delayhub://cache:6379/0?nosuch=1"
+
+    with pytest.raises(OptionError, match=r"the broker's URL has an option that is not known: .*nosuch"):
+        timer_pool(timeout_seconds=1)
+
+
 def test_the_prefix_is_the_brokers_unless_it_is_given(settings: Any) -> None:
     settings.DELAYHUB = {}
     assert timer_prefix() == ""
