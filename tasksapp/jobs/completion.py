@@ -11,7 +11,7 @@ from tasksapp.jobs.retry_policy import Exhausted, RetryPolicy, TryAgain
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Transition
 from tasksapp.models.error_class import PULLER, TASK
-from tasksapp.models.max_age import age_begins
+from tasksapp.models.job import age_begins
 from tasksapp.sql.finished import Finished, Tried
 
 #: A row keeps so many characters of a reason.

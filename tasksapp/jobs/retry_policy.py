@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tasksapp.models import BizType
-from tasksapp.models.max_age import age_used_up
+from tasksapp.models.job import age_used_up
 
 #: The longest wait a receiver may ask for where no ``max_age`` bounds it.
 LONGEST_RETRY_AFTER = timedelta(days=7)

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from tasksapp.models.alert import Alert, AlertKind
-from tasksapp.models.alert_message import AlertMessage
-from tasksapp.models.alert_watch import AlertWatch
+from tasksapp.models.alert import Alert, AlertKind, AlertMessage, AlertWatch
 from tasksapp.models.api_key import ApiKey, Scope
 from tasksapp.models.attempt import Attempt
 from tasksapp.models.audit_entry import AuditEntry
 from tasksapp.models.biz_type import UNTIL_RESUMED, BizType
-from tasksapp.models.idempotency_key import IdempotencyKey
 from tasksapp.models.job import Job
-from tasksapp.models.job_count import DeadCount, JobCount
+from tasksapp.models.job_count import DeadCount, JobCount, Upcoming
+from tasksapp.models.job_keys import IdempotencyKey, PausedKey, Tombstone
 from tasksapp.models.loader_report import LoaderReport
 from tasksapp.models.new_job import NewJob
 from tasksapp.models.operation import Operation
-from tasksapp.models.paused_key import PausedKey
-from tasksapp.models.pulse import Pulse
-from tasksapp.models.pulse_total import PulseTotal
+from tasksapp.models.pulse import Pulse, PulseTotal
 from tasksapp.models.series import Series
 from tasksapp.models.site_rights import SiteRights
-from tasksapp.models.status import FINISHED, LIVE, Status
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
-from tasksapp.models.tombstone import Tombstone
-from tasksapp.models.transition import Transition
-from tasksapp.models.upcoming import Upcoming
+from tasksapp.models.transition import FINISHED, LIVE, Status, Transition
 
 __all__ = [
     "DEFAULT_TENANT",

@@ -1,9 +1,14 @@
-"""Alert: something that is wrong now, or was."""
+"""Alert: something that is wrong now, or was; the messages about alerts, and which process watches for them."""
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from delayhub.secrecy import Secrecy
+from tasksapp.models.column_secrecy import marked
 
 
 class AlertKind(models.TextChoices):
@@ -56,3 +61,54 @@ class Alert(models.Model):
     def is_open(self) -> bool:
         """Whether it is wrong still."""
         return self.ended_at is None
+
+
+class AlertMessage(models.Model):
+    """One message to one address about some alerts: it waits, was sent, or was given up."""
+
+    class Channel(models.TextChoices):
+        MAIL = "mail", _("mail")
+        WEBHOOK = "webhook", _("webhook")
+
+    uid = models.UUIDField(default=uuid4, unique=True, editable=False)
+    channel = models.CharField(_("by"), max_length=10, choices=Channel)
+    address = marked(Secrecy.HOST, models.CharField(_("address"), max_length=2000))
+    subject = models.CharField(_("subject"), max_length=300)
+    text = models.TextField(_("text"))
+    payload = models.JSONField(default=dict)
+    alerts = models.ManyToManyField(Alert, related_name="messages", db_table="delayhub_alert_message_alerts")
+    created_at = models.DateTimeField(_("created at"))
+    sent_at = models.DateTimeField(_("sent at"), null=True, blank=True)
+    given_up_at = models.DateTimeField(_("given up at"), null=True, blank=True)
+    next_at = models.DateTimeField(null=True, blank=True, help_text=_("When it is sent next; empty: never again."))
+    failed_sends = models.PositiveIntegerField(_("failed sends"), default=0)
+    last_error = models.CharField(_("last error"), max_length=500, blank=True)
+
+    class Meta:
+        db_table = "delayhub_alert_message"
+        ordering = ["-id"]
+        verbose_name = _("alert message")
+        verbose_name_plural = _("alert messages")
+        indexes = [
+            models.Index(
+                fields=["next_at"], condition=models.Q(next_at__isnull=False), name="delayhub_alert_message_due"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.subject
+
+
+class AlertWatch(models.Model):
+    """The seat of the one process that watches: a single row."""
+
+    holder = models.CharField(max_length=64, blank=True)
+    is_worker = models.BooleanField(default=False, help_text="A web process may take a worker's seat at any time.")
+    until = models.DateTimeField(help_text="By the clock of the database.")
+
+    class Meta:
+        db_table = "delayhub_alert_watch"
+        verbose_name = "alert watch"
+
+    def __str__(self) -> str:
+        return self.holder

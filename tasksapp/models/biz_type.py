@@ -16,8 +16,7 @@ from tasksapp.conf import DEFAULT_LANE
 from tasksapp.models.code import CODE
 from tasksapp.models.column_secrecy import marked
 from tasksapp.models.encrypted_text import SealedText
-from tasksapp.models.lasting_flag import LastingFlag
-from tasksapp.models.row_revision import RevisedRows, RowRevision
+from tasksapp.models.kept_columns import LastingFlag, RevisedRows, RowRevision
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
 
 #: ``paused_until`` of a biz type that waits for a person to resume it.

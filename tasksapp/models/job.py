@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 from django.db import models
 from django.db.models import Q
@@ -13,7 +13,7 @@ from tasksapp.models.biz_type import BizType
 from tasksapp.models.job_id import new_job_id
 from tasksapp.models.new_job import Carried, NewJob
 from tasksapp.models.series import Series
-from tasksapp.models.status import Status
+from tasksapp.models.transition import Status
 
 
 class Job(Carried):
@@ -206,3 +206,27 @@ FIRST_VALUES: dict[str, Any] = {
     for field in Job._meta.concrete_fields
     if field.attname not in {*NewJob._fields, *FOLLOWING}
 }
+
+
+class Aging(Protocol):
+    """A job, or a part of its row, that says when its age begins."""
+
+    @property
+    def due_at(self) -> datetime: ...
+
+    @property
+    def redriven_at(self) -> datetime | None: ...
+
+
+def age_begins(job: Aging) -> datetime:
+    """From when a job's age is counted."""
+    return job.redriven_at or job.due_at
+
+
+def age_used_up(*, now: datetime, counted_from: datetime, max_age: timedelta | None) -> bool:
+    """Whether an attempt may no longer begin at that moment.
+
+    The claim in ``tasksapp/sql`` has the same rule in SQL; a test compares the two.
+    """
+    # A difference: the sum of due time and age may lie beyond the last date there is.
+    return max_age is not None and now - counted_from > max_age

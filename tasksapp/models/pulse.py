@@ -1,4 +1,4 @@
-"""Pulse: how many jobs of a biz type came to what, in a minute or in an hour."""
+"""Pulse: how many jobs of a biz type came to what, in a minute or in an hour, and since they were first counted."""
 
 from __future__ import annotations
 
@@ -43,3 +43,21 @@ class Pulse(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.key} at {self.at}: {self.count}"
+
+
+class PulseTotal(models.Model):
+    """A counter that never falls, although the pulses behind it are deleted after a time."""
+
+    biz_type = models.ForeignKey(BizType, on_delete=models.CASCADE, related_name="+", db_index=False)
+    kind = models.CharField(max_length=10, choices=Pulse.Kind)
+    key = models.CharField(max_length=40, blank=True)
+    count = models.BigIntegerField()
+
+    class Meta:
+        db_table = "delayhub_pulse_total"
+        constraints = [
+            models.UniqueConstraint(fields=["biz_type", "kind", "key"], name="delayhub_pulse_total_of_biz_type")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}: {self.count}"

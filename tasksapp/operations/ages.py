@@ -44,7 +44,7 @@ def count_with_ages(
     column = "finished_at" if status == Status.DEAD else "due_at"
     wanted: dict[str, Any] = {"jobs": Count("pk"), "oldest": Min(column), "newest": Max(column)}
     if (since := _earliest(now, max_age)) is not None:
-        # As tasksapp.models.max_age has it: the age is counted from the last redrive, or from the due time.
+        # As tasksapp.models.job has it: the age is counted from the last redrive, or from the due time.
         used_up = Q(redriven_at__lt=since) | Q(redriven_at=None, due_at__lt=since)
         wanted["older"] = Count("pk", filter=used_up)
     found = rows.order_by().aggregate(**wanted)

@@ -24,7 +24,7 @@ from tasksapp.errors import TimersAway
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job
-from tasksapp.models.max_age import age_begins
+from tasksapp.models.job import age_begins
 from tasksapp.pulling.claim_token import ClaimToken, new_lease
 from tasksapp.sql.claim_jobs import Pulling
 from tasksapp.timers.lanes import client, patient_lane

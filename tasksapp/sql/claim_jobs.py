@@ -13,7 +13,7 @@ from django.db import connections, transaction
 from django.db.models import F
 
 from tasksapp.models import BizType, Job, Series, Transition, error_class
-from tasksapp.models.max_age import age_begins, age_used_up
+from tasksapp.models.job import age_begins, age_used_up
 from tasksapp.models.series import MISSED
 from tasksapp.sql.biz_type_revision import COLUMN, content_revision
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob, Left
@@ -82,7 +82,7 @@ _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("ne
 #: A row that another transaction has changed since the statement began is left, as one that is locked: a tombstone that
 #: came meanwhile was not looked for.
 #: ``OFFSET 0`` has each decision made once: without it the planner would write ``due`` into each of its readers' terms.
-#: ``SHUT`` is the rule of ``BizType.is_shut``, ``OLD`` that of ``tasksapp.models.max_age.age_used_up``.
+#: ``SHUT`` is the rule of ``BizType.is_shut``, ``OLD`` that of ``tasksapp.models.job.age_used_up``.
 _CLAIM = StatementByIds(
     f"""
 WITH due AS (

@@ -46,7 +46,7 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "pages below that of all queues, also while Redis is away",
     ),
-    "tasksapp/models/paused_key.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
+    "tasksapp/models/job_keys.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
     "tasksapp/api/claims/representation.py": (
@@ -94,11 +94,6 @@ TESTED_THROUGH = {
         )
         for module in ("asynchronous/connection",)
     },
-    "tasksapp/models/tombstone.py": ("tests/integration/tasksapp/sql/test_tombstones.py", "the rows are its subject"),
-    "tasksapp/models/lasting_flag.py": (
-        "tests/integration/tasksapp/jobs/test_resolving.py",
-        "a biz type is saved after its first resolve",
-    ),
     "tasksapp/jobs/resolved.py": ("tests/integration/tasksapp/jobs/test_resolving.py", "what it refuses follows one"),
     "tasksapp/sql/expire_jobs.py": (
         "tests/integration/tasksapp/jobs/test_follow_ups.py",
@@ -106,14 +101,6 @@ TESTED_THROUGH = {
     ),
     "tasksapp/sql/make_live.py": ("tests/integration/tasksapp/jobs/test_one_live.py", "redrives collide there"),
     "tasksapp/sql/insert_live_jobs.py": ("tests/integration/tasksapp/jobs/test_one_live.py", "creates go through it"),
-    "tasksapp/models/alert_message.py": (
-        "tests/integration/tasksapp/alerts/test_outbox.py",
-        "the rows are what is sent",
-    ),
-    "tasksapp/models/alert_watch.py": (
-        "tests/integration/tasksapp/alerts/test_watch_seat.py",
-        "the row is the seat",
-    ),
     "tasksapp/alerts/conditions.py": (
         "tests/integration/tasksapp/alerts/test_book.py",
         "an alert has its key",
@@ -294,10 +281,6 @@ TESTED_THROUGH = {
     ),
     "tasksapp/models/api_key.py": ("tests/unit/tasksapp/models/test_job.py", "it does no more than name its row"),
     "tasksapp/models/attempt.py": ("tests/unit/tasksapp/models/test_job.py", "it does no more than name its row"),
-    "tasksapp/models/idempotency_key.py": (
-        "tests/unit/tasksapp/models/test_job.py",
-        "it does no more than name its row",
-    ),
     "tasksapp/models/loader_report.py": (
         "tests/integration/tasksapp/maintenance/test_loader_reporter.py",
         "it does no more than name its row",
@@ -308,14 +291,6 @@ TESTED_THROUGH = {
     ),
     "tasksapp/models/pulse.py": (
         "tests/integration/tasksapp/stats/test_pulse_recorder.py",
-        "it does no more than name its row",
-    ),
-    "tasksapp/models/pulse_total.py": (
-        "tests/integration/tasksapp/sql/test_add_pulses.py",
-        "it does no more than name its row",
-    ),
-    "tasksapp/models/upcoming.py": (
-        "tests/integration/tasksapp/stats/test_upcoming.py",
         "it does no more than name its row",
     ),
     "tasksapp/stats/written.py": (

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Series, Status
-from tasksapp.models.max_age import age_begins, age_used_up
+from tasksapp.models.job import age_begins, age_used_up
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.claim_jobs import SETTLE_WAIT, claim_jobs
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tasksapp.models import Job
-from tasksapp.models.max_age import age_begins, age_used_up
+from tasksapp.models.job import age_begins, age_used_up
 
 DUE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -1,16 +1,18 @@
-"""RowRevision: a column that counts the changes of its row."""
+"""Columns that only an UPDATE of their own changes, whatever the instance that is saved says of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db.models import F, Model, PositiveBigIntegerField, QuerySet
+from django.db.models import BooleanField, F, Model, PositiveBigIntegerField, QuerySet
 
 _Row = TypeVar("_Row", bound=Model)
 
 if TYPE_CHECKING:
+    _Boolean = BooleanField[Any, Any]
     _Number = PositiveBigIntegerField[Any, Any]
 else:
+    _Boolean = BooleanField
     _Number = PositiveBigIntegerField
 
 
@@ -39,3 +41,16 @@ class RevisedRows(QuerySet[_Row]):
     def update(self, **values: Any) -> int:
         """How many rows were changed."""
         return super().update(**{"revision": F("revision") + 1, **values})
+
+
+class LastingFlag(_Boolean):
+    """False in a new row. A row that is saved keeps what the database has: the instance may be older than that."""
+
+    def pre_save(self, model_instance: Model, add: bool) -> Any:
+        """The value to write: the row's own, unless the row is new."""
+        return super().pre_save(model_instance, add) if add else F(self.attname)
+
+    def deconstruct(self) -> Any:
+        """As migrations know it: a plain BooleanField."""
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.BooleanField", args, kwargs

@@ -1,0 +1,75 @@
+"""What is kept of keys that jobs carry: paused flow keys, resolved business keys, and idempotency keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from tasksapp.models.biz_type import BizType
+
+
+class PausedKey(models.Model):
+    """A flow key of a biz type that a person paused."""
+
+    biz_type: models.ForeignKey[Any, Any] = models.ForeignKey(
+        BizType, on_delete=models.CASCADE, related_name="+", db_index=False, verbose_name=_("biz type")
+    )
+    flow_key = models.CharField(_("flow key"), max_length=100)
+    until = models.DateTimeField(_("paused until"))
+    paused_at = models.DateTimeField(_("paused at"))
+    paused_by = models.CharField(_("paused by"), max_length=150, blank=True, default="", db_default="")
+    reason = models.CharField(_("pause reason"), max_length=500, blank=True, default="", db_default="")
+
+    class Meta:
+        db_table = "delayhub_paused_key"
+        verbose_name = _("paused flow key")
+        verbose_name_plural = _("paused flow keys")
+        constraints = [models.UniqueConstraint(fields=["biz_type", "flow_key"], name="delayhub_paused_key_once")]
+
+    def __str__(self) -> str:
+        return self.flow_key
+
+
+class Tombstone(models.Model):
+    """What the claim finds for a job whose business key was resolved: the job is cancelled.
+
+    It holds for each job that was created before ``until``, also where the job's transaction committed later. It is
+    pruned after that time, together with the jobs that it still held.
+    """
+
+    biz_type = models.ForeignKey(
+        BizType, on_delete=models.CASCADE, related_name="+", db_index=False, verbose_name=_("biz type")
+    )
+    biz_id = models.CharField(_("biz id"), max_length=200)
+    at = models.DateTimeField(_("resolved at"))
+    until = models.DateTimeField(_("until"), db_index=True, help_text=_("Jobs created before do not fire."))
+    by = models.CharField(_("by"), max_length=150, blank=True, default="", db_default="")
+
+    class Meta:
+        db_table = "delayhub_tombstone"
+        verbose_name = _("tombstone")
+        verbose_name_plural = _("tombstones")
+        constraints = [models.UniqueConstraint(fields=["biz_type", "biz_id"], name="delayhub_tombstone_once")]
+
+    def __str__(self) -> str:
+        return self.biz_id
+
+
+class IdempotencyKey(models.Model):
+    """A key that a caller sent with a request. It has a table of its own, so that it outlives a job that is purged."""
+
+    biz_type = models.ForeignKey(BizType, on_delete=models.CASCADE, related_name="+", db_index=False)
+    key = models.CharField(max_length=200)
+    request_hash = models.CharField(max_length=64, help_text="SHA-256 of the canonical request.")
+    job_id = models.UUIDField()
+    expires_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        db_table = "delayhub_idempotency_key"
+        verbose_name = "idempotency key"
+        constraints = [models.UniqueConstraint(fields=["biz_type", "key"], name="delayhub_idempotency_key_once")]
+
+    def __str__(self) -> str:
+        return self.key
