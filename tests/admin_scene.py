@@ -28,6 +28,8 @@ from tasksapp.stats.histogram import bucket_of
 from tests.job_rows import store_job
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+#: Hours ago in which the receiver was down; not the last hour, which is left out until it is summed.
+HOURS_DOWN = (2, 3)
 #: A body with what tables break at: long numbers, other scripts, text that is no English word.
 BODY = (
     '{"order": 90071992547409931, "amount": 1e2, "customer": {"name": "王小明", "mail": "xm@example.com"},'
@@ -202,10 +204,10 @@ def _store_numbers(now: datetime, *, closing: BizType, paused: BizType, task: Bi
             last_at=now - HOUR / 2,
             counted_at=now,
         )
-        # The hours in which its receiver was down: else the overview says that none died today.
+        # Else the overview says that none died today.
         hour = now.replace(minute=0, second=0, microsecond=0)
         Pulse.objects.bulk_create(
-            _pulse(closing, hour - ago * HOUR, 3600, Pulse.Kind.DEAD, kind, count // 2) for ago in (1, 2)
+            _pulse(closing, hour - ago * HOUR, 3600, Pulse.Kind.DEAD, kind, count // 2) for ago in HOURS_DOWN
         )
     _store_pulses(now, closing=closing)
     begin = now.replace(second=0, microsecond=0)
