@@ -28,7 +28,7 @@ class TasksAppConfig(AppConfig):
         from tasksapp import checks  # noqa: F401, PLC0415  the import registers them
         from tasksapp.alerts import settings_check  # noqa: F401, PLC0415  it registers a check
         from tasksapp.biz_types import gates  # noqa: F401, PLC0415  gates follow the rows of biz types
-        from tasksapp.task_backends import declared_tasks, framework_task, series_report  # noqa: F401, PLC0415  signals
+        from tasksapp.task_backends import declared_series, job_backend, task_biz_type  # noqa: F401, PLC0415  signals
         from tasksapp.task_backends.delayed_task import TableStore  # noqa: PLC0415  needs the models
         from tasksapp.timers import celery_settings, fitness  # noqa: F401, PLC0415  they register checks
         from tasksapp.workers import biz_type_report, timer_queues  # noqa: F401, PLC0415  connect to the worker's start

@@ -46,7 +46,7 @@ BizType.objects.create(code="a.task", target="celery", task_name="shop.close")
 ids = [str(jobs.create("order.close", biz_id=f"order-{n}", delay=timedelta(hours=1)).job_id) for n in range(20)]
 for number, status in enumerate(["dead", "dead", "dead", "dead", "succeeded", "cancelled", "running"]):
     Job.objects.filter(id=ids[number]).update(status=status)
-from tasksapp.pulling.claim_token import ClaimToken
+from tasksapp.pulling.puller import ClaimToken
 pulled = BizType.objects.create(code="a.pull", target="pull")
 held = [jobs.create("a.pull").job_id for _ in range(20)]
 Job.objects.filter(id__in=held).update(status="running", lease_token=7)

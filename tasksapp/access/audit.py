@@ -11,7 +11,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.db.models import TextChoices
@@ -150,6 +150,28 @@ def record(entries: Sequence[AuditEntry], *, using: str) -> None:
     """Stores the entries, in one statement of the caller's transaction."""
     if entries:
         AuditEntry.objects.using(using).bulk_create(entries, batch_size=500)
+
+
+class Labelled(Protocol):
+    """What has a name for people, such as a biz type or a series."""
+
+    @property
+    def label(self) -> str: ...
+
+
+def record_deed(deed: str, *, by: Actor | None, using: str, what: str | Labelled, **details: Any) -> None:
+    """Stores one entry, in the caller's transaction; none about what the project's own code does.
+
+    Args:
+        deed: what was done, as :func:`entry` has it.
+        by: who did it.
+        using: the database.
+        what: the name of what was changed, or what has a label: to read that may ask the database.
+        details: what else :func:`entry` takes.
+    """
+    if by is not None and is_recorded(by):
+        what = what if isinstance(what, str) else what.label
+        record([entry(deed, by=by, what=what, **details)], using=using)
 
 
 def is_recorded(by: Actor | None) -> bool:

@@ -86,8 +86,8 @@ class TenantAdmin(AuditHistory, PossibleRows):
 
     def _record(self, request: HttpRequest, deed: Deed, tenant: Tenant, **details: Any) -> None:
         # The number says which tenant it was: codes can be changed.
-        entry = audit.entry(deed, by=actor_of(request), what=f"{tenant.code} ({tenant.pk})", **details)
-        audit.record([entry], using=tenant._state.db or "default")
+        what, using = f"{tenant.code} ({tenant.pk})", tenant._state.db or "default"
+        audit.record_deed(deed, by=actor_of(request), using=using, what=what, **details)
 
 
 def _count_of(model: type[BizType | ApiKey]) -> Coalesce:

@@ -104,8 +104,5 @@ def resume_key(biz_type: BizType, flow_key: str, *, by: Actor | None = None, rea
 def _record(
     deed: Deed, biz_type: BizType, flow_key: str, *, by: Actor | None, reason: str, until: datetime | None, using: str
 ) -> None:
-    if by is None or not audit.is_recorded(by):
-        return
     after = {"flow_key": flow_key, "until": until.isoformat() if until else None}
-    entry = audit.entry(deed, by=by, biz_type_id=biz_type.pk, what=biz_type.label, after=after, reason=reason)
-    audit.record([entry], using=using)
+    audit.record_deed(deed, by=by, using=using, biz_type_id=biz_type.pk, what=biz_type, after=after, reason=reason)

@@ -245,9 +245,7 @@ def _change(deed: Deed, biz_type: BizType, fields: Sequence[str], *, by: Actor |
 
 
 def _record(deed: Deed, biz_type: BizType, *, by: Actor | None, **details: Any) -> None:
-    if by is not None and audit.is_recorded(by):
-        entry = audit.entry(deed, by=by, biz_type_id=biz_type.pk, what=biz_type.label, **details)
-        audit.record([entry], using=_using(biz_type))
+    audit.record_deed(deed, by=by, using=_using(biz_type), biz_type_id=biz_type.pk, what=biz_type, **details)
 
 
 def _using(biz_type: BizType) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID
@@ -13,13 +14,13 @@ from delayhub.job_fields import JobChange
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.access.audit import Deed
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs.edited_bytes import edited_bytes
+from tasksapp.jobs.exact_bytes import content_type_of, with_content_type
 from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.jobs.requests import RULES, fields_on
 from tasksapp.jobs.resolved import refuse_resolved_key
 from tasksapp.jobs.validation import VERSION, Face
 from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, new_time, one_by_one
-from tasksapp.models import BizType, Job, Status
+from tasksapp.models import BizType, Job, Series, Status
 
 #: Fields that say when the job is due, and those that are checked with its biz type.
 _TIME, _OF_BIZ_TYPE = ("due_at", "delay"), ("request", "raw", "content_type")
@@ -114,3 +115,31 @@ def _changes(job: Job, values: Values) -> Values:
 def _stored(job: Job, name: str) -> Any:
     value = getattr(job, name)
     return bytes(value) if isinstance(value, memoryview) else value  # as psycopg2 gives bytes
+
+
+def edited_bytes(row: Job | Series, values: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+    """The columns of the body that change beside ``values``; none where there are exact bytes neither before nor after.
+
+    Args:
+        row: as it is stored.
+        values: the columns that are to change; with its ``body`` JSON takes the place of exact bytes.
+        given: ``raw``, the exact bytes, and their ``content_type``, as far as they are given.
+
+    Raises InvalidJob.
+    """
+    if row.raw is None and not given:
+        return {}
+    if "body" in values and "raw" in given:
+        raise InvalidJob("body", "conflict", "give a JSON body or exact bytes, not both")
+    kind = RULES["content_type"](given.get("content_type"))
+    has: bytes | None = None if row.raw is None else bytes(row.raw)
+    if "body" in values:
+        has = None
+    elif "raw" in given:
+        has = RULES["raw"](given["raw"])
+        if has is None:
+            raise InvalidJob("raw", "required", "raw may not be None: give a body")
+    if has is not None and not given:
+        kind = content_type_of(row.request)
+    text = with_content_type(values.get("request", row.request), raw=has, content_type=kind, biz_type=row.biz_type)
+    return {"raw": has, "request": text, **({} if has is None else {"body": "null"})}

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
+import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
+from delayhub.clock import Clock, SystemClock
 from delayhub.escaped_text import escaped
 from tasksapp.access.actors import Actor
-from tasksapp.jobs.line_budget import WINDOW_SECONDS, LineBudget
 from tasksapp.models import BizType
 
 logger = logging.getLogger("delayhub.jobs")
@@ -30,6 +32,10 @@ LONGEST_SAID = 700
 NAMED = 5
 #: Lines that add up at the end of one window: where more biz types had too many, the smallest share one.
 MOST_SUMS = 20
+#: For how long lines are counted together.
+WINDOW_SECONDS = 10.0
+#: Lines within that time of one kind, and of all.
+MOST_OF_KIND, MOST = 10, 200
 
 
 class Event(StrEnum):
@@ -152,6 +158,60 @@ def _add_up(beyond: Mapping[tuple[str, ...], int]) -> None:
             WINDOW_SECONDS,
             extra={"job_event": "many", "count": sum(count for _, count in rest)},
         )
+
+
+class LineBudget:
+    """Bounds the lines of one process. Threads share it; a forked child begins with none spent.
+
+    Args:
+        add_up: gets what had no line of its own, by kind, when the window is over; in a thread of its own.
+        window_seconds: how long the window is.
+        clock: tells when it is over.
+    """
+
+    def __init__(
+        self,
+        add_up: Callable[[Mapping[tuple[str, ...], int]], None],
+        *,
+        window_seconds: float = WINDOW_SECONDS,
+        clock: Clock | None = None,
+    ) -> None:
+        self._add_up = add_up
+        self._window_seconds = window_seconds
+        self._clock = clock or SystemClock()
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._ends = 0.0
+        self._spent: Counter[str] = Counter()
+        self._beyond: Counter[tuple[str, ...]] = Counter()
+
+    def takes(self, kind: str, *detail: str) -> bool:
+        """Whether a line of that kind may be written; where not, it is counted with its details."""
+        with self._lock:
+            now = self._clock.monotonic()
+            if now >= self._ends and not self._beyond:
+                self._ends = now + self._window_seconds
+                self._spent.clear()
+            if self._spent[kind] < MOST_OF_KIND and self._spent.total() < MOST:
+                self._spent[kind] += 1
+                return True
+            if not self._beyond:
+                timer = threading.Timer(max(0.0, self._ends - now), self.close_window)
+                timer.daemon = True
+                timer.start()
+            self._beyond[kind, *detail] += 1
+            return False
+
+    def close_window(self) -> None:
+        """Ends the window; what had no line is added up."""
+        with self._lock:
+            beyond, self._beyond = self._beyond, Counter()
+            self._ends = 0.0
+        if beyond:
+            self._add_up(beyond)
 
 
 _budget = LineBudget(_add_up)

@@ -261,12 +261,10 @@ def change(job: Job, values: Mapping[str, Any], *, verb: str, by: Actor | None, 
     Job.objects.using(using).filter(id=job.id).update(**values)
     for name, value in values.items():
         setattr(job, name, value)
-    if by is not None and audit.is_recorded(by):
-        entry = audit.entry(
-            verb, by=by, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job), before=before, after=values,
-            reason=reason,
-        )  # fmt: skip
-        audit.record([entry], using=using)
+    audit.record_deed(
+        verb, by=by, using=using, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job), before=before,
+        after=values, reason=reason,
+    )  # fmt: skip
 
 
 def named(job: Job) -> str:

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import NamedTuple
-from uuid import UUID
+from typing import Any
 
 from django.db import router, transaction
 from django.utils import timezone
@@ -25,10 +24,9 @@ from tasksapp.errors import InvalidJob, InvalidSeries
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import LIVE, BizType, Job, Operation, Series
 from tasksapp.models.job_id import new_job_ids
-from tasksapp.operations.ages import Ages
-from tasksapp.operations.cursor import Place, Walk
-from tasksapp.operations.pace import Allowance
-from tasksapp.operations.pages import Counted
+from tasksapp.operations.cursor import Ages, Place, Walk
+from tasksapp.operations.feed import Allowance
+from tasksapp.operations.pages import Counted, JobPages, Locked, Pages
 from tasksapp.operations.starter import Starter
 from tasksapp.operations.verbs import BACKFILL, plan
 from tasksapp.series.fields import SCHEDULE
@@ -43,14 +41,6 @@ from tasksapp.timers.timer import grouped
 LOOKED_AT = 5_000
 #: The smallest step of time that databases keep.
 _TICK = timedelta(microseconds=1)
-
-
-class Missing(NamedTuple):
-    """Occurrences of a page that have no job; see :class:`tasksapp.operations.pages.Locked`."""
-
-    jobs: Sequence[datetime]
-    after: Place
-    is_last: bool
 
 
 def plan_backfill(
@@ -94,8 +84,15 @@ def plan_backfill(
     return plan(BACKFILL, wanted, by=by, seen_by=seen_by, reason=reason, using=using)
 
 
-class Backfill:
-    """The occurrences that an operation is to make, in order, as :class:`tasksapp.operations.pages.Pages` are.
+def pages_of(operation: Operation, *, biz_type_id: int, using: str) -> Pages[Any]:
+    """What the operation walks over, of one biz type: occurrences that it makes, or jobs that it changes."""
+    if operation.verb == BACKFILL:
+        return Backfill(operation, using=using)
+    return JobPages(operation, biz_type_id=biz_type_id, using=using)
+
+
+class Backfill(Pages[datetime]):
+    """The occurrences that an operation is to make, in order.
 
     Args:
         operation: its filter names the series, and from when to when.
@@ -108,44 +105,21 @@ class Backfill:
         self._series_id = wanted.series or 0
         self._since, self._until = wanted.occurrence_from, wanted.occurrence_until
 
-    def count_at_once(self, *, max_age: timedelta | None = None) -> None:
-        """None: they are counted page by page."""
-        del max_age
-
     def count(self, walk: Walk, *, rows: int, max_age: timedelta | None = None) -> Counted:
-        """How many occurrences of the next page have no job.
-
-        Args:
-            walk: where the page begins.
-            rows: how many occurrences it looks at.
-            max_age: not asked: what is made has a new age.
-        """
+        """How many occurrences of the next page have no job; what is made has a new age."""
         del max_age
         series = Series.objects.using(self._using).filter(id=self._series_id).first()
         found = self._missing(series, walk.after, most=rows, rows=rows)
         return Counted(len(found.jobs), found.after, found.is_last, Ages(None, None, 0))
 
-    def lock(self, walk: Walk, *, most: int, rows: int) -> Missing:
-        """The occurrences of the next page that have no job. No one else makes any of them before this commits.
-
-        Args:
-            walk: where the page begins.
-            most: how many it may give.
-            rows: how many occurrences it looks at.
-        """
+    def lock(self, walk: Walk, *, most: int, rows: int) -> Locked[datetime]:
+        """The occurrences of the next page that have no job. No one else makes any of them before this commits."""
         lock_for_writing(using=self._using)
         series = Series.objects.using(self._using).select_for_update(no_key=True).filter(id=self._series_id).first()
         return self._missing(series, walk.after, most=most, rows=rows)
 
-    def make(self, found: Sequence[datetime], biz_type: BizType, *, times: Sequence[float], now: datetime) -> int:
-        """How many jobs were made, one for each of the occurrences. The caller has the transaction of ``lock`` open.
-
-        Args:
-            found: the occurrences.
-            biz_type: that of the series.
-            times: when each job is due, in Unix ms.
-            now: the time.
-        """
+    def change(self, found: Sequence[datetime], biz_type: BizType, *, times: Sequence[float], now: datetime) -> int:
+        """How many jobs were made, one for each of the occurrences."""
         if not found:
             return 0
         series = Series.objects.using(self._using).get(id=self._series_id)
@@ -166,19 +140,9 @@ class Backfill:
         transaction.on_commit(set_timers, using=self._using, robust=True)
         return len(rows)
 
-    def left(self, *, most: int) -> list[UUID]:
-        """None: no other holds what is not there."""
-        del most
-        return []
-
-    def left_out(self, *, most: int) -> int:
-        """0: an occurrence that has a job is none of these."""
-        del most
-        return 0
-
-    def _missing(self, series: Series | None, after: Place, *, most: int, rows: int) -> Missing:
+    def _missing(self, series: Series | None, after: Place, *, most: int, rows: int) -> Locked[datetime]:
         if series is None or self._since is None or self._until is None:
-            return Missing([], None, is_last=True)
+            return Locked([], None, is_last=True)
         begin = self._since - _TICK if after is None else datetime.fromisoformat(after[0])
         rows = min(rows, LOOKED_AT)
         looked = list(islice(schedule_of(series).after(begin), rows))
@@ -192,9 +156,9 @@ class Backfill:
         found = [at for at in inside if at not in there]
         if len(found) > most:
             found = found[:most]
-            return Missing(found, [found[-1].isoformat()], is_last=False)
+            return Locked(found, [found[-1].isoformat()], is_last=False)
         is_last = len(looked) < rows or len(inside) < len(looked)
-        return Missing(found, None if is_last else [looked[-1].isoformat()], is_last)
+        return Locked(found, None if is_last else [looked[-1].isoformat()], is_last)
 
 
 def schedule_mark(operation: Operation, *, using: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -14,7 +15,6 @@ from tasksapp.jobs import job_log
 from tasksapp.jobs.resolved import cancel_resolved
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, Job, Operation, Status
-from tasksapp.operations.pages import FoundJob
 from tasksapp.operations.verbs import job_verb
 from tasksapp.sql.make_live import make_live
 from tasksapp.sql.time_of_each import time_of_each
@@ -23,6 +23,16 @@ from tasksapp.timers.timer import Timer
 
 #: Timers of redriven jobs have the last priority, so that fresh jobs go before them.
 LAST_STEP = 9
+
+
+class FoundJob(NamedTuple):
+    """A job that a page has found and locked."""
+
+    id: UUID
+    priority: int
+    flow_key: str = ""
+    biz_id: str = ""
+    traceparent: str = ""
 
 
 def change(

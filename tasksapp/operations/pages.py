@@ -6,10 +6,11 @@ not read a million rows at once. Where a page begins is kept in the operation's 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import OperationalError, connections, transaction
@@ -17,13 +18,15 @@ from django.db.models import Q, QuerySet
 
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Job, Operation, Status
-from tasksapp.operations.ages import Ages, count_with_ages
-from tasksapp.operations.cursor import Place, Walk
-from tasksapp.operations.reach import biz_types_of
+from tasksapp.operations.changes import FoundJob, change
+from tasksapp.operations.cursor import Ages, Place, Walk, count_with_ages
+from tasksapp.operations.starter import biz_types_of
 from tasksapp.operations.verbs import job_verb, source_of
 from tasksapp.sql.has_jobs import has_jobs_in
 from tasksapp.sql.make_live import no_other_is_live
 from tasksapp.sql.tombstones import not_resolved
+
+Found = TypeVar("Found")
 
 #: Rows that one page looks at.
 LOOKED_ROWS = 20_000
@@ -33,26 +36,16 @@ AT_ONCE_MS = 500
 QUERY_CANCELED = "57014"
 
 
-class FoundJob(NamedTuple):
-    """A job that a page has found and locked."""
-
-    id: UUID
-    priority: int
-    flow_key: str = ""
-    biz_id: str = ""
-    traceparent: str = ""
-
-
-class Locked(NamedTuple):
+class Locked(NamedTuple, Generic[Found]):
     """What a page gave.
 
     Args:
-        jobs: matching jobs, locked by this transaction.
+        jobs: matching jobs, locked by this transaction; or occurrences that no one else makes before it commits.
         after: where the next page begins.
         is_last: whether no rows come after it.
     """
 
-    jobs: Sequence[FoundJob]
+    jobs: Sequence[Found]
     after: Place
     is_last: bool
 
@@ -66,8 +59,62 @@ class Counted(NamedTuple):
     ages: Ages
 
 
-class Pages:
-    """The jobs of one biz type that an operation is for.
+class Pages(ABC, Generic[Found]):
+    """What an operation walks over, of one biz type, page by page."""
+
+    def count_at_once(self, *, max_age: timedelta | None = None) -> Counted | None:
+        """What all pages give, by one statement; None where it would take too long, and they are counted one by one.
+
+        Args:
+            max_age: that of the biz type.
+        """
+        del max_age
+        return None
+
+    @abstractmethod
+    def count(self, walk: Walk, *, rows: int, max_age: timedelta | None = None) -> Counted:
+        """How many jobs of the next page are to be changed, or made.
+
+        Args:
+            walk: where the page begins.
+            rows: how many rows it looks at.
+            max_age: that of the biz type.
+        """
+
+    @abstractmethod
+    def lock(self, walk: Walk, *, most: int, rows: int) -> Locked[Found]:
+        """The next page.
+
+        Args:
+            walk: where it begins.
+            most: how much it may give.
+            rows: how many rows it looks at.
+        """
+
+    @abstractmethod
+    def change(self, found: Sequence[Found], biz_type: BizType, *, times: Sequence[float], now: datetime) -> int:
+        """How many jobs were changed, or made. The caller has the transaction of ``lock`` open.
+
+        Args:
+            found: what the page gave.
+            biz_type: their biz type.
+            times: when each job is to start, in Unix ms; empty where the verb says no time.
+            now: the time.
+        """
+
+    def left(self, *, most: int) -> list[UUID]:
+        """What is still there after a whole pass, ``most`` at most: what others have locked."""
+        del most
+        return []
+
+    def left_out(self, *, most: int) -> int:
+        """How much would match and is left out all the same; it counts no further than ``most``."""
+        del most
+        return 0
+
+
+class JobPages(Pages[FoundJob]):
+    """The jobs of one biz type that an operation changes.
 
     Args:
         operation: with ``planned_at``: jobs that were changed later do not match.
@@ -79,6 +126,7 @@ class Pages:
         wanted = JobFilter.parse(operation.job_filter)
         source = job_verb(operation.verb).source
         jobs = Job.objects.using(using)
+        self._operation, self._using = operation, using
         self._source, self._planned_at = source, operation.planned_at or operation.created_at
         self._by_time = False
         #: The rows that the pages look at: all of one stretch of one index.
@@ -113,23 +161,13 @@ class Pages:
             self._left_out = all_of_them
 
     def left_out(self, *, most: int) -> int:
-        """How many jobs would match and cannot be live again, since their key is resolved or another job of it is live.
-
-        Args:
-            most: it counts no further.
-        """
+        """How many jobs would match and cannot be live again: their key is resolved, or another job of it is live."""
         if self._left_out is None:
             return 0
         return self._left_out.order_by()[:most].count() - self._matching.order_by()[:most].count()
 
     def count(self, walk: Walk, *, rows: int = LOOKED_ROWS, max_age: timedelta | None = None) -> Counted:
-        """How many jobs of the next page match.
-
-        Args:
-            walk: where the page begins.
-            rows: how many rows it looks at.
-            max_age: that of the biz type.
-        """
+        """How many jobs of the next page match."""
         end = self._end(walk.after, rows=rows)
         return self._counted(self._between(walk.after, end), end, max_age=max_age)
 
@@ -137,9 +175,6 @@ class Pages:
         """How many jobs match, by one statement; None where that takes longer than ``AT_ONCE_MS`` or has no such limit.
 
         It may read the table in its own order, which is ten times as fast as pages where that is large.
-
-        Args:
-            max_age: that of the biz type.
         """
         connection = connections[self._matching.db]
         if connection.vendor != "postgresql":
@@ -154,14 +189,8 @@ class Pages:
                 return None
             raise
 
-    def lock(self, walk: Walk, *, most: int, rows: int = LOOKED_ROWS) -> Locked:
-        """Locks the matching jobs of the next page; those that others have locked are passed over.
-
-        Args:
-            walk: where the page begins.
-            most: how many jobs it may lock.
-            rows: how many rows it looks at.
-        """
+    def lock(self, walk: Walk, *, most: int, rows: int = LOOKED_ROWS) -> Locked[FoundJob]:
+        """The matching jobs of the next page, locked; those that others have locked are passed over."""
         end = self._end(walk.after, rows=rows)
         found: Any = (
             self._between(walk.after, end)
@@ -175,8 +204,12 @@ class Pages:
             return Locked([FoundJob(*row[:-1]) for row in locked], self._place(next_run_at, job_id), is_last=False)
         return Locked([FoundJob(*row[:-1]) for row in locked], end, end is None)
 
+    def change(self, found: Sequence[FoundJob], biz_type: BizType, *, times: Sequence[float], now: datetime) -> int:
+        """How many jobs were changed."""
+        return change(self._operation, found, biz_type, times=times, now=now, using=self._using)
+
     def left(self, *, most: int) -> list[UUID]:
-        """Matching jobs that are still there, ``most`` at most; after a whole pass: those that others have locked."""
+        """Matching jobs that are still there."""
         return list(self._matching.order_by(*self._order).values_list("id", flat=True)[:most])
 
     def _counted(self, found: QuerySet[Job], end: Place, *, max_age: timedelta | None) -> Counted:

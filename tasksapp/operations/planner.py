@@ -9,10 +9,9 @@ from datetime import timedelta
 
 from delayhub.clock import Clock, moment
 from tasksapp.models import BizType, Operation
-from tasksapp.operations.backfill import schedule_mark
+from tasksapp.operations.backfill import pages_of, schedule_mark
 from tasksapp.operations.cursor import Cursor, Walk, unix_ms
 from tasksapp.operations.pages import biz_types_with_jobs
-from tasksapp.operations.pages_of import pages_of
 from tasksapp.operations.row import PageSize, ended, saved
 from tasksapp.operations.verbs import BACKFILL
 

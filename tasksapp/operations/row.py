@@ -13,9 +13,9 @@ from django.db.models.functions import Coalesce, Greatest
 from delayhub.clock import Clock, moment
 from tasksapp.access.actors import Actor
 from tasksapp.models import Operation
-from tasksapp.operations.audit import record_deed
 from tasksapp.operations.cursor import Cursor
 from tasksapp.operations.pages import LOOKED_ROWS
+from tasksapp.operations.starter import record_deed
 
 
 class Superseded(Exception):

@@ -11,13 +11,19 @@ from django.db.models import F, Q
 
 from delayhub.clock import Clock, moment
 from tasksapp.models import BizType, Operation
-from tasksapp.operations.backfill import Backfill, Missing, lost_series, one_by_one
-from tasksapp.operations.changes import change
+from tasksapp.operations.backfill import lost_series, one_by_one, pages_of
 from tasksapp.operations.cursor import Cursor, Walk, unix_ms
-from tasksapp.operations.feed import LOOK_AHEAD, breaker_of, demand_of, feed_of, hindrance_of, why_held
-from tasksapp.operations.pace import Allowance, allowance
-from tasksapp.operations.pages import Locked, Pages
-from tasksapp.operations.pages_of import pages_of
+from tasksapp.operations.feed import (
+    LOOK_AHEAD,
+    Allowance,
+    allowance,
+    breaker_of,
+    demand_of,
+    feed_of,
+    hindrance_of,
+    why_held,
+)
+from tasksapp.operations.pages import Pages
 from tasksapp.operations.row import PageSize, ended, saved
 from tasksapp.operations.starter import lost_right
 from tasksapp.operations.trial import trial_result
@@ -161,7 +167,7 @@ class Runner:
         operation: Operation,
         cursor: Cursor,
         walk: Walk,
-        pages: Pages | Backfill,
+        pages: Pages[Any],
         biz_type: BizType,
         *,
         allowed: Allowance,
@@ -169,15 +175,9 @@ class Runner:
     ) -> int:
         """Changes the jobs of one page; they, the counters and the cursor are one transaction."""
         with self._size.measured() as rows, transaction.atomic(using=self._using):
-            if isinstance(pages, Backfill):
-                missing = pages.lock(walk, most=most, rows=rows)
-                times = allowed.times(len(missing.jobs))
-                changed = pages.make(missing.jobs, biz_type, times=times, now=self._now())
-                page: Locked | Missing = missing
-            else:
-                page = found = pages.lock(walk, most=most, rows=rows)
-                times = allowed.times(len(found.jobs))
-                changed = change(operation, found.jobs, biz_type, times=times, now=self._now(), using=self._using)
+            page = pages.lock(walk, most=most, rows=rows)
+            times = allowed.times(len(page.jobs))
+            changed = pages.change(page.jobs, biz_type, times=times, now=self._now())
             walk.after = page.after
             walk.changed += changed
             if changed:
@@ -193,7 +193,7 @@ class Runner:
         operation.done += changed
         return changed
 
-    def _end_pass(self, walk: Walk, pages: Pages | Backfill) -> None:
+    def _end_pass(self, walk: Walk, pages: Pages[Any]) -> None:
         """After a pass that changed nothing the walk is over, unless jobs are left that others hold at this moment."""
         walk.after = None
         if walk.changed:

@@ -19,10 +19,8 @@ from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.verbs import Verb, new_time
 from tasksapp.models import ApiKey, BizType, Job, Operation, Series, Status, Tenant
-from tasksapp.operations.audit import record_deed
 from tasksapp.operations.cursor import Cursor
-from tasksapp.operations.reach import may_see_operation
-from tasksapp.operations.starter import Starter
+from tasksapp.operations.starter import Starter, may_see_operation, record_deed
 
 State = Operation.State
 #: The verb that makes jobs; all others change some.

@@ -19,8 +19,7 @@ from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Attempt, Job, Status
 from tasksapp.models.error_class import PULLER
-from tasksapp.pulling.claim_token import ClaimToken
-from tasksapp.pulling.puller import SLOT_MARGIN_SECONDS, redis_clock
+from tasksapp.pulling.puller import SLOT_MARGIN_SECONDS, ClaimToken, redis_clock
 from tasksapp.sql.claim_answer import OF_OUTCOMES, ClaimedJob
 from tasksapp.sql.finished import Finished, Tried
 from tasksapp.sql.renew_leases import renew_leases

@@ -22,7 +22,7 @@ from tasksapp.access.audit import Deed
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.visible import Reach, reach_of
 from tasksapp.errors import InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
-from tasksapp.jobs.edited_bytes import edited_bytes
+from tasksapp.jobs.editing import edited_bytes
 from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.code import is_code
@@ -203,11 +203,7 @@ def trigger(
         job = new_job(row, biz_type, job_id=job_id, due_at=now)
         created_by = by.name if by else ""
         insert_occurrences([NewOccurrence(job, row.pk, None)], now=now, created_by=created_by, using=database)
-        if by is not None and audit.is_recorded(by):
-            entry = audit.entry(
-                Deed.TRIGGER_SERIES, by=by, job_id=job_id, biz_type_id=biz_type.pk, what=row.label, reason=reason
-            )
-            audit.record([entry], using=database)
+        _record(Deed.TRIGGER_SERIES, row, by=by, job_id=job_id, reason=reason, using=database)
         timers = grouped([timer_of(job, biz_type)])
 
         def set_timer() -> None:
@@ -375,9 +371,7 @@ def _altered(series_id: int, call: _Call, deed: Deed, alter: _Alter, *, columns:
 
 
 def _record(deed: Deed, row: Series, *, by: Actor | None, using: str, **details: Any) -> None:
-    if by is not None and audit.is_recorded(by):
-        entry = audit.entry(deed, by=by, biz_type_id=row.biz_type_id, what=row.label, **details)
-        audit.record([entry], using=using)
+    audit.record_deed(deed, by=by, using=using, biz_type_id=row.biz_type_id, what=row, **details)
 
 
 def _given(row: Series) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from tasksapp.errors import InvalidJob
 from tasksapp.jobs.creation import Batch
 from tasksapp.models import Job
 from tasksapp.stats.delivery_health import delivery_health
-from tasksapp.task_backends.series_report import series_warnings
+from tasksapp.task_backends.declared_series import series_warnings
 from tasksapp.task_backends.task_biz_type import biz_type_of_task
 from tasksapp.timers.fitness import server_faults
 from tasksapp.workers.task_runner import task_runner

@@ -22,15 +22,20 @@ from django.core.signing import BadSignature, Signer
 from django.db import router
 from django.utils.module_loading import import_string
 
+from delayhub import delayed_task
 from delayhub.celery_support.job_arguments import decoded
 from delayhub.celery_support.job_store import job_store
+from tasksapp.biz_types.allowed_tasks import DJANGO_QUEUES, DJANGO_TASK
 from tasksapp.errors import TaskRefused
 from tasksapp.models import Attempt, Job, Status
-from tasksapp.task_backends.framework_task import BIZ_TYPE_PREFIX, run_django_task
 from tasksapp.workers.kept_text import AFTER, ATTRIBUTE, Kept
 
 logger = logging.getLogger(__name__)
 
+#: The packages that have the framework: Django's own (from 6.0), and the one for Django before.
+FRAMEWORKS = ("django.tasks", "django_tasks")
+#: What the codes of their biz types begin with; the name of the queue follows.
+BIZ_TYPE_PREFIX = DJANGO_QUEUES
 #: The end of a traceback says most.
 TRACEBACK_LENGTH = 16_000
 MOST_RESULT_BYTES = 65_536
@@ -39,6 +44,17 @@ MOST_RESULT_BYTES = 65_536
 _signer = Signer(salt="delayhub.django-tasks")
 
 _STATUS = {Status.PENDING: "READY", Status.RUNNING: "RUNNING", Status.SUCCEEDED: "SUCCESSFUL"}
+
+
+@delayed_task(biz_type=f"{BIZ_TYPE_PREFIX}default", name=DJANGO_TASK, bind=True, ignore_result=True)
+def run_django_task(self: Any, **call: Any) -> Kept:
+    """Runs the task of a job; its return value, or its exception's class and traceback, is kept with the attempt."""
+    framework = call.get("framework")
+    if framework not in FRAMEWORKS:
+        raise TaskRefused(f"The project's code has not enqueued this: there is no tasks framework {framework!r}.")
+    backend = import_module(framework).task_backends[call["backend"]]
+    kept: Kept = backend.run(self.job.id)
+    return kept
 
 
 class TaskExited(Exception):

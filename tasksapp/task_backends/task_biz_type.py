@@ -1,4 +1,9 @@
-"""The biz type that a task's jobs are of."""
+"""The biz type that a task's jobs are of, and what the task declares by ``@delayed_task``, written into its row.
+
+That is written when a worker starts. Processes without the project's tasks read it there: a web server, which takes
+jobs and biz types over REST, and a worker that only sends messages. The row says which task its jobs may run, by which
+queue, and how often.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,17 @@ import logging
 from typing import Any
 
 from celery import current_app
+from celery.signals import worker_ready
+from django.db import DatabaseError, InterfaceError, router
 
+from delayhub.celery_support.delayed_task import DelayedTask
 from delayhub.celery_support.job_store import JobTask
-from tasksapp.biz_types.allowed_tasks import DJANGO_TASK
+from tasksapp.biz_types.allowed_tasks import DJANGO_QUEUES, DJANGO_TASK, is_reserved
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.first_use import make_at_first_use
 from tasksapp.biz_types.visible import reach_of
 from tasksapp.conf import DEFAULT_LANE, options
-from tasksapp.errors import InvalidJob
+from tasksapp.errors import InvalidJob, JobError
 from tasksapp.models import BizType
 
 logger = logging.getLogger(__name__)
@@ -63,3 +71,61 @@ def declaration_of(task: JobTask, *, task_name: str) -> dict[str, Any]:
     # Django's tasks bring the number of their backend with each job; several backends may have the same queue.
     attempts = None if task.name == DJANGO_TASK else task.job_max_attempts
     return {"task": task_name, "queue": getattr(task, "queue", None) or "", "max_attempts": attempts}
+
+
+@worker_ready.connect(dispatch_uid="tasksapp.task_backends.task_biz_type")
+def declare_tasks(sender: Any = None, **_: Any) -> None:
+    """Writes what the worker's tasks declare, and logs where that cannot be."""
+    try:
+        declare(sender.app, using=router.db_for_write(BizType))
+    except (DatabaseError, InterfaceError) as error:
+        logger.warning("what tasks declare could not be written: %s", error, extra={"action": "startup"})
+
+
+def declare(app: Any, *, using: str) -> None:
+    """Makes the biz types of the app's delayed tasks that are missing, and writes into each what its task declares.
+
+    What is written already stays untouched, so that a worker that starts again writes nothing. A biz type whose task is
+    no delayed task any more loses its declaration.
+
+    Raises what the database raises.
+    """
+    tasks = [task for task in app.tasks.values() if isinstance(task, DelayedTask) and not task.is_alias]
+    for task in sorted(tasks, key=lambda each: each.name):
+        # Those of Django's framework have a biz type for each queue, made with the first job.
+        if task.name != DJANGO_TASK:
+            _declare(task, using=using)
+    for row in _rows(using).filter(code__startswith=DJANGO_QUEUES, task_name=DJANGO_TASK, declared=None):
+        if not is_reserved(DJANGO_TASK, row):
+            _write(row, {"task": DJANGO_TASK, "queue": "", "max_attempts": None})
+    for row in _rows(using).exclude(declared=None):
+        if row.task_name in app.tasks and not isinstance(app.tasks[row.task_name], DelayedTask):
+            _write(row, None)
+
+
+def _declare(task: JobTask, *, using: str) -> None:
+    try:
+        found = biz_type_of_task(task, using=using)
+    except JobError as error:
+        logger.warning("the task %s has no biz type: %s", task.name, error, extra={"action": "startup"})
+        return
+    row = _rows(using).filter(pk=found.pk).first()
+    # One with a name that its task does not have may be another task's: only the name that was declared is allowed.
+    if row is not None and row.task_name in {task.name, *task.aliases}:
+        _write(row, declaration_of(task, task_name=row.task_name))
+
+
+def _rows(using: str) -> Any:
+    return BizType.objects.using(using).select_related("tenant").filter(target=BizType.Target.CELERY).order_by("pk")
+
+
+def _write(row: BizType, declaration: dict[str, Any] | None) -> None:
+    attempts = (declaration or {}).get("max_attempts") or row.max_attempts
+    if (row.declared, row.max_attempts) == (declaration, attempts):
+        return
+    if attempts != row.max_attempts:
+        said = "%s has %s attempts from now on, as its @delayed_task says, in the place of %s"
+        extra = {"action": "startup", "biz_type": row.code}
+        logger.warning(said, row.label, attempts, row.max_attempts, extra=extra)
+    row.declared, row.max_attempts = declaration, attempts
+    row.save(update_fields=["declared", "max_attempts", "updated_at"])

@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from delayhub.demo.site import Site, SiteOptions
-from tasksapp.jobs.line_budget import MOST_OF_KIND, WINDOW_SECONDS
+from tasksapp.jobs.job_log import MOST_OF_KIND, WINDOW_SECONDS
 from tests.migrated_file import put_migrated_file
 from tests.waiting import wait_until
 

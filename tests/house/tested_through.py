@@ -15,10 +15,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/biz_types/test_breaker.py",
         "it is what opens and heals breakers",
     ),
-    "tasksapp/operations/pages_of.py": (
-        "tests/integration/tasksapp/operations/test_backfill.py",
-        "a backfill walks over its own pages, all others over jobs",
-    ),
     **{
         f"delayhub/redis_cluster/{module}.py": (
             "tests/integration/delayhub/redis_cluster/test_cluster_client.py",
@@ -53,13 +49,10 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/api/claims/test_views.py",
         "claims are shown",
     ),
-    **{
-        f"tasksapp/pulling/{module}.py": (
-            "tests/integration/tasksapp/api/claims/test_views.py",
-            "pullers claim over HTTP, and their claims end there",
-        )
-        for module in ("held_claim", "puller")
-    },
+    "tasksapp/pulling/held_claim.py": (
+        "tests/integration/tasksapp/api/claims/test_views.py",
+        "pullers claim over HTTP, and their claims end there",
+    ),
     "tasksapp/biz_types/pullers.py": ("tests/integration/tasksapp/biz_types/test_holds.py", "what holds due jobs"),
     **{
         f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
@@ -153,10 +146,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/biz_types/test_cache.py",
         "the cache asks it whether a row has changed",
     ),
-    "tasksapp/operations/audit.py": (
-        "tests/integration/tasksapp/operations/test_verbs.py",
-        "each verb's entry is looked at; it is the record_deed of audit",
-    ),
     "tasksapp/operations/changes.py": (
         "tests/integration/tasksapp/maintenance/test_operation_turns.py",
         "whole turns show what it changes in rows and timers",
@@ -164,10 +153,6 @@ TESTED_THROUGH = {
     "tasksapp/operations/planner.py": (
         "tests/integration/tasksapp/operation_runs.py",
         "each test of an operation plans it by this",
-    ),
-    "tasksapp/operations/starter.py": (
-        "tests/integration/tasksapp/operations/test_runner.py",
-        "turns show what a lost right does",
     ),
     "tasksapp/operations/trial.py": (
         "tests/integration/tasksapp/operations/test_runner_waits.py",

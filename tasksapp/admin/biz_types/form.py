@@ -15,8 +15,7 @@ from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
 from tasksapp.admin.frame.fields import UnitInput
 from tasksapp.admin.frame.stale_form import StaleForm
 from tasksapp.biz_types.validation import complaints, credentials_complaint, must_type_credentials
-from tasksapp.jobs.retry_policy import RetryPolicy
-from tasksapp.jobs.retry_schedule import RetrySchedule, schedule_of
+from tasksapp.jobs.retry_policy import RetryPolicy, RetrySchedule, schedule_of
 from tasksapp.models import DEFAULT_TENANT, BizType
 
 #: The button that shows the retry schedule of what was typed, and stores nothing.

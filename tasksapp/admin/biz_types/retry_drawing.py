@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tasksapp.admin.frame.fragments import duration, listed
-from tasksapp.jobs.retry_schedule import GivesUp, RetrySchedule, ScheduledAttempt
+from tasksapp.jobs.retry_policy import GivesUp, RetrySchedule, ScheduledAttempt
 
 #: Waits that the sentence names, and attempts that the table and the drawing show; a policy may have a thousand.
 NAMED, SHOWN = 6, 100

@@ -29,13 +29,12 @@ from tasksapp.api.http.waiting import room_to_wait
 from tasksapp.api.keys.requests import unchanged
 from tasksapp.models import Job
 from tasksapp.models.api_key import Scope
-from tasksapp.pulling.claim_token import LENGTH
 from tasksapp.pulling.held_claim import Ended, HeldClaim
-from tasksapp.pulling.puller import Claim, Puller
+from tasksapp.pulling.puller import TOKEN_LENGTH, Claim, Puller
 
 TOKEN = OpenApiParameter(
     "token",
-    {"type": "string", "pattern": f"^[A-Za-z0-9_-]{{{LENGTH}}}$"},
+    {"type": "string", "pattern": f"^[A-Za-z0-9_-]{{{TOKEN_LENGTH}}}$"},
     OpenApiParameter.PATH,
     description="The token of the claim.",
 )
@@ -48,7 +47,7 @@ class ClaimViews(ApiViewSet):
     serializer_class = EndedClaimSerializer
     pagination_class = None
     lookup_field = "token"
-    lookup_value_regex = f"[A-Za-z0-9_-]{{{LENGTH}}}"
+    lookup_value_regex = f"[A-Za-z0-9_-]{{{TOKEN_LENGTH}}}"
 
     @endpoint("Claim jobs", Scope.JOBS_PULL, takes=ClaimRequestSerializer, gives=ClaimsSerializer)
     def create(self, request: Request, fields: dict[str, Any]) -> HttpResponse:

@@ -28,7 +28,7 @@ from tasksapp.api.operations.requests import (
 )
 from tasksapp.models import Operation
 from tasksapp.models.api_key import Scope
-from tasksapp.operations.reach import visible_operations
+from tasksapp.operations.starter import visible_operations
 from tasksapp.stats.delivery_health import delivery_health
 
 

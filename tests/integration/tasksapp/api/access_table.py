@@ -15,7 +15,7 @@ from django.utils import timezone
 from tasksapp.access.keys import issue_key
 from tasksapp.models import Attempt, AuditEntry, BizType, Job, Operation, Series, Status
 from tasksapp.models.api_key import Scope
-from tasksapp.pulling.claim_token import ClaimToken
+from tasksapp.pulling.puller import ClaimToken
 from tests.job_rows import store_job
 
 #: Stands in every text of a place that a caller may not see.

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 from tasksapp.access.keys import issue_key
 from tasksapp.jobs.creation import create
 from tasksapp.models import ApiKey, BizType, Job, Operation, Series, Status
-from tasksapp.pulling.claim_token import ClaimToken
+from tasksapp.pulling.puller import ClaimToken
 from tasksapp.series.verbs import create as create_series
 from tests.job_rows import store_job
 from tests.property_sizes import examples

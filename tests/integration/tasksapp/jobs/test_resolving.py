@@ -16,7 +16,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.errors import InvalidJob, KeyResolved, UnknownBizType
 from tasksapp.jobs.resolving import life_span
 from tasksapp.models import AuditEntry, BizType, Job, Status, Tombstone, Transition
-from tasksapp.operations.pages import Pages
+from tasksapp.operations.pages import JobPages
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
@@ -136,7 +136,7 @@ def test_a_redrive_is_refused_unless_it_lifts_the_resolve(biz_type: BizType) -> 
         jobs.redrive(dead.id)
     bulk = jobs.apply_many(jobs.Verb.REDRIVE, [dead.id, free.id])
     operation = planned(verb="redrive")
-    left = Pages(operation, biz_type_id=biz_type.id, using="default").left(most=9)
+    left = JobPages(operation, biz_type_id=biz_type.id, using="default").left(most=9)
     jobs.redrive(dead.id, lift=True)
 
     assert (bulk.changed, bulk.left) == (1, 1)

@@ -13,7 +13,7 @@ from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Job, Operation, Status
 from tasksapp.operations import pages
 from tasksapp.operations.cursor import Walk
-from tasksapp.operations.pages import Pages
+from tasksapp.operations.pages import JobPages
 from tests.job_rows import job_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -61,7 +61,7 @@ def test_all_that_match_come_once(
     source = Status.DEAD if verb == "redrive" else Status.PENDING
     expected = JobFilter(status=source, biz_type="order.close", **wanted).apply(Job.objects.all())
     counted, locked = Walk(biz_type=biz_type.id), Walk(biz_type=biz_type.id)
-    tested = Pages(operation(verb, **wanted), biz_type_id=biz_type.id, using="default")
+    tested = JobPages(operation(verb, **wanted), biz_type_id=biz_type.id, using="default")
 
     count, found, steps = 0, [], 0
     while not counted.over:
@@ -82,7 +82,7 @@ def test_all_that_match_come_once(
 
 def test_jobs_that_are_named_come_by_their_ids(rows: list[Job], biz_type: BizType) -> None:
     ids = tuple(job.id for job in rows[:20])
-    tested = Pages(operation("redrive", ids=ids), biz_type_id=biz_type.id, using="default")
+    tested = JobPages(operation("redrive", ids=ids), biz_type_id=biz_type.id, using="default")
 
     with transaction.atomic():
         page = tested.lock(Walk(biz_type=biz_type.id), most=100)
@@ -94,7 +94,7 @@ def test_jobs_that_are_named_come_by_their_ids(rows: list[Job], biz_type: BizTyp
 
 def test_a_page_of_another_operations_jobs_finds_them_by_its_number(rows: list[Job], biz_type: BizType) -> None:
     Job.objects.filter(id__in=[job.id for job in rows[:30]]).update(operation_id=17)
-    tested = Pages(operation("drop", operation=17), biz_type_id=biz_type.id, using="default")
+    tested = JobPages(operation("drop", operation=17), biz_type_id=biz_type.id, using="default")
 
     assert (
         tested.count(Walk(biz_type=biz_type.id)).jobs
@@ -106,7 +106,7 @@ def test_a_page_of_another_operations_jobs_finds_them_by_its_number(rows: list[J
 def test_all_are_counted_at_once_where_that_is_fast(
     rows: list[Job], biz_type: BizType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counting = Pages(operation("redrive"), biz_type_id=biz_type.id, using="default")
+    counting = JobPages(operation("redrive"), biz_type_id=biz_type.id, using="default")
     counted = counting.count_at_once()
     assert counted is not None
     assert (counted.jobs, counted.is_last) == (Job.objects.filter(status=Status.DEAD, biz_type=biz_type).count(), True)

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from tasksapp.jobs import job_log
-from tasksapp.jobs.line_budget import MOST, MOST_OF_KIND
+from tasksapp.jobs.job_log import MOST, MOST_OF_KIND
 from tasksapp.models import BizType
 
 TRACE = "a" * 32

@@ -20,7 +20,7 @@ from tasksapp import jobs
 from tasksapp.access.keys import issue_key
 from tasksapp.models import ApiKey, BizType, Job, Status
 from tasksapp.models.tenant import DEFAULT_TENANT
-from tasksapp.pulling.claim_token import ClaimToken
+from tasksapp.pulling.puller import ClaimToken
 from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.pulled_jobs import Pull, make_job, write_gates
 from tests.redis_time import redis_now_ms

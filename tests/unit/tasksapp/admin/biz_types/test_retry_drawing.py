@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tasksapp.admin.biz_types.retry_drawing import SHOWN, schedule_context, schedule_drawing, schedule_sentence
-from tasksapp.jobs.retry_policy import RetryPolicy
-from tasksapp.jobs.retry_schedule import RetrySchedule, schedule_of
+from tasksapp.jobs.retry_policy import RetryPolicy, RetrySchedule, schedule_of
 
 
 def schedule(backoff: str = "exponential", **fields: Any) -> RetrySchedule:

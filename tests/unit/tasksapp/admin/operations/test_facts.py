@@ -10,8 +10,7 @@ import pytest
 from tasksapp.admin.operations.facts import breadth, facts, finish_words, limits, rate_words, slower_than_the_pace
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Operation, Status
-from tasksapp.operations.ages import Ages
-from tasksapp.operations.cursor import Cursor
+from tasksapp.operations.cursor import Ages, Cursor
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 

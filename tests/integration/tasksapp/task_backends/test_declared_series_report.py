@@ -12,9 +12,8 @@ from django.core.checks import run_checks
 from delayhub import delayed_task
 from tasksapp import series
 from tasksapp.models import Series
-from tasksapp.task_backends.declared_series import sync
+from tasksapp.task_backends.declared_series import report_declared_series, sync
 from tasksapp.task_backends.delayed_task import TableStore
-from tasksapp.task_backends.series_report import report_declared_series
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

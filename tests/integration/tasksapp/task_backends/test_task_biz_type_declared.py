@@ -13,7 +13,7 @@ from delayhub.celery_support.delayed_task import DelayedTask
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.models import BizType, Tenant
-from tasksapp.task_backends.declared_tasks import declare_tasks
+from tasksapp.task_backends.task_biz_type import declare_tasks
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
 

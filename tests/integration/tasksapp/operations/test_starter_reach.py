@@ -8,7 +8,7 @@ from tasksapp import operations
 from tasksapp.biz_types.visible import Reach
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import ApiKey, BizType, Operation, Tenant
-from tasksapp.operations.reach import biz_types_of, lost_biz_types, may_see_operation, visible_operations
+from tasksapp.operations.starter import biz_types_of, lost_biz_types, may_see_operation, visible_operations
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.operation_runs import ADA
 

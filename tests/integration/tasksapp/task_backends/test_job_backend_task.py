@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasksapp.errors import TaskRefused
-from tasksapp.task_backends.framework_task import run_django_task
+from tasksapp.task_backends.job_backend import run_django_task
 
 
 def test_a_call_names_one_of_the_two_frameworks() -> None:

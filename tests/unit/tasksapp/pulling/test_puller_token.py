@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from tasksapp.pulling.claim_token import LENGTH, ClaimToken, new_lease
+from tasksapp.pulling.puller import TOKEN_LENGTH, ClaimToken, new_lease
 
 JOB = UUID("01a1fcb9-e182-7773-bac4-bf777e5e56f2")
 
@@ -14,7 +14,7 @@ JOB = UUID("01a1fcb9-e182-7773-bac4-bf777e5e56f2")
 def test_a_token_is_one_word_and_back() -> None:
     token = ClaimToken(JOB, new_lease())
 
-    assert len(str(token)) == LENGTH
+    assert len(str(token)) == TOKEN_LENGTH
     assert ClaimToken.parse(str(token)) == token
 
 
@@ -32,8 +32,8 @@ def test_the_mark_of_a_token_is_no_token() -> None:
         "x",
         str(ClaimToken(JOB, 7))[:-1],
         str(ClaimToken(JOB, 7)) + "A",
-        "!" * LENGTH,
-        "ä" * LENGTH,
+        "!" * TOKEN_LENGTH,
+        "ä" * TOKEN_LENGTH,
         # a lease that no column takes
         str(ClaimToken(JOB, 2**63)),
         # signs that base64 passes over

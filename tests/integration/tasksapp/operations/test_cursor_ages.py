@@ -8,8 +8,7 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.models import BizType, Status
-from tasksapp.operations.ages import Ages, count_with_ages
-from tasksapp.operations.cursor import Cursor
+from tasksapp.operations.cursor import Ages, Cursor, count_with_ages
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.operation_runs import planned
 from tests.job_rows import store_job

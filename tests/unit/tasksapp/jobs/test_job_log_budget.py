@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tasksapp.jobs.line_budget import MOST, MOST_OF_KIND, LineBudget
+from tasksapp.jobs.job_log import MOST, MOST_OF_KIND, LineBudget
 from tests.standing_clock import StandingClock
 from tests.waiting import wait_until
 

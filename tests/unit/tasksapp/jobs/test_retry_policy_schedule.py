@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasksapp.jobs.retry_policy import RetryPolicy, TryAgain
-from tasksapp.jobs.retry_schedule import GivesUp, schedule_of
+from tasksapp.jobs.retry_policy import GivesUp, RetryPolicy, TryAgain, schedule_of
 
 DUE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 #: Dates have whole microseconds, and sums of these are exact.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs.edited_bytes import edited_bytes
+from tasksapp.jobs.editing import edited_bytes
 from tasksapp.jobs.exact_bytes import content_type_of
 from tasksapp.models import BizType, Job, Series
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasksapp.operations.cursor import Walk
-from tasksapp.operations.pace import ALL, MOST_CREDIT_MS, Allowance, allowance
+from tasksapp.operations.feed import ALL, MOST_CREDIT_MS, Allowance, allowance
 
 NOW = 1_000_000.0
 
