@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from delayhub.clock import moment
 from tasksapp.models import Operation
@@ -24,6 +24,27 @@ State = Operation.State
 SILENCE = timedelta(seconds=8)
 #: A pace counts as reached from this share of it on.
 REACHED = 0.8
+#: Why its pace is not reached, by what the cursor holds.
+_HOLDS = {
+    "limit": gettext_lazy(
+        "Not at its pace of %(pace)s: the limits of %(biz_type)s leave no more beside its other jobs."
+    ),
+    "late": gettext_lazy("Not at its pace of %(pace)s: with more, jobs of %(biz_type)s would begin late."),
+    "begins": gettext_lazy("Not at its pace of %(pace)s: it grows as long as jobs of %(biz_type)s begin on time."),
+    "time": gettext_lazy("Not at its pace of %(pace)s: the database changes no more in the time of operations."),
+}
+#: Why nothing moves, by what the cursor says, and the words that these sentences take.
+_WAITS = {
+    "operation": gettext_lazy("Waits until operation %(operation)s is done, which changes the same kind of jobs."),
+    "paused": gettext_lazy("Waits: %(biz_type)s is paused."),
+    "disabled": gettext_lazy("Waits: %(biz_type)s is disabled."),
+    "breaker": gettext_lazy("Waits: the receiver of %(biz_type)s is down. It is tried again %(until)s."),
+    "busy": gettext_lazy("Waits for a moment: the other jobs of %(biz_type)s use all that its limits allow."),
+    "trial": gettext_lazy("Trial: %(ended)s of %(jobs)s first attempts have ended, %(succeeded)s of them well."),
+    "overlap": gettext_lazy("Waits until the job of %(series)s before has finished: its jobs may not overlap."),
+    "locked": gettext_lazy("Waits for jobs of %(biz_type)s that somebody else is changing at this moment."),
+}
+_WORDS = ("operation", "biz_type", "ended", "jobs", "succeeded", "series")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,18 +150,8 @@ def _holding_sentence(operation: Operation, cursor: Cursor) -> str:
     pace = operation.rate_per_second
     if pace is None or not 0 < cursor.per_second < pace * REACHED:  # 0: not measured yet
         return ""
-    match cursor.holds.get("why"):
-        case "limit":
-            said = _("Not at its pace of %(pace)s: the limits of %(biz_type)s leave no more beside its other jobs.")
-        case "late":
-            said = _("Not at its pace of %(pace)s: with more, jobs of %(biz_type)s would begin late.")
-        case "begins":
-            said = _("Not at its pace of %(pace)s: it grows as long as jobs of %(biz_type)s begin on time.")
-        case "time":
-            said = _("Not at its pace of %(pace)s: the database changes no more in the time of operations.")
-        case _:
-            return ""
-    return said % {"pace": f"{pace:,g}", "biz_type": cursor.holds.get("biz_type", "")}
+    said = _HOLDS.get(cursor.holds.get("why", ""), "")
+    return str(said % {"pace": f"{pace:,g}", "biz_type": cursor.holds.get("biz_type", "")})
 
 
 def _ended_sentence(operation: Operation) -> str:
@@ -160,29 +171,8 @@ def _ended_sentence(operation: Operation) -> str:
 
 def _waiting_sentence(waits: dict[str, Any]) -> str:
     """Why it waits, of what the turn wrote down."""
-    match waits.get("why"):
-        case "operation":
-            said = _("Waits until operation %(operation)s is done, which changes the same kind of jobs.")
-        case "paused":
-            said = _("Waits: %(biz_type)s is paused.")
-        case "disabled":
-            said = _("Waits: %(biz_type)s is disabled.")
-        case "breaker":
-            said = _("Waits: the receiver of %(biz_type)s is down. It is tried again %(until)s.")
-        case "busy":
-            said = _("Waits for a moment: the other jobs of %(biz_type)s use all that its limits allow.")
-        case "trial":
-            said = _("Trial: %(ended)s of %(jobs)s first attempts have ended, %(succeeded)s of them well.")
-        case "overlap":
-            said = _("Waits until the job of %(series)s before has finished: its jobs may not overlap.")
-        case "locked":
-            said = _("Waits for jobs of %(biz_type)s that somebody else is changing at this moment.")
-        case _:
-            said = _("Waits for its next turn.")
-    return said % {**dict.fromkeys(_WORDS, ""), **waits, "until": _clock_time(waits.get("until"))}
-
-
-_WORDS = ("operation", "biz_type", "ended", "jobs", "succeeded", "series")
+    said = _WAITS.get(waits.get("why", ""), _("Waits for its next turn."))
+    return str(said % {**dict.fromkeys(_WORDS, ""), **waits, "until": _clock_time(waits.get("until"))})
 
 
 def _clock_time(given: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 from uuid import UUID
 
 from django.db import IntegrityError, router, transaction
@@ -28,6 +28,7 @@ from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.series.fields import CONTENT, OF_BIZ_TYPE, RULES, SCHEDULE, check, values_of
+from tasksapp.series.lookup import seen
 from tasksapp.series.maker import lock_for_writing, make, new_job, timer_of
 from tasksapp.series.plan import first_occurrence
 from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
@@ -39,6 +40,20 @@ from tasksapp.timers.timer import Timer, grouped
 _OWN = frozenset({"id", "created_at", "updated_at", "made", "next_occurrence_at", "make_at", "biz_type_id"})
 #: Columns that an entry about a pause says before and after.
 _STATE = ("paused_at", "pause_reason")
+
+
+class Which(TypedDict, total=False):
+    """Which row a verb is about, beside its number.
+
+    Args:
+        version: the version that the caller saw; None for any.
+        seen_by: the caller of the API, who must see the series; None for people, who see all.
+        using: the database.
+    """
+
+    version: int | None
+    seen_by: object
+    using: str | None
 
 
 def create(
@@ -129,22 +144,14 @@ def change(
             _aim(row, now=now, using=using)
         return bool(changed)
 
-    call = _Call(version, seen_by, using, by, reason)
+    which = Which(version=version, seen_by=seen_by, using=using)
     try:
-        return _altered(series_id, call, Deed.EDIT_SERIES, edit, columns=columns)
+        return _altered(series_id, Deed.EDIT_SERIES, edit, columns=columns, by=by, reason=reason, **which)
     except IntegrityError as error:
         raise NameTaken(str(values.get("name"))) from error
 
 
-def pause(
-    series_id: int,
-    *,
-    reason: str = "",
-    version: int | None = None,
-    seen_by: object = None,
-    using: str | None = None,
-    by: Actor | None = None,
-) -> Series:
+def pause(series_id: int, *, reason: str = "", by: Actor | None = None, **which: Unpack[Which]) -> Series:
     """Holds the series until it is resumed: occurrences to come are deleted, and what is due or runs goes on.
 
     Raises SeriesNotFound or StaleSeries.
@@ -157,19 +164,10 @@ def pause(
         row.next_occurrence_at = row.make_at = None
         return True
 
-    call = _Call(version, seen_by, using, by, reason)
-    return _altered(series_id, call, Deed.PAUSE_SERIES, hold, columns=_STATE)
+    return _altered(series_id, Deed.PAUSE_SERIES, hold, columns=_STATE, by=by, reason=reason, **which)
 
 
-def resume(
-    series_id: int,
-    *,
-    reason: str = "",
-    version: int | None = None,
-    seen_by: object = None,
-    using: str | None = None,
-    by: Actor | None = None,
-) -> Series:
+def resume(series_id: int, *, reason: str = "", by: Actor | None = None, **which: Unpack[Which]) -> Series:
     """Lets a paused series go on with its next occurrence; nothing of the time of its pause is caught up.
 
     Raises SeriesNotFound or StaleSeries.
@@ -182,8 +180,7 @@ def resume(
         _aim(row, now=now, using=using)
         return True
 
-    call = _Call(version, seen_by, using, by, reason)
-    return _altered(series_id, call, Deed.RESUME_SERIES, let_go, columns=_STATE)
+    return _altered(series_id, Deed.RESUME_SERIES, let_go, columns=_STATE, by=by, reason=reason, **which)
 
 
 def trigger(
@@ -194,7 +191,7 @@ def trigger(
     Raises SeriesNotFound, or InvalidSeries where the biz type is disabled.
     """
     now = timezone.now()
-    with _locked(series_id, version=None, seen_by=seen_by, using=using) as (row, database):
+    with _locked(series_id, seen_by=seen_by, using=using) as (row, database):
         biz_type = row.biz_type
         if not biz_type.enabled:
             text = _("the biz type %(code)s is disabled") % {"code": biz_type.code}
@@ -213,20 +210,12 @@ def trigger(
     return job_id
 
 
-def delete(
-    series_id: int,
-    *,
-    version: int | None = None,
-    seen_by: object = None,
-    using: str | None = None,
-    by: Actor | None = None,
-    reason: str = "",
-) -> None:
+def delete(series_id: int, *, by: Actor | None = None, reason: str = "", **which: Unpack[Which]) -> None:
     """Deletes the series and those of its occurrences that no worker has taken; the others stay.
 
     Raises SeriesNotFound or StaleSeries.
     """
-    with _locked(series_id, version=version, seen_by=seen_by, using=using) as (row, database):
+    with _locked(series_id, **which) as (row, database):
         _unmake(row, now=None, using=database)
         _record(Deed.DELETE_SERIES, row, by=by, reason=reason, using=database)
         Series.objects.using(database).filter(pk=row.pk).delete()
@@ -261,15 +250,14 @@ def _biz_type(code: Any, reach: Reach, *, using: str) -> BizType:
 
 
 @contextmanager
-def _locked(series_id: int, *, version: int | None, seen_by: object, using: str | None) -> Iterator[tuple[Series, str]]:
+def _locked(
+    series_id: int, *, version: int | None = None, seen_by: object = None, using: str | None = None
+) -> Iterator[tuple[Series, str]]:
     """The series, which only the caller's transaction can change until that ends, and its database."""
     using = using or router.db_for_write(Series)
     with transaction.atomic(using=using):
         lock_for_writing(using=using)
-        rows = Series.objects.using(using).select_related("biz_type")
-        if seen_by is not None:
-            rows = rows.filter(Reach.of(seen_by).condition("biz_type"))
-        row = rows.select_for_update(no_key=True, of=("self",)).filter(pk=series_id).first()
+        row = seen(seen_by, using=using).select_for_update(no_key=True, of=("self",)).filter(pk=series_id).first()
         if row is None:
             raise SeriesNotFound(f"there is no series {series_id}")
         if version is not None and row.version != version:
@@ -327,16 +315,6 @@ def _make(row: Series, *, now: datetime, using: str) -> None:
         make([row], now=now, using=using)
 
 
-class _Call(NamedTuple):
-    """Who asks for a verb, of which version, and why; see the arguments of the verbs."""
-
-    version: int | None
-    seen_by: object
-    using: str | None
-    by: Actor | None
-    reason: str
-
-
 class _Alter(Protocol):
     """What a verb does to a series that is locked."""
 
@@ -344,28 +322,39 @@ class _Alter(Protocol):
         """Whether anything is another than before."""
 
 
-def _altered(series_id: int, call: _Call, deed: Deed, alter: _Alter, *, columns: Iterable[str]) -> Series:
+def _altered(
+    series_id: int,
+    deed: Deed,
+    alter: _Alter,
+    *,
+    columns: Iterable[str],
+    by: Actor | None,
+    reason: str,
+    **which: Unpack[Which],
+) -> Series:
     """The series after a verb: locked, altered, stored, recorded, and with its next occurrences made.
 
     Args:
         series_id: its number.
-        call: who asks, and why.
         deed: what the audit calls it.
         alter: what the verb does.
         columns: those that the audit shows before and after.
+        by: who asks.
+        reason: why.
+        which: the version and the place of the row.
 
     Raises SeriesNotFound, StaleSeries, and what ``alter`` raises.
     """
     now = timezone.now()
-    with _locked(series_id, version=call.version, seen_by=call.seen_by, using=call.using) as (row, using):
+    with _locked(series_id, **which) as (row, using):
         before = {name: getattr(row, name) for name in columns}
         if not alter(row, now=now, using=using):
             return row
         row.version += 1
-        row.updated_at, row.changed_by = now, call.by.name if call.by else ""
+        row.updated_at, row.changed_by = now, by.name if by else ""
         row.save(using=using)
         after = {name: getattr(row, name) for name in before}
-        _record(deed, row, by=call.by, before=before, after=after, reason=call.reason, using=using)
+        _record(deed, row, by=by, before=before, after=after, reason=reason, using=using)
         _make(row, now=now, using=using)
     return _read(series_id, using=using)
 
