@@ -150,8 +150,7 @@ def forecast(
     own = counts.of(biz_type.id)
     if own.due_now == 0:
         return _nothing_waits(capacity, now=now)
-    shut_until = biz_type.shut_until(now)
-    if shut_until is not None and shut_until >= UNTIL_RESUMED:
+    if _waits_for_people(biz_type, now=now):
         return _shut(biz_type, capacity, own, now=now, bound=counts.bound)
     paces = _paces(biz_type, capacity, start=start, now=now)
     (first, *_rest) = busy_times(
@@ -178,14 +177,11 @@ def ahead(
         using: the database.
     """
     now = now or timezone.now()
-    found: list[Peak] = []
     arrivals = read_arrivals(biz_type_ids=None if biz_type_id is None else [biz_type_id], using=using)
     biz_types = list(BizType.objects.using(using).select_related("tenant").filter(id__in=arrivals))
     measured = measure(biz_types, using=using)
+    found: list[Peak] = []
     for biz_type in biz_types:
-        shut_until = biz_type.shut_until(now)
-        if shut_until is not None and shut_until >= UNTIL_RESUMED:
-            continue
         capacity = capacity_of(
             biz_type,
             measured[biz_type.id],
@@ -193,14 +189,7 @@ def ahead(
             max_in_flight=biz_type.max_in_flight,
             processes=processes,
         )
-        busy_ones = busy_times(
-            start=now,
-            waiting=0,
-            arrivals=arrivals[biz_type.id],
-            paces=_paces(biz_type, capacity, start=now, now=now),
-            until=now + HORIZON,
-        )
-        found += [_peak(biz_type, busy, capacity) for busy in busy_ones if busy.wait_seconds >= LEAST_WAIT_SECONDS]
+        found += _peaks(biz_type, capacity, arrivals[biz_type.id], waiting=0, now=now)
     return sorted(found, key=lambda peak: peak.at)
 
 
@@ -223,21 +212,39 @@ def peaks_with(
         max_in_flight: the limit of attempts under way.
         processes: processes that deliver, as far as that is known.
     """
-    shut_until = biz_type.shut_until(now)
-    if shut_until is not None and shut_until >= UNTIL_RESUMED:
-        return []
     capacity = capacity_of(
         biz_type, known.measured, delivery_rate=delivery_rate, max_in_flight=max_in_flight, processes=processes
     )
     own = known.counts.of(biz_type.id)
-    busy_ones = busy_times(
-        start=now,
-        waiting=own.due_now + own.running,
-        arrivals=known.arrivals,
-        paces=_paces(biz_type, capacity, start=now, now=now),
-        until=now + HORIZON,
-    )
-    return [_peak(biz_type, busy, capacity) for busy in busy_ones if busy.wait_seconds >= LEAST_WAIT_SECONDS]
+    return _peaks(biz_type, capacity, known.arrivals, waiting=own.due_now + own.running, now=now)
+
+
+def _peaks(
+    biz_type: BizType, capacity: Capacity, arrivals: list[Arrivals], *, waiting: int, now: datetime
+) -> list[Peak]:
+    if _waits_for_people(biz_type, now=now):
+        return []
+    paces = _paces(biz_type, capacity, start=now, now=now)
+    return [
+        Peak(
+            biz_type,
+            busy.begins,
+            round(busy.jobs),
+            capacity.per_second,
+            capacity.limited_by,
+            busy.ends,
+            busy.wait_seconds,
+            peak_ahead(busy, capacity, biz_type=biz_type.label, has_key_limits=biz_type.has_key_limits),
+        )
+        for busy in busy_times(start=now, waiting=waiting, arrivals=arrivals, paces=paces, until=now + HORIZON)
+        if busy.wait_seconds >= LEAST_WAIT_SECONDS
+    ]
+
+
+def _waits_for_people(biz_type: BizType, *, now: datetime) -> bool:
+    """Whether none of its jobs may run until somebody resumes or enables it."""
+    shut_until = biz_type.shut_until(now)
+    return shut_until is not None and shut_until >= UNTIL_RESUMED
 
 
 def _paces(biz_type: BizType, capacity: Capacity, *, start: datetime, now: datetime) -> list[Pace]:
@@ -311,16 +318,3 @@ def _shut(biz_type: BizType, capacity: Capacity, counts: BizTypeCounts, *, now: 
     sentence = held_back(number(counts.due_now, bound=bound), is_enabled=biz_type.enabled)
     late = max(0.0, (now - (counts.oldest_due_at or now)).total_seconds())
     return Drain(None, None, None, late, capacity.per_second, capacity.limited_by, sentence)
-
-
-def _peak(biz_type: BizType, busy: Busy, capacity: Capacity) -> Peak:
-    return Peak(
-        biz_type,
-        busy.begins,
-        round(busy.jobs),
-        capacity.per_second,
-        capacity.limited_by,
-        busy.ends,
-        busy.wait_seconds,
-        peak_ahead(busy, capacity, biz_type=biz_type.label, has_key_limits=biz_type.has_key_limits),
-    )
