@@ -105,12 +105,6 @@ def problem_address(code: str) -> str:
     return f"{folder}{code}" if folder else f"urn:delayhub:problem:{code}"
 
 
-def api_prefix() -> str | None:
-    """What all addresses of the API begin with, such as ``/api/``; None where only the request knows."""
-    folder = _folder_of_pages(getattr(_resolver(), "urlconf_name", None), get_script_prefix())
-    return None if folder is None else folder.removesuffix("problems/")
-
-
 @lru_cache(maxsize=16)
 def _folder_of_pages(urlconf: Any, script_prefix: str) -> str | None:
     """The address of the list of problems, for a URL conf and what the web server strips."""

@@ -173,6 +173,3 @@ class ChangeJobRequestSerializer(VersionRequestSerializer):
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """The version, and one for each field that is changed."""
         return {**super().get_fields(), **described(Face.CHANGE)}
-
-
-CHANGE_FIELDS = frozenset({"version", *described(Face.CHANGE)})

@@ -12,9 +12,9 @@ from django.utils import timezone
 from tasksapp.access.actors import CONSOLE
 from tasksapp.access.key_validation import complaints
 from tasksapp.access.keys import store_key
+from tasksapp.management.tenant import add_tenant, tenant_named
 from tasksapp.models import ApiKey, BizType, Tenant
 from tasksapp.models.api_key import USUAL_SCOPES, Scope, usual_scopes
-from tasksapp.models.tenant import DEFAULT_CODE
 
 
 class Command(BaseCommand):
@@ -35,7 +35,7 @@ class Command(BaseCommand):
             "--biz-type", action="append", dest="biz_types", default=[], metavar="CODE",
             help="only this biz type; may be given several times",
         )  # fmt: skip
-        parser.add_argument("--tenant", default=DEFAULT_CODE, help="the code of its tenant")
+        add_tenant(parser)
         parser.add_argument("--days", type=int, help="it expires after so many days; without: never")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -44,9 +44,7 @@ class Command(BaseCommand):
         name: str = options["name"].strip()
         if not name:
             raise CommandError("a key needs a name")
-        tenant = Tenant.objects.filter(code=options["tenant"]).first()
-        if tenant is None:
-            raise CommandError(f"there is no tenant {options['tenant']!r}")
+        tenant = tenant_named(options["tenant"])
         if ApiKey.objects.filter(name=name, tenant=tenant).exists():
             raise CommandError(f"there is a key named {name!r} already; disable or delete it in the admin first")
         row = ApiKey(
