@@ -94,7 +94,7 @@ def work(shared: Any) -> None:
     from tasksapp.models import Job
     from tasksapp.series.maker import SeriesMaker
     from tasksapp.sql.claim_jobs import claim_jobs
-    from tasksapp.sql.return_lost_leases import return_lost_leases
+    from tasksapp.sql.leases import return_lost_leases
     from tasksapp.sql.write_outcomes import write_outcomes
     from tests.outcomes import finished, tried
 

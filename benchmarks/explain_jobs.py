@@ -99,11 +99,10 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     from tasksapp.models import BizType, Job
     from tasksapp.sql.claim_jobs import claim_jobs
     from tasksapp.sql.count_jobs import count_jobs
-    from tasksapp.sql.count_upcoming import count_upcoming
+    from tasksapp.sql.leases import renew_leases, return_lost_leases
     from tasksapp.sql.pending_rows import Position, count_pending, pages, timer_work
     from tasksapp.sql.purge_rows import purge_jobs, purge_keys
-    from tasksapp.sql.renew_leases import renew_leases
-    from tasksapp.sql.return_lost_leases import return_lost_leases
+    from tasksapp.sql.upcoming import count_upcoming
 
     biz_type = BizType.objects.order_by("id")[0]
     pending = list(Job.objects.filter(biz_type=biz_type, status="pending").order_by("next_run_at")[:2000])
@@ -146,8 +145,7 @@ def of_idle(biz_types: Sequence[Any], now: datetime) -> dict[str, Callable[[], o
     """What is asked about biz types that have no jobs, by name."""
     from tasksapp.models import BizType, Operation, Status
     from tasksapp.operations.pages import biz_types_with_jobs
-    from tasksapp.sql.due_jobs import due_jobs
-    from tasksapp.sql.has_jobs import has_jobs, has_jobs_in
+    from tasksapp.sql.first_jobs import due_jobs, has_jobs, has_jobs_in
     from tasksapp.sql.pending_rows import count_pending, pages, timer_work
     from tasksapp.sql.purge_rows import purge_jobs
     from tasksapp.stats.counts import count_bounded

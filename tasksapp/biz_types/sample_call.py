@@ -7,15 +7,21 @@ works while the biz type is disabled or paused, and without Redis.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from threading import BoundedSemaphore
 
+from django.db import router
 from django.utils import timezone
 
 import delayhub
 from delayhub.clock import SystemClock
+from delayhub.failure_limit import FailureLimit
+from tasksapp.access import audit
+from tasksapp.access.actors import Actor
+from tasksapp.access.audit import Deed
 from tasksapp.biz_types.target import target_of
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
@@ -23,7 +29,7 @@ from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
 from tasksapp.delivery.sent_request import SentRequest
 from tasksapp.delivery.single_callback import send_single
-from tasksapp.models import BizType
+from tasksapp.models import AuditEntry, BizType
 from tasksapp.models.job_id import new_job_id
 
 #: A sample call waits no longer, whatever the biz type's timeout is: a person and a thread of the web server wait too.
@@ -178,3 +184,43 @@ def _answer(result: CallbackResult, *, address: AddressVerdict) -> SampleAnswer:
         response_body=response.body if response else "",
         cancels_others=cancels_others,
     )
+
+
+#: Test calls of one person or key in a minute, in one process: enough to try a receiver, too few to search a network.
+MOST, WINDOW_SECONDS = 10, 60.0
+
+_sent = FailureLimit(most=MOST, window_seconds=WINDOW_SECONDS)
+
+
+class TooManySamples(Exception):
+    """The sender has had ``MOST`` sample calls within a minute; the next may go in ``wait_seconds``."""
+
+    def __init__(self, wait_seconds: float) -> None:
+        super().__init__(f"{MOST} test calls within a minute are the most; the next may go in {wait_seconds:.0f} s")
+        self.wait_seconds = wait_seconds
+
+
+def send_recorded_sample(biz_type: BizType, *, body: str, sender: Hashable, by: Actor) -> SampleAnswer:
+    """Sends a sample call as ``send_sample`` does, and records who sent it and what became of it.
+
+    Args:
+        biz_type: one with a receiver, as it is stored.
+        body: the JSON text that is signed and sent as it is.
+        sender: by what the calls of one person or key are counted.
+        by: who sends it, for the audit.
+
+    Raises TooManySamples, and what ``send_sample`` raises.
+    """
+    if wait := _sent.wait_seconds(sender):
+        raise TooManySamples(wait)
+    _sent.failed(sender)
+    answer = send_sample(biz_type, body=body)
+    after = {"verdict": answer.verdict.value, "status_code": answer.status_code, "ms": answer.duration_ms}
+    entry = audit.entry(Deed.TEST, by=by, biz_type_id=biz_type.pk, what=biz_type.label, after=after)
+    audit.record([entry], using=router.db_for_write(AuditEntry))
+    return answer
+
+
+def forget_samples() -> None:
+    """Forgets how many sample calls were sent."""
+    _sent.forget()

@@ -14,7 +14,7 @@ from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.models import UNTIL_RESUMED, BizType
-from tasksapp.sql.has_jobs import has_jobs
+from tasksapp.sql.first_jobs import has_jobs
 
 #: How long the previous signing secret signs beside a new one, so that receivers can change over.
 ROTATION = timedelta(days=1)

@@ -24,8 +24,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDictProxy
 
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
-from tasksapp.delivery.answer_protocol import AnswerProtocol
-from tasksapp.delivery.parsing_turns import ParsingTurns
+from tasksapp.delivery.answer_protocol import AnswerProtocol, ParsingTurns
 from tasksapp.delivery.route import Route
 
 logger = logging.getLogger(__name__)

@@ -21,12 +21,11 @@ from tasksapp.jobs.running_job import RunningJob
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status, Transition
 from tasksapp.sql.finished import Finished
-from tasksapp.sql.renew_leases import renew_leases
+from tasksapp.sql.leases import renew_leases
 from tasksapp.sql.series_overlap import release_series
 from tasksapp.sql.write_outcomes import write_outcomes
 from tasksapp.stats.database_lock import is_lock_timeout
-from tasksapp.stats.pulse_counts import Ended
-from tasksapp.stats.pulse_recorder import pulse_recorder
+from tasksapp.stats.pulse_recorder import Ended, pulse_recorder
 from tasksapp.timers.arming import move
 from tasksapp.timers.slots import settle
 from tasksapp.timers.timer import Timer

@@ -6,18 +6,21 @@ is: at most one part in twenty of the time goes into counting.
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import Error, connections, transaction
 
 from delayhub.clock import Clock, moment
 from tasksapp.maintenance.creation_counter import CreationCounter
 from tasksapp.models import BizType, DeadCount, JobCount, Pulse, Status, Upcoming
 from tasksapp.sql.count_jobs import CountedJobs, count_jobs
-from tasksapp.sql.count_upcoming import count_upcoming
-from tasksapp.sql.fold_pulses import DELETED_ROWS, delete_pulses, fold_pulses
+from tasksapp.sql.driver.fork_guard import ForkGuard
+from tasksapp.sql.pulses import DELETED_ROWS, delete_pulses, fold_pulses
+from tasksapp.sql.upcoming import count_upcoming
 from tasksapp.stats.pulses import FINE_KEPT, HOUR, HOURS_KEPT, MINUTE, TEN_MINUTES, floor, settled_until
 from tasksapp.stats.upcoming import DAY_SECONDS, DAYS, FINE_HOURS, FINE_SECONDS, day_begins
 
@@ -196,3 +199,58 @@ def _job_count(biz_type_id: int, found: dict[str, list[CountedJobs]], *, now: da
 
 def _ahead_as_stored(row: Upcoming | None) -> tuple[int, datetime | None, datetime | None] | None:
     return None if row is None else (row.jobs, row.first_at, row.last_at)
+
+
+logger = logging.getLogger(__name__)
+
+#: How often it looks whether its loader has the seat, and whether something is due.
+LOOK_SECONDS = 1.0
+
+
+class CountingThread:
+    """Runs the counter until it is stopped.
+
+    Args:
+        counter: what counts.
+        holds_seat: whether the loader of this worker has the seat.
+        using: the database.
+    """
+
+    def __init__(self, counter: Counter, *, holds_seat: Callable[[], bool], using: str) -> None:
+        self._counter = counter
+        self._holds_seat = holds_seat
+        self._using = using
+        self._stop = threading.Event()
+        self._guard = ForkGuard()
+        self._thread = threading.Thread(target=self._run, name="delayhub-counting", daemon=True)
+
+    def start(self) -> None:
+        """Begins as soon as the loader has the seat."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after the work under way."""
+        self._stop.set()
+        self._thread.join(10.0)
+
+    def run_once(self) -> bool:
+        """Does what is due, where the loader has the seat; whether that succeeded. A failure is logged."""
+        if not self._holds_seat():
+            return True
+        with self._guard:
+            try:
+                self._counter.run_once()
+            except Error as error:
+                logger.warning("jobs were not counted, trying again: %s", error, extra={"action": "count"})
+            except Exception:
+                # Pages need later counts, so no failure of one turn may end this thread.
+                logger.exception("jobs were not counted, trying again", extra={"action": "count"})
+            else:
+                return True
+            finally:
+                connections[self._using].close()
+        return False
+
+    def _run(self) -> None:
+        while not self._stop.wait(LOOK_SECONDS):
+            self.run_once()

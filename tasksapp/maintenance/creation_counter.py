@@ -13,7 +13,7 @@ from django.db.models import Count
 from delayhub.clock import due_ms, moment
 from tasksapp.models import BizType, Job, Pulse
 from tasksapp.models.job_id import first_id_at, made_at_ms
-from tasksapp.sql.add_pulses import PulseKey, add_to_totals
+from tasksapp.sql.pulses import PulseKey, add_to_totals
 from tasksapp.stats.pulses import MINUTE, floor
 
 #: A minute is counted when it ended so long ago: a job has its id before its transaction commits.

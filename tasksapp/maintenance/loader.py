@@ -8,25 +8,28 @@ lost timers, it loads the whole window again.
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.db import Error
+from django.db.models.functions import Now
 
-from delayhub.clock import moment
+from delayhub.clock import Clock, moment
 from tasksapp.biz_types.gates import bring_gates
 from tasksapp.conf import options
 from tasksapp.maintenance.database_uptime import DatabaseUptime
-from tasksapp.maintenance.loader_reporter import LoaderReporter
 from tasksapp.maintenance.lost_leases import LostLeases
 from tasksapp.maintenance.slot_sweep import SlotSweep
 from tasksapp.maintenance.timer_loss import TimerLoss
-from tasksapp.maintenance.timer_writer import ensure_timers
-from tasksapp.models import BizType
+from tasksapp.models import BizType, LoaderReport
 from tasksapp.sql import pending_rows
 from tasksapp.sql.pending_rows import PendingRow, Position, pages, timer_work
+from tasksapp.timers.arming import ensure_timers
+from tasksapp.timers.broker import timer_address
 from tasksapp.timers.lanes import client, patient_lanes
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.timer import Timer
@@ -82,11 +85,6 @@ class Loader:
         self._open: set[int] = set()
         #: By biz type: where the walk over its overdue rows goes on; None for their beginning.
         self._walks: dict[int, Position | None] = {}
-
-    @property
-    def held(self) -> bool:
-        """Whether this loader had the seat in its last turn."""
-        return self._held
 
     @property
     def holds_seat(self) -> bool:
@@ -230,3 +228,45 @@ class Leader:
         lane = patient_lanes()[0]
         if lane.client.get(lane.keys.loader) == self._holder.encode():
             lane.client.delete(lane.keys.loader)
+
+
+#: A loader reports this often; one that has not for a few times as long is gone.
+REPORT_SECONDS = 2.0
+#: Reports of loaders that are gone are kept for so long.
+KEPT = timedelta(days=1)
+
+
+class LoaderReporter:
+    """Reports for one loader.
+
+    Args:
+        using: the database.
+        clock: tells when the next report is due.
+    """
+
+    def __init__(self, *, using: str, clock: Clock) -> None:
+        self._using = using
+        self._clock = clock
+        self._next_at = 0.0
+        self._epoch: str | None = None
+
+    def run_once(self, *, epoch: str | None) -> bool:
+        """Whether there was a report: not where the last one is fresh. Raises what the database raises.
+
+        Args:
+            epoch: that of the timers; None where it is not known.
+        """
+        now = self._clock.monotonic()
+        if epoch is None or (epoch == self._epoch and now < self._next_at):
+            return False
+        reports = LoaderReport.objects.using(self._using)
+        if epoch != self._epoch:
+            reports.filter(seen_at__lt=Now() - KEPT).delete()
+        report = LoaderReport(
+            epoch=epoch, redis=timer_address(), worker=f"{socket.gethostname()}:{os.getpid()}"[:200], seen_at=Now()
+        )
+        reports.bulk_create(
+            [report], update_conflicts=True, unique_fields=["epoch"], update_fields=["redis", "worker", "seen_at"]
+        )
+        self._epoch, self._next_at = epoch, now + REPORT_SECONDS
+        return True

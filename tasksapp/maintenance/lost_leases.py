@@ -10,11 +10,11 @@ from tasksapp.conf import options
 from tasksapp.jobs import job_log
 from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
 from tasksapp.maintenance.database_uptime import DatabaseUptime
-from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models import Job, Status
-from tasksapp.sql.add_pulses import add_pulses
-from tasksapp.sql.return_lost_leases import return_lost_leases
-from tasksapp.stats.pulse_counts import PulseCounts
+from tasksapp.sql.leases import return_lost_leases
+from tasksapp.sql.pulses import add_pulses
+from tasksapp.stats.pulse_recorder import PulseCounts
+from tasksapp.timers.arming import ensure_timers
 from tasksapp.timers.slots import settle
 from tasksapp.timers.timer import Timer
 

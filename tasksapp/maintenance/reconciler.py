@@ -10,9 +10,9 @@ from uuid import UUID
 from delayhub.clock import due_ms, moment
 from delayhub.engine import TimerLane
 from tasksapp.conf import options
-from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.pending_rows import PendingRow, count_pending, pages
+from tasksapp.timers.arming import ensure_timers
 from tasksapp.timers.lanes import client, patient_lane
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.timer import Timer, fire_times

@@ -14,7 +14,7 @@ from tasksapp.maintenance.operation_turns import OperationTurns
 from tasksapp.maintenance.purger import Purger
 from tasksapp.series.maker import SeriesMaker
 from tasksapp.sql.driver.fork_guard import ForkGuard
-from tasksapp.sql.due_jobs import database_now_ms
+from tasksapp.sql.first_jobs import database_now_ms
 from tasksapp.sql.purge_rows import Purged
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class MaintenanceThread:
     @property
     def is_loader(self) -> bool:
         """Whether its loader had the seat in its last turn."""
-        return self._loader.held
+        return self._loader.holds_seat
 
     @property
     def last_purge(self) -> tuple[int, Purged]:

@@ -1,4 +1,4 @@
-"""Progress of a command: a bar on a terminal, nothing in a log."""
+"""Progress of a command: a bar on a terminal, nothing in a log; and numbers of things in what it says."""
 
 from __future__ import annotations
 
@@ -36,3 +36,8 @@ class Progress:
         """Ends the line."""
         if self._out.isatty():
             self._out.write("")
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """``1 job``, or ``1,200 jobs``: the number, and the word for it."""
+    return f"{count:,} {one if count == 1 else many}"

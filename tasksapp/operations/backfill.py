@@ -33,7 +33,7 @@ from tasksapp.series.fields import SCHEDULE
 from tasksapp.series.lookup import find
 from tasksapp.series.maker import lock_for_writing, new_job, timer_of
 from tasksapp.series.plan import schedule_of
-from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
+from tasksapp.sql.occurrences import NewOccurrence, insert_occurrences
 from tasksapp.timers.arming import arm
 from tasksapp.timers.timer import grouped
 

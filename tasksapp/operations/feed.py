@@ -16,7 +16,7 @@ from django.db.models import Q, QuerySet
 
 from delayhub.clock import moment
 from tasksapp.biz_types.breaker import CLOSED, Breaker, read_breakers
-from tasksapp.biz_types.gate import gate_of
+from tasksapp.biz_types.gates import gate_of
 from tasksapp.models import Attempt, BizType, Job, Operation, Status
 from tasksapp.operations.cursor import Walk
 from tasksapp.timers.lanes import patient_lane

@@ -22,7 +22,7 @@ from tasksapp.operations.changes import FoundJob, change
 from tasksapp.operations.cursor import Ages, Place, Walk, count_with_ages
 from tasksapp.operations.starter import biz_types_of
 from tasksapp.operations.verbs import job_verb, source_of
-from tasksapp.sql.has_jobs import has_jobs_in
+from tasksapp.sql.first_jobs import has_jobs_in
 from tasksapp.sql.make_live import no_other_is_live
 from tasksapp.sql.tombstones import not_resolved
 

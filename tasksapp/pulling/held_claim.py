@@ -22,7 +22,7 @@ from tasksapp.models.error_class import PULLER
 from tasksapp.pulling.puller import SLOT_MARGIN_SECONDS, ClaimToken, redis_clock
 from tasksapp.sql.claim_answer import OF_OUTCOMES, ClaimedJob
 from tasksapp.sql.finished import Finished, Tried
-from tasksapp.sql.renew_leases import renew_leases
+from tasksapp.sql.leases import renew_leases
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.lanes import brisk_lane, tried
 

@@ -18,10 +18,17 @@ from tasksapp.models import BizType, Job, NewJob, Series
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.series.fields import CONTENT
 from tasksapp.series.plan import INVALID_WAIT, MOST, Outage, Plan, outage, plan
-from tasksapp.sql.advance_series import Advance, advance_series
-from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
+from tasksapp.sql.occurrences import (
+    Advance,
+    NewOccurrence,
+    Touched,
+    advance_series,
+    delete_unclaimed,
+    insert_occurrences,
+    redate_unclaimed,
+    unclaimed,
+)
 from tasksapp.sql.series_overlap import release_series, series_with_ended_jobs
-from tasksapp.sql.unclaimed_occurrences import Touched, delete_unclaimed, redate_unclaimed, unclaimed
 from tasksapp.timers.arming import arm, forget, move
 from tasksapp.timers.timer import Timer, grouped
 

@@ -31,8 +31,7 @@ from tasksapp.series.fields import CONTENT, OF_BIZ_TYPE, RULES, SCHEDULE, check,
 from tasksapp.series.lookup import seen
 from tasksapp.series.maker import lock_for_writing, make, new_job, timer_of
 from tasksapp.series.plan import first_occurrence
-from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
-from tasksapp.sql.unclaimed_occurrences import delete_unclaimed, rewrite_unclaimed, unclaimed
+from tasksapp.sql.occurrences import NewOccurrence, delete_unclaimed, insert_occurrences, rewrite_unclaimed, unclaimed
 from tasksapp.timers.arming import arm, forget, move
 from tasksapp.timers.timer import Timer, grouped
 

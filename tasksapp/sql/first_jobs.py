@@ -1,16 +1,18 @@
-"""The first jobs in an order that an index has only for each biz type, or for each status."""
+"""First jobs: in an order that an index has only for each biz type, or for each status; those that are due; and any."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import connections
 from django.db.models import F, QuerySet
 from django.db.models.expressions import RawSQL
+from django.utils import timezone
 
-from tasksapp.models import Job
+from tasksapp.models import Job, Status, Transition
 
 #: SELECTs that SQLite takes in one statement are 500.
 MOST_PARTS = 400
@@ -77,3 +79,56 @@ def _compiled(rows: QuerySet[Job], column: str, *, limit: int, using: str) -> tu
     chosen = rows.annotate(moment=F(column)).values_list("id", "moment")[:limit]
     sql, values = chosen.query.get_compiler(using).as_sql()
     return sql, list(values)
+
+
+#: The statuses whose jobs have an index by biz type, or are few; and the order of that index.
+_ORDERS = {
+    Transition.CLAIM.source: "next_run_at",
+    Transition.SUCCEED.source: "lease_until",
+    Transition.REDRIVE.source: "finished_at",
+}
+_UNFINISHED = (Transition.CLAIM.source, Transition.SUCCEED.source)
+
+
+def has_jobs(biz_type_id: int, *, using: str) -> bool:
+    """Whether the biz type has a job."""
+    finished = Job.objects.using(using).filter(biz_type_id=biz_type_id, finished_at__isnull=False)
+    if finished.order_by("finished_at").values_list("id", flat=True)[:1]:
+        return True
+    return any(has_jobs_in(status, biz_type_id, using=using) for status in _UNFINISHED)
+
+
+def has_jobs_in(status: Status, biz_type_id: int, *, using: str) -> bool:
+    """Whether the biz type has a job that is pending, running or dead."""
+    rows = Job.objects.using(using).filter(biz_type_id=biz_type_id, status=status).order_by(_ORDERS[status])
+    return bool(rows.values_list("id", flat=True)[:1])
+
+
+def due_jobs(limits: Mapping[int, int], *, until: datetime, limit: int, using: str) -> list[UUID]:
+    """The ids of jobs that are pending and due, those that were due first before the others.
+
+    They are found by the index of each biz type: the plain order over all of them would read every row that is due.
+
+    Args:
+        limits: by the id of a biz type, how many of its jobs are wanted; of others none are.
+        until: what was to run by then is due.
+        limit: how many at most.
+        using: the database.
+    """
+    rows = Job.objects.filter(status=Transition.CLAIM.source, next_run_at__lte=until)
+    few = {key: wanted for key, wanted in limits.items() if wanted < limit}
+    many = [key for key in limits if key not in few]
+    found = first_jobs(rows, part="biz_type_id", parts=many, order="next_run_at", limit=limit, using=using)
+    for key, wanted in few.items():
+        found += first_jobs(rows, part="biz_type_id", parts=[key], order="next_run_at", limit=wanted, using=using)
+    return found[:limit]
+
+
+def database_now_ms(*, using: str) -> int:
+    """The time by the clock of the database, Unix ms; SQLite has that of this machine."""
+    connection = connections[using]
+    if connection.vendor != "postgresql":
+        return int(timezone.now().timestamp() * 1000)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+        return int(cursor.fetchone()[0])

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connections
 
 from tasksapp.models import LIVE, Job, NewJob, Transition
-from tasksapp.sql.new_rows import COLUMNS, REPLACED, ROW, parameters
+from tasksapp.sql.insert_jobs import COLUMNS, REPLACED, ROW, parameters
 from tasksapp.sql.replace_jobs import read_moment, read_uuid
 
 #: Rows that one statement takes.

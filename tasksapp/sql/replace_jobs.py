@@ -13,7 +13,7 @@ from django.db import connections, transaction
 from django.db.models import Q
 
 from tasksapp.models import Job, NewJob, Transition
-from tasksapp.sql.new_rows import COLUMNS, REPLACED, ROW, parameters
+from tasksapp.sql.insert_jobs import COLUMNS, REPLACED, ROW, parameters
 
 #: Rows that one statement takes.
 CHUNK_ROWS = 100

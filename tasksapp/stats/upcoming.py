@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from tasksapp.models import Upcoming
-from tasksapp.sql.sum_upcoming import sum_upcoming
+from tasksapp.sql.upcoming import sum_upcoming
 from tasksapp.stats.pulses import floor
 
 #: The loader counts the next day by five minutes, and the next 30 days by days.

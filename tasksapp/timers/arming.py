@@ -1,6 +1,7 @@
 """Arming: sets timers in Redis, moves them and removes them.
 
-Timers are hints that the loader can always set again, so nothing here raises: the row decides, the timer reminds.
+Timers are hints that the loader can always set again, so nothing here raises but what the loader itself calls: the row
+decides, the timer reminds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from delayhub.clock import due_ms
 from tasksapp.conf import options
 from tasksapp.models import Job, Status
 from tasksapp.models.biz_type import PULL_LANE
-from tasksapp.timers.lanes import brisk_lane, list_once, tried
+from tasksapp.timers.lanes import brisk_lane, list_once, patient_lane, tried
 from tasksapp.timers.timer import Groups, Timer, by_place, grouped
 
 #: The creator arms jobs a little beyond the loader's window, so that no commit falls between the two.
@@ -92,3 +93,12 @@ def follow(jobs: Iterable[Job], *, former_key: str | None = None) -> None:
 def window_end() -> datetime:
     """The end of the near window: a job that runs before it should have a timer."""
     return timezone.now() + timedelta(seconds=options().near_window_seconds) + WINDOW_MARGIN
+
+
+def ensure_timers(timers: Iterable[Timer]) -> list[str]:
+    """What became of each timer, in no order: ``left`` where it was there already. Raises RedisError."""
+    return [
+        outcome
+        for (lane, queue, step), group in by_place(grouped(timers)).items()
+        for outcome in patient_lane(lane).ensure_keys(queue, group, step=step)
+    ]

@@ -23,15 +23,13 @@ from django.db import router
 from tasksapp.alerts.thread import unwatch, watch
 from tasksapp.conf import options
 from tasksapp.jobs.job_log import add_up_now
-from tasksapp.maintenance.counter import Counter
-from tasksapp.maintenance.counting_thread import CountingThread
+from tasksapp.maintenance.counter import Counter, CountingThread
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import Job
 from tasksapp.stats.pulse_recorder import pulse_recorder
-from tasksapp.timers.fitness import names_redis
+from tasksapp.timers.fitness import TIMER_TASK, names_redis
 from tasksapp.timers.slots import held_slots
-from tasksapp.workers.celery_lines import leave_out_deliveries
 from tasksapp.workers.delivery_runtime import close_delivery_runtime, warm_up
 from tasksapp.workers.redis_stand_in import RedisStandIn
 from tasksapp.workers.timer_queues import report_faults
@@ -194,3 +192,27 @@ def watch_in_worker(sender: Any = None, **_: Any) -> None:
 def stop_watching(**_: Any) -> None:
     """Leaves the seat to another process, in a thread, since this is a signal handler, which must not wait."""
     threading.Thread(target=unwatch, name="delayhub-alerts-stop", daemon=True).start()
+
+
+#: The loggers that have those lines; each record has what it is about in ``data``.
+LOGGERS = ("celery.worker.strategy", "celery.app.trace")
+
+
+class WithoutDeliveries(logging.Filter):
+    """A filter of the standard library's, for Celery's loggers."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is written: all but information about claims of timers, unless debugging is on."""
+        if record.levelno != logging.INFO or logging.getLogger(record.name).isEnabledFor(logging.DEBUG):
+            return True
+        data = getattr(record, "data", None)
+        return not (isinstance(data, dict) and data.get("name") == TIMER_TASK)
+
+
+_filter = WithoutDeliveries()
+
+
+def leave_out_deliveries() -> None:
+    """Adds the filter to Celery's loggers; a second call adds nothing."""
+    for name in LOGGERS:
+        logging.getLogger(name).addFilter(_filter)

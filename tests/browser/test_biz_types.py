@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tasksapp.biz_types.recorded_sample import forget_samples
+from tasksapp.biz_types.sample_call import forget_samples
 from tasksapp.models import BizType
 from tests.browser.shots import Shots
 from tests.integration.tasksapp.receiver import Receiver

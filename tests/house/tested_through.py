@@ -162,10 +162,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/api/biz_types/test_changes.py",
         "the views show what editing refuses and stores",
     ),
-    "tasksapp/biz_types/recorded_sample.py": (
-        "tests/integration/tasksapp/api/biz_types/test_secrets.py",
-        "the view sends them, too many of them too",
-    ),
     "tasksapp/management/tenant.py": (
         "tests/integration/tasksapp/management/commands/test_import_biz_types.py",
         "the commands name a tenant by it",
@@ -215,15 +211,8 @@ TESTED_THROUGH = {
     },
     **{
         f"tasksapp/{module}.py": ("tests/integration/tasksapp/series/test_verbs.py", "the verbs show it")
-        for module in (
-            *("models/series", "series/fields", "series/lookup", "series/outlook", "sql/insert_occurrences"),
-            "sql/unclaimed_occurrences",
-        )
+        for module in (*("models/series", "series/fields", "series/lookup", "series/outlook", "sql/occurrences"),)
     },
-    "tasksapp/sql/advance_series.py": (
-        "tests/integration/tasksapp/series/test_maker.py",
-        "the maker advances series by it",
-    ),
     "tasksapp/timers/fitness.py": (
         "tests/integration/tasksapp/workers/test_timer_queues.py",
         "the worker's start shows what it finds",

@@ -17,8 +17,15 @@ from tasksapp.admin.frame.fields import JsonField
 from tasksapp.admin.frame.masking import indented
 from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
-from tasksapp.biz_types.recorded_sample import MOST, TooManySamples, send_recorded_sample
-from tasksapp.biz_types.sample_call import LONGEST_SECONDS, Busy, SampleAnswer, Verdict
+from tasksapp.biz_types.sample_call import (
+    LONGEST_SECONDS,
+    MOST,
+    Busy,
+    SampleAnswer,
+    TooManySamples,
+    Verdict,
+    send_recorded_sample,
+)
 from tasksapp.conf import options
 from tasksapp.models import BizType
 from tasksapp.models.encrypted_text import SecretUnreadable

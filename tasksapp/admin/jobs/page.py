@@ -21,8 +21,7 @@ from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.sentence import job_sentence
 from tasksapp.admin.jobs.timeline import read_timeline
-from tasksapp.biz_types.holds import holds
-from tasksapp.biz_types.key_holds import key_hold
+from tasksapp.biz_types.holds import holds, key_hold
 from tasksapp.jobs.requests import fields_on
 from tasksapp.jobs.timer_look import timer_state
 from tasksapp.jobs.validation import Face

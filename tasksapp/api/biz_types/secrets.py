@@ -26,8 +26,7 @@ from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import Problem, Refused, refused
 from tasksapp.biz_types import verbs
-from tasksapp.biz_types.recorded_sample import TooManySamples, send_recorded_sample
-from tasksapp.biz_types.sample_call import Busy
+from tasksapp.biz_types.sample_call import Busy, TooManySamples, send_recorded_sample
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
 from tasksapp.jobs.validation import Body
 from tasksapp.models import BizType

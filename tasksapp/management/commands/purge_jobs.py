@@ -11,8 +11,7 @@ from delayhub.clock import SystemClock
 from tasksapp.biz_types.visible import reach_of, visible_biz_types
 from tasksapp.errors import UnknownTenant
 from tasksapp.maintenance.purger import Purger
-from tasksapp.management.counted import counted
-from tasksapp.management.progress import Progress
+from tasksapp.management.progress import Progress, counted
 from tasksapp.models import Job
 from tasksapp.sql.purge_rows import Purged
 

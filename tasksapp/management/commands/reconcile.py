@@ -8,8 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from tasksapp.maintenance.reconciler import Reconciler
-from tasksapp.management.counted import counted
-from tasksapp.management.progress import Progress
+from tasksapp.management.progress import Progress, counted
 from tasksapp.models import Job
 
 

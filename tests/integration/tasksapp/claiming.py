@@ -10,7 +10,7 @@ from django.utils import timezone
 from tasksapp.models import Job
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.claim_jobs import claim_jobs
-from tasksapp.sql.return_lost_leases import return_lost_leases
+from tasksapp.sql.leases import return_lost_leases
 
 
 def claim(*ids: UUID, now: datetime | None = None, worker: str = "w", forward_seconds: float = 0) -> ClaimAnswer:

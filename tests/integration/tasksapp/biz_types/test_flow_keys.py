@@ -12,8 +12,7 @@ from delayhub.engine import TimerLane, due_ms
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import flow_keys
-from tasksapp.biz_types.gate import gate_of
-from tasksapp.biz_types.gates import bring_gates
+from tasksapp.biz_types.gates import bring_gates, gate_of
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.maintenance.loader import Loader

@@ -12,10 +12,9 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tasksapp.delivery.answer_protocol import AnswerProtocol
+from tasksapp.delivery.answer_protocol import TURN_SECONDS, AnswerProtocol, ParsingTurns
 from tasksapp.delivery.connections import MAX_INTERIM_ANSWERS
 from tasksapp.delivery.outcomes import CallbackResult, Delivered
-from tasksapp.delivery.parsing_turns import TURN_SECONDS, ParsingTurns
 from tasksapp.delivery.sender import Sender
 from tests.callbacks import callback
 from tests.integration.tasksapp.delivery.raw_receiver import (

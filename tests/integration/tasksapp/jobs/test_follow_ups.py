@@ -142,7 +142,7 @@ def test_a_job_that_is_too_old_or_too_late_to_begin_tells_it_too(closing: BizTyp
 
 def test_a_job_whose_worker_was_lost_for_good_tells_it_too(closing: BizType) -> None:
     from tasksapp.jobs.follow_ups import EndedJob, make_follow_ups
-    from tasksapp.sql.return_lost_leases import return_lost_leases
+    from tasksapp.sql.leases import return_lost_leases
 
     BizType.objects.filter(code="order.close").update(guarantee="at_most_once")
     claimer().claim_due([due()], now_ms=0)

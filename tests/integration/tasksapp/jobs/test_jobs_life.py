@@ -19,7 +19,7 @@ from tasksapp.errors import WrongState
 from tasksapp.jobs.creation import create
 from tasksapp.models import Attempt, BizType, Job, Status, Transition
 from tasksapp.sql.claim_jobs import claim_jobs
-from tasksapp.sql.return_lost_leases import return_lost_leases
+from tasksapp.sql.leases import return_lost_leases
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.outcomes import finished, tried
 from tests.property_sizes import examples

@@ -15,7 +15,7 @@ from tasksapp.errors import WrongState
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.models import BizType, Job, Status
 from tasksapp.models.job_id import new_job_ids
-from tasksapp.sql.return_lost_leases import return_lost_leases
+from tasksapp.sql.leases import return_lost_leases
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.integration.tasksapp.at_once import at_once
 from tests.integration.tasksapp.claiming import claim

@@ -9,8 +9,7 @@ import pytest
 from django.db.models.functions import Now
 
 from delayhub.engine import TimerLane
-from tasksapp.maintenance.loader import Loader
-from tasksapp.maintenance.loader_reporter import LoaderReporter
+from tasksapp.maintenance.loader import Loader, LoaderReporter
 from tasksapp.models import LoaderReport
 from tests.standing_clock import StandingClock
 

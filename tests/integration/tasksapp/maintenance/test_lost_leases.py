@@ -17,7 +17,7 @@ from tasksapp.jobs.creation import create
 from tasksapp.maintenance import lost_leases
 from tasksapp.maintenance.loader import Loader, Turn
 from tasksapp.models import BizType, Job, Pulse, Status
-from tasksapp.sql.renew_leases import renew_leases
+from tasksapp.sql.leases import renew_leases
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tests.fixture_types import MakeBizType

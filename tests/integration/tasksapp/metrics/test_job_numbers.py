@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tasksapp.metrics.job_numbers import DURATION_ENDS, LATENESS_ENDS, MOST_CLASSES, buckets, job_numbers
 from tasksapp.models import BizType, JobCount, Status
-from tasksapp.sql.add_pulses import PulseKey, add_pulses
+from tasksapp.sql.pulses import PulseKey, add_pulses
 from tasksapp.stats.histogram import bucket_of
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.metrics.samples import samples, stored_series

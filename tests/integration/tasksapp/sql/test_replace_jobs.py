@@ -15,7 +15,7 @@ from tasksapp import jobs
 from tasksapp.errors import InvalidJob, KeyTaken, TooManyInserts
 from tasksapp.jobs.creation import Created, JobRequest, Rejected, create, create_many
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.return_lost_leases import return_lost_leases
+from tasksapp.sql.leases import return_lost_leases
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
 from tests.integration.tasksapp.stored_timers import timers_ms

@@ -15,7 +15,7 @@ from tasksapp import jobs, series
 from tasksapp.models import BizType, Job, Series, Status, Transition
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.series.maker import new_job
-from tasksapp.sql.insert_occurrences import NewOccurrence, insert_occurrences
+from tasksapp.sql.occurrences import NewOccurrence, insert_occurrences
 from tasksapp.sql.series_overlap import WAIT, release_series, series_with_ended_jobs
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.fixture_types import MakeBizType

@@ -21,11 +21,10 @@ from tasksapp.jobs.listing import JobList
 from tasksapp.maintenance.creation_counter import CreationCounter
 from tasksapp.models import LIVE, BizType, Job, Status, Tombstone
 from tasksapp.sql.claim_jobs import claim_jobs
-from tasksapp.sql.due_jobs import due_jobs
-from tasksapp.sql.has_jobs import has_jobs, has_jobs_in
+from tasksapp.sql.first_jobs import due_jobs, has_jobs, has_jobs_in
+from tasksapp.sql.leases import return_lost_leases
 from tasksapp.sql.pending_rows import Position, pages, timer_work
 from tasksapp.sql.purge_rows import purge_jobs
-from tasksapp.sql.return_lost_leases import return_lost_leases
 from tasksapp.sql.write_outcomes import write_outcomes
 from tasksapp.stats.counts import count_bounded
 from tests.fixture_types import MakeBizType

@@ -14,8 +14,7 @@ from django.utils import timezone
 from delayhub.clock import due_ms
 from tasksapp.models import BizType, Pulse
 from tasksapp.stats import pulse_recorder as module
-from tasksapp.stats.pulse_counts import Ended
-from tasksapp.stats.pulse_recorder import PulseRecorder
+from tasksapp.stats.pulse_recorder import Ended, PulseRecorder
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.at_once import at_once
 from tests.waiting import wait_until

@@ -15,8 +15,7 @@ from tasksapp.models import UNTIL_RESUMED, BizType, Job, PausedKey, Status
 from tasksapp.timers.lanes import without_redis
 from tasksapp.workers import redis_stand_in as module
 from tasksapp.workers.delivery_runtime import DeliveryRuntime, delivery_runtime
-from tasksapp.workers.redis_silence import RedisSilence
-from tasksapp.workers.redis_stand_in import RedisStandIn
+from tasksapp.workers.redis_stand_in import RedisSilence, RedisStandIn
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.receiver import Receiver
 from tests.job_rows import store_job

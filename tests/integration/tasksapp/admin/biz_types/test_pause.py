@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tasksapp.biz_types import verbs
-from tasksapp.biz_types.gate import gate_of
+from tasksapp.biz_types.gates import gate_of
 from tasksapp.models import UNTIL_RESUMED, AuditEntry, BizType
 from tests.fixture_types import MakeBizType
 

@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from tasksapp.admin.biz_types import test_call as biz_type_test_call
 from tasksapp.admin.biz_types.test_call import TaskWorkers
-from tasksapp.biz_types import recorded_sample
-from tasksapp.biz_types.recorded_sample import MOST
+from tasksapp.biz_types import sample_call
+from tasksapp.biz_types.sample_call import MOST
 from tasksapp.models import AuditEntry, BizType, Job
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, answering
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _no_tests_so_far() -> None:
-    recorded_sample.forget_samples()
+    sample_call.forget_samples()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from delayhub.webhooks.signature import new_secret
-from tasksapp.biz_types import recorded_sample
+from tasksapp.biz_types import sample_call
 from tasksapp.models import AuditEntry, BizType, Job
 from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.problem_documents import problem
@@ -20,7 +20,7 @@ PATH = "/biz-types/order.close"
 
 @pytest.fixture(autouse=True)
 def _no_tests_so_far() -> None:
-    recorded_sample.forget_samples()
+    sample_call.forget_samples()
 
 
 def test_a_rotation_shows_the_new_secret_once_and_keeps_the_old_one_for_a_while(
@@ -150,7 +150,7 @@ def test_a_test_call_is_sent_as_it_is_written_and_its_answer_is_shown(
 
 def test_a_key_sends_few_tests_a_minute(ask_fully: Ask, make_biz_type: MakeBizType) -> None:
     make_biz_type("order.close", url="http://169.254.169.254/")
-    for _number in range(recorded_sample.MOST):
+    for _number in range(sample_call.MOST):
         assert ask_fully("POST", f"{PATH}/test").json()["address"] == "refused"
 
     refused = ask_fully("POST", f"{PATH}/test")

@@ -7,8 +7,7 @@ from django.db import connection
 
 from tasksapp.models import Job
 from tasksapp.sql.driver.binary_copy import form_of
-from tasksapp.sql.insert_jobs import COPY
-from tasksapp.sql.new_rows import CONSTANT, GIVEN
+from tasksapp.sql.insert_jobs import CONSTANT, COPY, GIVEN
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql_only]
 

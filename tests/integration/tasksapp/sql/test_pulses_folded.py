@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tasksapp.models import BizType, Pulse
-from tasksapp.sql import fold_pulses as module
-from tasksapp.sql.fold_pulses import delete_pulses, fold_pulses
+from tasksapp.sql import pulses as module
+from tasksapp.sql.pulses import delete_pulses, fold_pulses
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tasksapp.metrics.job_numbers import read_totals
 from tasksapp.models import BizType
-from tasksapp.sql.add_pulses import PulseKey, add_pulses
-from tasksapp.stats.pulse_totals import read_totals
+from tasksapp.sql.pulses import PulseKey, add_pulses
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.return_lost_leases import LOST, TOO_MANY, UNKNOWN, return_lost_leases
+from tasksapp.sql.leases import LOST, TOO_MANY, UNKNOWN, return_lost_leases
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim, return_lost
 from tests.integration.tasksapp.stored_jobs import due

@@ -8,7 +8,7 @@ import pytest
 from django.db import IntegrityError
 
 from tasksapp.models import BizType, Pulse, PulseTotal
-from tasksapp.sql.add_pulses import PulseKey, add_pulses
+from tasksapp.sql.pulses import PulseKey, add_pulses
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

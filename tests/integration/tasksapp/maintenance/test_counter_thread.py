@@ -6,9 +6,8 @@ import pytest
 from django.db import OperationalError
 
 from delayhub.engine import SystemClock
-from tasksapp.maintenance import counting_thread as module
-from tasksapp.maintenance.counter import Counter
-from tasksapp.maintenance.counting_thread import CountingThread
+from tasksapp.maintenance import counter as module
+from tasksapp.maintenance.counter import Counter, CountingThread
 from tasksapp.models import BizType, JobCount
 from tests.waiting import wait_until
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasksapp.stats import pulse_counts as module
+from tasksapp.stats import pulse_recorder as module
 from tasksapp.stats.histogram import bucket_of
-from tasksapp.stats.pulse_counts import Ended, PulseCounts
+from tasksapp.stats.pulse_recorder import Ended, PulseCounts
 
 MINUTE_MS = 60_000
 NOON_MS = 1_767_268_800_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasksapp.models import LIVE, BizType, Status
-from tasksapp.sql.has_jobs import has_jobs, has_jobs_in
+from tasksapp.sql.first_jobs import has_jobs, has_jobs_in
 from tests.fixture_types import MakeBizType
 from tests.job_rows import store_job
 

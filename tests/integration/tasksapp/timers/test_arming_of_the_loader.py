@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
-from tasksapp.maintenance.timer_writer import ensure_timers
 from tasksapp.models.job_id import new_job_id
+from tasksapp.timers.arming import ensure_timers
 from tasksapp.timers.timer import Timer
 from tests.integration.tasksapp.stored_timers import timers_ms
 

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 
 from tasksapp.models import Job, NewJob
-from tasksapp.sql import new_rows
-from tasksapp.sql.new_rows import parameters
+from tasksapp.sql import insert_jobs as new_rows
+from tasksapp.sql.insert_jobs import parameters
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DUE = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)

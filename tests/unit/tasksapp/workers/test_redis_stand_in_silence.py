@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasksapp.workers.redis_silence import AFTERWARDS_SECONDS, RedisSilence
+from tasksapp.workers.redis_stand_in import AFTERWARDS_SECONDS, RedisSilence
 from tests.standing_clock import StandingClock
 
 

@@ -10,7 +10,7 @@ import pytest
 from delayhub.clock import due_ms
 from delayhub.engine import Gate
 from tasksapp.biz_types.breaker import Breaker
-from tasksapp.biz_types.gate import gate_of
+from tasksapp.biz_types.gates import gate_of
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.timers.ramp import RAMP_FIRST_PER_SECOND, RAMP_SECONDS
 

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.models import BizType, Job
-from tasksapp.sql.renew_leases import renew_leases
+from tasksapp.sql.leases import renew_leases
 from tests.integration.tasksapp.claiming import claim, return_lost
 from tests.integration.tasksapp.stored_jobs import due
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tasksapp.models import BizType, Upcoming
-from tasksapp.sql.sum_upcoming import SummedStretch, sum_upcoming
+from tasksapp.sql.upcoming import SummedStretch, sum_upcoming
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from celery.app.trace import LOG_RECEIVED, LOG_SUCCESS
 
-from tasksapp.workers.celery_lines import LOGGERS, WithoutDeliveries, leave_out_deliveries
+from tasksapp.workers.signals import LOGGERS, WithoutDeliveries, leave_out_deliveries
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tasksapp.delivery.parsing_turns import TURN_SECONDS, ParsingTurns
+from tasksapp.delivery.answer_protocol import TURN_SECONDS, ParsingTurns
 from tests.standing_clock import StandingClock
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasksapp.management.counted import counted
+from tasksapp.management.progress import counted
 
 
 @pytest.mark.parametrize(("count", "said"), [(0, "0 jobs"), (1, "1 job"), (1_200, "1,200 jobs")])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tasksapp.models import BizType, Status
-from tasksapp.sql.count_upcoming import CountedStretch, count_upcoming
+from tasksapp.sql.upcoming import CountedStretch, count_upcoming
 from tests.job_rows import store_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,6 +1,6 @@
-"""Adds to pulses and to their totals: each row is made, or its count grows.
+"""Pulses: counts are added to them and to their totals, minutes summed into longer stretches, and old ones deleted.
 
-Many processes do it at once, in the same order of rows.
+Many processes add at once, in the same order of rows.
 """
 
 from __future__ import annotations
@@ -72,3 +72,35 @@ def add_to_totals(counts: Mapping[PulseKey, int], *, using: str) -> None:
     values = [value for key in sorted(totals) for value in (*key, totals[key])]
     with connections[using].cursor() as cursor:
         cursor.execute(_ADD_TO_TOTALS.format(", ".join(["(%s, %s, %s, %s)"] * len(totals))), values)
+
+
+#: Rows that one statement deletes.
+DELETED_ROWS = 5_000
+
+#: Sets, never adds: summing again gives the same, and finds what came late. Drains matter by the second, so no longer
+#: stretch has them.
+_FOLD = """
+INSERT INTO delayhub_pulse (at, biz_type_id, span_seconds, kind, key, count)
+SELECT %s, biz_type_id, %s, kind, key, SUM(count) FROM delayhub_pulse
+WHERE span_seconds = 60 AND at >= %s AND at < %s AND kind <> %s
+GROUP BY biz_type_id, kind, key
+ON CONFLICT (span_seconds, at, biz_type_id, kind, key) DO UPDATE SET count = excluded.count
+WHERE delayhub_pulse.count <> excluded.count
+"""
+
+
+def fold_pulses(*, begin: datetime, end: datetime, using: str) -> int:
+    """Sums the minutes of a stretch into one row for each counter; how many rows that were."""
+    connection = connections[using]
+    first, last = (connection.ops.adapt_datetimefield_value(at) for at in (begin, end))
+    span = round((end - begin).total_seconds())
+    with connection.cursor() as cursor:
+        cursor.execute(_FOLD, [first, span, first, last, Pulse.Kind.DRAIN.value])
+        return int(cursor.rowcount)
+
+
+def delete_pulses(span_seconds: int, *, before: datetime, using: str) -> int:
+    """Deletes some stretches of that length that began before then, the oldest first; how many rows that were."""
+    pulses = Pulse.objects.using(using).filter(span_seconds=span_seconds, at__lt=before)
+    ids = list(pulses.order_by("at").values_list("id", flat=True)[:DELETED_ROWS])
+    return Pulse.objects.using(using).filter(id__in=ids).delete()[0] if ids else 0

@@ -13,8 +13,8 @@ from delayhub.engine import TimerLane
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import flow_keys
-from tasksapp.biz_types.gate import gate_of
-from tasksapp.biz_types.key_holds import key_hold
+from tasksapp.biz_types.gates import gate_of
+from tasksapp.biz_types.holds import key_hold
 from tasksapp.models import BizType, Job
 from tests.fixture_types import MakeBizType
 

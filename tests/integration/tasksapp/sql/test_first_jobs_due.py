@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.models import BizType, Status
-from tasksapp.sql.due_jobs import database_now_ms, due_jobs
+from tasksapp.sql.first_jobs import database_now_ms, due_jobs
 from tests.fixture_types import MakeBizType
 from tests.job_rows import store_job
 
