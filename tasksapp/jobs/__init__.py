@@ -48,32 +48,19 @@ __all__ = [
     "run_now",
 ]
 
-_HOMES = {
-    "BulkOutcome": "bulk",
-    "Created": "creation",
-    "JobRequest": "requests",
-    "Plan": "plans",
-    "Rejected": "requests",
-    "Resolution": "resolving",
-    "Verb": "verbs",
-    "acancel": "asynchronous",
-    "acreate": "asynchronous",
-    "apply_many": "bulk",
-    "areschedule": "asynchronous",
-    "cancel": "verbs",
-    "create": "creation",
-    "create_many": "creation",
-    "drop": "verbs",
-    "edit": "editing",
-    "find_live": "business_key",
-    "lift": "resolving",
-    "plan": "plans",
-    "redrive": "verbs",
-    "reschedule": "verbs",
-    "resolve": "resolving",
-    "run_again": "running_again",
-    "run_now": "verbs",
+_MODULES = {
+    "asynchronous": ("acancel", "acreate", "areschedule"),
+    "bulk": ("BulkOutcome", "apply_many"),
+    "business_key": ("find_live",),
+    "creation": ("Created", "create", "create_many"),
+    "editing": ("edit",),
+    "plans": ("Plan", "plan"),
+    "requests": ("JobRequest", "Rejected"),
+    "resolving": ("Resolution", "lift", "resolve"),
+    "running_again": ("run_again",),
+    "verbs": ("Verb", "cancel", "drop", "redrive", "reschedule", "run_now"),
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -190,7 +190,7 @@ class Seconds(Rule):
             return None
         if isinstance(given, timedelta):
             wait = given
-        elif _is_number(given):
+        elif is_number(given):
             try:
                 wait = timedelta(seconds=given)
             except OverflowError:
@@ -299,8 +299,9 @@ def _line(rule: Rule, given: Any, *, longest: int) -> str:
     return given
 
 
-def _is_number(value: Any) -> bool:
-    # Finite, that is; asked of floats only, for there are whole numbers too large for one.
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number, and no boolean."""
+    # Asked of floats only, for there are whole numbers too large for one.
     return math.isfinite(value) if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from delayhub.secrecy import Secrecy
 from tasksapp.models.column_secrecy import marked
+from tasksapp.models.columns import optional_text
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
 
 
@@ -48,9 +49,7 @@ class ApiKey(models.Model):
         related_name="+",
         verbose_name=_("tenant"),
     )
-    owner = models.CharField(
-        _("owner"), max_length=200, blank=True, default="", db_default="", help_text=_("Who answers for its use.")
-    )
+    owner = optional_text(_("owner"), longest=200, help_text=_("Who answers for its use."))
     scopes = models.JSONField(_("scopes"), default=usual_scopes, db_default=USUAL_SCOPES)
     biz_type_ids = models.JSONField(
         _("biz types"), default=list, blank=True, db_default=[], help_text=_("Only these; empty: all of its tenant.")
@@ -58,10 +57,8 @@ class ApiKey(models.Model):
     version = models.PositiveIntegerField(
         _("version"), default=1, db_default=1, editable=False, help_text=_("Grows with each change of what it may do.")
     )
-    previous_prefix = models.CharField(max_length=16, blank=True, default="", db_default="", editable=False)
-    previous_hashed_key = marked(
-        Secrecy.SECRET, models.CharField(max_length=128, blank=True, default="", db_default="", editable=False)
-    )
+    previous_prefix = optional_text(longest=16, editable=False)
+    previous_hashed_key = marked(Secrecy.SECRET, optional_text(longest=128, editable=False))
     previous_until = models.DateTimeField(null=True, blank=True, editable=False)
     expires_at = models.DateTimeField(_("expires at"), null=True, blank=True, help_text=_("Empty: never."))
     enabled = models.BooleanField(_("enabled"), default=True)

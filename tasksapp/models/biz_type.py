@@ -15,8 +15,8 @@ from delayhub.secrecy import Secrecy
 from tasksapp.conf import DEFAULT_LANE
 from tasksapp.models.code import CODE
 from tasksapp.models.column_secrecy import marked
+from tasksapp.models.columns import LastingFlag, RevisedRows, RowRevision, optional_text
 from tasksapp.models.encrypted_text import SealedText
-from tasksapp.models.kept_columns import LastingFlag, RevisedRows, RowRevision
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
 
 #: ``paused_until`` of a biz type that waits for a person to resume it.
@@ -74,12 +74,9 @@ class BizType(models.Model):
         verbose_name=_("tenant"),
     )
     code = models.CharField(_("code"), max_length=100, validators=[CODE], help_text=_("What callers name it by."))
-    queue_name = models.CharField(
+    queue_name = optional_text(
         _("queue name"),
-        max_length=120,
-        blank=True,
-        default="",
-        db_default="",
+        longest=120,
         editable=False,
         help_text=_("Names its timers in Redis, also after a change of the code. Empty: the code does."),
     )
@@ -91,10 +88,8 @@ class BizType(models.Model):
     paused_until = models.DateTimeField(
         _("paused until"), null=True, blank=True, help_text=_("No jobs fire before; they wait.")
     )
-    paused_by = models.CharField(_("paused by"), max_length=150, blank=True, default="", db_default="", editable=False)
-    pause_reason = models.CharField(
-        _("pause reason"), max_length=500, blank=True, default="", db_default="", editable=False
-    )
+    paused_by = optional_text(_("paused by"), longest=150, editable=False)
+    pause_reason = optional_text(_("pause reason"), longest=500, editable=False)
     resumed_at = models.DateTimeField(_("resumed at"), null=True, blank=True, editable=False)
 
     one_live = models.CharField(
@@ -109,20 +104,14 @@ class BizType(models.Model):
         _("longest debounce"), null=True, blank=True, help_text=_("Requests with a debounce key put a job off so long.")
     )
 
-    on_success = models.CharField(
+    on_success = optional_text(
         _("after a success"),
-        max_length=100,
-        blank=True,
-        default="",
-        db_default="",
+        longest=100,
         help_text=_("A biz type's code: a job of it is made when one of these has succeeded."),
     )
-    on_dead = models.CharField(
+    on_dead = optional_text(
         _("after a death"),
-        max_length=100,
-        blank=True,
-        default="",
-        db_default="",
+        longest=100,
         help_text=_("A biz type's code: a job of it is made when one of these is dead."),
     )
 
@@ -134,12 +123,9 @@ class BizType(models.Model):
             _("URL"), max_length=2000, blank=True, help_text=_("http:// or https://, where callbacks go.")
         ),
     )
-    url_hosts = models.CharField(
+    url_hosts = optional_text(
         _("hosts of jobs"),
-        max_length=2000,
-        blank=True,
-        default="",
-        db_default="",
+        longest=2000,
         help_text=_("Where a job may lead by a URL of its own: hosts with commas between them. Empty: nowhere."),
     )
     headers = marked(
@@ -240,34 +226,24 @@ class BizType(models.Model):
         Secrecy.SECRET, models.TextField(_("signing key"), blank=True, default="", db_default="", editable=False)
     )
     signing_key = SealedText("signing_key_sealed")
-    public_key = models.CharField(_("public key"), max_length=60, blank=True, default="", db_default="", editable=False)
+    public_key = optional_text(_("public key"), longest=60, editable=False)
     previous_signing_key_sealed = marked(
         Secrecy.SECRET,
         models.TextField(_("previous signing key"), blank=True, default="", db_default="", editable=False),
     )
     previous_signing_key = SealedText("previous_signing_key_sealed")
-    previous_public_key = models.CharField(
-        _("previous public key"), max_length=60, blank=True, default="", db_default="", editable=False
-    )
+    previous_public_key = optional_text(_("previous public key"), longest=60, editable=False)
     previous_key_until = models.DateTimeField(_("previous key until"), null=True, blank=True, editable=False)
 
-    owner_mail = models.CharField(
+    owner_mail = optional_text(
         _("owner's mail"),
-        max_length=500,
-        blank=True,
-        default="",
-        db_default="",
+        longest=500,
         help_text=_("Who is told when something is wrong: mail addresses, with commas between them."),
     )
     owner_url = marked(
         Secrecy.HOST,
-        models.CharField(
-            _("owner's webhook"),
-            max_length=2000,
-            blank=True,
-            default="",
-            db_default="",
-            help_text=_("http:// or https://, where such messages are posted too."),
+        optional_text(
+            _("owner's webhook"), longest=2000, help_text=_("http:// or https://, where such messages are posted too.")
         ),
     )
 

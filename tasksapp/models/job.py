@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
+from tasksapp.models.columns import optional_text
 from tasksapp.models.job_id import new_job_id
 from tasksapp.models.new_job import Carried, NewJob
 from tasksapp.models.series import Series
@@ -23,13 +24,8 @@ class Job(Carried):
     biz_type = models.ForeignKey(
         BizType, on_delete=models.PROTECT, related_name="jobs", db_index=False, verbose_name=_("biz type")
     )
-    debounce_key = models.CharField(
-        _("debounce key"),
-        max_length=200,
-        blank=True,
-        db_default="",
-        default="",
-        help_text=_("Held until a worker first takes the job."),
+    debounce_key = optional_text(
+        _("debounce key"), longest=200, help_text=_("Held until a worker first takes the job.")
     )
     live_key = models.CharField(
         _("live key"),
@@ -64,30 +60,9 @@ class Job(Carried):
         _("traceparent"), max_length=55, blank=True, help_text=_("W3C trace context of the request that made it.")
     )
     last_error = models.CharField(_("last error"), max_length=500, blank=True)
-    error_class = models.CharField(
-        _("error class"),
-        max_length=40,
-        blank=True,
-        default="",
-        db_default="",
-        help_text=_("The kind of last_error, such as http.503."),
-    )
-    created_by = models.CharField(
-        _("created by"),
-        max_length=150,
-        blank=True,
-        default="",
-        db_default="",
-        help_text=_("Who made it; empty: the project's own code."),
-    )
-    changed_by = models.CharField(
-        _("changed by"),
-        max_length=150,
-        blank=True,
-        default="",
-        db_default="",
-        help_text=_("Who applied the last verb to it."),
-    )
+    error_class = optional_text(_("error class"), longest=40, help_text=_("The kind of last_error, such as http.503."))
+    created_by = optional_text(_("created by"), longest=150, help_text=_("Who made it; empty: the project's own code."))
+    changed_by = optional_text(_("changed by"), longest=150, help_text=_("Who applied the last verb to it."))
     operation_id = models.BigIntegerField(
         _("operation id"), null=True, blank=True, help_text=_("The operation that last changed it.")
     )

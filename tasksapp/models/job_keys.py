@@ -8,6 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
+from tasksapp.models.columns import optional_text
 
 
 class PausedKey(models.Model):
@@ -19,8 +20,8 @@ class PausedKey(models.Model):
     flow_key = models.CharField(_("flow key"), max_length=100)
     until = models.DateTimeField(_("paused until"))
     paused_at = models.DateTimeField(_("paused at"))
-    paused_by = models.CharField(_("paused by"), max_length=150, blank=True, default="", db_default="")
-    reason = models.CharField(_("pause reason"), max_length=500, blank=True, default="", db_default="")
+    paused_by = optional_text(_("paused by"), longest=150)
+    reason = optional_text(_("pause reason"), longest=500)
 
     class Meta:
         db_table = "delayhub_paused_key"
@@ -45,7 +46,7 @@ class Tombstone(models.Model):
     biz_id = models.CharField(_("biz id"), max_length=200)
     at = models.DateTimeField(_("resolved at"))
     until = models.DateTimeField(_("until"), db_index=True, help_text=_("Jobs created before do not fire."))
-    by = models.CharField(_("by"), max_length=150, blank=True, default="", db_default="")
+    by = optional_text(_("by"), longest=150)
 
     class Meta:
         db_table = "delayhub_tombstone"

@@ -9,6 +9,8 @@ from uuid import UUID
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from tasksapp.models.columns import optional_text
+
 
 class NewJob(NamedTuple):
     """The columns of a job that its creator decides; ``tasksapp.sql`` makes its statements from these names.
@@ -36,12 +38,9 @@ class Carried(models.Model):
     """The columns that a job and a series have alike: what is carried, and how it is tried. A series hands them on."""
 
     biz_id = models.CharField(_("biz id"), max_length=200, blank=True)
-    flow_key = models.CharField(
+    flow_key = optional_text(
         _("flow key"),
-        max_length=100,
-        blank=True,
-        default="",
-        db_default="",
+        longest=100,
         help_text=_("Whose job it is, such as a customer: keys of a biz type share it fairly."),
     )
     request = models.TextField(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,6 +16,7 @@ from tasksapp.access.audit import Deed
 from tasksapp.biz_types.visible import Reach, labelled, visible_biz_types
 from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
 from tasksapp.jobs.job_filter import JobFilter
+from tasksapp.jobs.validation import is_number
 from tasksapp.jobs.verbs import Verb, new_time
 from tasksapp.models import ApiKey, BizType, Job, Operation, Series, Status, Tenant
 from tasksapp.operations.cursor import Cursor
@@ -320,7 +320,7 @@ def _reason(given: Any) -> str:
 
 
 def _check_count(operation: Operation, *, planned: int, typed: Any) -> None:
-    if typed is not None and (not _is_number(typed) or typed < 0):
+    if typed is not None and (not is_number(typed) or typed < 0):
         raise InvalidJob("typed_count", "invalid", _("give the number of jobs"))
     if operation.verb not in {"cancel", "drop"} or planned <= TYPED_ABOVE:
         return
@@ -334,28 +334,23 @@ def _pace(rate: Any, spread: Any, *, planned: int) -> float | None:
     if rate is not None and spread is not None:
         raise InvalidJob("rate_per_second", "conflict", _("give a pace or a time to spread over, not both"))
     if spread is not None:
-        if not _is_number(spread) or not 1 <= spread <= MOST_SPREAD.total_seconds():
+        if not is_number(spread) or not 1 <= spread <= MOST_SPREAD.total_seconds():
             raise InvalidJob("spread_seconds", "invalid", _("spread over 1 second to 30 days"))
         return min(FASTEST, max(1, planned) / float(spread))
     if rate is None:
         return None
-    if not _is_number(rate) or not SLOWEST <= rate <= FASTEST:
+    if not is_number(rate) or not SLOWEST <= rate <= FASTEST:
         message = _("a pace is one job a day to %(fastest)d jobs a second") % {"fastest": FASTEST}
         raise InvalidJob("rate_per_second", "invalid", message)
     return float(rate)
 
 
 def _trial(operation: Operation, *, jobs: Any, percent: Any) -> dict[str, int]:
-    if not _is_number(jobs) or jobs != int(jobs) or not 0 <= jobs <= MOST_TRIAL_JOBS:
+    if not is_number(jobs) or jobs != int(jobs) or not 0 <= jobs <= MOST_TRIAL_JOBS:
         message = _("a trial may have 0 to %(most)d jobs") % {"most": MOST_TRIAL_JOBS}
         raise InvalidJob("trial_jobs", "invalid", message)
-    if not _is_number(percent) or percent != int(percent) or not 1 <= percent <= 100:
+    if not is_number(percent) or percent != int(percent) or not 1 <= percent <= 100:
         raise InvalidJob("trial_percent", "invalid", _("give 1 to 100 of a hundred that must succeed"))
     if jobs and operation.verb not in {"redrive", "run_now", BACKFILL}:
         raise InvalidJob("trial_jobs", "conflict", _("only jobs that run at once can be tried first"))
     return {"trial_jobs": int(jobs), "trial_percent": int(percent)}
-
-
-def _is_number(value: Any) -> bool:
-    # Finite, that is; asked of floats only, for there are whole numbers too large for one.
-    return math.isfinite(value) if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)

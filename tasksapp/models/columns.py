@@ -1,14 +1,17 @@
-"""Columns that only an UPDATE of their own changes, whatever the instance that is saved says of them."""
+"""Kinds of columns: those that only an UPDATE of their own changes, whatever is saved, and texts that may be empty."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db.models import BooleanField, F, Model, PositiveBigIntegerField, QuerySet
+from django.db.models import BooleanField, CharField, F, Model, PositiveBigIntegerField, QuerySet
 
 _Row = TypeVar("_Row", bound=Model)
 
 if TYPE_CHECKING:
+    from django.db.models.expressions import Combinable
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
     _Boolean = BooleanField[Any, Any]
     _Number = PositiveBigIntegerField[Any, Any]
 else:
@@ -54,3 +57,16 @@ class LastingFlag(_Boolean):
         """As migrations know it: a plain BooleanField."""
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.BooleanField", args, kwargs
+
+
+def optional_text(
+    label: StrOrPromise | None = None, *, longest: int, **options: Any
+) -> CharField[str | int | Combinable, str]:
+    """A column of a text that may be empty, which it is also in rows that other programs insert.
+
+    Args:
+        label: its name for people.
+        longest: how many characters it has at most.
+        options: what else Django's column takes.
+    """
+    return CharField(label, max_length=longest, blank=True, default="", db_default="", **options)
