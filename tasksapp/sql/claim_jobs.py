@@ -245,16 +245,14 @@ def _claim_by_orm(
             seconds = forward if decision == Decision.FORWARD else seconds
             again = decision == Decision.FORWARD and job.lease_until is not None
             ours.setdefault((decision, seconds, counted, again), []).append(job.id)
-            values = new_values(decision, now=now, seconds=seconds, token=answer.token)
+            values = new_values(decision, now=now, seconds=seconds, token=answer.token, again=again)
             changed = {"lease_until": values["lease_until"], "error_class": values.get("error_class", job.error_class)}
             taken = _claimed(job, attempts=job.attempts + counted, **changed)
             answer.add_taken(taken, status=values.get("status", job.status))
         for (decision, seconds, counted, again), group in ours.items():
-            values = new_values(decision, now=now, seconds=seconds, token=answer.token)
+            values = new_values(decision, now=now, seconds=seconds, token=answer.token, again=again)
             if counted:
                 values["attempts"] = F("attempts") + 1
-            if again:
-                values |= {"last_error": NOT_TAKEN, "error_class": error_class.NOT_TAKEN}
             if decision != Decision.FORWARD:
                 # From here on nothing replaces it, and it may come back to pending beside a younger one.
                 values |= {"version": F("version") + 1, "debounce_key": ""}
@@ -300,10 +298,11 @@ def decision_of(job: Job, *, now: datetime, forwarding: bool) -> Decision:
     return Decision.FORWARD if forwarding and biz_type.target == BizType.Target.CELERY else Decision.RUN
 
 
-def new_values(decision: Decision, *, now: datetime, seconds: float, token: int) -> dict[str, Any]:
-    """The columns that a decision changes, with their new values."""
+def new_values(decision: Decision, *, now: datetime, seconds: float, token: int, again: bool = False) -> dict[str, Any]:
+    """The columns that a decision changes, with their new values; ``again``: of one that was forwarded before."""
     if decision is Decision.FORWARD:
-        return {"lease_until": now + timedelta(seconds=seconds)}
+        not_taken = {"last_error": NOT_TAKEN, "error_class": error_class.NOT_TAKEN} if again else {}
+        return {"lease_until": now + timedelta(seconds=seconds), **not_taken}
     if decision is Decision.RUN:
         return {**decision.values, "lease_until": now + timedelta(seconds=seconds), "lease_token": token}
     return {**decision.values, "lease_until": None, "finished_at": now}
