@@ -27,9 +27,8 @@ from tasksapp.workers import (  # noqa: F401  connect what a worker does beside 
     signals,
     unknown_task,
 )
-from tasksapp.workers.biz_type_report import is_biz_type_of
+from tasksapp.workers.biz_type_report import is_biz_type_of, task_refusal
 from tasksapp.workers.delivery_runtime import delivery_runtime
-from tasksapp.workers.task_refusal import task_refusal
 from tasksapp.workers.task_runner import task_runner
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,7 @@ from django.db import connections
 from django.utils import timezone
 
 from tasksapp.sql.driver import health_check
-from tasksapp.sql.driver.single_query import SingleQuery
-from tasksapp.sql.driver.single_statement import may_be_single
+from tasksapp.sql.driver.single_statement import SingleQuery, may_be_single
 
 #: Between the columns, which come as one text: libpq takes 1 to 2 µs to read each. The name comes last, since it may
 #: have any character, and the others cannot have this one.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from django.db import connections
 
 from tasksapp.models import Transition
-from tasksapp.sql.long_statement import long_statement, read_time
+from tasksapp.sql.count_jobs import long_statement, read_time
 
 #: By the database; ``{column}`` is a time. Two values follow: when the first stretch begins, and the seconds of each.
 _NUMBERS = {

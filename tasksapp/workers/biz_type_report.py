@@ -1,4 +1,8 @@
-"""What a worker reports of the biz types when it starts: those whose jobs it would get and could not run."""
+"""What a worker refuses to run or to send for jobs, and what it reports of that when it starts.
+
+Refused are tasks and queues that the project does not allow to their biz type. A worker knows more than a row says: a
+task that it has itself is a delayed task of that tenant, or it is not.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from celery import Celery
 from celery.signals import worker_ready
 from django.apps import AppConfig
 from django.core import checks
@@ -14,8 +19,9 @@ from django.db import DatabaseError, InterfaceError, router
 from django.utils.translation import override
 
 from delayhub.celery_support.delayed_task import DelayedTask
-from tasksapp.biz_types.allowed_tasks import queue_complaint, task_complaint
+from tasksapp.biz_types.allowed_tasks import is_reserved, is_reserved_queue, queue_complaint, task_complaint
 from tasksapp.conf import options
+from tasksapp.errors import TaskRefused
 from tasksapp.models import BizType, Job
 from tasksapp.models.tenant import DEFAULT_TENANT
 
@@ -101,3 +107,29 @@ def is_of_tenant(task: DelayedTask[..., Any], biz_type: BizType) -> bool:
     if task.job_tenant is None:
         return biz_type.tenant_id == DEFAULT_TENANT
     return bool(task.job_tenant == biz_type.tenant.code)
+
+
+def task_refusal(app: Celery, biz_type: BizType, task_name: str, *, queue: str | None = None) -> TaskRefused | None:
+    """Why jobs of the biz type may not run the task, or not by that queue; None where they may.
+
+    Args:
+        app: the app whose worker this is.
+        biz_type: as it is now.
+        task_name: the task that would run.
+        queue: the queue that its message would go to; None for the task's own, or Celery's choice.
+    """
+    task = app.tasks.get(task_name)
+    delayed = isinstance(task, DelayedTask) and is_of_tenant(task, biz_type) and not is_reserved(task_name, biz_type)
+    # A task's own queue is the project's word.
+    asks_queue = bool(queue) and not (task is not None and queue == getattr(task, "queue", None))
+    if delayed and not asks_queue:
+        return None
+    with override("en"):
+        complaint = None if delayed else task_complaint(biz_type, task_name, by_declaration=task is None)
+        if complaint is None and asks_queue:
+            complaint = queue_complaint(biz_type, queue)
+    if complaint is None:
+        return None
+    # What this worker does not know, another may be about to declare: while a release is under way, for example.
+    reserved = is_reserved(task_name, biz_type) or is_reserved_queue(queue or "")
+    return TaskRefused(complaint, is_final=task is not None or reserved)

@@ -25,9 +25,9 @@ from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.finished import Finished, Tried
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
+from tasksapp.workers.biz_type_report import task_refusal
 from tasksapp.workers.kept_text import after_end, kept_text
 from tasksapp.workers.lease_keeper import LeaseKeeper
-from tasksapp.workers.task_refusal import task_refusal
 from tasksapp.workers.traced_attempts import traced_call
 
 Call = Callable[[JobCall], Any]

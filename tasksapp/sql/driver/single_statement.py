@@ -1,10 +1,15 @@
-"""A statement that is a transaction of its own, by the shortest way through the driver: see decision 15."""
+"""A statement that is a transaction of its own, by the shortest way through the driver; and a query that is prepared.
+
+See decisions 15 and 20.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import socket
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 
 def may_be_single(connection: Any) -> bool:
@@ -66,3 +71,75 @@ def error_of(driver: Any, result: Any) -> Exception:
         kind = driver.OperationalError
     error: Exception = kind(result.error_message.decode(errors="replace").strip())
     return error
+
+
+#: SQLSTATE: the statement is prepared already, is not there, or its plan no longer fits the tables.
+_ALREADY_THERE, _NOT_THERE, _OUTDATED = b"42P05", b"26000", b"0A000"
+
+Rows = list[list[str | None]]
+
+
+class SingleQuery:
+    """A query whose plan PostgreSQL keeps, from a connection's second use of it on.
+
+    Behind a pooler, the server connection may be another one, which does not know the plan: then the query itself is
+    sent, and that connection prepares it no more. The name is made of a hash of the query, so it never means another.
+
+    Args:
+        sql: the query, its parameters written ``$1``.
+    """
+
+    def __init__(self, sql: str) -> None:
+        self._sql = sql.encode()
+        self._name = f"delayhub_{hashlib.sha256(self._sql).hexdigest()[:16]}".encode()
+        #: Whether each connection of the driver may use the plan; None: it has run the query once.
+        self._ready: WeakKeyDictionary[Any, bool | None] = WeakKeyDictionary()
+
+    def rows(self, connection: Any, values: Sequence[Any]) -> Rows:
+        """Its rows, each value as PostgreSQL writes it.
+
+        Args:
+            connection: one for which ``may_be_single`` is true.
+            values: the parameters, each with the ``str`` that PostgreSQL reads, or None.
+        """
+        session, texts = session_of(connection), texts_of(values)
+        good = connection.Database.pq.ExecStatus.TUPLES_OK
+        with connection.wrap_database_errors:
+            if self._is_ready(connection, session):
+                result = session.exec_prepared(self._name, texts)
+                if result.status == good:
+                    return _rows(result)
+                if _sqlstate(connection, result) not in {_NOT_THERE, _OUTDATED}:
+                    raise error_of(connection.Database, result)
+                self._ready[connection.connection] = False
+            result = session.exec_params(self._sql, texts)
+            if result.status != good:
+                raise error_of(connection.Database, result)
+            return _rows(result)
+
+    def _is_ready(self, connection: Any, session: Any) -> bool:
+        driver = connection.connection
+        if driver not in self._ready:
+            # Not at the first use: it takes a round trip, which a connection for one request gains nothing by.
+            self._ready[driver] = None
+            return False
+        ready = self._ready[driver]
+        if ready is None:
+            result = session.prepare(self._name, self._sql)
+            made = result.status == connection.Database.pq.ExecStatus.COMMAND_OK
+            ready = self._ready[driver] = made or _sqlstate(connection, result) == _ALREADY_THERE
+        return ready
+
+
+def _rows(result: Any) -> Rows:
+    columns = range(result.nfields)
+    return [[_text(result.get_value(row, column)) for column in columns] for row in range(result.ntuples)]
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode()
+
+
+def _sqlstate(connection: Any, result: Any) -> bytes | None:
+    code: bytes | None = result.error_field(connection.Database.pq.DiagnosticField.SQLSTATE)
+    return code

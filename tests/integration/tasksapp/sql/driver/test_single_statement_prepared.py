@@ -8,7 +8,7 @@ import pytest
 from django.db import ProgrammingError, connection
 
 from tasksapp.models import ApiKey
-from tasksapp.sql.driver.single_query import SingleQuery
+from tasksapp.sql.driver.single_statement import SingleQuery
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from django.db import OperationalError, connection
 
-from tasksapp.sql.long_statement import long_statement, read_time
+from tasksapp.sql.count_jobs import long_statement, read_time
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,7 +13,7 @@ from tasksapp import jobs
 from tasksapp.errors import TaskRefused
 from tasksapp.models import BizType, Job, Status, Tenant
 from tasksapp.tasks import _forward
-from tasksapp.workers.task_refusal import task_refusal
+from tasksapp.workers.biz_type_report import task_refusal
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
 from tests.task_messages import call_run_task, work
