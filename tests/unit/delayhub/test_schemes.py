@@ -36,8 +36,8 @@ def test_nothing_stays_behind_once_the_schemes_are_known() -> None:
 
     seen = printed(f"import sys, delayhub; print({kinds}[0]); import kombu.transport; print({kinds})").splitlines()
 
-    assert seen[0] == "RegisterOnImport"
-    assert "RegisterOnImport" not in seen[1]
+    assert seen[0] == "AwaitedImport"
+    assert "AwaitedImport" not in seen[1]
 
 
 def test_kombu_is_not_imported_for_it() -> None:
