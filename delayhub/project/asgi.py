@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 
 from django.core.asgi import get_asgi_application
+from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 
 application = get_asgi_application()
+get_resolver().url_patterns  # noqa: B018  loads the views, which Django would do with the first request
 
 # Before any thread of this process has a connection. The app is named by dotted string only.
 import_string("tasksapp.health.lock_waits.bound_lock_waits")()
