@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from django.apps import AppConfig, apps
 from django.apps.registry import Apps
+from django.core.checks import Tags, register
 from django.db import router
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, post_save
+from django.utils.functional import SimpleLazyObject
+from django.utils.module_loading import import_string
 
+from delayhub.awaited_import import when_imported
 from delayhub.extras import require
 
 require("django", "celery")  # before models and admin, whose imports would name a module, and not what to install
+
+#: Checks whose modules know Celery and Redis, and what tag each has.
+_CHECKS = {
+    "tasksapp.timers.celery_settings.check_celery_app": Tags.compatibility,
+    "tasksapp.timers.celery_settings.check_task_modules": Tags.compatibility,
+    "tasksapp.timers.celery_settings.check_idle_options": Tags.compatibility,
+    "tasksapp.timers.fitness.check_broker": Tags.compatibility,
+    "tasksapp.task_backends.declared_series.check_declared_series": Tags.database,
+    "tasksapp.workers.biz_type_report.check_refused_tasks": Tags.database,
+}
+#: What only workers need: it connects to the end of their start, or is a task of theirs.
+_OF_WORKERS = (
+    "tasksapp.task_backends.declared_series",
+    "tasksapp.task_backends.job_backend",
+    "tasksapp.task_backends.task_biz_type",
+    "tasksapp.workers.biz_type_report",
+    "tasksapp.workers.timer_queues",
+)
 
 
 class TasksAppConfig(AppConfig):
@@ -27,14 +52,52 @@ class TasksAppConfig(AppConfig):
         from delayhub.celery_support.job_store import register_job_store  # noqa: PLC0415  only where Django is set up
         from tasksapp import checks  # noqa: F401, PLC0415  the import registers them
         from tasksapp.alerts import settings_check  # noqa: F401, PLC0415  it registers a check
-        from tasksapp.biz_types import gates  # noqa: F401, PLC0415  gates follow the rows of biz types
-        from tasksapp.task_backends import declared_series, job_backend, task_biz_type  # noqa: F401, PLC0415  signals
-        from tasksapp.task_backends.delayed_task import TableStore  # noqa: PLC0415  needs the models
-        from tasksapp.timers import celery_settings, fitness  # noqa: F401, PLC0415  they register checks
-        from tasksapp.workers import biz_type_report, timer_queues  # noqa: F401, PLC0415  connect to the worker's start
 
-        register_job_store(TableStore())
+        for path, tag in _CHECKS.items():
+            register(_called_at_first_use(path), tag)
+        register(
+            _called_at_first_use("tasksapp.timers.celery_settings.check_patience"), Tags.compatibility, deploy=True
+        )
+        register_job_store(SimpleLazyObject(_called_at_first_use("tasksapp.task_backends.delayed_task.TableStore")))
+        post_save.connect(
+            _called_at_first_use("tasksapp.biz_types.gates.follow_row"),
+            sender="tasksapp.BizType",
+            weak=False,
+            dispatch_uid="tasksapp.biz_types.gates",
+        )
         post_migrate.connect(_make_default_tenant, sender=self)
+        when_imported("celery.signals", _connect_to_workers)
+
+
+def _connect_to_workers(signals: Any) -> None:
+    """Lets each worker that starts load what it needs; ``celeryd_init`` comes first, and not in workers of tests."""
+    signals.celeryd_init.connect(_load_for_workers, dispatch_uid="tasksapp.apps")
+    signals.celeryd_init.connect(
+        _called_at_first_use("tasksapp.workers.timer_queues.take_timers"),
+        weak=False,
+        dispatch_uid="tasksapp.workers.timer_queues",
+    )
+    signals.worker_init.connect(_load_for_workers, dispatch_uid="tasksapp.apps")
+
+
+def _load_for_workers(**_: Any) -> None:
+    for module in _OF_WORKERS:
+        import_module(module)
+
+
+@cache  # Django knows by identity what is registered already
+def _called_at_first_use(path: str) -> Callable[..., Any]:
+    """A function that calls the one of this dotted path, which is imported with the first call.
+
+    Each process pays at its start for what is imported then, and few use all that is registered.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return import_string(path)(*args, **kwargs)
+
+    call.__module__, _, call.__name__ = path.rpartition(".")
+    call.__qualname__ = call.__name__
+    return call
 
 
 def _make_default_tenant(*, sender: AppConfig, using: str, apps: Apps = apps, **_kwargs: Any) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Protocol, Unpack
-
-import redis
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Unpack
 
 from delayhub.errors import JobStoreMissing
+
+if TYPE_CHECKING:
+    import redis  # a tenth of a second, at each start of a project
 from delayhub.job_fields import ScheduleOptions
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
@@ -38,7 +38,6 @@ NAMED = 6
 MOST_OPEN = 1_000
 
 
-@admin.register(Alert)
 class AlertAdmin(PageEntry):
     """Alerts. The watch writes them; people only look."""
 

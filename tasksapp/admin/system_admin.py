@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern, path
@@ -19,7 +18,7 @@ from django.utils.translation import gettext as _
 from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
 from tasksapp.admin.frame.fragments import DASH, address, badge, duration, local_time, number, quiet, time_away
 from tasksapp.admin.frame.own_page import own_page
-from tasksapp.admin.frame.page_entry import PageEntry, System
+from tasksapp.admin.frame.page_entry import PageEntry
 from tasksapp.queues.system.report import system_report
 from tasksapp.queues.system.section import Column, Section, Unit, Value
 
@@ -76,7 +75,6 @@ class ShownSection:
         )
 
 
-@admin.register(System)
 class SystemAdmin(PageEntry):
     """The whole system at a glance, for those who run it."""
 

@@ -24,7 +24,6 @@ from tasksapp.models import ApiKey, BizType, Tenant
 from tasksapp.models.tenant import DEFAULT_TENANT
 
 
-@admin.register(Tenant)
 class TenantAdmin(AuditHistory, PossibleRows):
     """Who owns biz types and API keys."""
 

@@ -13,8 +13,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models.signals import post_save
-from django.dispatch import receiver
 from django.utils import timezone
 
 from delayhub.clock import due_ms, moment
@@ -186,6 +184,6 @@ def follow(biz_type: BizType, *, using: str) -> None:
     transaction.on_commit(write_gate, using=using, robust=True)
 
 
-@receiver(post_save, sender=BizType, dispatch_uid="tasksapp.biz_types.gates")
-def _follow_row(*, instance: BizType, using: str, **_: Any) -> None:
+def follow_row(*, instance: BizType, using: str, **_: Any) -> None:
+    """The same after each save of a row: ``tasksapp.apps`` connects it."""
     follow(instance, using=using)

@@ -11,7 +11,7 @@ from celery import current_app
 from celery.signals import worker_ready
 from django.apps import AppConfig
 from django.core import checks
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage
 from django.db import DatabaseError, InterfaceError, router
 
 from delayhub.celery_support.delayed_task import CARRIED_BY_SERIES, DelayedTask
@@ -115,7 +115,6 @@ def _fields_of(task: RepeatingTask) -> dict[str, Any]:
     }
 
 
-@register(Tags.database)
 def check_declared_series(
     app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:

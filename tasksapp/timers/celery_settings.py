@@ -11,14 +11,13 @@ from typing import Any
 from celery import Celery, _state
 from django.apps import AppConfig, apps
 from django.core import checks
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error
 
 from delayhub.celery_support.idle_options import faulty_task_options, idle_slots, idle_task_options, scheme_of
 from delayhub.celery_support.install import is_installed
 from tasksapp.timers.broker import active_apps, celery_app
 
 
-@register(Tags.compatibility)
 def check_celery_app(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """What is wrong with this process' Celery app, or with its having none or several."""
     app, made = celery_app(), active_apps()
@@ -42,7 +41,6 @@ def check_celery_app(app_configs: Sequence[AppConfig] | None = None, **_: Any) -
     ]
 
 
-@register(Tags.compatibility, deploy=True)
 def check_patience(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """A warning where workers end when Redis is away for long, although they deliver jobs meanwhile."""
     app = celery_app()
@@ -58,7 +56,6 @@ def check_patience(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
     ]
 
 
-@register(Tags.compatibility)
 def check_task_modules(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """A warning for each module of delayed tasks that workers do not import: they would refuse its jobs."""
     found = celery_app()
@@ -89,7 +86,6 @@ def check_task_modules(app_configs: Sequence[AppConfig] | None = None, **_: Any)
     ]
 
 
-@register(Tags.compatibility)
 def check_idle_options(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """A warning for each option of tasks and queues that does nothing, or fails; the check above imported them."""
     found = celery_app()

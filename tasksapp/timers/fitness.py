@@ -8,7 +8,7 @@ from typing import Any
 import redis
 from django.apps import AppConfig
 from django.core import checks
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
@@ -35,7 +35,6 @@ def add_timer_queues(app: Any) -> None:
             app.amqp.queues.select_add(timer_queue(lane))
 
 
-@register(Tags.compatibility)
 def check_broker(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """An error where timers have no place, or where they cannot become messages; asks no server."""
     try:

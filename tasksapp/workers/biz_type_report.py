@@ -14,7 +14,7 @@ from celery import Celery
 from celery.signals import worker_ready
 from django.apps import AppConfig
 from django.core import checks
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage
 from django.db import DatabaseError, InterfaceError, router
 from django.utils.translation import override
 
@@ -43,7 +43,6 @@ def report_biz_types(sender: Any = None, **_: Any) -> None:
         logger.error("%s", fault, extra={"action": "startup"})
 
 
-@register(Tags.database)
 def check_refused_tasks(
     app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 import redis
-from celery.signals import celeryd_init, worker_ready
+from celery.signals import worker_ready
 
 from tasksapp.conf import options
 from tasksapp.timers.fitness import add_timer_queues, is_served, settings_faults
@@ -14,7 +14,6 @@ from tasksapp.timers.fitness import add_timer_queues, is_served, settings_faults
 logger = logging.getLogger(__name__)
 
 
-@celeryd_init.connect(dispatch_uid="tasksapp.workers.timer_queues")
 def take_timers(instance: Any = None, **signal: Any) -> None:
     """Gives the worker the timer queues that ``task_queues`` does not name, and the task that timers become.
 

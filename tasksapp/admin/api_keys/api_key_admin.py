@@ -32,7 +32,6 @@ _NEW_KEY = "_delayhub_new_key"
 _MOST_PREFIXES = 50
 
 
-@admin.register(ApiKey)
 class ApiKeyAdmin(AuditHistory, LockedRows, Rotation):
     """Who has a key, what each may do, and when it was used last. The keys themselves are not stored."""
 

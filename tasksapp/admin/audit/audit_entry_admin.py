@@ -95,7 +95,6 @@ class ByTime(admin.DateFieldListFilter):
         self.title = _("time")
 
 
-@admin.register(AuditEntry)
 class AuditEntryAdmin(OnlyRead, PossibleRows):
     """Who did what, the newest first. Deeds make entries, which stay as they were written, and go when they are old."""
 

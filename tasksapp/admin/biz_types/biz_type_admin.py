@@ -42,7 +42,6 @@ from tasksapp.stats.counts import FARTHEST, bounded_count
 HTMX_APP = "django_htmx"
 
 
-@admin.register(BizType)
 class BizTypeAdmin(
     AuditHistory,
     ShowsDelivery,

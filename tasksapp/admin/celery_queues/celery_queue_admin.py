@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
@@ -21,7 +21,6 @@ from tasksapp.admin.celery_queues.unique_keys import UniqueKeyPages, keys_url
 from tasksapp.admin.frame.fragments import jobs_address, number
 from tasksapp.admin.frame.masking import may_see_bodies
 from tasksapp.admin.frame.own_page import own_page
-from tasksapp.admin.frame.page_entry import CeleryQueue
 from tasksapp.models import BizType
 from tasksapp.queues.celery_broker import CeleryBroker, Place, QueueVerb
 from tasksapp.queues.heartbeats import WorkerBeat
@@ -34,7 +33,6 @@ KEYS_SHOWN = 20
 FARTHEST_MESSAGE = 1_000_000
 
 
-@admin.register(CeleryQueue)
 class CeleryQueueAdmin(UniqueKeyPages):
     """Celery's queues, whether or not a worker runs."""
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import Q
@@ -244,7 +244,6 @@ class JobPages(ResolvePages):
         return job
 
 
-@admin.register(Job)
 class JobAdmin(OnlyRead, ShowsDelivery, JobPages, AuditHistory):
     """Jobs with their status, times and attempts. Callers create them, verbs change them, retention deletes them."""
 

@@ -74,7 +74,6 @@ class OperationChangeList(ChangeList):
         self.rows = [OperationRow.of(operation, site=site, series=names) for operation in self.result_list]
 
 
-@admin.register(Operation)
 class OperationAdmin(OperationPages, OnlyRead, PossibleRows):
     """The history of operations. They are planned from the list of jobs, and none is changed or deleted by hand.
 

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
@@ -22,7 +21,6 @@ from tasksapp.admin.frame.page_entry import PageEntry
 from tasksapp.admin.overview.issue_rows import issue_rows, samples
 from tasksapp.admin.overview.overview import overview
 from tasksapp.biz_types.holds import open_breakers
-from tasksapp.models import DeadCount
 from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.issues import Issue, open_issues
 
@@ -33,7 +31,6 @@ TIMES = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta
 FILTERS = ("biz_type", "error_class", "died")
 
 
-@admin.register(DeadCount)
 class IssueAdmin(PageEntry):
     """The issues. They are counted by the loader; people change the jobs, not the counts."""
 

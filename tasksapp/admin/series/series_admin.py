@@ -47,7 +47,6 @@ class ReasonForm(forms.Form):
     )
 
 
-@admin.register(Series)
 class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
     """The list of series, the page of one, its form, and the verbs."""
 

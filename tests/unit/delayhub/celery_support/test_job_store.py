@@ -37,4 +37,4 @@ def test_the_timeout_centre_registers_itself_when_django_is_set_up(monkeypatch: 
     apps.get_app_config("tasksapp").ready()
 
     found: Any = job_store()
-    assert type(found).__module__.startswith("tasksapp.")
+    assert found.__class__.__module__.startswith("tasksapp.")
