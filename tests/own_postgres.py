@@ -25,10 +25,14 @@ class OwnPostgres:
         socket = self._server.get_postmaster_info().socket_dir or folder
         self.url = f"postgresql://postgres@{quote(str(socket), safe='')}/postgres"
 
+    @property
+    def pid(self) -> int:
+        """The postmaster's."""
+        return int(self._server.get_pid())
+
     def crash(self) -> None:
         """Ends it as a power cut would: connections break, and it recovers from its log at the next start."""
-        pid = self._server.get_pid()
-        assert pid is not None
+        pid = self.pid
         os.kill(pid, signal.SIGQUIT)
         wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
