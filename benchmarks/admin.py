@@ -14,26 +14,17 @@ Caveat: one request at a time through Django's test client: middleware, view and
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 
 from benchmarks.admin_cost import BOUND_MS, Page, at, measure
 from benchmarks.admin_pages import addresses, signed_in
-from benchmarks.children import run_main
 from benchmarks.explain_jobs import describe, explain
 from benchmarks.explain_rows import fill, fill_pulses
 from benchmarks.jobs_rig import rig
+from benchmarks.result import Result, option
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--biz-types", type=int, default=50)
-    parser.add_argument("--requests", type=int, default=40)
-    parser.add_argument("--bound-ms", type=float, default=BOUND_MS, help="that a page may take, CPU and database")
-    parser.add_argument("--only", nargs="*", default=[""], help="how the names of the pages to measure begin")
-    asked = parser.parse_args()
+def main(asked: argparse.Namespace) -> Result:
     with rig() as made:
         made.set_django_up()
         seconds = fill(asked.rows, biz_types=asked.biz_types)
@@ -55,19 +46,8 @@ def main() -> int:
             print(line(f"{name}, no counts", page), flush=True)
     wrong = {name: page.wrong for name, page in found.items() if page.wrong}
     figures = {name: page.figures for name, page in found.items()}
-    print(
-        json.dumps(
-            {
-                "rows": asked.rows,
-                "biz types": asked.biz_types,
-                "fill s": seconds,
-                "counts ms": counted,
-                "pages": figures,
-                "wrong": wrong,
-            }
-        )
-    )
-    return int(bool(wrong))
+    about = {"rows": asked.rows, "biz types": asked.biz_types, "fill s": seconds, "counts ms": counted}
+    return Result({**about, "pages": figures, "wrong": wrong}, not wrong)
 
 
 def count() -> dict[str, float]:
@@ -114,5 +94,10 @@ def line(name: str, page: Page) -> str:
     )
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--rows", 10_000_000),
+    option("--biz-types", 50),
+    option("--requests", 40),
+    option("--bound-ms", BOUND_MS, "that a page may take, CPU and database"),
+    option("--only", [""], "how the names of the pages to measure begin", nargs="*"),
+]

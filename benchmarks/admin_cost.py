@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.explain_jobs import FEW_ROWS, LARGE, explain, nodes, read_rows
+from benchmarks.figures import percentile
 
 #: What a page may take.
 BOUND_MS = 150.0
@@ -69,8 +70,7 @@ class Page:
 
 def at(ms: list[float], share: float) -> float:
     """The time that so great a share of the requests stayed within."""
-    ordered = sorted(ms)
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1)
+    return round(percentile(ms, share), 1)
 
 
 @dataclass

@@ -27,7 +27,7 @@ def addresses() -> dict[str, str]:
         "issues": page("tasksapp_deadcount_changelist"),
         "biz types": page("tasksapp_biztype_changelist"),
         "a biz type": page("tasksapp_biztype_change", biz_type.id),
-        "what if": page("tasksapp_biztype_whatif", biz_type.id),
+        "what if": page("tasksapp_biztype_what_if", biz_type.id),
         "to pause": page("tasksapp_biztype_pause", biz_type.id),
         "secrets": page("tasksapp_biztype_secrets", biz_type.id),
         "to test": page("tasksapp_biztype_test", biz_type.id),
@@ -42,12 +42,13 @@ def addresses() -> dict[str, str]:
 
 def lists(code: str, dead: Any) -> dict[str, str]:
     """The list of jobs: its tabs, filters, orders and searches."""
-    found = {"jobs": page(JOBS)}
+    found = {"jobs": page(JOBS), "jobs: all": page(JOBS, query="tab=all")}
     for tab in ("pending", "due", "running", "dead", "done", "off"):
         found[f"jobs: {tab}"] = page(JOBS, query=f"tab={tab}")
         found[f"jobs: {tab}, a biz type"] = page(JOBS, query=f"tab={tab}&biz_type={code}")
     return found | {
         "jobs: pending, turned": page(JOBS, query=f"tab=pending&biz_type={code}&o=turned"),
+        "jobs: done, a day": page(JOBS, query="tab=done&range=yesterday"),
         "jobs: dead, an error": page(JOBS, query=f"tab=dead&biz_type={code}&error_class=timeout"),
         "jobs: dead, an error of all": page(JOBS, query="tab=dead&error_class=timeout"),
         "jobs: an id": page(JOBS, query=f"q={dead.id}"),
@@ -69,5 +70,6 @@ def signed_in() -> Any:
     from django.test import Client
 
     client = Client(headers={"host": "127.0.0.1"})
-    client.force_login(get_user_model().objects.create_superuser("ada", password="analytical"))
+    person, _ = get_user_model().objects.get_or_create(username="ada", is_staff=True, is_superuser=True)
+    client.force_login(person)
     return client

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 
-import celery
-
-import delayhub
+from benchmarks.shop import shop
 from delayhub.beat import shared_ticks
 
 #: Entries of the run: how often each occurs, in seconds, and its queue.
 ENTRIES = {"a": (1.0, "ticks"), "b": (1.0, "ticks"), "c": (2.5, "ticks"), "d": (1.0, "others"), "e": (7.0, "others")}
 
-app = celery.Celery("beats", broker=os.environ["CHAOS_BROKER"])
-delayhub.install(app)
-app.conf.update(
+app = shop(
+    "beats",
     result_expires=None,
-    task_ignore_result=True,
-    broker_connection_retry_on_startup=True,
     beat_schedule={
         name: {"task": "tick", "schedule": seconds, "args": [name], "options": {"queue": queue}}
         for name, (seconds, queue) in ENTRIES.items()

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from kombu import Connection
 
-from benchmarks.children import run_main
+from benchmarks.processes import run_main
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
 from tests.cluster import LocalCluster

@@ -12,15 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -29,7 +25,8 @@ from typing import Any
 
 import redis
 
-from benchmarks.children import run_main
+from benchmarks.processes import Fleet
+from benchmarks.result import Result, option
 from delayhub.clock import SystemClock, due_ms
 from delayhub.engine import DelayQueue, LaneKeys
 from delayhub.engine.occurrences import OccurrenceBook, PeriodicEntry
@@ -41,68 +38,6 @@ from tests.redis_time import redis_now_ms
 from tests.waiting import wait_until
 
 QUEUES = {"ticks": 3, "others": 2}
-ROOT = Path(__file__).resolve().parent.parent
-
-
-class Beats:
-    """Workers with a beat each; one at a time is killed, and started again."""
-
-    def __init__(self, count: int, *, folder: Path, environment: dict[str, str]) -> None:
-        self.folder = folder
-        # Not the settings of a Django project that starts this: the app of the run is none.
-        others = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-        self.environment = others | environment
-        self.kills = 0
-        self.processes = [self._start(number) for number in range(count)]
-
-    def kill_one(self) -> None:
-        """Kills a worker and its beat with -9, and starts it again."""
-        number = random.randrange(len(self.processes))
-        self._kill(number)
-        self.processes[number] = self._start(number)
-        self.kills += 1
-
-    def end(self) -> None:
-        """Kills them all."""
-        for number in range(len(self.processes)):
-            self._kill(number)
-
-    def are_up(self) -> bool:
-        """Whether each beat has begun."""
-        logs = [(self.folder / f"{number}.log").read_text() for number in range(len(self.processes))]
-        return all("beat: Starting" in log.rpartition("== started")[2] for log in logs)
-
-    def _start(self, number: int) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{number}.log").open("ab") as log:
-            log.write(b"== started\n")
-            log.flush()
-            command = [
-                sys.executable,
-                "-m",
-                "celery",
-                "-A",
-                "benchmarks.beat_shop",
-                "worker",
-                "-B",
-                "-P",
-                "threads",
-                "-c1",
-            ]
-            options = ["-Q", "idle", "-n", f"w{number}@%h", "-l", "INFO", "--without-gossip", "--without-mingle"]
-            return subprocess.Popen(
-                [*command, *options, "--without-heartbeat"],
-                env=self.environment,
-                cwd=ROOT,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    def _kill(self, number: int) -> None:
-        process = self.processes[number]
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 class Ledger:
@@ -146,18 +81,23 @@ class Ledger:
         self.latest_ms = max(self.latest_ms, SystemClock().now_ms() - at)
 
 
+def are_up(running: Fleet) -> bool:
+    """Whether each beat has begun, of those that run now."""
+    logs = [(running.folder / f"worker{number}.log").read_text() for number in range(len(running.alive))]
+    began = [log.partition(f"== {name}\n")[2] for log, name in zip(logs, running.names, strict=True)]
+    return all("beat: Starting" in log for log in began)
+
+
 @contextmanager
-def beats(count: int, *, server: RedisServer, is_simulated: bool) -> Iterator[Beats]:
+def beats(count: int, *, server: RedisServer, is_simulated: bool) -> Iterator[Fleet]:
     """Workers with beats, that have written their entries down."""
-    environment = {"CHAOS_BROKER": server.url.replace("redis://", "delayhub://")}
+    environment = {"SHOP_BROKER": server.url.replace("redis://", "delayhub://")}
     environment |= {"CHAOS_SIMULATED": "1"} if is_simulated else {}
     with tempfile.TemporaryDirectory() as folder:
-        made = Beats(count, folder=Path(folder), environment=environment)
-        try:
-            wait_until(made.are_up, otherwise="beats that have begun", within_seconds=300)
-            yield made
-        finally:
-            made.end()
+        crew = ["-B -P threads -c1 -Q idle -l INFO --without-heartbeat"] * count
+        with Fleet(Path(folder), "benchmarks.beat_shop", crew, **environment) as running:
+            wait_until(lambda: are_up(running), otherwise="beats that have begun", within_seconds=300)
+            yield running
 
 
 def simulated(seconds: int, *, workers: int, step_seconds: int, kill_every: int) -> dict[str, Any]:
@@ -175,12 +115,12 @@ def simulated(seconds: int, *, workers: int, step_seconds: int, kill_every: int)
                 due = partial(turn, queue)
                 wait_until(due, otherwise="all that is due", within_seconds=120, look_seconds=0.01)
             jumps += 1
-            if jumps % kill_every == 0 and running.are_up():
-                running.kill_one()
+            if jumps % kill_every == 0 and are_up(running):
+                running.kill(random.randrange(workers))
         wait_until(lambda: is_quiet(ledger), otherwise="all that is due", within_seconds=120)
         ledger.take(ahead_ms=jumps * step_seconds * 1000)
         took = round(time.monotonic() - start)
-        return {"clock": "jumps", "seconds": seconds, "took": took, "kills": running.kills, **ledger.faults()}
+        return {"seconds": seconds, "took": took, "kills": len(running.kills), **ledger.faults()}
 
 
 def jump(ledger: Ledger, queue: str, *, ahead_ms: int, by_ms: int) -> bool:
@@ -220,8 +160,8 @@ def real(seconds: int, *, workers: int, kill_seconds: float) -> dict[str, Any]:
     ):
         ledger, end, kill_at = Ledger(client), time.monotonic() + seconds, time.monotonic()
         while (now := time.monotonic()) < end:
-            if now >= kill_at and running.are_up():
-                running.kill_one()
+            if now >= kill_at and are_up(running):
+                running.kill(random.randrange(workers))
                 kill_at = now + random.uniform(0.5, 1.5) * kill_seconds
             ledger.take()
             time.sleep(0.02)  # how exactly lateness is seen
@@ -229,30 +169,25 @@ def real(seconds: int, *, workers: int, kill_seconds: float) -> dict[str, Any]:
         wait_until(lambda: is_quiet(ledger), otherwise="all that is due")
         ledger.take()
         found = ledger.faults()
-        return {"clock": "real", "seconds": seconds, "kills": running.kills, "latest_ms": late, **found}
+        return {"seconds": seconds, "kills": len(running.kills), "latest_ms": late, **found}
 
 
-def main() -> int:
-    """Runs both parts; 0 where each occurrence was published once."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--simulated", type=int, default=3600, metavar="SECONDS")
-    parser.add_argument("--real", type=int, default=600, metavar="SECONDS")
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    options = parser.parse_args()
+def main(options: argparse.Namespace) -> Result:
     random.seed(options.seed)
-    parts: list[Callable[[], dict[str, Any]]] = []
+    found = {}
     if options.simulated:
-        parts.append(lambda: simulated(options.simulated, workers=options.workers, step_seconds=5, kill_every=5))
+        found["jumps"] = simulated(options.simulated, workers=options.workers, step_seconds=5, kill_every=5)
     if options.real:
-        parts.append(lambda: real(options.real, workers=options.workers, kill_seconds=8.0))
-    is_right = True
-    for part in parts:
-        found = part()
-        print(json.dumps({"benchmark": "chaos-beat", "seed": options.seed, **found}), flush=True)
-        is_right = is_right and found["published"] > 0 and found["twice"] == found["left_out"] == 0
-    return 0 if is_right else 1
+        found["real"] = real(options.real, workers=options.workers, kill_seconds=8.0)
+    return Result(
+        {name: {"seed": options.seed, **part} for name, part in found.items()},
+        all(part["published"] > 0 and part["twice"] == part["left_out"] == 0 for part in found.values()),
+    )
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--workers", 4),
+    option("--simulated", 3600, metavar="SECONDS"),
+    option("--real", 600, metavar="SECONDS"),
+    option("--seed", random.randrange(10**6)),
+]

@@ -18,10 +18,7 @@ Caveat: tasks are acknowledged late. Valkey 9 is needed for the move in one step
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -32,19 +29,17 @@ from redis.crc import key_slot
 from redis.exceptions import ResponseError
 
 from benchmarks import chaos_slots
-from benchmarks.chaos_crowd import POLL_SECONDS, Crowd
-from benchmarks.chaos_site import judge
-from benchmarks.children import run_main
-from delayhub.demo.receiver import read_received
+from benchmarks.chaos_crowd import Crowd
+from benchmarks.chaos_site import under_deeds
+from benchmarks.result import Result, option, result_of
 from delayhub.demo.scenario import plan
 from delayhub.demo.site import Site, SiteOptions
 from delayhub.engine import Counts, EngineOptions, SystemClock
 from delayhub.engine.lane_tag import slot_lane, tag
 from delayhub.engine.queue_slots import QueueSlots, ask_slots
 from delayhub.engine.spread_queue import find_queues
-from delayhub.local.redis_server import RedisServer
 from delayhub.redis_cluster import client_of, cluster_pool
-from tests.acceptance.site import SHORT_LEASES, create_on, wait_until_all_ended
+from tests.acceptance.site import SHORT_LEASES, create_on
 from tests.cluster import LocalCluster, node_id
 from tests.waiting import wait_until
 
@@ -53,8 +48,6 @@ QUEUES = tuple(f"chaos-{number}" for number in range(6))
 SLOTTED = QUEUES[:3]
 #: The timer lane of a site.
 TIMER_LANE = "delayhub.timers"
-#: How long the producer's share of all tasks is waited for.
-PACE_SECONDS = 300.0
 
 
 class Moves:
@@ -94,22 +87,9 @@ class Moves:
         self.note("slot moved by keys")
 
     def kill_a_master(self, queue: str) -> None:
-        """kill -9 to the master of a queue; once another has taken its place, it comes back as a replica."""
-        node = self.cluster.owner(f"{{{queue}}}")
-        with node.client() as client:
-            wait_until(lambda: client.info("replication")["connected_slaves"] >= 1)
+        """kill -9 to the master of a queue."""
         self.note("master killed", strands=True)
-        node.kill()
-        wait_until(lambda: self._has_other_owner(queue, node))
-        node.start()
-        with node.client() as client:
-            wait_until(lambda: client.info("replication").get("master_link_status") == "up")
-
-    def _has_other_owner(self, queue: str, node: RedisServer) -> bool:
-        try:
-            return self.cluster.owner(f"{{{queue}}}") is not node
-        except LookupError:
-            return False
+        chaos_slots.kill_the_master_of(self.cluster, f"{{{queue}}}")
 
 
 def run(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[dict[str, int], bool]:
@@ -150,22 +130,8 @@ def run(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[dict[
                 (0.5, lambda: moves.kill_a_master(QUEUES[2])),
                 (0.75, lambda: moves.kill_a_master(QUEUES[0] if options.tasks < 1000 else QUEUES[3])),
             ]
-            for share, deed in deeds:
-                deadline = time.monotonic() + PACE_SECONDS
-                while crowd.published() < share * options.tasks and time.monotonic() < deadline:
-                    crowd.tend()
-                    time.sleep(POLL_SECONDS)
-                deed()
-            while crowd.is_publishing:
-                crowd.tend()
-                time.sleep(POLL_SECONDS)
-            crowd.wait_until_empty()
-            found = crowd.figures()
-        is_clean = found["dead"] == found["still there"] == found.get("worker ended by itself", 0) == 0
-        good = is_clean and found["earliest ms"] >= 0 and (not wait or found["lost"] == 0)
-        if not good:
-            print(crowd.log, file=sys.stderr)
-        return found, good
+            crowd.carry_out(deeds)
+            return crowd.judged(may_lose=not wait)
 
 
 def run_jobs(folder: Path, options: argparse.Namespace) -> tuple[dict[str, int], bool]:
@@ -178,34 +144,13 @@ def run_jobs(folder: Path, options: argparse.Namespace) -> tuple[dict[str, int],
             # A busy machine creates and changes less than a hundred a second.
             now = datetime.fromtimestamp(SystemClock().now_ms() / 1000 + options.jobs / 75, UTC)
             created = create_on(site, plan(jobs=options.jobs, seconds=options.seconds, now=now, run="chaos"))
-            callbacks = sum(job.attempts for job in created.values())
             moves = Moves(cluster, note=lambda deed, **_: done.update([deed]), lanes=(TIMER_LANE,) * 2)
             deeds = [moves.add_a_node, moves.move_a_slot, lambda: moves.kill_a_master(TIMER_LANE)]
-            for number, deed in enumerate(deeds, 1):
-                deadline = time.monotonic() + PACE_SECONDS
-                wanted = callbacks * number // (len(deeds) + 1)
-                while received(site) < wanted and time.monotonic() < deadline:
-                    time.sleep(POLL_SECONDS)
-                deed()
-            found = judge(wait_until_all_ended(site, created, within_seconds=PACE_SECONDS))
-    must_be_0 = set(found) - {"jobs", "callbacks that came twice", "latest ms"}
-    return {**found, **done}, all(found[name] == 0 for name in must_be_0)
+            found, good = under_deeds(site, created, deeds)
+    return {**found, **done}, good
 
 
-def received(site: Site) -> int:
-    """How many callbacks the site's receiver has had."""
-    return sum(1 for _ in read_received(site.folder.received))
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--tasks", type=int, default=10_000, help="tasks published (default: 10000)")
-    parser.add_argument("--countdown", type=int, default=20, help="longest countdown in seconds (default: 20)")
-    parser.add_argument("--only", choices=["tasks", "tasks, WAIT", "limits", "jobs"], help="one of the runs")
-    parser.add_argument("--jobs", type=int, default=1_500, help="jobs created (default: 1500)")
-    parser.add_argument("--seconds", type=float, default=40, help="over which they are due (default: 40)")
-    parser.add_argument("--limits-seconds", type=int, default=40, help="of the run with limits (default: 40)")
-    options = parser.parse_args()
+def main(options: argparse.Namespace) -> Result:
     runs: dict[str, tuple[Mapping[str, float], bool]] = {}
     with tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as made:
         folder = Path(made)
@@ -217,13 +162,14 @@ def main() -> int:
             runs["jobs"] = run_jobs(folder / "jobs", options)
         if options.only in (None, "limits"):
             runs["limits"] = chaos_slots.run(folder / "limits", seconds=options.limits_seconds)
-    rows = dict.fromkeys(name for found, _ in runs.values() for name in found)
-    print(" " * 24 + "".join(f"{name:>18}" for name in runs))
-    for row in rows:
-        print(f"{row:24}" + "".join(f"{found.get(row, '')!s:>18}" for found, _ in runs.values()))
-    print(json.dumps({"benchmark": "chaos_cluster", **{name: found for name, (found, _) in runs.items()}}))
-    return 0 if all(good for _, good in runs.values()) else 1
+    return result_of(runs)
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--tasks", 10_000, "tasks published"),
+    option("--countdown", 20, "longest countdown in seconds"),
+    option("--only", choices=["tasks", "tasks, WAIT", "limits", "jobs"], help="one of the runs"),
+    option("--jobs", 1_500, "jobs created"),
+    option("--seconds", 40.0, "over which they are due"),
+    option("--limits-seconds", 40, "of the run with limits"),
+]

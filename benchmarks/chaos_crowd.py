@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import random
-import signal
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
+from benchmarks.processes import Fleet, is_soon, kill_group, start, words_of
 from delayhub.engine import Counts
 
-ROOT = Path(__file__).parents[1]
 POOLS = ("threads", "prefork")
-DRAIN_SECONDS = 120.0
+#: How long the producer's share of all tasks is waited for, and what is left in the end.
+PACE_SECONDS, DRAIN_SECONDS = 300.0, 120.0
 POLL_SECONDS = 0.2
 
 
@@ -51,28 +47,37 @@ class Crowd:
         queues: Sequence[str] = ("celery",),
     ) -> None:
         folder.mkdir()
-        self.queues = queues
-        self.folder = folder
-        self.tasks = tasks
-        self.countdown_ms = countdown * 1000
-        self.brokers = brokers
-        self.options = options
-        self.count = count
-        self.chance = random.Random(seed)
+        self.folder, self.tasks, self.count, self.chance = folder, tasks, count, random.Random(seed)
         #: What was done, and how much was leased each time: that much may run again.
         self.done: Counter[str] = Counter()
         self.leased = 0
-        self.workers = [self._worker(which) for which in range(len(POOLS))]
-        self.producer = self._producer()
+        own = {"lease_seconds": 3, "socket_timeout": 10, **options}
+        environment = {
+            "SHOP_FOLDER": str(folder),
+            "SHOP_CONF": json.dumps({"broker_transport_options": own}),
+            "CHAOS_COUNTDOWN_MS": str(countdown * 1000),
+            "CHAOS_QUEUES": ",".join(queues),
+        }
+        self.workers = [
+            Fleet(
+                folder,
+                "benchmarks.chaos_shop",
+                [f"-P {pool} -c 2 -Q {','.join(queues)} -l WARNING"],
+                SHOP_BROKER=broker,
+                **environment,
+            )
+            for pool, broker in zip(POOLS, brokers, strict=False)
+        ]
+        self._producer = {"SHOP_BROKER": brokers[-1], **environment}
+        self.producer = self._started()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for process in [*self.workers, self.producer]:
-            kill_group(process)
+    def __exit__(self, *error: object) -> None:
+        for worker in self.workers:
+            worker.__exit__(*error)
+        kill_group(self.producer)
 
     @property
     def is_publishing(self) -> bool:
@@ -81,17 +86,7 @@ class Crowd:
 
     def published(self) -> int:
         """Tasks that the broker said yes to."""
-        return len(self.lines("published"))
-
-    def lines(self, name: str) -> list[str]:
-        """The lines of a file of the run."""
-        path = self.folder / name
-        return path.read_text().splitlines() if path.exists() else []
-
-    @property
-    def log(self) -> str:
-        """The end of what all processes said."""
-        return (self.folder / "log").read_text(errors="replace")[-40000:]
+        return len(words_of(self.folder / "published"))
 
     def note(self, deed: str, *, strands: bool = False) -> None:
         """Counts what is being done; where it strands leased messages, those too."""
@@ -102,9 +97,7 @@ class Crowd:
     def kill_a_worker(self) -> None:
         """kill -9 to a worker with all its processes; another takes its place."""
         self.note("worker killed", strands=True)
-        which = self.chance.randrange(len(self.workers))
-        kill_group(self.workers[which])
-        self.workers[which] = self._worker(which)
+        self.chance.choice(self.workers).kill(0)
 
     def kill_the_producer(self) -> None:
         """kill -9 in the middle of a publish, perhaps."""
@@ -113,33 +106,36 @@ class Crowd:
 
     def tend(self) -> None:
         """Puts others in the place of those that ended."""
-        for which, worker in enumerate(self.workers):
-            if worker.poll() is not None:
-                self.note("worker ended by itself", strands=True)
-                self.workers[which] = self._worker(which)
+        for _ in range(sum(worker.tend() for worker in self.workers)):
+            self.note("worker ended by itself", strands=True)
         if self.producer.poll() is not None and self.published() < self.tasks:
-            self.producer = self._producer()
+            self.producer = self._started()
 
-    def wait_until_empty(self) -> None:
-        """Returns when no message is left, or after a while."""
-        deadline = time.monotonic() + DRAIN_SECONDS
-        while time.monotonic() < deadline:
+    def carry_out(self, deeds: Sequence[tuple[float, Callable[[], None]]]) -> None:
+        """Does each when that share of all tasks is published; returns when no message is left, or after a while."""
+        for share, deed in deeds:
+            self._tended_until(lambda share=share: self.published() >= share * self.tasks, PACE_SECONDS)
+            deed()
+        while self.is_publishing:
             self.tend()
-            counts = self.count()
-            if not counts.waiting + counts.ready + counts.leased:
-                return
             time.sleep(POLL_SECONDS)
 
-    def figures(self) -> dict[str, int]:
-        """What became of the tasks."""
-        published = set(self.lines("published"))
-        ran = [line.split() for line in self.lines("ran")]
+        def is_empty() -> bool:
+            counts = self.count()
+            return not counts.waiting + counts.ready + counts.leased
+
+        self._tended_until(is_empty, DRAIN_SECONDS)
+
+    def judged(self, *, may_lose: bool) -> tuple[dict[str, int], bool]:
+        """What became of the tasks, and whether it is as it must be; if not, it prints what the processes said last."""
+        published = {number for (number,) in words_of(self.folder / "published")}
+        ran = words_of(self.folder / "ran")
         times = Counter(number for number, _, _ in ran)
         first: dict[str, int] = {}
         for number, due, at in ran:
             first[number] = min(first.get(number, sys.maxsize), int(at) - int(due))
         left = self.count()
-        return {
+        found = {
             "tasks": len(published),
             "lost": len(published - set(times)),
             "dead": left.dead,
@@ -148,42 +144,23 @@ class Crowd:
             "leased at the deeds": self.leased,
             "earliest ms": min(first.values(), default=0),
             "latest ms": max(first.values(), default=0),
-            "slowest publish ms": max(map(int, self.lines("took")), default=0),
+            "slowest publish ms": max((int(ms) for (ms,) in words_of(self.folder / "took")), default=0),
             **self.done,
         }
+        must_be_0 = ("dead", "still there", "worker ended by itself", *(() if may_lose else ("lost",)))
+        good = found["earliest ms"] >= 0 and not any(found.get(name) for name in must_be_0)
+        if not good:
+            for log in sorted(self.folder.glob("*.log")):
+                print(log.read_text(errors="replace")[-20000:], file=sys.stderr)
+        return found, good
 
-    def _worker(self, which: int) -> subprocess.Popen[bytes]:
-        arguments = ["-A", "benchmarks.chaos_shop", "worker", "--pool", POOLS[which], "--concurrency", "2"]
-        arguments += ["--queues", ",".join(self.queues)]
-        quiet = ["--without-mingle", "--without-gossip", "--loglevel", "WARNING"]
-        return self._start("-m", "celery", *arguments, *quiet, broker=self.brokers[which])
+    def _tended_until(self, fact: Callable[[], bool], seconds: float) -> None:
+        def looked() -> bool:
+            self.tend()
+            return fact()
 
-    def _producer(self) -> subprocess.Popen[bytes]:
-        return self._start("-m", "benchmarks.chaos_shop", str(self.tasks), broker=self.brokers[-1])
+        is_soon(looked, within_seconds=seconds, look_seconds=POLL_SECONDS)
 
-    def _start(self, *arguments: str, broker: str) -> subprocess.Popen[bytes]:
-        own = {
-            "CHAOS_FOLDER": str(self.folder),
-            "CHAOS_COUNTDOWN_MS": str(self.countdown_ms),
-            "CHAOS_BROKER": broker,
-            "CHAOS_OPTIONS": json.dumps(self.options),
-            "CHAOS_QUEUES": ",".join(self.queues),
-        }
-        kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-        with (self.folder / "log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, *arguments],
-                cwd=ROOT,
-                env={**kept, **own},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """kill -9 to a process and its children."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    def _started(self) -> Any:
+        command = ["-m", "benchmarks.chaos_shop", str(self.tasks)]
+        return start(command, log=self.folder / "producer.log", **self._producer)

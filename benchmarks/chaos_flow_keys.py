@@ -16,32 +16,27 @@ Result: a table and one JSON line; exit code 0 only if no second of a tenant had
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import random
-import statistics
-import sys
 import tempfile
-import time
 from bisect import bisect_left
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.chaos_limits import (
+from benchmarks.limits_rig import (
     OTHER_SECONDS,
     OTHERS,
-    POOLS,
     START_SECONDS,
-    Workers,
+    Notes,
     claims,
     cpu_us,
+    crowd,
     held_at_the_end,
-    most_at_once,
+    most_in_a_second,
+    parking,
+    put_right,
 )
-from benchmarks.chaos_limits import starts as starts_of
-from benchmarks.children import run_main
-from delayhub.celery_support.backlog import backlogs
+from benchmarks.processes import is_soon
+from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue, Entry
 from delayhub.engine.limits import DECLARED, Limit, set_limits
 from delayhub.engine.task_name import KEY_MARK
@@ -51,91 +46,63 @@ from delayhub.local.redis_server import RedisServer
 BUSY = 20
 
 
-def run(
-    folder: Path, *, rate: int, tenants: int, seconds: int, kill_every: float, seed: int, early_acks: bool = False
-) -> dict[str, float]:
+def run(folder: Path, asked: argparse.Namespace) -> dict[str, float]:
     """The figures of one run."""
-    chance = random.Random(seed)
-    backlog = {f"t{number}": rate * seconds * (BUSY if number == 0 else 1) for number in range(tenants)}
-    with RedisServer(append_only=False) as server:
-        environment = {
-            "LIMITS_BROKER": f"delayhub://127.0.0.1:{server.port}/0",
-            "LIMITS_FOLDER": str(folder),
-            "LIMITS_RATE": "1000/s",
-            "LIMITS_KEY_RATE": f"{rate}/s",
-            "LIMITS_AT_ONCE": "2",
-            "LIMITS_ACK": "early" if early_acks else "late",
-        }
-        os.environ.update(environment)
-        from benchmarks import limits_shop
+    usual = asked.rate * asked.seconds
+    backlog = {f"t{number}": usual * (BUSY if number == 0 else 1) for number in range(asked.tenants)}
+    published: dict[str, dict[int, float]] = {"work": {}, "keyed-new": {}}
+    notes, acks = Notes(folder), "early" if asked.early_acks else "late"
+    with crowd(folder, acks=acks, rate="1000/s", key_rate=f"{asked.rate}/s") as made:
+        shop, connection = made.shop, made.connection
+        for tenant, count in backlog.items():
+            for number in range(count):
+                shop.keyed.apply_async([tenant, number], connection=connection)
+            for number in range(asked.seconds):
+                shop.tally.apply_async([tenant, number], connection=connection)
+        for number, now in made.turns(asked):
+            published["work"][number] = now
+            shop.work.apply_async([number, OTHER_SECONDS], connection=connection)
+            if number % OTHERS == 0:
+                published["keyed-new"][number] = now
+                shop.keyed.apply_async(["new", number], flow_key=f"new-{number}", connection=connection)
 
-        workers = Workers(folder, environment)
-        published: dict[str, dict[int, float]] = {"work": {}, "keyed-new": {}}
-        kills = 0
-        try:
-            with limits_shop.app.connection_for_write(environment["LIMITS_BROKER"]) as connection:
-                for tenant, count in backlog.items():
-                    for number in range(count):
-                        limits_shop.keyed.apply_async([tenant, number], connection=connection)
-                    for number in range(seconds):
-                        limits_shop.tally.apply_async([tenant, number], connection=connection)
-                begin = time.time()  # noqa: TID251  compared with what the tasks wrote
-                next_kill, number = begin + kill_every, 0
-                while (now := time.time()) < begin + seconds + START_SECONDS:  # noqa: TID251  as above
-                    published["work"][number] = now
-                    limits_shop.work.apply_async([number, OTHER_SECONDS], connection=connection)
-                    if number % OTHERS == 0:
-                        published["keyed-new"][number] = now
-                        limits_shop.keyed.apply_async(["new", number], flow_key=f"new-{number}", connection=connection)
-                    number += 1
-                    if kill_every and now >= next_kill:
-                        workers.kill(chance.randrange(len(POOLS)))
-                        kills += 1
-                        next_kill += kill_every
-                    time.sleep(max(0.0, begin + number / OTHERS - time.time()))  # noqa: TID251  as above
-                deadline = time.monotonic() + 60 + 2 * seconds
-                while time.monotonic() < deadline and _left(folder, backlog, published, seconds):
-                    time.sleep(0.5)
-                held = held_at_the_end(server, deadline, task="limits.tally") if early_acks else 0
-                with server.client() as client:
-                    healed = backlogs(client, [DelayQueue(client, "celery")])["celery"].healed
-        finally:
-            workers.stop()
-    found: dict[str, float] = {"tenants": tenants, "limit a second of each": rate, "kills": kills}
-    found |= {"never run": _left(folder, backlog, published, seconds), "put right": healed}
-    found |= _of_tenants(folder, backlog, begin, begin + seconds + START_SECONDS)
-    if early_acks:
-        found |= _of_early_acks(folder, backlog) | {"held at the end": held}
+        def left() -> int:
+            """How many have not run; of the first tenant, whose backlog is longer, as many count as of others."""
+            of_others = sum(len(of_task) - len(notes.numbers(name)) for name, of_task in published.items())
+            of_keyed = sum(max(0, usual - len(notes.numbers(f"keyed-{tenant}"))) for tenant in backlog)
+            return of_others + of_keyed + sum(asked.seconds - len(notes.numbers(f"tally-{each}")) for each in backlog)
+
+        is_soon(lambda: not left(), within_seconds=60 + 2 * asked.seconds)
+        held = held_at_the_end(made.client, task="limits.tally") if asked.early_acks else 0
+        healed = put_right(made.client)
+    begin = published["work"][0]
+    found: dict[str, float] = {
+        "tenants": asked.tenants,
+        "limit a second of each": asked.rate,
+        "kills": len(made.fleet.kills),
+    }
+    found |= {"never run": left(), "put right": healed}
+    found |= of_tenants(notes, backlog, begin + asked.seconds + START_SECONDS)
+    if asked.early_acks:
+        found |= of_early_acks(notes, backlog) | {"held at the end": held}
     for name, of_task in published.items():
-        first: dict[int, float] = {}
-        for number, at in starts_of(folder, name):
-            first[number] = min(at, first.get(number, at))
-        late = sorted(1000 * (at - of_task[number]) for number, at in first.items())
-        found[f"{name} late p50 ms"] = round(statistics.median(late), 1)
-        found[f"{name} late p99 ms"] = round(late[int(len(late) * 0.99)], 1)
+        found |= {f"{name} {what}": ms for what, ms in notes.lateness(name, of_task).items()}
     return found
 
 
-def _of_early_acks(folder: Path, backlog: Mapping[str, int]) -> dict[str, float]:
-    begun = [(tenant, number) for tenant in backlog for number, _ in starts_of(folder, f"tally-{tenant}")]
-    ended = {(tenant, number) for tenant in backlog for number, _ in starts_of(folder, f"tally-{tenant}ed")}
+def of_early_acks(notes: Notes, backlog: Mapping[str, int]) -> dict[str, float]:
+    """What became of the tasks that are acknowledged when they start."""
+    begun = [(tenant, number) for tenant in backlog for number, _ in notes.starts(f"tally-{tenant}")]
+    ended = {(tenant, number) for tenant in backlog for number, _ in notes.starts(f"tally-{tenant}ed")}
     return {"lost to kills": len(set(begun) - ended), "run twice": len(begun) - len(set(begun))}
 
 
-def _left(folder: Path, backlog: Mapping[str, int], published: Mapping[str, Mapping[int, float]], tallies: int) -> int:
-    """How many tasks have not run; of the first tenant, whose backlog takes longer, those of the others' time count."""
-    left = sum(len(of_task) - len({n for n, _ in starts_of(folder, name)}) for name, of_task in published.items())
-    for tenant in backlog:
-        left += max(0, min(backlog.values()) - len({n for n, _ in starts_of(folder, f"keyed-{tenant}")}))
-        left += tallies - len({n for n, _ in starts_of(folder, f"tally-{tenant}")})
-    return left
-
-
-def _of_tenants(folder: Path, backlog: Mapping[str, int], begin: float, end: float) -> dict[str, float]:
+def of_tenants(notes: Notes, backlog: Mapping[str, int], end: float) -> dict[str, float]:
+    """How many starts in a second, and how many runs at once, tenants had."""
     fullest, a_second = [], []
     for tenant in backlog:
-        times = sorted(at for _, at in starts_of(folder, f"keyed-{tenant}"))
-        fullest.append(max(bisect_left(times, at + 1.0) - number for number, at in enumerate(times)))
+        times = notes.times(f"keyed-{tenant}")
+        fullest.append(most_in_a_second(times))
         # From its first start on, for as long as it surely had a backlog.
         until = min(end, times[-1])
         a_second.append((bisect_left(times, until) - 1) / (until - times[0]))
@@ -143,7 +110,7 @@ def _of_tenants(folder: Path, backlog: Mapping[str, int], begin: float, end: flo
         "most starts of a tenant in a second": max(fullest),
         "starts a second of the busy tenant": round(a_second[0], 2),
         "starts a second of the others, least": round(min(a_second[1:]), 2),
-        "most of a tenant at once": max(most_at_once(folder, f"tally-{tenant}") for tenant in backlog),
+        "most of a tenant at once": max(notes.most_at_once(f"tally-{tenant}") for tenant in backlog),
     }
 
 
@@ -160,13 +127,10 @@ def cost(keys: int) -> dict[str, float]:
         found["µs, claim of 20 of as many keys, beside no key"] = _keyed_claims(queue, 100)
         queue.purge()
         _publish(queue, keys)
-        before, began, worst = _used(client), cpu_us(client), 0.0
-        while queue.count().ready:
-            call = cpu_us(client)
-            queue.claim(100, free=0)
-            worst = max(worst, cpu_us(client) - call)
-        found["µs, to park a message of each key"] = round((cpu_us(client) - began) / keys, 2)
-        found["ms, worst call"] = round(worst / 1000, 2)
+        before = _used(client)
+        took, worst = parking(queue)
+        found["µs, to park a message of each key"] = round(took / keys, 2)
+        found["ms, worst call"] = worst
         found["bytes, a live key with one parked message"] = round((_used(client) - before) / keys)
         found["µs, claim of 20 without keys, beside all these"] = claims(queue)
         found["µs, claim of 20 of as many keys, beside all these"] = _keyed_claims(queue, 200)
@@ -195,48 +159,31 @@ def _used(client: Any) -> float:
     return float(client.info("memory")["used_memory"])
 
 
-def main() -> int:
+def main(asked: argparse.Namespace) -> Result:
     """Runs both parts and shows what they found."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rate", type=int, default=2)
-    parser.add_argument("--tenants", type=int, default=6)
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--kill-every", type=float, default=5.0)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keys", type=int, default=100_000)
-    parser.add_argument("--only", choices=["kills", "cost"])
-    parser.add_argument("--early-acks", action="store_true", help="of the task of which one of a tenant runs at once")
-    options = parser.parse_args()
     found: dict[str, dict[str, float]] = {}
-    if options.only != "cost":
+    if asked.only != "cost":
         with tempfile.TemporaryDirectory() as folder:
-            found["kills"] = run(
-                Path(folder),
-                rate=options.rate,
-                tenants=options.tenants,
-                seconds=options.seconds,
-                kill_every=options.kill_every,
-                seed=options.seed,
-                early_acks=options.early_acks,
-            )
-    if options.only != "kills":
-        found["cost"] = cost(options.keys)
-    for part in found.values():
-        for name, value in part.items():
-            print(f"{name:64}{value:>12}")
-    print(json.dumps(found))
+            found["kills"] = run(Path(folder), asked)
+    if asked.only != "kills":
+        found["cost"] = cost(asked.keys)
     of_kills = found.get("kills")
-    if of_kills is None:
-        return 0
-    good = (
-        of_kills["never run"] == of_kills["put right"] == 0
-        and of_kills["most starts of a tenant in a second"] <= options.rate + 1
+    must_be_0 = ("never run", "put right", "run twice", "held at the end")
+    good = of_kills is None or (
+        not any(of_kills.get(name) for name in must_be_0)
+        and of_kills["most starts of a tenant in a second"] <= asked.rate + 1
         and of_kills["most of a tenant at once"] <= 1
-        and of_kills.get("run twice", 0) == 0
-        and of_kills.get("held at the end", 0) == 0
     )
-    return 0 if good else 1
+    return Result(found, good)
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--rate", 2),
+    option("--tenants", 6),
+    option("--seconds", 60),
+    option("--kill-every", 5.0),
+    option("--seed", 1),
+    option("--keys", 100_000),
+    option("--only", choices=["kills", "cost"]),
+    option("--early-acks", action="store_true", help="of the task of which one of a tenant runs at once"),
+]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import random
 import signal
 import sys
@@ -26,8 +25,8 @@ from typing import Any
 from uuid import UUID
 
 from benchmarks.chaos_features import Features
-from benchmarks.children import run_main
 from benchmarks.jobs_rig import Rig, rig
+from benchmarks.result import Result, option
 from tests.waiting import wait_until
 
 #: Short, so that what was lost comes back within the run.
@@ -53,10 +52,9 @@ WRONG = (
 class Chaos:
     """One run: jobs are created and cancelled in a thread while the deeds are done."""
 
-    def __init__(self, made: Rig, *, jobs: int, seconds: float, deeds: int, redis_away: float, seed: int) -> None:
-        self.rig, self.jobs, self.seconds, self.redis_away = made, jobs, seconds, redis_away
-        self.deeds = deeds
-        self.random = random.Random(seed)
+    def __init__(self, made: Rig, asked: argparse.Namespace) -> None:
+        self.rig, self.asked = made, asked
+        self.random = random.Random(asked.seed)
         self.done: Counter[str] = Counter()
         self.created: list[UUID] = []
         self.cancelled: dict[str, int] = {}
@@ -73,11 +71,11 @@ class Chaos:
         creating = threading.Thread(target=self.create)
         creating.start()
         deeds: list[Callable[[], None]] = [self.kill_worker, self.freeze_worker, self.kill_redis, self.flush_redis]
-        plan = [deeds[n % len(deeds)] for n in range(self.deeds - 1)]
+        plan = [deeds[n % len(deeds)] for n in range(self.asked.deeds - 1)]
         self.random.shuffle(plan)
         plan.insert(len(plan) // 2, self.crash_database)
         for deed in plan:
-            time.sleep(self.seconds / (len(plan) + 1) * self.random.uniform(0.3, 1.0))
+            time.sleep(self.asked.seconds / (len(plan) + 1) * self.random.uniform(0.3, 1.0))
             deed()
             self.done[deed.__name__] += 1
         creating.join()
@@ -92,7 +90,7 @@ class Chaos:
         from tasksapp.errors import WrongState
         from tasksapp.jobs.creation import Created, create_many
 
-        bulk, rounds = 20, max(1, self.jobs // 20)
+        bulk, rounds = 20, max(1, self.asked.jobs // 20)
         waiting: list[UUID] = []
         unpaid: list[str] = []
         while len(self.created) < rounds * bulk:
@@ -115,7 +113,7 @@ class Chaos:
             except Error:
                 connection.close()
                 time.sleep(0.2)
-            time.sleep(max(0.0, self.seconds / rounds - (time.monotonic() - began)))
+            time.sleep(max(0.0, self.asked.seconds / rounds - (time.monotonic() - began)))
         connection.close()
 
     def end_series(self) -> None:
@@ -170,7 +168,7 @@ class Chaos:
     def kill_redis(self) -> None:
         """Redis dies, is away for a while, and comes back with what its append-only file kept."""
         self.rig.redis.kill()
-        time.sleep(self.redis_away)
+        time.sleep(self.asked.redis_away)
         self.rig.redis.restart()
 
     def flush_redis(self) -> None:
@@ -221,7 +219,7 @@ class Chaos:
             **{name.replace("_", " "): count for name, count in sorted(self.done.items())},
             "missing": sum(job_id not in first for job_id, status in statuses.items() if status == "succeeded"),
             "not succeeded": sum(status not in ("succeeded", "cancelled") for status in statuses.values()),
-            "not created": max(0, self.jobs // 20 * 20 - len(self.created)),
+            "not created": max(0, self.asked.jobs // 20 * 20 - len(self.created)),
             "rows lost": len(set(map(str, self.created)) - statuses.keys()),
             "cancelled": len(self.cancelled),
             "came after cancel": sum(last.get(job_id, 0) > at_us for job_id, at_us in self.cancelled.items()),
@@ -233,28 +231,17 @@ class Chaos:
         }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=90.0, help="over which they are created")
-    parser.add_argument("--deeds", type=int, default=13)
-    parser.add_argument("--redis-away", type=float, default=20.0, help="seconds")
-    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
-    asked = parser.parse_args()
+def main(asked: argparse.Namespace) -> Result:
     print("seed", asked.seed, file=sys.stderr)
     with rig(DELAYHUB_LEASE_SECONDS=str(LEASE_SECONDS)) as made:
-        chaos = Chaos(
-            made,
-            jobs=asked.jobs,
-            seconds=asked.seconds,
-            deeds=asked.deeds,
-            redis_away=asked.redis_away,
-            seed=asked.seed,
-        )
-        found = {"seed": asked.seed, **chaos.run()}
-    print(json.dumps(found))
-    return int(any(found[name] for name in WRONG))
+        found = {"seed": asked.seed, **Chaos(made, asked).run()}
+    return Result(found, not any(found[name] for name in WRONG))
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--jobs", 10_000),
+    option("--seconds", 90.0, "over which they are created"),
+    option("--deeds", 13),
+    option("--redis-away", 20.0, "seconds"),
+    option("--seed", random.randrange(1_000_000)),
+]

@@ -3,7 +3,7 @@
 Question: while another connection locks all jobs (a migration, a backup), how long do probes wait, what are creates
     told, and how many jobs are missing or there twice after each refused create was sent again?
 Machine: whatever runs it: one granian process of 16 threads, and a PostgreSQL of its own or a SQLite file.
-Command: make chaos NAME=locked, or python benchmarks/chaos_locked.py --kind sqlite --seconds 10
+Command: make chaos NAME=locked, or OPTIONS="--kind sqlite --seconds 10"
 Result: a table and one JSON line; exit code 0 only if all creates were told to come again, each job is there once, and
     no probe took a second.
 Caveat: client, server and database share the machine, so that a probe's time is also the time that it waits for a core.
@@ -15,7 +15,6 @@ import argparse
 import contextlib
 import json
 import sqlite3
-import sys
 import tempfile
 import threading
 import time
@@ -30,8 +29,8 @@ from typing import Any
 
 import psycopg
 
-from benchmarks.children import run_main
 from benchmarks.jobs_rig import Database
+from benchmarks.result import Result, option
 from tests.web_server import BIZ_TYPE, asked, prepare_database, web_server
 
 THREADS, SLOTS = 16, 12
@@ -140,13 +139,7 @@ def run(port: int, url: str, file: Path, *, seconds: float, rate: float) -> dict
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kind", choices=["postgresql", "sqlite"], default="postgresql")
-    parser.add_argument("--seconds", type=float, default=60.0, help="for which the lock is held (default: 60)")
-    parser.add_argument("--rate", type=float, default=40.0, help="creates a second (default: 40)")
-    parser.add_argument("--lock-seconds", type=int, default=3, help="WEB_LOCK_SECONDS (default: 3)")
-    given = parser.parse_args()
+def main(given: argparse.Namespace) -> Result:
     with tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as name, contextlib.ExitStack() as stack:
         folder, url = Path(name), ""
         if given.kind == "postgresql":
@@ -159,15 +152,16 @@ def main() -> int:
         prepare_database(folder, **variables)
         port = stack.enter_context(web_server(folder, threads=THREADS, **variables))
         figures = run(port, url, folder / "delayhub.sqlite3", seconds=given.seconds, rate=given.rate)
-    for title, figure in figures.items():
-        print(f"{title:24}{figure!s:>12}")
-    print(json.dumps({"benchmark": "chaos_locked", "kind": given.kind, **figures}))
     refused = sum(count for code, count in figures["answers"].items() if code in {"busy", "database_locked"})
     is_good = refused == figures["creates"] and not any(
         figures[title] for title in ("without Retry-After", "lost", "twice", "probes over a second")
     )
-    return 0 if is_good else 1
+    return Result({"kind": given.kind, **figures}, is_good)
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--kind", "postgresql", choices=["postgresql", "sqlite"]),
+    option("--seconds", 60.0, "for which the lock is held"),
+    option("--rate", 40.0, "creates a second"),
+    option("--lock-seconds", 3, "WEB_LOCK_SECONDS"),
+]

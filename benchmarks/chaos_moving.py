@@ -18,20 +18,14 @@ Caveat: tasks acknowledge late, as in chaos_upgrade. Workers of kombu's transpor
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import random
-import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.chaos_upgrade import NEW, QUEUE, Fleet, Run, judged, settle, under_kills
-from benchmarks.children import run_main
+from benchmarks.chaos_upgrade import BOTH, NEW, QUEUE, WRONG, Fleet, ended, fleet_of, under_kills
+from benchmarks.result import Result
 from delayhub.engine import DelayQueue
-from delayhub.local.redis_server import RedisServer
 from tests.repository import ROOT
 
 KOMBU = "kombu"
@@ -71,14 +65,9 @@ def move_back(fleet: Fleet, queue: DelayQueue, *, step: float) -> int:
     for place in PLACES:
         fleet.end(f"beat{place}")
     fleet.end(f"from-{NEW}")
-    _, name, killed = fleet.workers.pop()
-    os.killpg(killed.pid, 9)
-    fleet.kills.append((name, time.time()))  # noqa: TID251  compared with what the tasks wrote
-    killed.wait()
-    for _, _, process in fleet.workers:
-        process.terminate()
-    for _, _, process in fleet.workers:
-        process.wait(60)
+    fleet.kill(-1)
+    fleet.workers.pop()
+    fleet.end_workers()
     parked = queue.count().parked
     deadline = time.monotonic() + 60
     while any(queue.count()) and time.monotonic() < deadline:
@@ -96,42 +85,19 @@ def left_with_kombu(client: Any) -> int:
     return int(lists + client.hlen("unacked"))
 
 
-def main() -> int:
+def main(given: argparse.Namespace) -> Result:
     """Moves over and back, and shows what became of it."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=48, help="how long it publishes (default: %(default)s)")
-    parser.add_argument("--kill-every", type=float, default=4, help="seconds between kills (default: %(default)s)")
-    parser.add_argument("--pause", type=float, default=0.04, help="seconds between publishes (default: %(default)s)")
-    parser.add_argument("--keep", type=Path, help="a folder for the logs, which stays")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary, RedisServer(append_only=False) as server:
-        folder = given.keep or Path(temporary)
-        folder.mkdir(exist_ok=True)
-        shutil.copy(ROOT / "benchmarks" / "upgrade_shop.py", folder)
-        run = Run(folder, {NEW: ROOT, KOMBU: ROOT}, server.port, given.pause, random.Random(1))
-        fleet, client = Fleet(run, kill_every=given.kill_every), server.client()
-        queue = DelayQueue(client, QUEUE)
-        try:
+    with tempfile.TemporaryDirectory() as temporary:
+        with fleet_of(given, given.keep or Path(temporary), {NEW: ROOT, KOMBU: ROOT}) as (fleet, queue):
             move_over(fleet, step=given.seconds / 7)
             parked = move_back(fleet, queue, step=given.seconds / 7)
-            settle(fleet, quiet_seconds=20)
-            for _, _, process in fleet.workers:
-                process.terminate()
-            for _, _, process in fleet.workers:
-                process.wait(60)
-            found = judged(fleet, queue)
-        finally:
-            fleet.stop()
+            found = ended(fleet, queue)
+            found["left with kombu"] = left_with_kombu(queue.client)
         del found["by earlier workers"]
-        found["left with kombu"] = left_with_kombu(client)
-        found["moved over"] = sum(int(words[1]) for words in run.lines("moved") if words[0] == "over")
-        found["moved back"] = sum(int(words[1]) for words in run.lines("moved") if words[0] == "back")
+        for way in ("over", "back"):
+            found[f"moved {way}"] = sum(int(words[1]) for words in fleet.run.lines("moved") if words[0] == way)
         found["parked before moving back"] = parked
-    print(", ".join(f"{figure} {what}" for what, figure in found.items()))
-    print(json.dumps({"benchmark": "chaos_moving", **found}))
-    wrong = ("never begun", "dead", "left in Redis", "twice without a kill", "left with kombu")
-    return 1 if any(found[what] for what in wrong) or not parked else 0
+    return Result(found, bool(parked) and not any(found[what] for what in (*WRONG, "left with kombu")))
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = BOTH

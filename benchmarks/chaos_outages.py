@@ -26,8 +26,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.children import run_main
-from delayhub.celery_support.backlog import backlogs
+from benchmarks.limits_rig import APP, put_right
+from benchmarks.processes import Fleet, told, words_of
+from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue
 from delayhub.engine.limits import flying_counts
 from delayhub.engine.unique import taken_keys
@@ -44,56 +45,50 @@ PATIENCE_SECONDS = 45.0
 
 def run_case(scheme: str, pool: str, ack: str, outages: list[float]) -> dict[str, Any]:
     """What came of the outages in one worker."""
+    conf = {"task_acks_late": ack == "late", "broker_transport_options": {"lease_seconds": 5.0}}
+    limits = {"LIMITS_RATE": "20/s", "LIMITS_AT_ONCE": "1", "LIMITS_ACK": ack}
     with tempfile.TemporaryDirectory() as name, RedisServer(append_only=True) as server:
-        folder = Path(name)
-        address = f"127.0.0.1:{server.port}/0"
-        environment = {"OUTAGE_FOLDER": name, "OUTAGE_BROKER": f"{scheme}://{address}", "OUTAGE_ACK": ack}
-        os.environ.update(environment)
-        os.environ.pop("DJANGO_SETTINGS_MODULE", None)  # this is a Celery app without Django
-        worker = _start_worker(folder, pool, {**os.environ, "OUTAGE_RESULTS": f"redis://{address}"})
-        try:
-            wait_until(lambda: " ready." in (folder / "log").read_text(), otherwise="a worker that is ready")
-            return _case(server, folder, outages, is_ours=scheme == "delayhub")
-        finally:
-            if worker.poll() is None:
-                worker.kill()
-            worker.wait()
-            if log := os.environ.get("OUTAGE_LOGS"):
-                (Path(log) / f"{scheme}-{pool}-{ack}.log").write_bytes((folder / "log").read_bytes())
-
-
-def _start_worker(folder: Path, pool: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "celery", "-A", "benchmarks.outage_shop", "worker", "-P", pool]
-    command += ["-c", str(CONCURRENCY), "-l", "INFO", "--without-gossip", "--without-mingle"]
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        folder, address = Path(name), f"127.0.0.1:{server.port}/0"
+        log = folder / "worker0.log"
+        with (
+            told(SHOP_BROKER=f"{scheme}://{address}", SHOP_FOLDER=name, SHOP_CONF=json.dumps(conf), **limits),
+            Fleet(folder, APP, [f"-P {pool} -c {CONCURRENCY} -l INFO"], SHOP_RESULTS=f"redis://{address}"),
+        ):
+            try:
+                wait_until(lambda: " ready." in log.read_text(), otherwise="a worker that is ready")
+                return _case(server, folder, outages, is_ours=scheme == "delayhub")
+            finally:
+                if kept := os.environ.get("OUTAGE_LOGS"):
+                    (Path(kept) / f"{scheme}-{pool}-{ack}.log").write_bytes(log.read_bytes())
 
 
 def _case(server: RedisServer, folder: Path, outages: list[float], *, is_ours: bool) -> dict[str, Any]:
-    from benchmarks import outage_shop
+    from benchmarks import limits_shop as shop
 
+    tasks = (shop.work, shop.mail, shop.report, shop.single)  # in turn
     numbers = itertools.count()
     later = ran = stuck = 0
     slowest = 0.0
 
     def publish(seconds: float, *, first: int) -> list[str]:
-        tasks = outage_shop.TASKS[first:] + outage_shop.TASKS[:first]
-        words = [f"{task.name}-{next(numbers)}" for task in tasks]
-        with outage_shop.app.connection_for_write(outage_shop.app.conf.broker_url) as connection:
-            for task, word in zip(tasks, words, strict=True):
-                task.apply_async([word, seconds], connection=connection)
+        turn = tasks[first:] + tasks[:first]
+        words = [f"{task.name}-{next(numbers)}" for task in turn]
+        with shop.app.connection_for_write(shop.app.conf.broker_url) as connection:
+            for task, word in zip(turn, words, strict=True):
+                own = {"key": "the only one"} if task is shop.single else {}
+                task.apply_async([], {"word": word, "seconds": seconds, **own}, connection=connection)
         return words
 
     def began() -> list[str]:
-        return (folder / "began").read_text().split() if (folder / "began").exists() else []
+        return [words[0] for name in ("work", "mail", "report", "single") for words in words_of(folder / name)]
 
     def healed() -> dict[str, int]:
         with server.client() as client:
-            return {"put right": backlogs(client, [DelayQueue(client, "celery")])["celery"].healed}
+            return {"put right": put_right(client)}
 
     for turn, away_seconds in enumerate(outages):
         # In solo, which runs one at a time, each outage meets another task.
-        first = publish(RUNNING_SECONDS, first=turn % len(outage_shop.TASKS))[0]
+        first = publish(RUNNING_SECONDS, first=turn % len(tasks))[0]
         try:
             wait_until(lambda first=first: first in began(), within_seconds=PATIENCE_SECONDS)
         except TimeoutError:
@@ -130,38 +125,46 @@ def held(server: RedisServer) -> int:
         return messages + sum(flying_counts(queue).values()) + len(taken_keys(queue))
 
 
-def main() -> int:
+def main(asked: argparse.Namespace) -> Result:
     """Runs each case in a process of its own, all at once, and shows what came of them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--outages", type=float, nargs="+", default=[4.0, 20.0] * 5, help="seconds of each")
-    parser.add_argument("--schemes", nargs="+", default=["delayhub", "redis"])
-    parser.add_argument("--pools", nargs="+", choices=POOLS, default=list(POOLS))
-    parser.add_argument("--acks", nargs="+", choices=("early", "late"), default=["early", "late"])
-    parser.add_argument("--at-once", type=int, default=5, help="cases that run beside each other")
-    parser.add_argument("--case", action="store_true", help="run the one case here")
-    asked = parser.parse_args()
     if asked.case:
-        print(json.dumps(run_case(asked.schemes[0], asked.pools[0], asked.acks[0], asked.outages)))
-        return 0
+        return Result(run_case(asked.schemes[0], asked.pools[0], asked.acks[0], asked.outages))
     cases = list(itertools.product(asked.schemes, asked.pools, asked.acks))
-    command = [sys.executable, "-m", "benchmarks.chaos_outages", "--case", "--outages", *map(str, asked.outages)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.run",
+        "chaos",
+        "outages",
+        "--case",
+        "--outages",
+        *map(str, asked.outages),
+    ]
 
     def figures(case: tuple[str, str, str]) -> dict[str, Any]:
         scheme, pool, ack = case
         options = ["--schemes", scheme, "--pools", pool, "--acks", ack]
         done = subprocess.run([*command, *options], stdout=subprocess.PIPE, text=True, check=False)
-        made: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {"failed": done.returncode}
+        made: dict[str, Any] = (
+            json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"failed": done.returncode}
+        )
         print(f"{' '.join(case):24}", made, file=sys.stderr, flush=True)
         return made
 
     with ThreadPoolExecutor(asked.at_once) as threads:
         found = {" ".join(case): made for case, made in zip(cases, threads.map(figures, cases), strict=True)}
-    print(json.dumps(found))
     ours = [figures for name, figures in found.items() if name.startswith("delayhub ")]
-    return int(
-        any("failed" in each or each["ran"] < each["later"] or each["held"] or each["put right"] for each in ours)
+    return Result(
+        found,
+        not any("failed" in each or each["ran"] < each["later"] or each["held"] or each["put right"] for each in ours),
     )
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--outages", [4.0, 20.0] * 5, "seconds of each", nargs="+"),
+    option("--schemes", ["delayhub", "redis"], nargs="+"),
+    option("--pools", list(POOLS), nargs="+", choices=POOLS),
+    option("--acks", ["early", "late"], nargs="+", choices=("early", "late")),
+    option("--at-once", 5, "cases that run beside each other"),
+    option("--case", action="store_true", help="run the one case here"),
+]

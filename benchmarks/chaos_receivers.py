@@ -13,8 +13,6 @@ Caveat: the promise is for effects in the inbox's own database.
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import sqlite3
 import sys
 import tempfile
@@ -26,8 +24,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.children import run_main
-from delayhub.client import AsyncClient, JobRequest
+from benchmarks.result import Result, option
+from delayhub.client import Client, JobRequest
 from delayhub.demo.site import Site, SiteOptions
 from delayhub.errors import ServiceDied
 from delayhub.local.redis_server import free_port
@@ -94,98 +92,63 @@ class ChaosReceiver:
                 return error.code == 401
 
 
-async def secrets_of_new_biz_types(site: Site, ports: dict[str, int]) -> dict[str, str]:
-    """Makes a biz type for each receiver."""
-    async with AsyncClient(site.url, api_key=site.api_key) as api:
-        return {
-            kind: (
-                await api.biz_types.create(
-                    kind,
-                    url=f"http://127.0.0.1:{port}/hook",
-                    max_attempts=1_000,
-                    backoff="fixed",
-                    backoff_min_seconds=1.0,
-                    jitter=1.0,
-                    # While a receiver is down, its jobs must not take all of the machine by being tried.
-                    max_in_flight=8,
-                )
-            ).signing_secret
-            or ""
-            for kind, port in ports.items()
-        }
+def secret_of_new_biz_type(api: Client, kind: str, port: int) -> str:
+    """Makes the biz type of a receiver."""
+    made = api.biz_types.create(
+        kind,
+        url=f"http://127.0.0.1:{port}/hook",
+        max_attempts=1_000,
+        backoff="fixed",
+        backoff_min_seconds=1.0,
+        jitter=1.0,
+        # While a receiver is down, its jobs must not take all of the machine by being tried.
+        max_in_flight=8,
+    )
+    return made.signing_secret or ""
 
 
-async def create_jobs(site: Site, kinds: Sequence[str], *, count: int, seconds: float) -> set[str]:
-    """Creates so many jobs for each receiver, due over so many seconds; their ids."""
-    ids: set[str] = set()
-    async with AsyncClient(site.url, api_key=site.api_key) as api:
-        for kind in kinds:
-            requests = [
-                JobRequest(biz_type=kind, biz_id=f"{kind}-{n}", body={"n": n}, delay=1 + seconds * n / count)
-                for n in range(count)
-            ]
-            for start in range(0, count, BULK):
-                ids |= {str(result.id) for result in await api.jobs.create_many(requests[start : start + BULK])}
-    return ids
+def create_jobs(api: Client, kind: str, *, count: int, seconds: float) -> set[str]:
+    """Creates so many jobs for a receiver, due over so many seconds; their ids."""
+    requests = [
+        JobRequest(biz_type=kind, biz_id=f"{kind}-{n}", body={"n": n}, delay=1 + seconds * n / count)
+        for n in range(count)
+    ]
+    bulks = [requests[start : start + BULK] for start in range(0, count, BULK)]
+    return {str(result.id) for bulk in bulks for result in api.jobs.create_many(bulk)}
 
 
-async def statuses(site: Site, kinds: Sequence[str]) -> Counter[str]:
-    """How many jobs of the receivers have each status."""
-    found: Counter[str] = Counter()
-    async with AsyncClient(site.url, api_key=site.api_key) as api:
-        for kind in kinds:
-            async for job in api.jobs.list(page_size=1000, biz_type=kind):
-                found[job.status] += 1
-    return found
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=1_000, help="jobs for each of the three receivers (default: 1000)")
-    parser.add_argument("--seconds", type=float, default=60, help="over which they are due (default: 60)")
-    parser.add_argument("--kills", type=int, default=8, help="times the worker is killed with -9 (default: 8)")
-    parser.add_argument("--deaths", type=float, default=0.04, help="share of works at which a receiver dies")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="the receivers (default: all)")
-    parser.add_argument("--patience", type=float, default=600, help="seconds until it gives up (default: 600)")
-    given = parser.parse_args()
+def main(given: argparse.Namespace) -> Result:
     with (
         tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as name,
         Site(SiteOptions(data_dir=Path(name) / "site", settings=SHORT_LEASES)) as site,
+        Client(site.url, api_key=site.api_key) as api,
         ExitStack() as undo,
     ):
-        ports = {kind: free_port() for kind in given.kinds}
-        secrets = asyncio.run(secrets_of_new_biz_types(site, ports))
-        receivers = [
-            ChaosReceiver(
-                kind,
-                port=port,
-                secret=secrets[kind],
-                folder=Path(name),
-                deaths=given.deaths,
-                environment=site.environment,
+        receivers = []
+        for kind in given.kinds:
+            port = free_port()
+            secret = secret_of_new_biz_type(api, kind, port)
+            receiver = ChaosReceiver(
+                kind, port=port, secret=secret, folder=Path(name), deaths=given.deaths, environment=site.environment
             )
-            for kind, port in ports.items()
-        ]
-        for receiver in receivers:
             undo.callback(receiver.stop)
             receiver.start()
-        ids = asyncio.run(create_jobs(site, given.kinds, count=given.jobs, seconds=given.seconds))
-        figures = torment(site, receivers, jobs=len(ids), kills=given.kills, patience=given.patience)
+            receivers.append(receiver)
+        ids = set[str]()
+        for kind in given.kinds:
+            ids |= create_jobs(api, kind, count=given.jobs, seconds=given.seconds)
+        figures = torment(site, api, receivers, jobs=len(ids), kills=given.kills, patience=given.patience)
         effects = {receiver.kind: receiver.effects() for receiver in receivers}
     figures["jobs"] = len(ids)
     figures["lost"] = len(ids - {job for counted in effects.values() for job in counted})
     figures["twice"] = sum(count > 1 for counted in effects.values() for count in counted.values())
     for kind, counted in effects.items():
         figures[f"effects in {kind}"] = sum(counted.values())
-    for about, figure in figures.items():
-        print(f"{about:30}{figure!s:>12}")
-    print(json.dumps({"benchmark": "chaos_receivers", **figures}))
-    is_right = figures["succeeded"] == len(ids) and figures["lost"] == figures["twice"] == 0
-    return 0 if is_right else 1
+    return Result(figures, figures["succeeded"] == len(ids) and figures["lost"] == figures["twice"] == 0)
 
 
 def torment(
-    site: Site, receivers: Sequence[ChaosReceiver], *, jobs: int, kills: int, patience: float
+    site: Site, api: Client, receivers: Sequence[ChaosReceiver], *, jobs: int, kills: int, patience: float
 ) -> dict[str, int]:
     """Starts again what kills itself, and kills the worker evenly over the deliveries, until all jobs have ended."""
     deadline, killed = time.monotonic() + patience, 0
@@ -198,7 +161,9 @@ def torment(
             site.worker.launch()
             killed += 1
         if done >= jobs or time.monotonic() > deadline:
-            ended = asyncio.run(statuses(site, [receiver.kind for receiver in receivers]))
+            ended = Counter(
+                job.status for each in receivers for job in api.jobs.list(page_size=1000, biz_type=each.kind)
+            )
             if ended["succeeded"] >= jobs or time.monotonic() > deadline:
                 break
         time.sleep(POLL_SECONDS)
@@ -209,5 +174,11 @@ def torment(
     }
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--jobs", 1_000, "jobs for each of the three receivers"),
+    option("--seconds", 60.0, "over which they are due"),
+    option("--kills", 8, "times the worker is killed with -9"),
+    option("--deaths", 0.04, "share of works at which a receiver dies"),
+    option("--kinds", KINDS, "the receivers", nargs="+", choices=KINDS),
+    option("--patience", 600.0, "seconds until it gives up"),
+]

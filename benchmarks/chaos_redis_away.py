@@ -26,8 +26,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from benchmarks.children import run_main
+from benchmarks.figures import late
+from benchmarks.jobs_bench import Bench
 from benchmarks.jobs_rig import Rig, rig
+from benchmarks.result import Result, option
 from tests.waiting import wait_until
 
 #: Before and after Redis is away, jobs are due for so long, too.
@@ -35,47 +37,36 @@ AROUND_SECONDS = 3.0
 FLAP_SECONDS = 3.0
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60.0, help="that Redis is away")
-    parser.add_argument("--rate", type=float, default=50.0, help="jobs a second")
-    parser.add_argument("--late", type=float, default=5.0, help="the most that a job may be late")
-    parser.add_argument("--only", nargs="*", choices=list(ABSENCES), default=list(ABSENCES))
-    asked = parser.parse_args()
+def main(asked: argparse.Namespace) -> Result:
     found: dict[str, Any] = {}
     with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600") as made:
-        made.set_django_up()
-        port = made.start_receiver()
+        bench = Bench(made, jobs=0, seconds=0)
         for name in asked.only:
-            found[name] = _run(made, port, name, seconds=asked.seconds, rate=asked.rate)
+            found[name] = _run(bench, name, seconds=asked.seconds, rate=asked.rate)
             print(f"{name}: {json.dumps(found[name])}", file=sys.stderr, flush=True)
-    print(json.dumps(found))
-    return int(any(each["never"] or each["latest s"] > asked.late for each in found.values()))
+    return Result(found, not any(each["never"] or each["latest s"] > asked.late for each in found.values()))
 
 
-def _run(made: Rig, port: int, name: str, *, seconds: float, rate: float) -> dict[str, Any]:
+def _run(bench: Bench, name: str, *, seconds: float, rate: float) -> dict[str, Any]:
     """What came of it: jobs, those that were never called back, lateness, and duplicates."""
-    from tasksapp.jobs.creation import Created, JobRequest, create_many
-    from tasksapp.models import BizType, Job
+    from tasksapp.models import Job
 
     Job.objects.all().delete()
+    made, code = bench.rig, bench.biz_type("away", "ok")
     made.forget_seen()
-    BizType.objects.update_or_create(code="away", defaults={"url": f"http://127.0.0.1:{port}/ok"})
     workers = [made.start_worker(pool=pool) for pool in ("threads", "prefork")]
     if ABSENCES[name] is started:
         started_without(made)
     first = timezone.now() + timedelta(seconds=2)
     count = int(rate * (seconds + 2 * AROUND_SECONDS))
     # Nothing but the rows is there to say when they are due: Redis is away when most of them are.
-    asked = [JobRequest("away", due_at=first + timedelta(seconds=number / rate)) for number in range(count)]
-    made_jobs = [one for begin in range(0, count, 500) for one in create_many(asked[begin : begin + 500])]
-    ids = {str(one.job_id) for one in made_jobs if isinstance(one, Created)}
+    ids = set(map(str, bench.create_due(code, count, first, spread_seconds=count / rate)))
     time.sleep(max(0.0, (first - timezone.now()).total_seconds()) + AROUND_SECONDS)
     ABSENCES[name](made, seconds)
     with contextlib.suppress(TimeoutError):  # the numbers say it
         wait_until(lambda: {seen.job_id for seen in made.seen()} >= ids, within_seconds=AROUND_SECONDS + 60)
     seen = made.seen()
-    late = sorted(one.lateness_ms / 1000 for one in seen)
+    seconds_late = [one.lateness_ms / 1000 for one in seen]
     upkeep = _upkeep() if ABSENCES[name] is started else {}
     for worker in workers + made.workers:
         if worker.poll() is None:
@@ -85,9 +76,8 @@ def _run(made: Rig, port: int, name: str, *, seconds: float, rate: float) -> dic
         "jobs": len(ids),
         "never": len(ids - {one.job_id for one in seen}),
         "twice": sum(number - 1 for number in Counter(one.job_id for one in seen).values()),
-        "latest s": round(late[-1], 2),
-        "p50 s": round(late[len(late) // 2], 2),
-        "p99 s": round(late[int(len(late) * 0.99)], 2),
+        "latest s": round(max(seconds_late), 2),
+        **late(seconds_late, "s"),
         **upkeep,
     }
 
@@ -171,5 +161,9 @@ ABSENCES: dict[str, Callable[[Rig, float], None]] = {
 }
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--seconds", 60.0, "that Redis is away"),
+    option("--rate", 50.0, "jobs a second"),
+    option("--late", 5.0, "the most that a job may be late"),
+    option("--only", list(ABSENCES), nargs="*", choices=list(ABSENCES)),
+]

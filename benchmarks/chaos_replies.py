@@ -11,8 +11,6 @@ Caveat: nothing consumes. A message that a worker took and acknowledged between 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from collections import Counter
 from contextlib import ExitStack, suppress
@@ -22,7 +20,7 @@ import redis
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from benchmarks.children import run_main
+from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue, Place
 from delayhub.local.redis_server import RedisServer, free_port
 from delayhub.redis_cluster import client_of, cluster_pool
@@ -123,21 +121,16 @@ def on_a_cluster(*, count: int, loss: float) -> dict[str, float]:
         return judge(client, proxies, count=count, raised=raised, seconds=time.monotonic() - began)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--messages", type=int, default=10_000, help="messages published (default: 10000)")
-    parser.add_argument("--loss", type=float, default=0.02, help="share of replies that are lost (default: 0.02)")
-    given = parser.parse_args()
+def main(given: argparse.Namespace) -> Result:
     runs = {
         "one server": on_one_server(count=given.messages, loss=given.loss),
         "cluster": on_a_cluster(count=given.messages, loss=given.loss),
     }
-    for name, found in runs.items():
-        print(f"{name:12}", ", ".join(f"{figure} {what}" for what, figure in found.items()))
-    print(json.dumps({"benchmark": "chaos_replies", **runs}))
     good = all(found["stored"] == given.messages and found["stored twice"] == 0 for found in runs.values())
-    return 0 if good and all(found["replies lost"] > 0 for found in runs.values()) else 1
+    return Result(runs, good and all(found["replies lost"] > 0 for found in runs.values()))
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--messages", 10_000, "messages published"),
+    option("--loss", 0.02, "share of replies that are lost"),
+]

@@ -13,8 +13,6 @@ Caveat: what is expected is found minute by minute, by the rules on the page of 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
 import multiprocessing
 import os
 import random
@@ -24,52 +22,23 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from benchmarks.jobs_rig import ROOT, rig
+from benchmarks.jobs_rig import rig
+from benchmarks.result import Result, option
+from tests.repository import ROOT
+from tests.wall_clock_oracle import MINUTE, Named, expected, walk
 
 #: Their clocks change between the first and the last simulated day, but for Shanghai's.
 ZONES = (
     "Europe/Berlin", "Europe/London", "America/New_York", "America/Los_Angeles", "America/Havana",
     "America/Santiago", "Africa/Cairo", "Australia/Sydney", "Australia/Lord_Howe", "Asia/Shanghai",
 )  # fmt: skip
-#: Minutes, hours, and whether both are fixed.
-CRONS: tuple[tuple[str, tuple[int, ...], tuple[int, ...], bool], ...] = (
-    ("30 2 * * *", (30,), (2,), True),
-    ("0 0 * * *", (0,), (0,), True),
-    ("15 1 * * *", (15,), (1,), True),
-    ("30 1,2,3 * * *", (30,), (1, 2, 3), True),
-    ("45 1 * * *", (45,), (1,), True),
-    ("0,15 2,14 * * *", (0, 15), (2, 14), True),
-    ("*/30 1-3 * * *", (0, 30), (1, 2, 3), False),
-    ("30 */8 * * *", (30,), (0, 8, 16), False),
-    ("*/20 0 * * *", (0, 20, 40), (0,), False),
-    ("0 23 * * *", (0,), (23,), True),
+CRONS = (
+    *("30 2 * * *", "0 0 * * *", "15 1 * * *", "30 1,2,3 * * *", "45 1 * * *", "0,15 2,14 * * *", "*/30 1-3 * * *"),
+    *("30 */8 * * *", "*/20 0 * * *", "0 23 * * *"),
 )
-MINUTE = timedelta(minutes=1)
 #: From before the changes of March to after those of April; Cairo's comes later.
 BEGIN, DAYS = datetime(2026, 3, 5, tzinfo=UTC), 42
-
-
-def expected(cron: int, zone: str, *, begin: datetime, end: datetime) -> set[datetime]:
-    """The moments of an expression, found minute by minute."""
-    _, minutes, hours, fixed = CRONS[cron]
-    tz, found, at = ZoneInfo(zone), set(), begin
-    before = at.astimezone(tz)
-    while at <= end:
-        wall = at.astimezone(tz)
-        comes_again = wall.fold == 1
-        if wall.minute in minutes and wall.hour in hours and not (fixed and comes_again):
-            found.add(at)
-        # The walls between the minute before and this one are left out.
-        skipped = before.replace(tzinfo=None, fold=0) + MINUTE
-        while fixed and skipped < wall.replace(tzinfo=None, fold=0):
-            if skipped.minute in minutes and skipped.hour in hours:
-                found.add(at)
-            skipped += MINUTE
-        before = wall
-        at += MINUTE
-    return {each for each in found if each > begin}
 
 
 class SimulatedClock:
@@ -136,14 +105,15 @@ class Run:
         biz_type = BizType.objects.create(code="chaos", url="http://127.0.0.1:9/", timeout_seconds=0.1)
         wanted = {}
         for zone in ZONES:
+            minutes = walk(zone, BEGIN + MINUTE, self.end + MINUTE)
             for number in range(self.each_of):
-                cron = number % len(CRONS)
+                cron = CRONS[number % len(CRONS)]
                 row = Series(
-                    biz_type=biz_type, name=f"{zone} {number}", cron=CRONS[cron][0], time_zone=zone, catch_up="all",
+                    biz_type=biz_type, name=f"{zone} {number}", cron=cron, time_zone=zone, catch_up="all",
                     overlap=("start", "skip")[number % 2], ends_at=self.end, created_at=BEGIN, updated_at=BEGIN,
                     make_at=BEGIN,
                 )  # fmt: skip
-                moments = expected(cron, zone, begin=BEGIN, end=self.end)
+                moments = set(expected(Named(cron), minutes))
                 row.next_occurrence_at = min(moments)
                 row.save()
                 wanted[row.pk] = moments
@@ -244,16 +214,8 @@ def race(count: int, url: str) -> str:
     return "ok" if done.returncode == 0 else done.stdout[-2000:]
 
 
-def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    options.add_argument("--days", type=int, default=DAYS)
-    options.add_argument("--kills", type=int, default=40)
-    options.add_argument("--each", type=int, default=10, help="series of each of the ten zones")
-    options.add_argument("--races", type=int, default=10_000, help="of two workers for two jobs of one series")
-    options.add_argument("--seed", type=int, default=random.randrange(10**6))
-    given = options.parse_args()
-    with contextlib.ExitStack() as stack:
-        made = stack.enter_context(rig())
+def main(given: argparse.Namespace) -> Result:
+    with rig() as made:
         made.set_django_up()
         result = Run(days=given.days, kills=given.kills, each_of=given.each, seed=given.seed).run()
         url = made.database.url
@@ -261,11 +223,15 @@ def main() -> int:
     if given.races:
         # Half of them skip the new one, half cancel the live one.
         result["races"], result["overlap"] = given.races, race(given.races // 2, url)
-    sys.stdout.write(json.dumps(result) + "\n")
     bad = ("lost", "at_another_moment", "made_twice", "due_at_another_moment", "not_succeeded")
     bad += ("run_more_or_less_than_once",)
-    return int(any(result[name] for name in bad) or result.get("overlap", "ok") != "ok")
+    return Result(result, not any(result[name] for name in bad) and result.get("overlap", "ok") == "ok")
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+OPTIONS = [
+    option("--days", DAYS),
+    option("--kills", 40),
+    option("--each", 10, "series of each of the ten zones"),
+    option("--races", 10_000, "of two workers for two jobs of one series"),
+    option("--seed", random.randrange(10**6)),
+]

@@ -1,52 +1,31 @@
-"""The Celery app that the chaos run torments: a task that writes down that it ran, and a producer of such tasks.
-
-Everything it writes down is one short line appended by one system call: a kill -9 loses none of it.
-"""
+"""The Celery app that the chaos run torments: a task that writes down that it ran, and a producer of such tasks."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import uuid
 from pathlib import Path
 
-import celery
 from celery.exceptions import OperationalError
 
-import delayhub
-from benchmarks.appended import append_line
+from benchmarks.processes import append_line
+from benchmarks.shop import shop
 from delayhub.engine import SystemClock
 from delayhub.errors import NotReplicated
 
-FOLDER = Path(os.environ["CHAOS_FOLDER"])
+FOLDER = Path(os.environ["SHOP_FOLDER"])
 CLOCK = SystemClock()
 QUEUES = os.environ["CHAOS_QUEUES"].split(",")
 LONGEST_COUNTDOWN_MS = int(os.environ["CHAOS_COUNTDOWN_MS"])
 
-app = celery.Celery("chaos", broker=os.environ["CHAOS_BROKER"])
-delayhub.install(app)
-app.conf.update(
-    task_acks_late=True,
-    task_reject_on_worker_lost=True,
-    task_ignore_result=True,
-    worker_prefetch_multiplier=4,
-    broker_connection_retry_on_startup=True,
-    broker_connection_max_retries=None,
-    worker_cancel_long_running_tasks_on_connection_loss=False,
-    broker_transport_options={"lease_seconds": 3, "socket_timeout": 10, **json.loads(os.environ["CHAOS_OPTIONS"])},
-)
-
-
-def note(name: str, line: str) -> None:
-    """Appends a line to a file of the run."""
-    append_line(FOLDER / name, line)
+app = shop("chaos", worker_cancel_long_running_tasks_on_connection_loss=False)
 
 
 @app.task(name="chaos.mark")  # the producer's module is __main__, which would be part of the name
 def mark(number: str, due_ms: int) -> None:
     """Writes down that it ran, and when."""
-    note("ran", f"{number} {due_ms} {CLOCK.now_ms()}")
+    append_line(FOLDER / "ran", number, due_ms, CLOCK.now_ms())
 
 
 def produce(count: int) -> None:
@@ -67,8 +46,8 @@ def produce(count: int) -> None:
             mark.apply_async([number, due_ms], countdown=wait_ms / 1000 or None, retry=False, queue=queue)
         except (OperationalError, NotReplicated):
             continue
-        note("published", number)
-        note("took", f"{(CLOCK.monotonic() - began) * 1000:.0f}")
+        append_line(published, number)
+        append_line(FOLDER / "took", f"{(CLOCK.monotonic() - began) * 1000:.0f}")
         so_far += 1
 
 

@@ -12,17 +12,16 @@ Caveat: at least once: a callback that was under way when its worker was killed 
 from __future__ import annotations
 
 import argparse
-import json
 import random
-import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from benchmarks.children import run_main
+from benchmarks.processes import is_soon
+from benchmarks.result import Result, option
 from delayhub.demo.receiver import read_received
 from delayhub.demo.report import FollowedJob
 from delayhub.demo.scenario import plan
@@ -33,23 +32,36 @@ from tests.acceptance.site import SHORT_LEASES, create_on, wait_until_all_ended
 DRAIN_SECONDS = 180.0
 POLL_SECONDS = 0.2
 
+Deed = Callable[[], None]
+#: By their ids.
+Created = Mapping[str, Any]
 
-class Chaos:
-    """What is done to a site, in an order of chance, while its callbacks are delivered."""
 
-    def __init__(self, site: Site, *, kills: int, wipes: int, seed: int) -> None:
+def under_deeds(site: Site, created: Created, deeds: Sequence[Deed]) -> tuple[dict[str, int], bool]:
+    """Does all of it, evenly over the callbacks; what became of the jobs, and whether it is as it must be.
+
+    A deed whose jobs have ended before is done at once.
+    """
+    callbacks = sum(job.attempts for job in created.values())
+    for number, deed in enumerate(deeds, 1):
+        wanted = callbacks * number // (len(deeds) + 1)
+        is_soon(
+            lambda wanted=wanted: sum(1 for _ in read_received(site.folder.received)) >= wanted,
+            within_seconds=DRAIN_SECONDS,
+            look_seconds=POLL_SECONDS,
+        )
+        deed()
+    found = judge(wait_until_all_ended(site, created, within_seconds=DRAIN_SECONDS))
+    must_be_0 = set(found) - {"jobs", "callbacks that came twice", "latest ms"}
+    return found, not any(found[name] for name in must_be_0)
+
+
+class Kills:
+    """What is done to a site."""
+
+    def __init__(self, site: Site) -> None:
         self.site = site
         self.done: Counter[str] = Counter()
-        self.deeds: list[Callable[[], None]] = [self.kill_the_worker] * kills
-        self.deeds += [self.wipe_redis] * wipes + [self.kill_redis] * wipes
-        random.Random(seed).shuffle(self.deeds)
-
-    def run(self, callbacks: int) -> None:
-        """Does all of it, evenly over so many callbacks; one whose job has ended is done at once."""
-        steps = len(self.deeds) + 1
-        for number, deed in enumerate(self.deeds, 1):
-            self._wait_for(callbacks * number // steps)
-            deed()
 
     def kill_the_worker(self) -> None:
         """kill -9 in the middle of deliveries; another worker takes its place."""
@@ -69,11 +81,6 @@ class Chaos:
         self.site.redis.kill()
         self.site.redis.start()
 
-    def _wait_for(self, callbacks: int) -> None:
-        deadline = time.monotonic() + DRAIN_SECONDS
-        while sum(1 for _ in read_received(self.site.folder.received)) < callbacks and time.monotonic() < deadline:
-            time.sleep(POLL_SECONDS)
-
 
 def judge(jobs: list[FollowedJob]) -> dict[str, int]:
     """The figures of a run."""
@@ -92,15 +99,7 @@ def judge(jobs: list[FollowedJob]) -> dict[str, int]:
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=3_000, help="jobs created (default: 3000)")
-    parser.add_argument("--seconds", type=float, default=60, help="over which they are due (default: 60)")
-    parser.add_argument("--kills", type=int, default=10, help="times the worker is killed with -9 (default: 10)")
-    parser.add_argument("--wipes", type=int, default=3, help="times Redis is wiped, and is killed (default: 3)")
-    parser.add_argument("--seed", type=int, default=1, help="which order things are done in (default: 1)")
-    parser.add_argument("--database", default="", help="URL of an empty database (default: a SQLite file)")
-    given = parser.parse_args()
+def main(given: argparse.Namespace) -> Result:
     settings = {**SHORT_LEASES, **({"DELAYHUB_DATABASE_URL": given.database} if given.database else {})}
     with (
         tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as folder,
@@ -108,17 +107,19 @@ def main() -> int:
     ):
         now = datetime.fromtimestamp(SystemClock().now_ms() / 1000, UTC)
         created = create_on(site, plan(jobs=given.jobs, seconds=given.seconds, now=now, run="chaos"))
-        chaos = Chaos(site, kills=given.kills, wipes=given.wipes, seed=given.seed)
-        chaos.run(sum(job.attempts for job in created.values()))
-        jobs = wait_until_all_ended(site, created, within_seconds=DRAIN_SECONDS)
-    figures = judge(jobs)
-    must_be_0 = set(figures) - {"jobs", "callbacks that came twice", "latest ms"}
-    result = {"benchmark": "chaos_site", **figures, **chaos.done}
-    for name, figure in result.items():
-        print(f"{name:30}{figure!s:>12}")
-    print(json.dumps(result))
-    return 0 if all(figures[name] == 0 for name in must_be_0) else 1
+        kills = Kills(site)
+        deeds: list[Deed] = [kills.kill_the_worker] * given.kills
+        deeds += [kills.wipe_redis, kills.kill_redis] * given.wipes
+        random.Random(given.seed).shuffle(deeds)
+        found, good = under_deeds(site, created, deeds)
+    return Result({**found, **kills.done}, good)
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--jobs", 3_000, "jobs created"),
+    option("--seconds", 60.0, "over which they are due"),
+    option("--kills", 10, "times the worker is killed with -9"),
+    option("--wipes", 3, "times Redis is wiped, and is killed"),
+    option("--seed", 1, "which order things are done in"),
+    option("--database", "", "URL of an empty database"),
+]

@@ -13,20 +13,23 @@ Caveat: tasks are acknowledged late, and leases last longer than a failover.
 
 from __future__ import annotations
 
-import os
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from benchmarks.chaos_limits import REPORTS, Workers, most_at_once, starts, starts_a_second
+from benchmarks.chaos_limits import REPORTS
+from benchmarks.chaos_unique import at_once, written
+from benchmarks.limits_rig import APP, Notes, most_in_a_second
+from benchmarks.processes import Fleet, is_soon, told
 from delayhub.engine import EngineOptions
 from delayhub.engine.lane_tag import slot_lane, slot_of, tag
 from delayhub.engine.queue_slots import QueueSlots, ask_slots
 from delayhub.engine.spread_queue import find_queue
 from delayhub.engine.unique import taken_keys
+from delayhub.local.redis_server import RedisServer
 from delayhub.redis_cluster import client_of, cluster_pool
 from tests.cluster import LocalCluster
 from tests.waiting import wait_until
@@ -39,37 +42,38 @@ LEASE_SECONDS = 15
 CALLS = 20
 #: How long a failover, and the tasks that are left at the end, are waited for.
 PATIENCE_SECONDS = 180.0
-POOLS = (("prefork", 4), ("threads", 4))
+CREW = ("-P prefork -c 4", "-P threads -c 4")
 
 
 def run(folder: Path, *, seconds: int) -> tuple[dict[str, float], bool]:
     """The figures of a run of so many seconds, and whether they are as they must be."""
     folder.mkdir(parents=True)
-    with LocalCluster(masters=3, replicas=1) as cluster, ThreadPoolExecutor(1) as killer:
+    mails, reports = RATE * seconds, REPORTS * seconds
+    killing, accepted, slowest = list[Future[None]](), list[str](), 0.0
+    with (
+        LocalCluster(masters=3, replicas=1) as cluster,
+        ThreadPoolExecutor(1) as killer,
+        told(
+            SHOP_BROKER=cluster.url,
+            SHOP_FOLDER=str(folder),
+            SHOP_CONF=f'{{"broker_transport_options": {{"lease_seconds": {LEASE_SECONDS}}}}}',
+            LIMITS_RATE=f"{RATE}/s",
+            LIMITS_AT_ONCE=str(AT_ONCE),
+        ),
+    ):
         client = client_of(cluster_pool(cluster.url, timeout_seconds=30))
         ask_slots(client, QUEUE, QueueSlots(), prefix="", number=SLOTS)
-        environment = {
-            "LIMITS_BROKER": cluster.url,
-            "LIMITS_FOLDER": str(folder),
-            "LIMITS_RATE": f"{RATE}/s",
-            "LIMITS_AT_ONCE": str(AT_ONCE),
-            "LIMITS_LEASE": str(LEASE_SECONDS),
-        }
-        os.environ.update(environment)
         from benchmarks import limits_shop as shop
 
         queue = find_queue(client, QUEUE, options=EngineOptions())
-        workers = Workers(folder, environment, pools=POOLS)
-        mails, reports = RATE * seconds, REPORTS * seconds
-        killing = list[Future[None]]()
-        accepted, slowest = list[str](), 0.0
-        try:
+        with Fleet(folder, APP, CREW):
             wait_until(lambda: set(LIMITED) <= {name.decode() for name in client.hkeys(queue.keys.limited)})
             for number in range(mails):
                 shop.mail.delay(number)
             for number in range(reports):
                 shop.report.delay(number)
-            spread = _slots_of_limited(queue)
+            # In how many slots the backlogs of the tasks with limits are.
+            spread = sum(part.count().ready + part.count().parked > 0 for part in queue.parts)
             begin = time.monotonic()
             while (passed := time.monotonic() - begin) < seconds:
                 if len(killing) < len(LIMITED) and passed > seconds * (len(killing) + 1) / 4:
@@ -80,12 +84,13 @@ def run(folder: Path, *, seconds: int) -> tuple[dict[str, float], bool]:
                 accepted.append(result.id)
                 time.sleep(1 / CALLS)
             kills = sum(each.result() is None for each in killing)
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            while (any(queue.count()) or client.exists(queue.keys.parked)) and time.monotonic() < deadline:
-                time.sleep(0.5)
+            is_soon(
+                lambda: not any(queue.count()) and not client.exists(queue.keys.parked), within_seconds=PATIENCE_SECONDS
+            )
             left = {"messages left": sum(queue.count()), "keys left": sum(map(_unique_left, queue.parts))}
-        finally:
-            workers.stop()
+    notes, singles = Notes(folder), written(folder).runs
+    ran = [Counter(number for number, _ in notes.starts(name)) for name in ("mail", "reported")]
+    ran.append(Counter(run.id for run in singles))
     found: dict[str, float] = {
         "kills": kills,
         "slowest publish s": round(slowest, 1),
@@ -94,14 +99,14 @@ def run(folder: Path, *, seconds: int) -> tuple[dict[str, float], bool]:
         "reports": reports,
         "unique calls": len(accepted),
         "unique ids": len(set(accepted)),
-        "never run": mails + reports + len(set(accepted)) - sum(map(len, map(_ids, [folder] * 3, _NOTED))),
-        "ran twice": sum(count - 1 for name in _NOTED for count in _ids(folder, name).values()),
+        "never run": mails + reports + len(set(accepted)) - sum(map(len, ran)),
+        "ran twice": sum(count - 1 for of_task in ran for count in of_task.values()),
         "limit a second": RATE,
-        "most starts in a second": starts_a_second(folder),
-        "furthest out of order": _furthest_back(folder),
+        "most starts in a second": most_in_a_second(notes.times("mail")),
+        "furthest out of order": _furthest_back(notes),
         "may run at once": AT_ONCE,
-        "most at once": most_at_once(folder, lasts_at_most=LEASE_SECONDS),
-        "unique keys twice at once": _overlaps(folder),
+        "most at once": notes.most_at_once(lasts_at_most=LEASE_SECONDS),
+        "unique keys twice at once": at_once(singles, {}),
         **left,
     }
     must_be_0 = ("never run", "ran twice", "unique keys twice at once", "messages left", "keys left")
@@ -109,43 +114,10 @@ def run(folder: Path, *, seconds: int) -> tuple[dict[str, float], bool]:
     return found, good and found["most starts in a second"] <= RATE + 1 and found["most at once"] <= AT_ONCE
 
 
-_NOTED = ("mail", "reported", "single")
-
-
-def _ids(folder: Path, name: str) -> Counter[Any]:
-    """How often each ran."""
-    if name == "single":
-        return Counter(line.split()[1] for line in _lines(folder) if line.startswith("begin "))
-    return Counter(number for number, _ in starts(folder, name))
-
-
-def _lines(folder: Path) -> list[str]:
-    path = folder / "single"
-    return path.read_text().splitlines() if path.exists() else []
-
-
-def _overlaps(folder: Path) -> int:
-    """How many runs of the unique task began while another with their key had not ended."""
-    runs: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    began: dict[str, float] = {}
-    for line in _lines(folder):
-        what, task_id, key, at = line.split()
-        if what == "begin":
-            began[task_id] = float(at)
-        else:
-            runs[key].append((began.get(task_id, 0.0), float(at)))
-    return sum(after[0] < before[1] for found in runs.values() for before, after in pairwise(sorted(found)))
-
-
-def _furthest_back(folder: Path) -> int:
+def _furthest_back(notes: Notes) -> int:
     """By how many places a start of the task with ``rate_limit`` came after that of a later message."""
-    numbers = [number for number, _ in sorted(starts(folder, "mail"), key=lambda each: each[1])]
+    numbers = [number for number, _ in sorted(notes.starts("mail"), key=lambda each: each[1])]
     return max((most - number for most, number in zip(accumulate(numbers, max), numbers, strict=True)), default=0)
-
-
-def _slots_of_limited(queue: Any) -> int:
-    """In how many slots the backlogs of the tasks with limits are."""
-    return sum(part.count().ready + part.count().parked > 0 for part in queue.parts)
 
 
 def _unique_left(part: Any) -> int:
@@ -156,18 +128,25 @@ def _unique_left(part: Any) -> int:
 
 def _kill_the_master_of(task: str, cluster: LocalCluster) -> None:
     """kill -9 to the master of a task's slot; it comes back as a replica while the run goes on."""
-    key = tag(slot_lane(QUEUE, slot_of(task, SLOTS)))
+    kill_the_master_of(cluster, tag(slot_lane(QUEUE, slot_of(task, SLOTS))))
+
+
+def kill_the_master_of(cluster: LocalCluster, key: str) -> None:
+    """kill -9 to the master of a key's slot; once another has taken its place, it comes back as a replica.
+
+    It returns when that replica has all of its master's data: before, a kill of that one would take some.
+    """
     node = cluster.owner(key)
     with node.client() as client:
         wait_until(lambda: client.info("replication")["connected_slaves"] >= 1)
     node.kill()
     wait_until(lambda: _has_other_owner(cluster, key, node))
     node.start()
-    with node.client() as client:  # until it has all of its master's data, a kill of that one would take some
+    with node.client() as client:
         wait_until(lambda: client.info("replication").get("master_link_status") == "up")
 
 
-def _has_other_owner(cluster: LocalCluster, key: str, node: Any) -> bool:
+def _has_other_owner(cluster: LocalCluster, key: str, node: RedisServer) -> bool:
     try:
         return cluster.owner(key) is not node
     except LookupError:

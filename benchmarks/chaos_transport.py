@@ -15,16 +15,13 @@ Caveat: tasks are acknowledged late. A task acknowledged early, Celery's default
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.chaos_crowd import POLL_SECONDS, Crowd
-from benchmarks.children import run_main
+from benchmarks.chaos_crowd import Crowd
+from benchmarks.result import Result, option, result_of
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
 from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
@@ -82,19 +79,6 @@ class Kills:
             client.script_flush()
 
 
-def carry_out(crowd: Crowd, deeds: list[Deed]) -> None:
-    """Does all of it while tasks are published, then waits until nothing is left."""
-    plan = [((number + 1) / (len(deeds) + 1), deed) for number, deed in enumerate(deeds)]
-    while plan or crowd.is_publishing:
-        # The plan keeps pace with the producer, and ends with it.
-        share = min(1.0, crowd.published() / crowd.tasks)
-        while plan and plan[0][0] <= share:
-            plan.pop(0)[1]()
-        crowd.tend()
-        time.sleep(POLL_SECONDS)
-    crowd.wait_until_empty()
-
-
 def kills(folder: Path, options: argparse.Namespace) -> tuple[dict[str, int], bool]:
     """The figures of the first run, and whether they are as they must be."""
     with RedisServer(append_only=True, config={"appendfsync": "always"}) as server, ExitStack() as stack:
@@ -116,10 +100,10 @@ def kills(folder: Path, options: argparse.Namespace) -> tuple[dict[str, int], bo
                 seed=options.seed,
             )
         )
-        carry_out(crowd, Kills(server, proxies, crowd).plan(options.kills, options.restarts))
-        found = crowd.figures()
-        good = found["lost"] == 0 and found["run more than once"] <= found["leased at the deeds"] and is_clean(found)
-        return found, good or complain(crowd)
+        deeds = Kills(server, proxies, crowd).plan(options.kills, options.restarts)
+        crowd.carry_out([((number + 1) / (len(deeds) + 1), deed) for number, deed in enumerate(deeds)])
+        found, good = crowd.judged(may_lose=False)
+        return found, good and found["run more than once"] <= found["leased at the deeds"]
 
 
 def failover(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[dict[str, int], bool]:
@@ -150,46 +134,26 @@ def failover(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[
                 seed=options.seed,
             )
         )
-        carry_out(crowd, [fall])
-        found = crowd.figures()
+        crowd.carry_out([(0.5, fall)])
         # What no replica had is lost without WAIT, and nothing can help it; how much it was is what is measured.
-        return found, (is_clean(found) and (not wait or found["lost"] == 0)) or complain(crowd)
+        return crowd.judged(may_lose=not wait)
 
 
-def is_clean(found: dict[str, int]) -> bool:
-    """Whether nothing is left, nothing is dead and nothing came early."""
-    return found["dead"] == found["still there"] == found.get("worker ended by itself", 0) == 0 <= found["earliest ms"]
-
-
-def complain(crowd: Crowd) -> bool:
-    print(crowd.log, file=sys.stderr)
-    return False
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--tasks", type=int, default=10_000, help="tasks published (default: 10000)")
-    parser.add_argument("--countdown", type=int, default=20, help="longest countdown in seconds (default: 20)")
-    parser.add_argument("--kills", type=int, default=20, help="processes killed with -9 (default: 20)")
-    parser.add_argument("--restarts", type=int, default=3, help="how often each other thing is done (default: 3)")
-    parser.add_argument(
-        "--alone", type=float, default=0.3, help="seconds that a master is cut off before it falls (default: 0.3)"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="which order things are done in (default: 1)")
-    options = parser.parse_args()
+def main(options: argparse.Namespace) -> Result:
     with tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as folder:
         runs = {
             "kills": kills(Path(folder) / "kills", options),
             "failover": failover(Path(folder) / "failover", options, wait=False),
             "failover, WAIT": failover(Path(folder) / "wait", options, wait=True),
         }
-    rows = dict.fromkeys(name for found, _ in runs.values() for name in found)
-    print(" " * 24 + "".join(f"{name:>18}" for name in runs))
-    for row in rows:
-        print(f"{row:24}" + "".join(f"{found.get(row, '')!s:>18}" for found, _ in runs.values()))
-    print(json.dumps({"benchmark": "chaos_transport", **{name: found for name, (found, _) in runs.items()}}))
-    return 0 if all(good for _, good in runs.values()) else 1
+    return result_of(runs)
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--tasks", 10_000, "tasks published"),
+    option("--countdown", 20, "longest countdown in seconds"),
+    option("--kills", 20, "processes killed with -9"),
+    option("--restarts", 3, "how often each other thing is done"),
+    option("--alone", 0.3, "seconds that a master is cut off before it falls"),
+    option("--seed", 1, "which order things are done in"),
+]

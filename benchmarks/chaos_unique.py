@@ -14,10 +14,7 @@ Result: a table and one JSON line; exit code 0 only if no two ran at once, nothi
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,15 +26,15 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from benchmarks.children import run_main
-from delayhub.celery_support.backlog import backlogs
+from benchmarks.limits_rig import put_right
+from benchmarks.processes import Fleet, is_soon, told, words_of
+from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue
 from delayhub.engine.unique import taken_keys
 from delayhub.local.redis_server import RedisServer
 
-#: Of each worker: its pool, its size, whether it has a beat.
-WORKERS = (("prefork", 2, True), ("prefork", 2, False), ("threads", 3, True), ("solo", 1, False))
-LEASE_SECONDS = 10.0
+#: What each worker is asked for; two have a beat.
+CREW = ("-P prefork -c 2 -B", "-P prefork -c 2", "-P threads -c 3 -B", "-P solo")
 #: Seconds for what is left after the last kill.
 DRAIN_SECONDS = 240.0
 
@@ -78,46 +75,6 @@ class Sent:
     kills: list[tuple[str, float]] = field(default_factory=list)
 
 
-class Workers:
-    """The four workers of a run; each start has a name of its own."""
-
-    def __init__(self, folder: Path, *, number: int) -> None:
-        self.folder = folder
-        self.names: list[str] = []
-        self.alive = [self._start(each) for each in range(number)]
-
-    def _start(self, number: int, *, has_beat: bool = True) -> subprocess.Popen[bytes]:
-        pool, size, beats = WORKERS[number]
-        name = f"w{number}x{uuid4().hex[:6]}@here"
-        self.names[number : number + 1] = [name]
-        command = [
-            sys.executable,
-            "-m",
-            "celery",
-            "-A",
-            "benchmarks.unique_shop",
-            "worker",
-            "-P",
-            pool,
-            "-c",
-            str(size),
-        ]
-        command += ["-n", name, "-l", "WARNING", "--without-gossip", "--without-mingle"]
-        command += ["-B"] if beats and has_beat else []
-        environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-        log = (self.folder / f"worker{number}.log").open("ab")
-        return subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-
-    def kill(self, number: int, *, has_beat: bool = True) -> tuple[str, float]:
-        """Kills a worker with all its processes and starts it again; its name, and when it was gone."""
-        name = self.names[number]
-        os.killpg(self.alive[number].pid, 9)
-        self.alive[number].wait()
-        gone = time.time()  # noqa: TID251  compared with what the tasks wrote
-        self.alive[number] = self._start(number, has_beat=has_beat)
-        return name, gone
-
-
 def publish(shop: Any, chance: random.Random, sent: Sent, *, keys: int) -> None:
     """One call, or one canvas, with keys by chance."""
     from celery import chain, chord, group
@@ -146,56 +103,44 @@ def publish(shop: Any, chance: random.Random, sent: Sent, *, keys: int) -> None:
     sent.canvases.append((task.name, chance.choice(canvases)()))
 
 
-def run(
-    folder: Path, *, seconds: float, kill_every: float, keys: int, rate: float, seed: int, number: int
-) -> dict[str, float]:
+def run(folder: Path, asked: argparse.Namespace) -> dict[str, float]:
     """The figures of one run."""
-    chance = random.Random(seed)
-    with RedisServer(append_only=False) as server, server.client() as client:
-        os.environ.update(
-            UNIQUE_BROKER=f"delayhub://127.0.0.1:{server.port}/0",
-            UNIQUE_RESULTS=f"redis://127.0.0.1:{server.port}/1",
-            UNIQUE_FOLDER=str(folder),
-            UNIQUE_LEASE=str(LEASE_SECONDS),
-        )
+    chance, sent, crew = random.Random(asked.seed), Sent(), CREW[: asked.workers]
+    with (
+        RedisServer(append_only=False) as server,
+        server.client() as client,
+        told(
+            SHOP_BROKER=f"delayhub://127.0.0.1:{server.port}/0",
+            SHOP_RESULTS=f"redis://127.0.0.1:{server.port}/1",
+            SHOP_FOLDER=str(folder),
+            SHOP_CONF='{"broker_transport_options": {"lease_seconds": 10.0}}',
+        ),
+        Fleet(folder, "benchmarks.unique_shop", crew) as fleet,
+    ):
         from benchmarks import unique_shop as shop
 
-        sent, workers = Sent(), Workers(folder, number=number)
         queue = DelayQueue(client, "celery")
-        try:
-            end, next_kill = time.monotonic() + seconds, time.monotonic() + kill_every + 3.0
-            while (now := time.monotonic()) < end:
-                publish(shop, chance, sent, keys=keys)
-                if now >= next_kill:
-                    sent.kills.append(workers.kill(chance.randrange(number)))
-                    next_kill = now + kill_every
-                time.sleep(1 / rate)
-            # The beats end with their workers, so that the rest can be waited for.
-            sent.kills += [workers.kill(each, has_beat=False) for each in range(number) if WORKERS[each][2]]
-            deadline = time.monotonic() + DRAIN_SECONDS
-            while (any(queue.count()) or not _all_ended(sent, folder)) and time.monotonic() < deadline:
-                time.sleep(0.5)
-            left = taken_keys(queue)
-            found = _figures(sent, folder, queue)
-            found |= {
-                "keys left": len(left) + client.exists(queue.keys.unique, queue.keys.followers),
-                "messages left": sum(queue.count()),
-                "dead": queue.count().dead,
-                "put right": backlogs(client, [queue])[queue.name].healed,
-            }
-        finally:
-            for process in workers.alive:
-                os.killpg(process.pid, 9)
-                process.wait()
-    return found
+        for _ in fleet.under_kills(asked.seconds, every=asked.kill_every, per_second=asked.rate, chance=chance):
+            publish(shop, chance, sent, keys=asked.keys)
+        # The beats end with their workers, so that the rest can be waited for.
+        for number, options in enumerate(crew):
+            if options.endswith("-B"):
+                fleet.kill(number, then=options.removesuffix("-B"))
+        sent.kills = fleet.kills
+        is_soon(lambda: not any(queue.count()) and _all_ended(sent, folder), within_seconds=DRAIN_SECONDS)
+        return _figures(sent, folder, queue) | {
+            "keys left": len(taken_keys(queue)) + client.exists(queue.keys.unique, queue.keys.followers),
+            "messages left": sum(queue.count()),
+            "dead": queue.count().dead,
+            "put right": put_right(client),
+        }
 
 
-def _written(folder: Path) -> Written:
+def written(folder: Path) -> Written:
+    """What the workers wrote down so far."""
     found = Written()
     under_way: dict[tuple[str, ...], Run] = {}
-    lines = (folder / "runs").read_text().splitlines() if (folder / "runs").exists() else []
-    for line in lines:
-        what, task, key, task_id, retries, worker, at = line.split(" ")
+    for what, task, key, task_id, retries, worker, at in words_of(folder / "runs"):
         place = (task_id, retries, worker)
         if what == "begin":
             under_way[place] = Run(task, key, task_id, worker, float(at))
@@ -222,8 +167,8 @@ def _is_excused(task: str, result: Any, written: Written, killed: Mapping[str, f
 
 
 def _all_ended(sent: Sent, folder: Path) -> bool:
-    written, killed = _written(folder), dict(sent.kills)
-    return all(result.ready() or _is_excused(task, result, written, killed) for task, result in sent.canvases)
+    noted, killed = written(folder), dict(sent.kills)
+    return all(result.ready() or _is_excused(task, result, noted, killed) for task, result in sent.canvases)
 
 
 def _explain(task: str, result: Any, written: Written, killed: Mapping[str, float], queue: DelayQueue) -> None:
@@ -243,25 +188,29 @@ def _place(queue: DelayQueue, task_id: str) -> str:
     return "/".join(found) or ("stored" if client.hexists(keys.payload, task_id) else "gone")
 
 
+def at_once(runs: list[Run], killed: Mapping[str, float]) -> int:
+    """How many runs began while another with their key had not ended."""
+    by_key, found = defaultdict(list), 0
+    for one in sorted(runs, key=lambda one: one.begin):
+        by_key[one.task, one.key].append(one)
+    for before, after in (pair for of_key in by_key.values() for pair in pairwise(of_key)):
+        ended = before.end if before.end is not None else killed.get(before.worker, float("inf"))
+        if after.begin < ended:
+            found += 1
+            print("at once:", before, after, file=sys.stderr)
+    return found
+
+
 def _figures(sent: Sent, folder: Path, queue: DelayQueue) -> dict[str, float]:
-    written = _written(folder)
-    runs = written.runs
-    killed, by_id, by_key = dict(sent.kills), defaultdict(list), defaultdict(list)
+    noted = written(folder)
+    runs = noted.runs
+    killed, by_id = dict(sent.kills), defaultdict(list)
     for one in runs:
         by_id[one.id].append(one)
-        by_key[one.task, one.key].append(one)
 
     def taken(task_id: str) -> bool:
-        return written.is_taken(task_id, killed)
+        return noted.is_taken(task_id, killed)
 
-    at_once = 0
-    for of_key in by_key.values():
-        of_key.sort(key=lambda one: one.begin)
-        for before, after in pairwise(of_key):
-            ended = before.end if before.end is not None else killed.get(before.worker, float("inf"))
-            if after.begin < ended:
-                at_once += 1
-                print("at once:", before, after, file=sys.stderr)
     accepted = [(task, own) for task, own, kept, _ in sent.calls if own == kept]
     lost = [(task, own) for task, own in accepted if not any(one.end is not None for one in by_id[own])]
     refused = [(kept, at) for _, own, kept, at in sent.calls if own != kept]
@@ -272,11 +221,11 @@ def _figures(sent: Sent, folder: Path, queue: DelayQueue) -> dict[str, float]:
     after_end = [max(0.0, at - ended_at[kept]) for kept, at in refused if kept in ended_at]
     never = {kept for kept, _ in refused if not by_id[kept]}
     hung = [(task, result) for task, result in sent.canvases if not result.ready()]
-    unexplained = [(task, result) for task, result in hung if not _is_excused(task, result, written, killed)]
+    unexplained = [(task, result) for task, result in hung if not _is_excused(task, result, noted, killed)]
     for task, result in unexplained:
-        _explain(task, result, written, killed, queue)
+        _explain(task, result, noted, killed, queue)
     for kept in never:
-        print("never ran:", kept, _place(queue, kept), written.accepted[kept], file=sys.stderr)
+        print("never ran:", kept, _place(queue, kept), noted.accepted[kept], file=sys.stderr)
     return {
         "kills": len(sent.kills),
         "calls": len(sent.calls),
@@ -286,7 +235,7 @@ def _figures(sent: Sent, folder: Path, queue: DelayQueue) -> dict[str, float]:
         "runs": len(runs),
         "runs of schedules": sum(one.key.startswith("scheduled") for one in runs),
         "runs that kills ended": sum(one.end is None for one in runs),
-        "two at once": at_once,
+        "two at once": at_once(runs, killed),
         "lost, acks late": sum(task != "unique.early" for task, _ in lost),
         "lost, acks early, a kill took it": sum(task == "unique.early" and taken(own) for task, own in lost),
         "lost, acks early, no kill took it": sum(task == "unique.early" and not taken(own) for task, own in lost),
@@ -299,34 +248,20 @@ def _figures(sent: Sent, folder: Path, queue: DelayQueue) -> dict[str, float]:
     }
 
 
-def main() -> int:
+def main(asked: argparse.Namespace) -> Result:
     """Runs it and shows the figures."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=120.0)
-    parser.add_argument("--kill-every", type=float, default=4.0)
-    parser.add_argument("--keys", type=int, default=12)
-    parser.add_argument("--rate", type=float, default=25.0, help="calls a second")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=len(WORKERS), help="the first so many of the four")
-    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = run(
-            Path(folder),
-            seconds=options.seconds,
-            kill_every=options.kill_every,
-            keys=options.keys,
-            rate=options.rate,
-            seed=options.seed,
-            number=options.workers,
-        )
-    for name, value in found.items():
-        print(f"{name:44}{value:>10}")
-    print(json.dumps(found))
+        found = run(Path(folder), asked)
     bad = ("two at once", "lost, acks late", "lost, acks early, no kill took it", "refused for one that never ran")
-    return int(
-        any(found[name] for name in (*bad, "canvases that hang", "keys left", "messages left", "dead", "put right"))
-    )
+    bad += ("canvases that hang", "keys left", "messages left", "dead", "put right")
+    return Result(found, not any(found[name] for name in bad))
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--seconds", 120.0),
+    option("--kill-every", 4.0),
+    option("--keys", 12),
+    option("--rate", 25.0, "calls a second"),
+    option("--seed", 1),
+    option("--workers", len(CREW), "the first so many of the four"),
+]

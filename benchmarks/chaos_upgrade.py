@@ -15,20 +15,19 @@ Caveat: tasks acknowledge late, so one whose worker is killed while it runs runs
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.children import run_main
+from benchmarks.processes import QUIET, kill_group, start, words_of
+from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue, Place
 from delayhub.local.redis_server import RedisServer
 from tests.repository import ROOT
@@ -39,6 +38,8 @@ EARLIER = "c6c7b67c^"
 OLD, NEW = "earlier", "new"
 POOLS = (("prefork", 2), ("threads", 4), ("prefork", 2), ("solo", 1))
 QUEUE = "celery"
+#: Of none of these may there be any.
+WRONG = ("never begun", "dead", "left in Redis", "twice without a kill")
 
 
 class Run(NamedTuple):
@@ -50,34 +51,20 @@ class Run(NamedTuple):
     pause: float
     chance: random.Random
 
-    def environment(self, release: str) -> dict[str, str]:
-        """The environment of a process of a release."""
-        own = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-        return {
-            **own,
+    def start(self, name: str, release: str, *command: str) -> subprocess.Popen[bytes]:
+        """A process of a release, which writes into a log of its own."""
+        environment = {
             "PYTHONPATH": str(self.trees[release]),
             "UPGRADE_FOLDER": str(self.folder),
             "UPGRADE_RELEASE": release,
             "UPGRADE_BROKER": f"{'redis' if release == 'kombu' else 'delayhub'}://127.0.0.1:{self.port}/0",
             "UPGRADE_PAUSE": str(self.pause),
         }
-
-    def start(self, name: str, release: str, *command: str) -> subprocess.Popen[bytes]:
-        """A process of a release, which writes into a log of its own."""
-        log = (self.folder / f"{name}.log").open("ab")
-        return subprocess.Popen(
-            [sys.executable, *command],
-            cwd=self.folder,
-            env=self.environment(release),
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        return start(command, log=self.folder / f"{name}.log", cwd=self.folder, **environment)
 
     def lines(self, name: str) -> list[list[str]]:
-        """The lines of a file that the processes write."""
-        path = self.folder / name
-        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+        """The words of the lines of a file that the processes write."""
+        return words_of(self.folder / name)
 
 
 class Fleet:
@@ -101,12 +88,9 @@ class Fleet:
         self._number += 1
         pool, size = POOLS[place % len(POOLS)]
         name = f"{release}{self._number}@here"
-        options = ["-P", pool, "-c", str(size), "-n", name, "-l", "INFO", "--without-gossip", "--without-mingle"]
-        return (
-            release,
-            name,
-            self.run.start(name, release, "-m", "celery", "-A", "upgrade_shop", "worker", *options),
-        )
+        options = ["-P", pool, "-c", str(size), "-n", name, "-l", "INFO", *QUIET]
+        process = self.run.start(name, release, "-m", "celery", "-A", "upgrade_shop", "worker", *options)
+        return release, name, process
 
     def replace(self, place: int, release: str) -> None:
         """Stops a worker, warm, and starts one of a release in its place."""
@@ -114,17 +98,26 @@ class Fleet:
         self.workers[place][2].wait(60)
         self.workers[place] = self._worker(release, place)
 
-    def kill_one(self) -> None:
-        """Kills a worker of DelayHub's with all its processes, and starts it again."""
-        places = [place for place, (release, _, _) in enumerate(self.workers) if release in (OLD, NEW)]
-        if not places:
-            return
-        place = self.run.chance.choice(places)
-        release, name, process = self.workers[place]
-        os.killpg(process.pid, 9)
-        process.wait()
+    def kill(self, place: int) -> None:
+        """Kills a worker with all its processes."""
+        _, name, process = self.workers[place]
+        kill_group(process)
         self.kills.append((name, time.time()))  # noqa: TID251  compared with what the tasks wrote
-        self.workers[place] = self._worker(release, place)
+
+    def kill_one(self) -> None:
+        """Kills a worker of DelayHub's, and starts it again."""
+        places = [place for place, (release, _, _) in enumerate(self.workers) if release in (OLD, NEW)]
+        if places:
+            place = self.run.chance.choice(places)
+            self.kill(place)
+            self.workers[place] = self._worker(self.workers[place][0], place)
+
+    def end_workers(self) -> None:
+        """Stops all workers, warm."""
+        for _, _, process in self.workers:
+            process.terminate()
+        for _, _, process in self.workers:
+            process.wait(60)
 
     def publisher(self, release: str) -> None:
         """Starts a publisher."""
@@ -149,8 +142,7 @@ class Fleet:
     def stop(self) -> None:
         """Kills all that runs."""
         for process in [*self.others.values(), *(process for _, _, process in self.workers)]:
-            os.killpg(process.pid, 9) if process.poll() is None else None
-            process.wait()
+            kill_group(process)
 
 
 # ---------------------------------------------------------------- the four runs
@@ -309,24 +301,25 @@ def last(begun_at: tuple[str, float]) -> float:
     return begun_at[1]
 
 
-def go(
-    name: str, *, trees: dict[str, Path], folder: Path, seconds: float, kill_every: float, pause: float
-) -> dict[str, int]:
-    """The figures of one of the runs."""
-    folder.mkdir()
+@contextmanager
+def fleet_of(asked: argparse.Namespace, folder: Path, trees: dict[str, Path]) -> Iterator[tuple[Fleet, DelayQueue]]:
+    """Nothing that runs yet, on a Redis of its own, and the queue there; what was started ends with the block."""
+    folder.mkdir(exist_ok=True)
     shutil.copy(ROOT / "benchmarks" / "upgrade_shop.py", folder)
     with RedisServer(append_only=False) as server, server.client() as client:
-        fleet = Fleet(Run(folder, trees, server.port, pause, random.Random(1)), kill_every=kill_every)
+        run = Run(folder, trees, server.port, asked.pause, random.Random(1))
+        fleet = Fleet(run, kill_every=asked.kill_every)
         try:
-            RUNS[name](fleet, seconds)
-            settle(fleet, quiet_seconds=20)
-            for _, _, process in fleet.workers:
-                process.terminate()
-            for _, _, process in fleet.workers:
-                process.wait(60)
-            return judged(fleet, DelayQueue(client, QUEUE))
+            yield fleet, DelayQueue(client, QUEUE)
         finally:
             fleet.stop()
+
+
+def ended(fleet: Fleet, queue: DelayQueue) -> dict[str, int]:
+    """Waits until all has run, ends the workers, and gives the figures."""
+    settle(fleet, quiet_seconds=20)
+    fleet.end_workers()
+    return judged(fleet, queue)
 
 
 def tree_of(ref: str, folder: Path) -> Path:
@@ -337,36 +330,30 @@ def tree_of(ref: str, folder: Path) -> Path:
     return folder
 
 
-def main() -> int:
+def main(given: argparse.Namespace) -> Result:
     """Does the runs one after the other, and shows what they found."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--ref", default=EARLIER, help="the commit of the earlier release (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=48, help="how long each run publishes (default: %(default)s)")
-    parser.add_argument("--kill-every", type=float, default=4, help="seconds between kills (default: %(default)s)")
-    parser.add_argument("--pause", type=float, default=0.04, help="seconds between publishes (default: %(default)s)")
-    parser.add_argument("--run", action="append", choices=sorted(RUNS), help="only this one; may be given again")
-    parser.add_argument("--keep", type=Path, help="a folder for the logs, which stays")
-    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.keep or Path(temporary)
         folder.mkdir(exist_ok=True)
         trees = {OLD: tree_of(given.ref, folder / "earlier-release"), NEW: ROOT}
         found = {}
         for number, name in enumerate(given.run or RUNS):
-            own = folder / f"run{number}"
-            found[name] = go(
-                name,
-                trees=trees,
-                folder=own,
-                seconds=given.seconds,
-                kill_every=given.kill_every,
-                pause=given.pause,
-            )
-            print(f"{name}: " + ", ".join(f"{figure} {what}" for what, figure in found[name].items()), flush=True)
-    print(json.dumps({"benchmark": "chaos_upgrade", "ref": given.ref, **found}))
-    wrong = ("never begun", "dead", "left in Redis", "twice without a kill")
-    return 1 if any(figures[what] for figures in found.values() for what in wrong) else 0
+            with fleet_of(given, folder / f"run{number}", trees) as (fleet, queue):
+                RUNS[name](fleet, given.seconds)
+                found[name] = ended(fleet, queue)
+            print(f"{name}: {found[name]}", flush=True)
+    return Result(found, not any(figures[what] for figures in found.values() for what in WRONG))
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+#: What this run and ``chaos_moving`` may be asked.
+BOTH = [
+    option("--seconds", 48.0, "how long each run publishes"),
+    option("--kill-every", 4.0, "seconds between kills"),
+    option("--pause", 0.04, "seconds between publishes"),
+    option("--keep", type=Path, help="a folder for the logs, which stays"),
+]
+OPTIONS = [
+    *BOTH,
+    option("--ref", EARLIER, "the commit of the earlier release"),
+    option("--run", action="append", choices=sorted(RUNS), help="only this one; may be given again"),
+]

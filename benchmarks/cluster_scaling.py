@@ -13,9 +13,7 @@ Caveat: what nodes do without clients (they gossip) is measured and taken off.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,7 +21,8 @@ from typing import Any, NamedTuple
 
 from kombu import Connection, Consumer, Producer, Queue
 
-from benchmarks.children import run_main
+from benchmarks.cores import used_by_server
+from benchmarks.result import Result, option
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
 from tests.cluster import LocalCluster
@@ -45,8 +44,7 @@ def cpu_seconds(nodes: Sequence[RedisServer]) -> list[float]:
     found = []
     for node in nodes:
         with node.client() as client:
-            info = client.info("cpu")
-        found.append(float(info["used_cpu_user"]) + float(info["used_cpu_sys"]))
+            found.append(used_by_server(client))
     return found
 
 
@@ -121,14 +119,7 @@ def asked(nodes: Sequence[RedisServer]) -> int:
     return calls
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--nodes", default="1,2,4", help="sizes of the cluster (default: 1,2,4)")
-    parser.add_argument("--tasks", type=int, default=10_000)
-    parser.add_argument("--slots", type=int, default=8)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--idle-seconds", type=float, default=60.0)
-    options = parser.parse_args()
+def main(options: argparse.Namespace) -> Result:
     register()
     found: dict[str, dict[str, float]] = {}
     for nodes in map(int, options.nodes.split(",")):
@@ -139,16 +130,18 @@ def main() -> int:
                     for _ in range(options.rounds)
                 ]
                 medians = Cost(*map(statistics.median, zip(*runs, strict=True)))
-                found[f"{nodes} nodes, claims of {claim}"] = {
-                    name: round(value, 3) for name, value in medians._asdict().items()
-                }
-                print(f"{nodes} nodes, claims of {claim:3}: {medians}", flush=True)
+                rounded = {name: round(value, 3) for name, value in medians._asdict().items()}
+                found[f"{nodes} nodes, claims of {claim}"] = rounded
     with LocalCluster(masters=3) as cluster:
         requests = idle_requests(cluster, slots=64, seconds=options.idle_seconds)
-    print(f"an idle worker with 64 slots: {requests:.2f} requests a second")
-    print(json.dumps({"benchmark": "cluster_scaling", "idle_requests": round(requests, 2), **found}))
-    return 0 if requests < 2 else 1
+    found["an idle worker with 64 slots"] = {"requests a second": round(requests, 2)}
+    return Result(found, requests < 2)
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--nodes", "1,2,4", "sizes of the cluster"),
+    option("--tasks", 10_000),
+    option("--slots", 8),
+    option("--rounds", 3),
+    option("--idle-seconds", 60.0),
+]

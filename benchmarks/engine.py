@@ -11,19 +11,17 @@ Caveat: one client connection, payloads of 500 bytes, no persistence.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import socket
 import statistics
 import subprocess
-import sys
 import time
 from typing import Any
 
 import redis
 
-from benchmarks.children import run_main
 from benchmarks.figures import percentile, rate
+from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue, Entry, Lease, TimerLane
 from delayhub.local.redis_server import RedisServer
 
@@ -164,11 +162,7 @@ def beanstalkd_rates(count: int) -> dict[str, float]:
     return {"create_one": created, "consume": consumed}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--count", type=int, default=20_000, help="entries a measurement (default: 20000)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds, of which the median counts (default: 5)")
-    options = parser.parse_args()
+def main(options: argparse.Namespace) -> Result:
     verbs = [
         "reference_one",
         "create_one",
@@ -193,7 +187,6 @@ def main() -> None:
         version = client.info("server")["redis_version"]
     medians: dict[str, Any] = {verb: round(statistics.median(values), 1) for verb, values in figures.items()}
     result = {
-        "benchmark": "engine",
         "redis": version,
         **medians,
         "ratio_to_reference": round(medians["create_one"] / medians["reference_one"], 3),
@@ -204,8 +197,10 @@ def main() -> None:
         },
         "beanstalkd": {name: round(statistics.median(peer[name] for peer in peers)) for name in peers[0]} or None,
     }
-    print(json.dumps(result))
+    return Result(result)
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--count", 20_000, "entries a measurement"),
+    option("--rounds", 5, "rounds, of which the median counts"),
+]

@@ -13,8 +13,6 @@ Caveat: the rows have just been written and are in memory as far as they fit.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,9 +21,10 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
-from benchmarks.children import run_main
+from benchmarks.admin_pages import lists, signed_in
 from benchmarks.explain_rows import fill, fill_one
 from benchmarks.jobs_rig import rig
+from benchmarks.result import Result, option
 
 #: Tables that grow with the jobs.
 LARGE = {"delayhub_job", "delayhub_attempt", "delayhub_idempotency_key"}
@@ -176,34 +175,12 @@ def of_idle(biz_types: Sequence[Any], now: datetime) -> dict[str, Callable[[], o
 
 def admin_lists(code: str, job: Any) -> dict[str, Callable[[], object]]:
     """The admin's list of jobs, as it is opened, filtered and searched."""
-    from django.contrib.auth.models import User
-    from django.test import RequestFactory
-    from django.urls import reverse
+    client = signed_in()
 
-    from tasksapp.admin.jobs.listing import list_context
-    from tasksapp.admin.jobs.tabs import TABS
+    def look(address: str) -> Callable[[], object]:
+        return lambda: client.get(address)
 
-    person = User(is_superuser=True, is_staff=True, is_active=True)
-    address = reverse("admin:tasksapp_job_changelist")
-
-    def look(query: str) -> Callable[[], object]:
-        def show() -> object:
-            request = RequestFactory().get(f"{address}?{query}")
-            request.user = person
-            page = list_context(request, site="admin")
-            if page["problem"]:
-                raise SystemExit(f"{request.get_full_path()} shows no jobs: {page['problem']}")
-            return page
-
-        return show
-
-    queries = {name: f"tab={name}" for name in TABS}
-    queries |= {f"{name} of a biz type": f"tab={name}&biz_type={code}" for name in TABS if name != "all"}
-    queries |= {"dead of an error class": f"tab=dead&biz_type={code}&error_class=http.503"}
-    queries |= {"done of a day": "tab=done&range=yesterday"}
-    queries |= {"search by id": f"q={job.id}", "search by biz id": f"q={job.biz_id}"}
-    queries |= {"search by the beginning of a biz id": f"q={job.biz_id[:-1]}*"}
-    return {f"admin: {name}": look(query) for name, query in queries.items()}
+    return {f"admin: {name}": look(address) for name, address in lists(code, job).items()}
 
 
 def look_at(asked: Mapping[str, Callable[[], object]], *, bound_ms: float) -> tuple[dict[str, float], list[str]]:
@@ -221,15 +198,7 @@ def look_at(asked: Mapping[str, Callable[[], object]], *, bound_ms: float) -> tu
     return took, wrong
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument(
-        "--rows-of-one", type=int, default=1_000_000, help="overdue, of one biz type; never more than --rows"
-    )
-    parser.add_argument("--bound-ms", type=float, default=500.0, help="that a statement may take")
-    parser.add_argument("--idle-bound-ms", type=float, default=50.0, help="that one about idle biz types may take")
-    asked = parser.parse_args()
+def main(asked: argparse.Namespace) -> Result:
     with rig() as made:
         made.set_django_up()
         seconds = fill(asked.rows)
@@ -240,9 +209,12 @@ def main() -> int:
             wrong += [f"idle, {when}: {fault}" for fault in more]
         connection.close()
     print("", *wrong, sep="\n")
-    print(json.dumps({"rows": asked.rows, "fill s": seconds, "ms": took, "ms, idle": idle, "wrong": wrong}))
-    return int(bool(wrong))
+    return Result({"rows": asked.rows, "fill s": seconds, "ms": took, "ms, idle": idle, "wrong": wrong}, not wrong)
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--rows", 10_000_000),
+    option("--rows-of-one", 1_000_000, "overdue, of one biz type; never more than --rows"),
+    option("--bound-ms", 500.0, "that a statement may take"),
+    option("--idle-bound-ms", 50.0, "that one about idle biz types may take"),
+]

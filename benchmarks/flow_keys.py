@@ -13,7 +13,6 @@ Caveat: other work on the machine shows. Compare ratios within a run.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import random
@@ -28,10 +27,11 @@ from typing import Any
 
 from django.utils import timezone
 
+from benchmarks.cores import pin
 from benchmarks.figures import percentile
-from benchmarks.jobs_bench import BULK, Bench
-from benchmarks.jobs_fill import empty
-from benchmarks.jobs_rig import OTHER_CORE, rig
+from benchmarks.jobs_bench import Bench
+from benchmarks.jobs_rig import rig
+from benchmarks.result import Result, option
 from delayhub.engine import EngineOptions, Gate, Lease, SystemClock, TimerLane
 from delayhub.local.redis_server import RedisServer
 from tests.waiting import wait_until
@@ -40,27 +40,19 @@ from tests.waiting import wait_until
 RATE, BURST, KEYS = 20.0, 1, 8
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--keys", type=int, default=100_000, help="live keys")
-    parser.add_argument("--jobs", type=int, default=20_000, help="jobs of a burst")
-    parser.add_argument("--backlog", type=int, default=100_000, help="due jobs of the busy tenant")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long processes claim and are killed")
-    parser.add_argument("--only", choices=["cost", "tenant", "limits"])
-    asked = parser.parse_args()
+def main(asked: argparse.Namespace) -> Result:
     found: dict[str, Any] = {}
     if asked.only in (None, "limits"):
         found |= limits(asked.seconds)
     if asked.only != "limits":
         with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600") as made:
-            os.sched_setaffinity(0, {OTHER_CORE})
+            pin(0)
             bench = Bench(made, jobs=asked.jobs, seconds=1)
             if asked.only in (None, "cost"):
                 found |= cost(bench, asked)
             if asked.only in (None, "tenant"):
                 found |= tenant(bench, asked.backlog)
-    print(json.dumps(found))
+    return Result(found)
 
 
 def cost(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
@@ -70,16 +62,15 @@ def cost(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
     left = 0
     for _ in range(asked.rounds):
         for kind, found in rates.items():
-            empty()
-            with bench.rig.redis.client() as client:
-                client.flushall()
+            bench.empty()
             with bench.rig.worker() as worker:
                 code = bench.biz_type("burst", "ok/burst")
                 if kind == "keys":
                     sizes.append(_live_keys(bench, code, asked.keys))
                 bench.rig.forget_seen()
                 due = timezone.now() + timedelta(seconds=3 + asked.jobs / 3_000)
-                _create(code, asked.jobs, due, keys=asked.keys if kind == "keys" else 0)
+                own = {"flow_key": lambda n: f"customer-{n % asked.keys}"} if kind == "keys" else {}
+                bench.create_due(code, asked.jobs, due, **own)
                 bench.wait_until_seen(asked.jobs)
                 last = max(one.at_us for one in bench.rig.seen()) / 1_000_000
                 bench.wait_until_ended(code)
@@ -119,20 +110,6 @@ def _left_of_keys(bench: Bench, code: str, count: int) -> int:
         return sum(1 for names in lines for _ in names)
 
 
-def _create(code: str, count: int, due: Any, *, keys: int = 0, key: str = "") -> list[Any]:
-    from tasksapp.jobs.creation import JobRequest, create_many
-
-    made: list[Any] = []
-    for start in range(0, count, BULK):
-        made += create_many(
-            [
-                JobRequest(biz_type=code, due_at=due, flow_key=f"customer-{n % keys}" if keys else key, body={"n": n})
-                for n in range(start, min(count, start + BULK))
-            ]
-        )
-    return [outcome.job_id for outcome in made]
-
-
 def tenant(bench: Bench, backlog: int) -> dict[str, Any]:
     """Lateness in ms of ten jobs of one tenant, twenty times: alone, and beside the backlog of another."""
     found: dict[str, Any] = {}
@@ -142,16 +119,15 @@ def tenant(bench: Bench, backlog: int) -> dict[str, Any]:
         ("slow receiver, alone", 0, "wait500", None),
         ("slow receiver, beside", backlog, "wait500", None),
     ):
-        empty()
-        with bench.rig.redis.client() as client:
-            client.flushall()
+        bench.empty()
         code = bench.biz_type("tenants", path, delivery_rate=rate, delivery_burst=100)
-        _create(code, count, timezone.now() - timedelta(minutes=1), key="busy")
+        bench.create_due(code, count, timezone.now() - timedelta(minutes=1), flow_key=lambda _: "busy")
         with bench.rig.worker():
             time.sleep(5)  # the ramp and the first claims
             small: list[Any] = []
             for _ in range(20):
-                small += _create(code, 10, timezone.now() + timedelta(seconds=0.5), key="small")
+                due = timezone.now() + timedelta(seconds=0.5)
+                small += bench.create_due(code, 10, due, flow_key=lambda _: "small")
                 time.sleep(1)
             late = _lateness(small)
         found |= {
@@ -244,5 +220,11 @@ def _per_second(calls: dict[str, list[int]]) -> tuple[int, int]:
     return max(counted), min(counted)
 
 
-if __name__ == "__main__":
-    main()
+OPTIONS = [
+    option("--keys", 100_000, "live keys"),
+    option("--jobs", 20_000, "jobs of a burst"),
+    option("--backlog", 100_000, "due jobs of the busy tenant"),
+    option("--rounds", 3),
+    option("--seconds", 20.0, "how long processes claim and are killed"),
+    option("--only", choices=["cost", "tenant", "limits"]),
+]

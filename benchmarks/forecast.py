@@ -15,42 +15,31 @@ Caveat: each biz type has had a smaller burst before, so its pace is known, as i
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
 import time
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
 
-from benchmarks.children import run_main
+from benchmarks.cores import pin
 from benchmarks.jobs_bench import Bench
-from benchmarks.jobs_fill import empty, fill
-from benchmarks.jobs_rig import OTHER_CORE, rig
+from benchmarks.jobs_fill import empty, fill_with_timers
+from benchmarks.jobs_rig import rig
+from benchmarks.result import Result, option
 from tests.waiting import wait_until
 
 LIMITS = ["rate", "in flight", "none"]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=20_000, help="due at one moment")
-    parser.add_argument("--before", type=int, default=2_000, help="of the burst before, where there is a limit")
-    parser.add_argument("--rate", type=float, default=200.0, help="the limit of the rate")
-    parser.add_argument("--in-flight", type=int, default=100, help="the limit of jobs in flight")
-    parser.add_argument("--wait-ms", type=int, default=1_000, help="the receiver's time, where those are limited")
-    parser.add_argument("--drains", type=int, default=1, help="of each limit, one after the other")
-    parser.add_argument("--only", nargs="*", choices=LIMITS, default=LIMITS)
-    asked = parser.parse_args()
+def main(asked: argparse.Namespace) -> Result:
     limits: dict[str, tuple[int, str, dict[str, Any]]] = {
         "rate": (asked.before, "wait20", {"delivery_rate": asked.rate, "delivery_burst": int(asked.rate)}),
         "in flight": (asked.before, f"wait{asked.wait_ms}", {"max_in_flight": asked.in_flight}),
         "none": (asked.jobs, "ok", {}),
     }
     found: dict[str, Any] = {"jobs": asked.jobs}
-    with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600", DJANGO_SETTINGS_MODULE="forecast_settings") as made:
-        os.sched_setaffinity(0, {OTHER_CORE})
+    with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600", DJANGO_SETTINGS_MODULE="benchmarks.forecast_settings") as made:
+        pin(0)
         bench = Bench(made, jobs=asked.jobs, seconds=0)
         with made.worker():
             for name in asked.only:
@@ -66,7 +55,7 @@ def main() -> None:
                     "in the middle": f"{sum(middle for _, middle in kept)} of {len(kept)}",
                 }
                 bench.say(f"{name:.<20} within the interval: {found[f'{name}: within the interval']}")
-    print(json.dumps(found))
+    return Result(found)
 
 
 def drained(bench: Bench, name: str, *, path: str, before: int, fields: dict[str, Any]) -> dict[str, Any]:
@@ -82,7 +71,7 @@ def drained(bench: Bench, name: str, *, path: str, before: int, fields: dict[str
     burst(code, before)
     wait_until_counted(biz_type, before)
 
-    due = burst_due(code, bench.jobs)
+    due = fill_with_timers(code, bench.jobs, ahead_seconds=ahead(bench.jobs))
     counter.look_ahead()
     (peak, *_) = drain.ahead(biz_type_id=biz_type.id) or [None]
     time.sleep(max(0.0, (due - timezone.now()).total_seconds()) + 1.0)
@@ -117,27 +106,18 @@ def drained(bench: Bench, name: str, *, path: str, before: int, fields: dict[str
     }
 
 
+def ahead(count: int) -> float:
+    """Seconds in which so many jobs can be made."""
+    return 6 + count / 4_000
+
+
 def burst(code: str, count: int) -> None:
     """So many jobs that are due at one moment, and are done."""
     from tasksapp.models import BizType
 
     biz_type = BizType.objects.get(code=code)
-    burst_due(code, count)
+    fill_with_timers(code, count, ahead_seconds=ahead(count))
     wait_until(lambda: ended(biz_type) >= count, within_seconds=600, look_seconds=1.0)
-
-
-def burst_due(code: str, count: int) -> datetime:
-    """Makes so many jobs with their timers; when they are due."""
-    from io import StringIO
-
-    from django.core.management import call_command
-
-    due = timezone.now() + timedelta(seconds=6 + count / 4_000)
-    fill(code, count, due=due)
-    call_command("rebuild_timers", stdout=StringIO(), stderr=StringIO())
-    if timezone.now() > due:
-        raise RuntimeError(f"making {count} jobs took longer than they had")
-    return due
 
 
 def ended(biz_type: Any) -> int:
@@ -166,5 +146,12 @@ def wait_until_counted(biz_type: Any, count: int) -> None:
     wait_until(lambda: (pulses.aggregate(all=Sum("count"))["all"] or 0) >= count, within_seconds=30, look_seconds=0.5)
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--jobs", 20_000, "due at one moment"),
+    option("--before", 2_000, "of the burst before, where there is a limit"),
+    option("--rate", 200.0, "the limit of the rate"),
+    option("--in-flight", 100, "the limit of jobs in flight"),
+    option("--wait-ms", 1_000, "the receiver's time, where those are limited"),
+    option("--drains", 1, "of each limit, one after the other"),
+    option("--only", LIMITS, nargs="*", choices=LIMITS),
+]

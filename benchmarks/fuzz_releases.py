@@ -16,9 +16,7 @@ Caveat: an earlier release knows no unique keys and no places in flight. It may 
 from __future__ import annotations
 
 import argparse
-import json
 import random
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
@@ -29,6 +27,7 @@ import redis
 
 from benchmarks.chaos_upgrade import tree_of
 from benchmarks.release_scripts import Release, sources_of
+from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Place
 from delayhub.engine.keys import MAX_STEPS
 from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
@@ -343,17 +342,8 @@ class History:
         self.queue.acknowledge([self.queue.lease(name, token) for name, token in pairs])
 
 
-def main() -> int:
+def main(given: argparse.Namespace) -> Result:
     """Runs the histories."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--ref", default=EARLIER, help="the commit of the earlier release (default: %(default)s)")
-    parser.add_argument("--histories", type=int, default=1000, help="how many (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=60, help="verbs in each (default: %(default)s)")
-    parser.add_argument("--first", type=int, default=1, help="the seed of the first (default: %(default)s)")
-    parser.add_argument("--alone", action="store_true", help="all by this release")
-    parser.add_argument("--features", default="keys,unique", help="of these (default: %(default)s)")
-    parser.add_argument("--show", action="store_true", help="what each broken history did")
-    given = parser.parse_args()
     own = {name: script(name).source for name in names()}
     with tempfile.TemporaryDirectory() as folder, RedisServer() as server, server.client() as client:
         earlier = own if given.alone else sources_of(tree_of(given.ref, Path(folder) / "earlier"))
@@ -369,9 +359,15 @@ def main() -> int:
                     print(f"seed {seed}: {error}", flush=True)
                     if given.show:
                         print("\n".join(history.log))
-    print(json.dumps({"benchmark": "fuzz_releases", "histories": given.histories, "wrong": dict(wrong)}))
-    return 1 if wrong else 0
+    return Result({"histories": given.histories, "wrong": dict(wrong)}, not wrong)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+OPTIONS = [
+    option("--ref", EARLIER, "the commit of the earlier release"),
+    option("--histories", 1000, "how many"),
+    option("--steps", 60, "verbs in each"),
+    option("--first", 1, "the seed of the first"),
+    option("--alone", action="store_true", help="all by this release"),
+    option("--features", "keys,unique", "of these"),
+    option("--show", action="store_true", help="what each broken history did"),
+]

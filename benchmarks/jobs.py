@@ -7,7 +7,7 @@ Question: creates a second (bulk, single), in Python and over REST with the web 
     lost everything.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
 Command: make bench NAME=jobs
-Result: a table on stderr, one JSON line on stdout.
+Result: a table and one JSON line.
 Caveat: PostgreSQL with its own defaults (fsync on); other work on the machine shows. Compare ratios within a run.
     How CPU time is told apart: see ``jobs_cost``. The servers' share is more than they would need on cores of their
     own, since they share one with the receiver.
@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -28,34 +27,24 @@ from typing import Any
 from django.utils import timezone
 
 from benchmarks import jobs_backlog, jobs_rest
-from benchmarks.children import run_main
+from benchmarks.cores import WORKER_CORE, pin
 from benchmarks.jobs_bench import Bench
 from benchmarks.jobs_cost import http_alone
 from benchmarks.jobs_fill import empty
-from benchmarks.jobs_rig import OTHER_CORE, WORKER_CORE, rig
+from benchmarks.jobs_rig import rig
+from benchmarks.result import Result, option
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=20_000, help="due at one moment")
-    parser.add_argument("--rounds", type=int, default=3, help="of bursts and plain tasks in turn; medians count")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of steady load")
-    parser.add_argument("--pending", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--paused", type=int, default=1_000_000, help="overdue jobs of a paused biz type")
-    parser.add_argument("--flushed", type=int, default=100_000, help="jobs pending when Redis loses everything")
-    parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
-    asked = parser.parse_args()
+def main(asked: argparse.Namespace) -> Result:
     found: dict[str, Any] = {"jobs": asked.jobs}
     began = time.monotonic()
     with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600") as made:
-        os.sched_setaffinity(0, {OTHER_CORE})
+        pin(0)
         bench = Bench(made, jobs=asked.jobs, seconds=asked.seconds)
         for name in asked.only:
             bench.say(f"{time.monotonic() - began:4.0f} s  {name} …")
             found |= PARTS[name](bench, asked)
-    for name, value in found.items():
-        bench.say(f"{name:.<60} {value}")
-    print(json.dumps(found, ensure_ascii=False))
+    return Result(found)
 
 
 def create(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
@@ -64,14 +53,15 @@ def create(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
     from tasksapp.models import Job
 
     code = bench.biz_type("created", "ok/created")
-    os.sched_setaffinity(0, {WORKER_CORE})
+    pin(0, WORKER_CORE)
     far = timezone.now() + timedelta(minutes=40)
-    bulk = bench.create_due(code, asked.jobs, far)
     began = time.perf_counter()
+    bench.create_due(code, asked.jobs, far)
+    bulk, began = time.perf_counter() - began, time.perf_counter()
     for n in range(asked.jobs // 20):
         create(code, biz_id=f"order-{n}", due_at=far, body={"order": n})
     single = time.perf_counter() - began
-    os.sched_setaffinity(0, {OTHER_CORE})
+    pin(0)
     Job.objects.all().delete()
     return {
         "creates/s, bulk of 500": round(asked.jobs / bulk),
@@ -136,7 +126,7 @@ def _plain_tasks(bench: Bench, count: int) -> int:
     with app.producer_or_acquire() as producer:
         for n in range(count):
             app.send_task("baseline.post", args=[bench.url("ok/plain"), {"n": n}], producer=producer)
-    with bench.rig.worker(app="jobs_baseline", queues="celery"):
+    with bench.rig.worker(app="benchmarks.jobs_baseline", queues="celery"):
         bench.wait_until_seen(count)
     at = sorted(one.at_us for one in bench.rig.seen())
     return round((count - 1) / (at[-1] - at[0]) * 1_000_000)
@@ -175,5 +165,12 @@ PARTS: dict[str, Callable[[Bench, argparse.Namespace], dict[str, Any]]] = {
 }
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--jobs", 20_000, "due at one moment"),
+    option("--rounds", 3, "of bursts and plain tasks in turn; medians count"),
+    option("--seconds", 10.0, "of steady load"),
+    option("--pending", [10_000, 100_000, 1_000_000], nargs="*"),
+    option("--paused", 1_000_000, "overdue jobs of a paused biz type"),
+    option("--flushed", 100_000, "jobs pending when Redis loses everything"),
+    option("--only", list(PARTS), nargs="*", choices=list(PARTS)),
+]

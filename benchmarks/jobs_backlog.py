@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
-from django.core.management import call_command
 from django.utils import timezone
 
 from benchmarks.jobs_bench import Bench
-from benchmarks.jobs_fill import empty, fill
+from benchmarks.jobs_fill import fill, fill_with_timers, rebuild_timers
 from tests.waiting import wait_until
 
 #: How long an idle worker is looked at, and a backlog that was let go again.
@@ -23,7 +21,7 @@ def growth(bench: Bench, pending: list[int]) -> dict[str, Any]:
     from tasksapp.models import UNTIL_RESUMED
 
     found: dict[str, Any] = {}
-    empty()
+    bench.empty()
     kinds = [
         (bench.biz_type("grow.near", "ok/near"), timedelta(minutes=50)),
         (bench.biz_type("grow.far", "ok/far"), timedelta(hours=5)),
@@ -34,15 +32,14 @@ def growth(bench: Bench, pending: list[int]) -> dict[str, Any]:
         for code, ahead in kinds:
             fill(code, (number - there) // 3, due=timezone.now() + ahead, first=there)
         there = number
-        call_command("rebuild_timers", stdout=StringIO(), stderr=StringIO())
+        rebuild_timers()
         with bench.rig.worker() as worker:
             burst = bench.burst(worker, "ok", min(bench.jobs, 5_000))
         found[f"callbacks/s, {number} pending"] = burst.rate
         found[f"worker µs/job, {number} pending"] = burst.cost["worker"]
         found[f"PostgreSQL µs/job, {number} pending"] = burst.cost.get("PostgreSQL")
         bench.say(f"  {number} pending: {burst.rate} callbacks/s, worker {burst.cost['worker']} µs a job")
-    empty()
-    _wipe(bench)
+    bench.empty()
     return found
 
 
@@ -50,7 +47,7 @@ def paused(bench: Bench, overdue: int) -> dict[str, Any]:
     """An idle worker without and with so many overdue jobs of a paused biz type; then the biz type is resumed."""
     from tasksapp.models import UNTIL_RESUMED, BizType
 
-    empty()
+    bench.empty()
     code = bench.biz_type("paused", "ok/paused", paused_until=UNTIL_RESUMED)
     found: dict[str, Any] = {}
     with bench.rig.worker() as worker:
@@ -72,8 +69,7 @@ def paused(bench: Bench, overdue: int) -> dict[str, Any]:
         seen = [one.at_us / 1_000_000 - now.timestamp() for one in bench.rig.seen()]
     by_second = [sum(int(at) == second for at in seen) for second in range(RESUMED_SECONDS)]
     found["callbacks in each second after resuming"] = by_second
-    empty()
-    _wipe(bench)
+    bench.empty()
     return found
 
 
@@ -81,29 +77,20 @@ def flushed(bench: Bench, pending: int) -> dict[str, Any]:
     """Redis loses everything half a second before so many jobs are due; all of them must fire all the same."""
     from tasksapp.models import Job, Status
 
-    empty()
+    bench.empty()
     code = bench.biz_type("flushed", "ok/flushed")
     bench.rig.forget_seen()
     with bench.rig.worker():
-        due = timezone.now() + timedelta(seconds=4 + pending / 7_000)
-        fill(code, pending, due=due)
-        call_command("rebuild_timers", stdout=StringIO(), stderr=StringIO())
-        if timezone.now() > due - timedelta(seconds=0.5):
-            raise RuntimeError(f"setting {pending} timers took longer than they had")
+        due = fill_with_timers(code, pending, ahead_seconds=4 + pending / 7_000)
         time.sleep((due - timezone.now()).total_seconds() - 0.5)
-        _wipe(bench)
+        bench.flush()
         wiped = timezone.now().timestamp()
         ended = Job.objects.filter(biz_type__code=code, status=Status.SUCCEEDED)
         wait_until(lambda: ended.count() >= pending, within_seconds=240, otherwise=ended.count, look_seconds=1.0)
     seen = bench.rig.seen()
-    empty()
+    bench.empty()
     return {
         f"FLUSHALL, {pending} due: first callback after s": round(min(one.at_us for one in seen) / 1e6 - wiped, 2),
         f"FLUSHALL, {pending} due: last callback after s": round(max(one.at_us for one in seen) / 1e6 - wiped, 1),
         f"FLUSHALL, {pending} due: never came": pending - len({one.job_id for one in seen}),
     }
-
-
-def _wipe(bench: Bench) -> None:
-    with bench.rig.redis.client() as client:
-        client.flushall()

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import random
 import sys
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.utils import timezone
 
 from benchmarks.figures import percentile
 from benchmarks.jobs_cost import Processes, each
+from benchmarks.jobs_fill import empty
 from benchmarks.jobs_rig import Rig
 from tests.waiting import wait_until
 
 BULK = 500
+#: Fresh jobs that are known ahead come so many seconds later.
+AHEAD = (2.0, 6.0)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
@@ -57,35 +64,43 @@ class Bench:
         BizType.objects.create(code=code, url=url, signing_secret=SECRET, **fields)
         return code
 
-    def create_due(self, code: str, count: int, due: datetime, *, spread_seconds: float = 0.0) -> float:
-        """Creates jobs in bulk; the seconds that took."""
+    def flush(self) -> None:
+        """Redis forgets everything."""
+        with self.rig.redis.client() as client:
+            client.flushall()
+
+    def empty(self) -> None:
+        """No jobs, and nothing in Redis."""
+        empty()
+        self.flush()
+
+    def create_due(
+        self, code: str, count: int, due: datetime, *, spread_seconds: float = 0.0, **fields: Callable[[int], object]
+    ) -> list[Any]:
+        """Creates jobs in bulk, some fields of which depend on their number; their ids."""
         from tasksapp.jobs.creation import JobRequest, create_many
 
-        began = time.perf_counter()
-        for start in range(0, count, BULK):
-            part = range(start, min(count, start + BULK))
-            create_many(
-                [
-                    JobRequest(
-                        biz_type=code,
-                        biz_id=f"order-{n}",
-                        due_at=due + timedelta(seconds=spread_seconds * n / count),
-                        body={"order": n, "note": "the customer did not pay"},
-                    )
-                    for n in part
-                ]
+        requests = [
+            JobRequest(
+                biz_type=code,
+                due_at=due + timedelta(seconds=spread_seconds * n / count),
+                body={"order": n, "note": "the customer did not pay"},
+                **({"biz_id": f"order-{n}"} | {name: field(n) for name, field in fields.items()}),
             )
-        return time.perf_counter() - began
+            for n in range(count)
+        ]
+        made = [one for at in range(0, count, BULK) for one in create_many(requests[at : at + BULK])]
+        return [outcome.job_id for outcome in made]
 
     def burst(self, worker: Processes, kind: str, count: int, **fields: object) -> Burst:
         """So many jobs, due at one moment; what they cost counts until all outcomes are written."""
         code = self.biz_type(f"burst.{kind}", f"{kind}/burst", **fields)
         self.rig.forget_seen()
         due = timezone.now() + timedelta(seconds=2 + count / 4_000)
-        took = self.create_due(code, count, due)
+        self.create_due(code, count, due)
         before = worker.cpu_seconds()
         if timezone.now() > due:
-            raise RuntimeError(f"creating {count} jobs took {took:.1f} s, longer than they had")
+            raise RuntimeError(f"creating {count} jobs took longer than they had")
         self.wait_until_seen(count)
         last = max(one.at_us for one in self.rig.seen()) / 1_000_000
         self.wait_until_ended(code)
@@ -130,3 +145,52 @@ class Bench:
 
         live = Job.objects.filter(biz_type__code=code, status__in=LIVE)
         wait_until(lambda: not live.exists(), within_seconds=60, otherwise=live.count)
+
+
+class FreshJobs:
+    """Jobs that callers create while the benchmark runs, in a thread of its own: half of them are due at once."""
+
+    def __init__(self, bench: Bench, code: str, *, per_second: float) -> None:
+        self._bench, self._code, self._pause = bench, code, 1 / per_second
+        self._ids: set[UUID] = set()
+        self._stop = threading.Event()
+        bench.rig.forget_seen()
+
+    def run(self, seconds: float | None, *, until: Any = lambda: False) -> None:
+        """Creates jobs for so long, or until the fact is true; then waits for their callbacks."""
+        thread = threading.Thread(target=self._create)
+        thread.start()
+        end = time.monotonic() + (seconds or 3_600)
+        while time.monotonic() < end and not until():
+            time.sleep(1.0)
+        self._stop.set()
+        thread.join()
+        wait_until(lambda: len(self._late()) >= len(self._ids), within_seconds=60, look_seconds=0.5)
+
+    def lateness(self, name: str) -> dict[str, Any]:
+        """Percentiles, in ms."""
+        late = self._late()
+        return {
+            f"fresh jobs {name}": len(late),
+            f"p50 ms, {name}": round(percentile(late, 0.5), 1),
+            f"p99 ms, {name}": round(percentile(late, 0.99), 1),
+            f"worst ms, {name}": round(max(late), 1),
+        }
+
+    def _late(self) -> list[float]:
+        mine = {str(job_id) for job_id in self._ids}
+        return [one.lateness_ms for one in self._bench.rig.seen() if one.job_id in mine]
+
+    def _create(self) -> None:
+        from django.db import connection
+
+        from tasksapp import jobs
+
+        draw = random.Random(5)
+        next_at = time.monotonic()
+        while not self._stop.is_set():
+            delay = draw.uniform(*AHEAD) if draw.random() < 0.5 else 0
+            self._ids.add(jobs.create(self._code, delay=timedelta(seconds=delay)).job_id)
+            next_at += draw.expovariate(1) * self._pause
+            time.sleep(max(0.0, next_at - time.monotonic()))
+        connection.close()

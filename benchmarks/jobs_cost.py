@@ -17,6 +17,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.cores import pin, used, used_by_family, used_by_thread
+
 TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 #: What the threads of a worker do, by their names.
 WORK = {"MainThread": "Celery and claims", "delayhub-outcome-writer": "outcomes", "delayhub-dispatcher": "callbacks"}
@@ -34,18 +36,17 @@ class Processes:
 
     def cpu_seconds(self) -> Counter[str]:
         """What each has used so far, by what it does."""
-        used: Counter[str] = Counter()
+        spent: Counter[str] = Counter()
         names = {str(native): name for name, native in self._threads().items()}
         for thread in Path(f"/proc/{self.worker}/task").iterdir():
             name = names.get(thread.name, "")
-            used[f"worker: {WORK.get(name, 'loader' if name == LOADER else 'others')}"] += _used(thread)
-        used["worker"] = sum(used.values())
+            spent[f"worker: {WORK.get(name, 'loader' if name == LOADER else 'others')}"] += used_by_thread(thread)
+        spent["worker"] = sum(spent.values())
         if self.redis is not None:
-            used["Redis"] = _used_by_all(self.redis)
+            spent["Redis"] = used(self.redis)
         if self.postmaster is not None:
-            living = [self.postmaster, *_children(self.postmaster)]
-            used["PostgreSQL"] = sum(_used_by_all(pid) for pid in living) + _used_by_ended_children(self.postmaster)
-        return used
+            spent["PostgreSQL"] = used_by_family(self.postmaster) + _used_by_ended_children(self.postmaster)
+        return spent
 
     def _threads(self) -> dict[str, int]:
         threads: dict[str, int] = json.loads(self.threads_file.read_text())
@@ -59,36 +60,14 @@ def each(before: Counter[str], after: Counter[str], count: float) -> dict[str, i
 
 def http_alone(url: str, count: int, *, core: int) -> int:
     """µs of CPU for one exchange with the receiver, alone in a loop on that core."""
-    command = [sys.executable, str(Path(__file__)), url, str(count), str(core)]
+    command = [sys.executable, "-m", "benchmarks.jobs_cost", url, str(count), str(core)]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     return round(float(run.stdout))
-
-
-def _used(thread: Path) -> float:
-    try:
-        return int((thread / "schedstat").read_text().split()[0]) / 1e9
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-
-
-def _used_by_all(pid: int) -> float:
-    return sum(_used(thread) for thread in Path(f"/proc/{pid}/task").glob("*"))
 
 
 def _used_by_ended_children(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[13]) + int(fields[14])) * TICK_SECONDS
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for process in Path("/proc").iterdir():
-        try:
-            if process.name.isdigit() and (process / "stat").read_text().rsplit(")", 1)[1].split()[1] == str(pid):
-                found.append(int(process.name))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return found
 
 
 def _exchange(url: str, count: int) -> float:
@@ -123,5 +102,5 @@ def _exchange(url: str, count: int) -> float:
 
 
 if __name__ == "__main__":
-    os.sched_setaffinity(0, {int(sys.argv[3])})
+    pin(0, int(sys.argv[3]))
     print(_exchange(sys.argv[1], int(sys.argv[2])))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -16,8 +15,9 @@ from typing import Any
 
 import psutil
 
+from benchmarks.cores import WORKER_CORE, pin
 from benchmarks.jobs_bench import Bench
-from benchmarks.jobs_rig import OTHER_CORE, ROOT, WORKER_CORE
+from tests.repository import ROOT
 from tests.waiting import wait_until
 
 CONNECTIONS = 8
@@ -112,10 +112,10 @@ def web_server(bench: Bench) -> Iterator[WebServer]:
             stdout=output,
             stderr=output,
         )
-    os.sched_setaffinity(started.pid, {WORKER_CORE})
+    pin(started.pid, WORKER_CORE)
     try:
         wait_until(lambda: _listens(port), within_seconds=60, otherwise=log.read_text)
-        os.sched_setaffinity(0, {OTHER_CORE})
+        pin(0)
         yield WebServer(psutil.Process(started.pid), port)
     finally:
         started.terminate()

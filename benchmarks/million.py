@@ -11,14 +11,13 @@ Caveat: Redis counts wall time, so each verb has three tries of which the best c
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 
 import redis
 from kombu import Connection
 
-from benchmarks.children import run_main
+from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue, Entry, Lease
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
@@ -176,19 +175,16 @@ class Million:
             )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--entries", type=int, default=1_000_000, help="in the queue (default: 1000000)")
-    parser.add_argument("--limit", type=int, default=10, help="ms that a command may take (default: 10)")
-    options = parser.parse_args()
+def main(options: argparse.Namespace) -> Result:
     with RedisServer(config={"slowlog-max-len": 1_000_000}) as server, server.client() as client:
         million = Million(client, server.url.replace("redis://", "delayhub://"), options.entries)
         million.run()
-    for name, figure in million.figures.items():
-        print(f"{name:32}{figure:>8} µs")
-    print(json.dumps({"benchmark": "million", "entries": options.entries, **million.figures}))
-    return 0 if max(million.figures.values()) <= options.limit * 1000 else 1
+    return Result(
+        {"entries": options.entries, **million.figures}, max(million.figures.values()) <= options.limit * 1000
+    )
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--entries", 1_000_000, "in the queue"),
+    option("--limit", 10, "ms that a command may take"),
+]

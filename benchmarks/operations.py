@@ -7,60 +7,40 @@ Question: lateness of fresh jobs of a biz type with a delivery rate: while they 
     database, and how long its turns hold the maintenance thread: 0.25 s is their share, and 1 s too long.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
 Command: make bench NAME=operations
-Result: a table on stderr, one JSON line on stdout.
+Result: a table and one JSON line.
 Caveat: PostgreSQL with its own defaults (fsync on); other work on the machine shows. Compare ratios within a run.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import random
-import sys
-import threading
 import time
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 
-from benchmarks.children import run_main
-from benchmarks.figures import percentile
-from benchmarks.jobs_bench import Bench
+from benchmarks.cores import pin
+from benchmarks.jobs_bench import Bench, FreshJobs
 from benchmarks.jobs_fill import empty, fill
-from benchmarks.jobs_rig import OTHER_CORE, rig
+from benchmarks.jobs_rig import rig
+from benchmarks.result import Result, option
 from tests.waiting import wait_until
 
-#: Fresh jobs that are known ahead come so many seconds later.
-AHEAD = (2.0, 6.0)
 #: The loader, lost leases and gates wait for a turn of operations.
 LONGEST_TURN_SECONDS = 1.0
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--redriven", type=int, default=50_000)
-    parser.add_argument("--rate", type=float, default=500.0, help="the biz type's delivery rate")
-    parser.add_argument("--fresh", type=float, default=50.0, help="fresh jobs a second")
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long fresh jobs have it to themselves")
-    parser.add_argument("--by-hand", type=int, default=5_000, help="redriven all at once, to compare; 0: none")
-    parser.add_argument(
-        "--rows", type=int, default=1_000_000, help="dropped by one operation, without workers' own work"
-    )
-    asked = parser.parse_args()
+def main(asked: argparse.Namespace) -> Result:
     found: dict[str, Any] = {"redriven": asked.redriven, "rate": asked.rate, "fresh/s": asked.fresh}
     with rig() as made:
-        os.sched_setaffinity(0, {OTHER_CORE})
+        pin(0)
         bench = Bench(made, jobs=0, seconds=asked.seconds)
         if asked.redriven:
             found |= beside_fresh_jobs(bench, asked)
         if asked.rows:
             found |= many_rows(bench, asked.rows)
-    for name, value in found.items():
-        bench.say(f"{name:.<60} {value}")
-    print(json.dumps(found, ensure_ascii=False))
+    return Result(found)
 
 
 def beside_fresh_jobs(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
@@ -139,55 +119,6 @@ def many_rows(bench: Bench, rows: int) -> dict[str, Any]:
     }
 
 
-class FreshJobs:
-    """Jobs that callers create while the benchmark runs, in a thread of its own."""
-
-    def __init__(self, bench: Bench, code: str, *, per_second: float) -> None:
-        self._bench, self._code, self._pause = bench, code, 1 / per_second
-        self._ids: set[UUID] = set()
-        self._stop = threading.Event()
-        bench.rig.forget_seen()
-
-    def run(self, seconds: float | None, *, until: Any = lambda: False) -> None:
-        """Creates jobs for so long, or until the fact is true; then waits for their callbacks."""
-        thread = threading.Thread(target=self._create)
-        thread.start()
-        end = time.monotonic() + (seconds or 3_600)
-        while time.monotonic() < end and not until():
-            time.sleep(1.0)
-        self._stop.set()
-        thread.join()
-        wait_until(lambda: len(self._late()) >= len(self._ids), within_seconds=60, look_seconds=0.5)
-
-    def lateness(self, name: str) -> dict[str, Any]:
-        """Percentiles, in ms."""
-        late = self._late()
-        return {
-            f"fresh jobs {name}": len(late),
-            f"p50 ms, {name}": round(percentile(late, 0.5), 1),
-            f"p99 ms, {name}": round(percentile(late, 0.99), 1),
-            f"worst ms, {name}": round(max(late), 1),
-        }
-
-    def _late(self) -> list[float]:
-        mine = {str(job_id) for job_id in self._ids}
-        return [one.lateness_ms for one in self._bench.rig.seen() if one.job_id in mine]
-
-    def _create(self) -> None:
-        from django.db import connection
-
-        from tasksapp import jobs
-
-        draw = random.Random(5)
-        next_at = time.monotonic()
-        while not self._stop.is_set():
-            delay = draw.uniform(*AHEAD) if draw.random() < 0.5 else 0
-            self._ids.add(jobs.create(self._code, delay=timedelta(seconds=delay)).job_id)
-            next_at += draw.expovariate(1) * self._pause
-            time.sleep(max(0.0, next_at - time.monotonic()))
-        connection.close()
-
-
 def made_dead(code: str, count: int) -> None:
     """So many dead jobs, as if their receiver had been down."""
     from tasksapp.models import Job, Status
@@ -245,5 +176,11 @@ def the_code() -> Any:
     return Starter(OWN_CODE)
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--redriven", 50_000),
+    option("--rate", 500.0, "the biz type's delivery rate"),
+    option("--fresh", 50.0, "fresh jobs a second"),
+    option("--seconds", 20.0, "how long fresh jobs have it to themselves"),
+    option("--by-hand", 5_000, "redriven all at once, to compare; 0: none"),
+    option("--rows", 1_000_000, "dropped by one operation, without workers' own work"),
+]

@@ -10,7 +10,6 @@ Caveat: other work on the machine shows. Compare ratios within a run.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable
@@ -19,15 +18,12 @@ from typing import Any
 from celery import Celery
 
 import delayhub
+from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue
 from delayhub.local.redis_server import RedisServer
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", type=int, default=20_000, help="tasks of a round; one by one a tenth of them")
-    parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
+def main(asked: argparse.Namespace) -> Result:
     with RedisServer() as server, server.client() as client:
         app = Celery("shop", broker=server.url.replace("redis://", "delayhub://"), set_as_current=False, fixups=())
         delayhub.install(app)
@@ -58,8 +54,10 @@ def main() -> None:
     found: dict[str, Any] = {name: round(statistics.median(seen)) for name, seen in rates.items()}
     one = found["one by one"]
     found["times"] = {name: round(rate / one, 1) for name, rate in found.items()}
-    print(json.dumps(found))
+    return Result(found)
 
 
-if __name__ == "__main__":
-    main()
+OPTIONS = [
+    option("--tasks", 20_000, "tasks of a round; one by one a tenth of them"),
+    option("--rounds", 5),
+]

@@ -1,11 +1,10 @@
-"""The processes of a peer of ``benchmarks/rivals.py``: its publishers, its workers, and the ledger that they write."""
+"""The processes of a peer of ``rivals`` and ``transport``: publishers, workers, and the ledger that they write."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import signal
 import struct
 import subprocess
 import time
@@ -13,14 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psutil
-
+from benchmarks.cores import OTHER_CORE, WORKER_CORE, used_by_family, used_by_server
+from benchmarks.processes import QUIET, kill_group
 from benchmarks.rival_peers import Peer
 from delayhub.local.redis_server import RedisServer
 from tests.repository import ROOT
 
-CORES = sorted(os.sched_getaffinity(0))
-WORKER_CORE, OTHER_CORE = CORES[0], CORES[-1]
 PATIENCE_SECONDS = 180.0
 #: Threads or processes of each pool; together they prefetch 100 messages.
 POOLS = {"solo": 1, "threads": 4, "prefork": 4}
@@ -90,7 +87,7 @@ class PeerProcesses:
         """A process that is ready to publish: what is given publishes, and says what that took."""
         given = [way, str(count), str(start), str(per_second), str(each_seconds)]
         process = self.started(
-            ["-m", "benchmarks.rival_publisher", *given],
+            ["-m", "benchmarks.rival_shop", *given],
             OTHER_CORE,
             settings,
             stdin=subprocess.PIPE,
@@ -119,7 +116,7 @@ class PeerProcesses:
     def worker(self, pool: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
         """A worker that takes tasks; it is killed at the end, with its children."""
         known = self.starts()
-        slots, quiet = POOLS[pool], ["--without-mingle", "--without-gossip", "--without-heartbeat"]
+        slots, quiet = POOLS[pool], [*QUIET, "--without-heartbeat"]
         if self.peer.program == "potatoq":  # whose solo pool is for debuggers, and does not say when it is ready
             pool, quiet = "prefork" if pool == "solo" else pool, ["--no-scheduler"]
         settings = {"RIVAL_PREFETCH": str(PREFETCHED // slots), **settings}
@@ -164,9 +161,7 @@ class PeerProcesses:
 
     def spent(self, process: subprocess.Popen[bytes]) -> Spent:
         """What a worker and the server have used up to now."""
-        worker = psutil.Process(process.pid)
-        seconds = sum(map(cpu_seconds, [worker.pid, *(child.pid for child in worker.children(recursive=True))]))
-        return Spent(time.monotonic(), seconds, self.server_seconds(), self.done())
+        return Spent(time.monotonic(), used_by_family(process.pid), used_by_server(self.client), self.done())
 
     def empty(self) -> None:
         """An empty server and ledger."""
@@ -190,11 +185,6 @@ class PeerProcesses:
         found = self.ledger.read_bytes()
         return found[: len(found) // RECORD.size * RECORD.size]
 
-    def server_seconds(self) -> float:
-        """CPU of the server."""
-        found = self.client.info("cpu")
-        return float(found["used_cpu_user"] + found["used_cpu_sys"])
-
     def used_memory(self) -> int:
         """What Redis keeps, in bytes."""
         return int(self.client.info("memory")["used_memory"])
@@ -204,27 +194,10 @@ class PeerProcesses:
         return self.log.read_text(errors="replace")[-3000:]
 
 
-def cpu_seconds(pid: int) -> float:
-    """CPU of a process' threads, which the kernel counts in ns here; elsewhere it counts hundredths of a second."""
-    nanoseconds = 0
-    for thread in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError):  # it has just ended
-            nanoseconds += int(thread.read_text().split()[0])
-    return nanoseconds / 1e9
-
-
-def resident(process: subprocess.Popen[bytes]) -> int:
-    """The memory of a worker's processes, in bytes."""
-    worker = psutil.Process(process.pid)
-    return sum(int(one.memory_info().rss) for one in [worker, *worker.children(recursive=True)])
-
-
 @contextlib.contextmanager
 def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Kills a process at the end, with those of its group."""
     try:
         yield
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_group(process)

@@ -15,82 +15,50 @@ Caveat: tasks that do nothing but write 24 bytes to a file, Redis without persis
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import statistics
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from benchmarks.children import run_main
-from benchmarks.distribution import ENOUGH, Distribution
-from benchmarks.rival_bench import PARTS, RivalBench
-from benchmarks.rival_peers import PEERS, Peer, python_of
-from benchmarks.rival_processes import OTHER_CORE, PeerProcesses
+from benchmarks.cores import pin
+from benchmarks.result import Result, option
+from benchmarks.rival_bench import PARTS, RivalBench, Rounds
+from benchmarks.rival_peers import PEERS, python_of
+from benchmarks.rival_processes import PeerProcesses
 from delayhub.local.redis_server import RedisServer
 from tests.matrix import NotAtHand
 
 NOT_MEASURED = "not measured"
 
 
-def main() -> int:
-    """The exit code; a peer that cannot be measured is a row that says so."""
-    options = parsed()
+def main(options: argparse.Namespace) -> Result:
+    """A peer that cannot be measured is a row that says so."""
     pythons, missing = environments(options)
-    peers = [peer for peer in PEERS if peer.name in pythons]
-    rounds: dict[str, list[dict[str, float]]] = {peer.name: [] for peer in peers}
-    late_ms: dict[str, list[float]] = {peer.name: [] for peer in peers}
+    peers = {peer.name: peer for peer in PEERS if peer.name in pythons}
     extra: dict[str, dict[str, dict[str, float]]] = {"waiting": {}, "kills": {}}
     with tempfile.TemporaryDirectory(prefix="delayhub-rivals-") as folder, RedisServer() as server:
-        pin(server)
+        pin(server.pid)
 
-        def bench(peer: Peer, server: RedisServer, *, is_pinned: bool = True) -> RivalBench:
-            processes = PeerProcesses(
-                peer, pythons[peer.name], server, folder=Path(folder), is_pinned=is_pinned and not options.here
-            )
+        def bench(name: str, server: RedisServer = server, *, is_pinned: bool = True) -> RivalBench:
+            is_pinned = is_pinned and not options.here
+            processes = PeerProcesses(peers[name], pythons[name], server, folder=Path(folder), is_pinned=is_pinned)
             return RivalBench(processes, count=options.count, seconds=options.seconds)
 
-        def killed(peer: Peer) -> dict[str, float]:
+        def killed(name: str) -> dict[str, float]:
             with RedisServer() as own:
-                return bench(peer, own, is_pinned=False).kills(
-                    count=options.killed, kills=options.kills, patience=options.patience
-                )
+                one = bench(name, own, is_pinned=False)
+                return one.kills(count=options.killed, kills=options.kills, patience=options.patience)
 
-        for number in range(options.rounds):
-            for peer in peers:
-                one = bench(peer, server)
-                rounds[peer.name].append(one.run(options.parts))
-                late_ms[peer.name] += one.late_ms
-                print(
-                    f"round {number + 1} of {options.rounds}, {peer.name}: {one.figures}", file=sys.stderr, flush=True
-                )
+        rounds = Rounds(bench, dict.fromkeys(peers, options.parts), number=options.rounds)
         if options.waiting:
-            for peer in peers:
-                extra["waiting"][peer.name] = bench(peer, server).waiting(options.waiting)
-                print(f"{peer.name}: {extra['waiting'][peer.name]}", file=sys.stderr, flush=True)
+            for name in peers:
+                extra["waiting"][name] = bench(name).waiting(options.waiting)
+                print(f"{name}: {extra['waiting'][name]}", file=sys.stderr, flush=True)
         if options.kills:  # only counted, so all at once
             with ThreadPoolExecutor(len(peers)) as pool:
-                extra["kills"] = dict(zip(rounds, pool.map(killed, peers), strict=True))
-    report(rounds, extra, late_ms, missing)
-    return 0
-
-
-def parsed() -> argparse.Namespace:
-    """What the command line says."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5, help="rounds, of which the median counts (default: 5)")
-    parser.add_argument("--count", type=int, default=4000, help="tasks of a measurement (default: 4000)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of lateness and idleness (default: 5)")
-    parser.add_argument("--waiting", type=int, default=50_000, help="tasks with an eta that wait (default: 50000)")
-    parser.add_argument("--killed", type=int, default=2000, help="tasks of the kill runs (default: 2000)")
-    parser.add_argument("--kills", type=int, default=5, help="kills of a worker (default: 5)")
-    parser.add_argument("--patience", type=float, default=150.0, help="for lost messages, in seconds (default: 150)")
-    parser.add_argument("--peers", nargs="*", default=[peer.name for peer in PEERS])
-    parser.add_argument("--parts", nargs="*", default=PARTS, help=f"of a round, of: {', '.join(PARTS)}")
-    parser.add_argument("--here", action="store_true", help="in this environment, and on all cores: for a short try")
-    return parser.parse_args()
+                extra["kills"] = dict(zip(peers, pool.map(killed, peers), strict=True))
+    return report(rounds, extra, missing)
 
 
 def environments(options: argparse.Namespace) -> tuple[dict[str, Path], dict[str, str]]:
@@ -108,44 +76,19 @@ def environments(options: argparse.Namespace) -> tuple[dict[str, Path], dict[str
     return pythons, missing
 
 
-def pin(server: RedisServer) -> None:
-    """Gives the server the last core."""
-    if server.pid is not None:
-        os.sched_setaffinity(server.pid, {OTHER_CORE})
-
-
-def report(
-    rounds: dict[str, list[dict[str, float]]],
-    extra: dict[str, dict[str, dict[str, float]]],
-    late_ms: dict[str, list[float]],
-    missing: dict[str, str],
-) -> None:
-    """Prints the table, the sketches and the JSON line."""
-    names = [*rounds, *missing]
+def report(rounds: Rounds, extra: dict[str, dict[str, dict[str, float]]], missing: dict[str, str]) -> Result:
+    """Prints the table and the sketches."""
+    names = [*rounds.figures, *missing]
     print(f"| | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
-    figures = list(dict.fromkeys(name for found in rounds.values() for one in found for name in one))
-    for figure in figures:
-        cells = [spread([one[figure] for one in rounds[name] if figure in one]) for name in rounds]
-        print(f"| {figure} | {' | '.join([*cells, *(NOT_MEASURED for _ in missing)])} |")
+    rows = {figure: [spread(rounds.of(name, figure)) for name in rounds.figures] for figure in rounds.names()}
     for kind, found in extra.items():
         for figure in next(iter(found.values()), {}):
-            cells = [f"{found[name][figure]:g}" for name in rounds]
-            print(f"| {kind}: {figure} | {' | '.join([*cells, *(NOT_MEASURED for _ in missing)])} |")
-    distributions: dict[str, Any] = {}
-    for name, times in late_ms.items():
-        if not times:
-            continue
-        found_late = Distribution([max(0.0, late) for late in times])
-        distributions[name] = found_late.figures()
-        print(f"\nlateness of {name}, ms, {len(times)} tasks: {distributions[name]}")
-        if len(times) >= ENOUGH:
-            print(f"modes: {'; '.join(map(str, found_late.modes()))}\n{found_late.sketch()}")
-    medians: dict[str, dict[str, float]] = {}
-    for name, seen in rounds.items():
-        values = {figure: [one[figure] for one in seen if figure in one] for figure in figures}
-        medians[name] = {figure: round(statistics.median(those), 3) for figure, those in values.items() if those}
-    result = {"benchmark": "rivals", "rounds": max(map(len, rounds.values()), default=0), "not measured": missing}
-    print(json.dumps({**result, **extra, "lateness": distributions, "medians": medians}))
+            rows[f"{kind}: {figure}"] = [f"{found[name][figure]:g}" for name in rounds.figures]
+    for figure, cells in rows.items():
+        print(f"| {figure} | {' | '.join([*cells, *(NOT_MEASURED for _ in missing)])} |")
+    number = max(map(len, rounds.figures.values()), default=0)
+    result = {"rounds": number, "not measured": missing, **extra}
+    return Result({**result, "lateness": rounds.lateness(), "medians": rounds.medians()})
 
 
 def spread(values: list[float]) -> str:
@@ -160,5 +103,15 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+OPTIONS = [
+    option("--rounds", 5, "rounds, of which the median counts"),
+    option("--count", 4000, "tasks of a measurement"),
+    option("--seconds", 5.0, "of lateness and idleness"),
+    option("--waiting", 50_000, "tasks with an eta that wait"),
+    option("--killed", 2000, "tasks of the kill runs"),
+    option("--kills", 5, "kills of a worker"),
+    option("--patience", 150.0, "for lost messages, in seconds"),
+    option("--peers", [peer.name for peer in PEERS], nargs="*"),
+    option("--parts", PARTS, f"of a round, of: {', '.join(PARTS)}", nargs="*"),
+    option("--here", action="store_true", help="in this environment, and on all cores: for a short try"),
+]

@@ -11,19 +11,22 @@ Caveat: the jobs that are made are due tomorrow: what is measured is making them
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-import threading
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
-from benchmarks.jobs_rig import Rig, rig
+from django.utils import timezone
+
+from benchmarks.jobs_bench import Bench, FreshJobs
+from benchmarks.jobs_rig import rig
+from benchmarks.result import Result, option
+
+#: Other jobs that are created a second.
+OTHERS = 100
 
 
-def store(count: int, *, waits: timedelta) -> None:
-    """Stores the series, whose midnight comes so soon."""
-    from django.utils import timezone
-
+def store(count: int, *, waits: timedelta) -> datetime:
+    """Stores the series, whose midnight comes so soon; when that is."""
     from tasksapp.models import BizType, Series
 
     now = timezone.now()
@@ -42,68 +45,39 @@ def store(count: int, *, waits: timedelta) -> None:
     for row in rows:
         row.next_occurrence_at = first
     Series.objects.bulk_create(rows, batch_size=2_000)
+    return midnight
 
 
-def send(stop: threading.Event, *, per_second: int) -> None:
-    """Creates other jobs, each due half a second later."""
-    from django.db import connection
-
-    from tasksapp import jobs
-
-    while not stop.is_set():
-        requests = [jobs.JobRequest(biz_type="other", delay=0.5 + n / per_second) for n in range(per_second // 10)]
-        jobs.create_many(requests)
-        stop.wait(0.1)
-    connection.close()
-
-
-def p99_ms(made: Rig) -> tuple[int, float]:
-    """How many callbacks came, and how late 99 in 100 of them were at most."""
-    late = sorted(one.lateness_ms for one in made.seen())
-    return len(late), round(late[int(len(late) * 0.99)], 1) if late else 0.0
-
-
-def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    options.add_argument("--series", type=int, default=100_000)
-    given = options.parse_args()
+def main(given: argparse.Namespace) -> Result:
     with rig() as made:
-        made.set_django_up()
-        from tasksapp.models import BizType, Series
+        bench = Bench(made, jobs=0, seconds=0)
+        other = bench.biz_type("other", "ok")
+        from tasksapp.models import Series
 
-        port = made.start_receiver()
-        BizType.objects.create(code="other", url=f"http://127.0.0.1:{port}/ok")
         made.start_worker()
-        stop = threading.Event()
-        sending = threading.Thread(target=send, args=(stop,), kwargs={"per_second": 100})
-        sending.start()
-        time.sleep(3)
-        made.forget_seen()
-        time.sleep(15)
-        alone = p99_ms(made)
-        store(given.series, waits=timedelta(seconds=30))
-        from django.utils import timezone
-
-        midnight = Series.objects.order_by("id").values_list("make_at", flat=True)[0]
-        assert midnight is not None
+        fresh = FreshJobs(bench, other, per_second=OTHERS)
+        fresh.run(15)
+        found: dict[str, Any] = {"series": given.series, **fresh.lateness("alone")}
+        midnight = store(given.series, waits=timedelta(seconds=30))
         time.sleep(max(0.0, (midnight - timezone.now()).total_seconds()))
-        made.forget_seen()
-        began = time.monotonic()
-        while Series.objects.filter(make_at__lte=timezone.now()).exists():
-            time.sleep(0.2)
-        seconds = time.monotonic() - began
-        time.sleep(1)
-        beside = p99_ms(made)
-        stop.set()
-        sending.join()
-    result = {
-        "series": given.series, "seconds": round(seconds, 1), "per_second": round(given.series / seconds),
-        "others_alone": {"callbacks": alone[0], "p99_ms": alone[1]},
-        "others_meanwhile": {"callbacks": beside[0], "p99_ms": beside[1]},
-    }  # fmt: skip
-    sys.stdout.write(json.dumps(result) + "\n")
-    return 0
+        began, ended = time.monotonic(), list[float]()
+
+        def is_over() -> bool:
+            if not Series.objects.filter(make_at__lte=timezone.now()).exists():
+                ended.append(time.monotonic())
+            return bool(ended)
+
+        fresh = FreshJobs(bench, other, per_second=OTHERS)
+        fresh.run(None, until=is_over)
+        seconds = ended[0] - began
+        found |= {
+            "seconds": round(seconds, 1),
+            "a second": round(given.series / seconds),
+            **fresh.lateness("meanwhile"),
+        }
+    return Result(found)
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+OPTIONS = [
+    option("--series", 100_000),
+]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from benchmarks.run import runs
 from tests.repository import ROOT, python_files
 
-#: Imports each module, in a fork of one process that has imported what most of them need; or asks it for its help.
+#: Imports each module, in a fork of one process that has imported what most of them need; a run is asked for its help.
 HELP_OF_ALL = """
-import importlib, os, runpy, sys, traceback
+import importlib, os, sys, traceback
 import aiohttp, celery.app.amqp, django.db.models, psycopg, redis, delayhub.transport
+from benchmarks import run
+asked = {{path.stem: [kind, name] for kind in ("bench", "chaos") for name, path in run.runs(kind).items()}}
 wrong = []
 for name in {modules!r}:
     sys.stdout.flush()
@@ -18,12 +21,10 @@ for name in {modules!r}:
         if os.waitpid(child, 0)[1]:
             wrong.append(name)
         continue
-    sys.argv = [name, "--help"]
-    sys.path.insert(0, "benchmarks")  # as where its file is run
     code = 0
     try:
-        if name in {asked!r}:
-            runpy.run_module("benchmarks." + name, run_name="__main__")
+        if name in asked:
+            run.main(["run", *asked[name], "--help"])
         else:
             importlib.import_module("benchmarks." + name)
     except SystemExit as end:
@@ -41,10 +42,10 @@ sys.exit("cannot be asked: " + ", ".join(wrong) if wrong else 0)
 
 def test_each_can_be_imported_and_says_what_it_may_be_asked() -> None:
     modules = [path.stem for path in python_files("benchmarks")]
-    asked = [name for name in modules if "add_argument" in (ROOT / f"benchmarks/{name}.py").read_text()]
+    asked = [path for kind in ("bench", "chaos") for path in runs(kind).values()]
 
     found = subprocess.run(
-        [sys.executable, "-c", HELP_OF_ALL.format(modules=modules, asked=asked)],
+        [sys.executable, "-c", HELP_OF_ALL.format(modules=modules)],
         cwd=ROOT, capture_output=True, text=True, timeout=270, check=False,
     )  # fmt: skip
 

@@ -14,9 +14,9 @@ from tests.waiting import wait_until
 #: ignored by what runs in the background; the tests may be that.
 BENCHMARK = """
 import signal, subprocess, sys, time
-from benchmarks import children
+from benchmarks import processes
 
-children.PATIENCE_SECONDS = 0.5
+processes.PATIENCE_SECONDS = 0.5
 signal.signal(signal.SIGINT, signal.default_int_handler)
 WAITS = "import signal; print('up', flush=True); signal.pause()"
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + WAITS
@@ -32,7 +32,7 @@ def main():
     print(*(child.pid for child in started), flush=True)
     time.sleep(int(sys.argv[1]))
 
-sys.exit(children.run_main(main))
+sys.exit(processes.run_main(main))
 """
 
 
