@@ -52,7 +52,7 @@ import resource, sys
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(used.ru_utime + used.ru_stime, used.ru_maxrss, *sys.modules)
 """
-#: What ``django.setup()`` may take with the app, as multiples of what it takes without: 1.26 to 1.33, and 1.08, were measured.
+#: What ``django.setup()`` may take with the app, in multiples of what it takes without: 1.26 to 1.33 and 1.08 measured.
 MOST_CPU, MOST_MEMORY = 1.46, 1.2
 #: What ``import delayhub`` may take beyond ``import kombu``, in shares of a ``django.setup()`` without the app: 40 ms
 #: where that takes 480.
