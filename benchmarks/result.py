@@ -39,9 +39,10 @@ def result_of(runs: Mapping[str, tuple[Mapping[str, Any], bool]]) -> Result:
 
 
 def option(name: str, default: Any = None, about: str = "", **more: Any) -> Callable[[argparse.ArgumentParser], object]:
-    """What a run may be asked, as ``add_argument`` has it; a number is of its default's type."""
-    if isinstance(default, int | float):
-        more.setdefault("type", type(default))
+    """What a run may be asked, as ``add_argument`` has it; numbers are of their default's type."""
+    one = default[0] if isinstance(default, list) and default else default
+    if isinstance(one, int | float):
+        more.setdefault("type", type(one))
     if default is not None:
         about, more["default"] = f"{about} (default: %(default)s)".lstrip(), default
     more.setdefault("help", about)

@@ -182,7 +182,7 @@ def test_the_engine_can_be_measured() -> None:
 
 @pytest.mark.nightly
 def test_the_transport_can_be_measured_beside_kombus() -> None:
-    found = figures("bench", "transport", "--count=60", "--seconds=0.2", "--rounds=1")
+    found = figures("bench", "transport", "--count=400", "--seconds=0.2", "--rounds=1")
 
     assert found["kombu"].keys() <= found["delayhub"].keys()
     assert found["lateness"]["delayhub solo 200/s"]["worst"] >= 0
