@@ -15,10 +15,10 @@ from click.testing import CliRunner, Result
 from kombu import Connection, Producer
 
 from delayhub.celery_support.command import delayhub as command
-from delayhub.celery_support.job_store import job_store
 from delayhub.celery_support.task_limits import declare
 from delayhub.engine import Counts, DelayQueue, Entry, SystemClock, TimerLane
 from delayhub.local.redis_server import RedisServer
+from tasksapp.task_backends.delayed_task import TableStore
 
 Run = Callable[..., Result]
 
@@ -374,7 +374,7 @@ def test_check_warns_of_what_the_store_of_jobs_warns_of(
 ) -> None:
     app.set_current()
     settings.DELAYHUB = {}
-    monkeypatch.setattr(type(job_store()), "warnings", lambda _: ["tasks declare series that are not stored"])
+    monkeypatch.setattr(TableStore, "warnings", lambda _: ["tasks declare series that are not stored"])
 
     rows = failed_check(run)
 
