@@ -40,7 +40,7 @@ def shown_headers(headers: Mapping[str, str], *, unshown: Container[str] = froze
 
     Args:
         headers: as they are sent.
-        unshown: names, in lower case, of those whose values nobody sees here, whatever the names say.
+        unshown: names, in lower case, of those whose values are never shown here, whatever the names say.
     """
     return {name: MASK if name.lower() in unshown else shown_value(name, value) for name, value in headers.items()}
 
