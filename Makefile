@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt messages client cover screenshots race-limits race-resolve matrix celery-suite fuzz fuzz-limits calendars fuzz-messages lint-openapi bench chaos clean
+.PHONY: help demo up quick test nightly check fmt messages client docs cover screenshots race-limits race-resolve matrix celery-suite fuzz fuzz-limits calendars fuzz-messages lint-openapi bench chaos clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ messages: $(VENV)/.dev ## bring translations up to date with the texts, list wha
 
 client: $(VENV)/.dev ## make the synchronous client of the API from the asynchronous one
 	@$(BIN)/python -m tests.sync_client
+
+docs: $(VENV)/.dev ## build the site of docs/, check its links: var/site
+	@$(BIN)/python -m tests.docs_site
 
 # Counting lines and branches doubles what the tests cost, so it is a command of its own.
 cover: $(VENV)/.dev ## run all tests on SQLite, list what they miss, and hold the coverage floor

@@ -42,7 +42,7 @@ FOLDER = ROOT / "var" / "celery_suite"
 FILES = ("test_tasks.py", "test_inspect.py", "test_canvas.py", "test_group_chains.py")
 TRANSPORTS = ("redis", "delayhub")
 DUPLICATED = "test_chord_header_id_duplicated_on_rabbitmq_msg_duplication[redis-group-ids]"
-#: Tests that fail on ``delayhub://`` and are to: docs/celery.md names each difference.
+#: Tests that fail on ``delayhub://`` and are to: docs/celery/broker.md names each difference.
 DIFFERENCES = {
     "t.integration.test_inspect.test_Inspect::test_scheduled": "what waits is in Redis, not in a worker",
     f"t.integration.test_canvas.test_chain::{DUPLICATED}": (

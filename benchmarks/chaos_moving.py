@@ -1,10 +1,10 @@
 """Is something lost where a shop moves from kombu's own Redis transport to DelayHub, and back, with all of it in use?
 
-Question: workers and publishers move from ``redis://`` to ``delayhub://`` one by one, by the steps of docs/celery.md,
-    while workers of DelayHub are killed with -9; a task's rate limit holds messages back (parked), beats of both
-    kinds publish, and there are countdowns, etas, priorities, retries, chains, publish_many. Then all stop, one worker
-    by kill -9; everything moves back, and workers of kombu's transport run it. How much never runs, is dead, is left
-    behind, or runs twice without a worker having been killed that had begun it?
+Question: workers and publishers move from ``redis://`` to ``delayhub://`` one by one, by the steps of
+    docs/celery/broker.md, while workers of DelayHub are killed with -9; a task's rate limit holds messages back
+    (parked), beats of both kinds publish, and there are countdowns, etas, priorities, retries, chains,
+    publish_many. Then all stop, one worker by kill -9; everything moves back, and workers of kombu's transport run it.
+    How much never runs, is dead, is left behind, or runs twice without a worker having been killed that had begun it?
 Machine: whatever runs it.
 Command: make chaos NAME=moving
 Result: a line and one JSON line; exit code 0 only if nothing was lost, dead or left, nothing ran twice that no kill
@@ -41,7 +41,7 @@ def act(fleet: Fleet, option: str) -> None:
 
 
 def move_over(fleet: Fleet, *, step: float) -> None:
-    """One by one, as docs/celery.md says."""
+    """One by one, as docs/celery/broker.md says."""
     fleet.begin(*(KOMBU for _ in PLACES))
     fleet.publisher(KOMBU)
     fleet.beat("beat", KOMBU)

@@ -5,7 +5,7 @@ Question: callers create jobs through nginx and two web servers, one after anoth
     one, (2) the primary of PostgreSQL is killed and its synchronous standby is promoted, (3) everything is restored
     from a dump, with an empty Valkey?
 Machine: whatever runs it, everything on it; the commands of deploy/compose.yaml. PostgreSQL is of the wheel.
-Result: docs/deploying.md.
+Result: docs/run/deploying.md.
 Caveat: creates that fail are sent again with the same idempotency key for 30 seconds, as the client does it.
 """
 

@@ -2,7 +2,7 @@
 
 Each row of the matrix gets a virtual environment of its own in ``var/matrix``, made once. Pythons and Redis servers are
 those of this machine, or of wheels; a row that names one that is not here is listed as "not at hand". The last table
-printed is the one of docs/versions.md.
+printed is the one of docs/reference/versions.md.
 
     python -m tests.matrix                      # all rows
     python -m tests.matrix oldest newest        # some of them

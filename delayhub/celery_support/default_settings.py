@@ -18,7 +18,7 @@ SCHEDULER = "delayhub.beat:Scheduler"
 #: The names that settings had before Celery 4.
 OLD_NAMES: Mapping[str, str] = cast("Any", defaults)._TO_OLD_KEY
 
-#: Each line is explained, and its price said, in docs/celery.md.
+#: Each line is explained, and its price said, in docs/celery/broker.md.
 SAFE_SETTINGS: dict[str, Any] = {
     "task_acks_late": True,
     # Only both: with late acknowledgement alone, Celery acknowledges a task whose process was killed.

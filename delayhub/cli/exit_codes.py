@@ -1,4 +1,4 @@
-"""Exit codes of the command line; docs/cli.md lists them, and a test compares the two."""
+"""Exit codes of the command line; docs/reference/cli.md lists them, and a test compares the two."""
 
 from __future__ import annotations
 

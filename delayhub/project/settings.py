@@ -1,7 +1,7 @@
 """Settings of the ready-made project, all from ``DELAYHUB_*`` environment variables.
 
 Without any of them it runs on this machine: SQLite and a secret key in ``./var``, Redis on its
-usual port. docs/settings.md lists them.
+usual port. docs/reference/settings.md lists them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """For receivers of callbacks: is it genuine, and was it taken before?
 
-Nothing here needs Django, SQLAlchemy or another library; what does is in a module of its name. docs/receivers.md has an
-example of each.
+Nothing here needs Django, SQLAlchemy or another library; what does is in a module of its name. docs/jobs/receivers.md
+has an example of each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """For the tests of your project: jobs without Redis and worker, a private Redis server, a clock that tests move.
 
-docs/testing.md has an example of each. The names are loaded when they are first used: pytest loads this package in each
-run.
+docs/jobs/testing.md has an example of each. The names are loaded when they are first used: pytest loads this package in
+each run.
 """
 
 from __future__ import annotations

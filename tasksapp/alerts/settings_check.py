@@ -15,7 +15,7 @@ from delayhub.webhooks.signature import BadSecret, key_of
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 
-_HINT = "docs/alerts.md has an example."
+_HINT = "docs/run/alerts.md has an example."
 
 
 @register(Tags.compatibility)

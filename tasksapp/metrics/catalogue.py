@@ -1,4 +1,4 @@
-"""Every metric: its name, type, labels and meaning. Nothing else names one, and docs/metrics.md shows this list."""
+"""Every metric: name, type, labels and meaning. Nothing else names one; docs/reference/metrics.md shows this list."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """The site's numbers in Prometheus' text format or in that of OpenMetrics; 401 for those who may not read them."""
     if not may_scrape(request):
         refusal = "These numbers are for scrapers with a token, from a network that the settings name, and for people"
-        refusal += " with the permission to see the system: docs/metrics.md says how.\n"
+        refusal += " with the permission to see the system: docs/reference/metrics.md says how.\n"
         return HttpResponse(refusal, status=401, content_type="text/plain", headers={"WWW-Authenticate": CHALLENGE})
     encode, content_type = choose_encoder(request.META.get("HTTP_ACCEPT", ""))
     try:

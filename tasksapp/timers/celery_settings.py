@@ -159,7 +159,7 @@ def _about(app: Celery) -> Iterator[CheckMessage]:
     if conf.task_always_eager:
         yield checks.Warning(
             "task_always_eager has no effect on jobs: schedule() still waits for its time and a worker",
-            hint="Leave CELERY_TASK_ALWAYS_EAGER out; tests run jobs with delayhub.testing (docs/testing.md).",
+            hint="Leave CELERY_TASK_ALWAYS_EAGER out; tests run jobs with delayhub.testing (docs/jobs/testing.md).",
             id="delayhub.W022",
         )
 

@@ -1,4 +1,4 @@
-"""docs/celery.md, walked by a newcomer: its example in an empty folder, its commands one after another."""
+"""docs/celery/broker.md, walked by a newcomer: its example in an empty folder, its commands one after another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.acceptance.typed_commands import environment, run
 from tests.repository import ROOT
 from tests.waiting import wait_until
 
-PAGE = (ROOT / "docs/celery.md").read_text()
+PAGE = (ROOT / "docs/celery/broker.md").read_text()
 
 
 @pytest.mark.slow

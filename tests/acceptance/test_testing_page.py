@@ -1,4 +1,4 @@
-"""docs/testing.md, walked in the README's shop: its files are written, and both test runners run them."""
+"""docs/jobs/testing.md, walked in the README's shop: its files are written, and both test runners run them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delayhub.local.redis_server import RedisServer
 from tests.acceptance.readme_shop import ReadmeShop
 from tests.repository import ROOT
 
-FILES = re.findall(r"```python\n# (\S+?\.py).*?\n(.*?)```", (ROOT / "docs/testing.md").read_text(), re.DOTALL)
+FILES = re.findall(r"```python\n# (\S+?\.py).*?\n(.*?)```", (ROOT / "docs/jobs/testing.md").read_text(), re.DOTALL)
 
 
 @pytest.mark.slow

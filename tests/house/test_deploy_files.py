@@ -39,7 +39,7 @@ def command_of(kind: str, place: str) -> str:
         case "the image":
             (line,) = re.findall(r"^CMD (\[.*\])$", (DEPLOY / "Dockerfile").read_text(), flags=re.MULTILINE)
             return " ".join(yaml.safe_load(line))
-    text = (ROOT / "docs/deploying.md").read_text()
+    text = (ROOT / "docs/run/deploying.md").read_text()
     named = {"web": "web server", "worker": "worker"}[kind]
     return re.findall(rf"^\| {named} \| `(.*?)` \|", text, flags=re.MULTILINE)[0]
 
@@ -55,7 +55,8 @@ def test_the_image_starts_a_web_server_by_itself() -> None:
 
 
 def test_every_variable_in_these_files_is_one_that_the_project_reads() -> None:
-    known = set(re.findall(r"^\| `(DELAYHUB_\w+)` \|", (ROOT / "docs/settings.md").read_text(), flags=re.MULTILINE))
+    page = (ROOT / "docs/reference/settings.md").read_text()
+    known = set(re.findall(r"^\| `(DELAYHUB_\w+)` \|", page, flags=re.MULTILINE))
 
     files = [path for path in DEPLOY.rglob("*") if path.is_file() and "prometheus" not in path.parts]
     used = {name for path in files for name in re.findall(r"\bDELAYHUB_[A-Z_]+\b", path.read_text())}

@@ -83,7 +83,7 @@ def test_every_alert_asks_for_metrics_that_exist_and_says_what_it_means() -> Non
 
 
 def test_the_page_lists_every_alert() -> None:
-    page = (ROOT / "docs/metrics.md").read_text()
+    page = (ROOT / "docs/reference/metrics.md").read_text()
 
     assert {rule["alert"] for rule in RULES} == set(re.findall(r"^\| `(DelayHub\w+)` \|", page, flags=re.MULTILINE))
 

@@ -1,4 +1,4 @@
-"""The bounds in pyproject.toml are the versions on which `make matrix` passed, as docs/versions.md says."""
+"""The bounds in pyproject.toml are the versions on which `make matrix` passed, as docs/reference/versions.md says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.matrix import ROWS, Row, cells
 from tests.repository import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PAGE = (ROOT / "docs" / "versions.md").read_text()
+PAGE = (ROOT / "docs/reference/versions.md").read_text()
 
 
 def passed() -> list[Row]:

@@ -1,4 +1,4 @@
-"""The Python in docs/jobs.md works as it stands."""
+"""The Python in docs/jobs/jobs.md works as it stands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasksapp.jobs.retry_policy import RetryPolicy
 from tasksapp.models import BizType, Job, Status
 from tests.repository import ROOT
 
-PAGE = (ROOT / "docs/jobs.md").read_text()
+PAGE = (ROOT / "docs/jobs/jobs.md").read_text()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -21,7 +21,7 @@ def test_the_examples_run(biz_type: BizType) -> None:
     names: dict[str, Any] = {"__name__": "docs_jobs"}
 
     for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
-        exec(compile(block, "docs/jobs.md", "exec"), names)
+        exec(compile(block, "docs/jobs/jobs.md", "exec"), names)
 
     # a thousand, cart, own request, exact bytes, sale
     assert Job.objects.filter(biz_type=biz_type, status=Status.PENDING).count() == 1_004

@@ -1,4 +1,4 @@
-"""docs/settings.md says what the code says."""
+"""docs/reference/settings.md says what the code says."""
 
 import inspect
 import re
@@ -10,7 +10,7 @@ from tests.repository import ROOT
 
 #: What the page says that others may see of an option.
 _SHOWN = {None: "", Secrecy.OPEN: "", Secrecy.HOST: "its host", Secrecy.SECRET: "no"}
-PAGE = ROOT / "docs/settings.md"
+PAGE = ROOT / "docs/reference/settings.md"
 
 
 def options_table() -> str:
@@ -27,7 +27,7 @@ def options_table() -> str:
 
 
 def test_the_page_has_every_option_with_its_default_bounds_and_meaning() -> None:
-    assert options_table() in PAGE.read_text(), f"docs/settings.md should show:\n{options_table()}"
+    assert options_table() in PAGE.read_text(), f"docs/reference/settings.md should show:\n{options_table()}"
 
 
 def test_the_page_has_every_variable_that_the_ready_made_project_reads_and_no_other() -> None:

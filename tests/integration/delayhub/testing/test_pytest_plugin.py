@@ -1,4 +1,4 @@
-"""The plug-in: no test sets a timer, but those that say so. docs/testing.md runs it in a project."""
+"""The plug-in: no test sets a timer, but those that say so. docs/jobs/testing.md runs it in a project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of jobs that wait while their biz type is edited, paused, disabled or deleted: docs/jobs.md has it."""
+"""What becomes of waiting jobs while their biz type is edited, paused, disabled or deleted, as docs/jobs/jobs.md says."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Tasks of Django's tasks framework as jobs: what its documentation says of a backend, on this environment's framework.
 
-The frameworks' own tests name their Immediate and Dummy backends. docs/django_tasks.md says which of them pass with
-ours in their places.
+The frameworks' own tests name their Immediate and Dummy backends. docs/jobs/django_tasks.md says which of them pass
+with ours in their places.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def words_of(command: str) -> list[str]:
     return words[:end]
 
 
-@pytest.mark.parametrize("command", [*commands_on("docs/cli.md"), *commands_on("README.md")])
+@pytest.mark.parametrize("command", [*commands_on("docs/reference/cli.md"), *commands_on("README.md")])
 def test_each_command_on_the_pages_can_be_typed(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("orders.ndjson", "biz-types.json", "request.json"):

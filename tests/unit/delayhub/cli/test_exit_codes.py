@@ -32,7 +32,7 @@ def test_each_kind_of_error_has_its_exit_code(error: ApiError, code: ExitCode) -
 
 
 def test_the_page_lists_them_all() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text()
+    page = (ROOT / "docs/reference/cli.md").read_text()
 
     listed = {int(code): meaning for code, meaning in re.findall(r"^\| (\d+) \| (.+?) \|$", page, re.MULTILINE)}
 

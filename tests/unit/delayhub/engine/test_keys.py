@@ -48,7 +48,7 @@ def test_a_script_gets_what_the_names_in_its_code_stand_for() -> None:
 
 
 def test_the_data_model_page_has_every_key_with_its_own_words() -> None:
-    page = (REPOSITORY / "docs/redis_data_model.md").read_text()
+    page = (REPOSITORY / "docs/reference/redis_data_model.md").read_text()
     table = page.partition("<!-- keys: begin")[2].partition("<!-- keys: end")[0]
     said = dict(re.findall(r"^\| `(@?\w+)` \| (.*) \|$", table, re.MULTILINE))
 

@@ -7,7 +7,7 @@ import re
 from tasksapp.metrics.catalogue import EVERY, Kind
 from tests.repository import ROOT
 
-PAGE = ROOT / "docs/metrics.md"
+PAGE = ROOT / "docs/reference/metrics.md"
 
 
 def metrics_table() -> str:
@@ -20,7 +20,7 @@ def metrics_table() -> str:
 
 
 def test_the_page_has_every_metric_with_its_type_labels_and_meaning() -> None:
-    assert metrics_table() in PAGE.read_text(), f"docs/metrics.md should show:\n{metrics_table()}"
+    assert metrics_table() in PAGE.read_text(), f"docs/reference/metrics.md should show:\n{metrics_table()}"
 
 
 def test_names_are_as_prometheus_wants_them() -> None:

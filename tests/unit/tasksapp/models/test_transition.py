@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasksapp.models import FINISHED, LIVE, Status, Transition
 from tests.repository import ROOT
 
-PAGE = ROOT / "docs/state_machine.md"
+PAGE = ROOT / "docs/explanation/state_machine.md"
 
 
 def diagram() -> str:
@@ -27,8 +27,8 @@ def table() -> str:
 def test_the_page_shows_the_table_that_the_code_follows() -> None:
     page = PAGE.read_text()
 
-    assert f"```mermaid\n{diagram()}\n```" in page, f"docs/state_machine.md should show:\n{diagram()}"
-    assert table() in page, f"docs/state_machine.md should show:\n{table()}"
+    assert f"```mermaid\n{diagram()}\n```" in page, f"docs/explanation/state_machine.md should show:\n{diagram()}"
+    assert table() in page, f"docs/explanation/state_machine.md should show:\n{table()}"
 
 
 def test_every_status_can_be_reached_and_none_is_a_trap() -> None:

@@ -1,4 +1,4 @@
-"""docs/mounting.md, done exactly as it says, in a bare project of its own."""
+"""docs/jobs/mounting.md, done exactly as it says, in a bare project of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.repository import ROOT
 
-PAGE = ROOT / "docs" / "mounting.md"
+PAGE = ROOT / "docs/jobs/mounting.md"
 #: What a Django project has anyway.
 BARE = """
 SECRET_KEY = "a key for tests, as long as Django wants a key to be, and secret no longer"
