@@ -44,18 +44,27 @@ def kept_file(name: str, make: Callable[[Path], None]) -> Path | None:
         name: what it is called in this run.
         make: makes it at a path, for the first process that asks.
     """
+
+    def make_all_of_it(unfinished: Path) -> None:
+        make(unfinished)
+        with closing(sqlite3.connect(unfinished)) as database:
+            database.execute("PRAGMA journal_mode=DELETE")  # then the file is all of it
+
+    return made_once(f"{name}.sqlite3", make_all_of_it)
+
+
+def made_once(name: str, make: Callable[[Path], None]) -> Path | None:
+    """A file or folder that the first process of the run makes that asks for it; None outside of a run."""
     shared = os.environ.get("PYTEST_DELAYHUB_SHARED")
     if not shared:
         return None
-    made = Path(shared, "kept", f"{name}.sqlite3")
+    made = Path(shared, "kept", name)
     made.parent.mkdir(parents=True, exist_ok=True)
-    with made.with_suffix(".lock").open("w") as lock:
+    with made.with_name(f"{name}.lock").open("w") as lock:
         locks.lock(lock, locks.LOCK_EX)
         if not made.exists():
-            unfinished = made.with_suffix(".unfinished")
+            unfinished = made.with_name(f"{name}.unfinished")
             make(unfinished)
-            with closing(sqlite3.connect(unfinished)) as database:
-                database.execute("PRAGMA journal_mode=DELETE")  # then the file is all of it
             unfinished.rename(made)
     return made
 

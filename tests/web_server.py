@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from delayhub.local.redis_server import free_port
 from delayhub.local.service import Service
-from tests.migrated_file import put_migrated_file
+from tests.kept_folder import put_kept_folder
 from tests.repository import ROOT
 
 #: The API key of a prepared database, and the code of its biz type.
@@ -59,10 +59,13 @@ def asked(port: int, method: str, path: str, body: Any = None, *, key: str = KEY
 
 def prepare_database(folder: Path, **variables: str) -> None:
     """Makes the tables, the API key and the biz type in the database of that data folder."""
-    if "DELAYHUB_DATABASE_URL" not in variables:
-        put_migrated_file(folder)
-    command = [sys.executable, "-c", _PREPARE]
-    subprocess.run(command, cwd=ROOT, env=environment_of(folder, **variables), check=True, timeout=120)
+
+    def prepare(there: Path) -> None:
+        command = [sys.executable, "-c", _PREPARE]
+        subprocess.run(command, cwd=ROOT, env=environment_of(there, **variables), check=True, timeout=120)
+
+    if variables or not put_kept_folder(folder, "web", prepare):
+        prepare(folder)
 
 
 @contextmanager

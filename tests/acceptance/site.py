@@ -14,7 +14,7 @@ from delayhub.demo.receiver import Received, read_received
 from delayhub.demo.report import FollowedJob, follow
 from delayhub.demo.scenario import PlannedJob
 from delayhub.demo.site import Site, SiteOptions
-from tests.migrated_file import put_migrated_file
+from tests.kept_folder import PreparedSite
 from tests.waiting import USUAL_SECONDS, wait_until
 
 #: Short leases, so that what a killed worker held is back within seconds.
@@ -22,9 +22,8 @@ SHORT_LEASES = {"DELAYHUB_LEASE_SECONDS": "3", "DELAYHUB_BROKER_LEASE_SECONDS": 
 
 
 def site_in(folder: Path) -> Site:
-    """A site with short leases and tables, not started yet."""
-    put_migrated_file(folder)
-    return Site(SiteOptions(data_dir=folder, settings=SHORT_LEASES))
+    """A site with short leases, not started yet."""
+    return PreparedSite(SiteOptions(data_dir=folder, settings=SHORT_LEASES))
 
 
 def now() -> datetime:

@@ -16,7 +16,7 @@ from delayhub.client.errors import InvalidRequest
 from delayhub.demo.receiver import read_received
 from delayhub.demo.samples import CLOSE_ORDER
 from delayhub.demo.site import Site, SiteOptions
-from tests.migrated_file import put_migrated_file
+from tests.kept_folder import PreparedSite
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -52,9 +52,8 @@ STORED |= {f"old-queue-{number}": ("shop.close", queue) for number, queue in enu
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
-    put_migrated_file(folder)
     wide = {"DELAYHUB_ALLOWED_TASKS": "*,*/*", "DELAYHUB_ALLOWED_QUEUES": "*,*/*"}
-    with Site(SiteOptions(data_dir=folder, settings=wide)) as site:
+    with PreparedSite(SiteOptions(data_dir=folder, settings=wide)) as site:
         yield site
         site.check()
 

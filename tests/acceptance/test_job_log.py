@@ -13,7 +13,7 @@ import requests
 
 from delayhub.demo.site import Site, SiteOptions
 from tasksapp.jobs.job_log import MOST_OF_KIND, WINDOW_SECONDS
-from tests.migrated_file import put_migrated_file
+from tests.kept_folder import PreparedSite
 from tests.waiting import wait_until
 
 TRACE = "d" * 32
@@ -60,9 +60,8 @@ def counted(lines: list[dict[str, Any]], event: str) -> int:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("level", ["DEBUG", "INFO"])
 def test_grep_follows_a_job_by_its_id(tmp_path: Path, level: str) -> None:
-    put_migrated_file(tmp_path)
     settings = {"DELAYHUB_JOB_LOG_LEVEL": level, "DELAYHUB_LOG_FORMAT": "json"}
-    with Site(SiteOptions(data_dir=tmp_path, settings=settings)) as site:
+    with PreparedSite(SiteOptions(data_dir=tmp_path, settings=settings)) as site:
         ask(site, "POST", "/biz-types", {"code": "one.gone", "max_attempts": 2, **GONE})
         made = ask(site, "POST", "/jobs", {"biz_type": "one.gone", "biz_id": "order-42", "body": {"card": "4111hush"}})
         wait_for_deaths(site, made["id"], 1)
