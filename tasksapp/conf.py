@@ -10,7 +10,7 @@ from datetime import timedelta
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -47,50 +47,13 @@ NOT_A_DICT = "DELAYHUB must be a dict, got a {}"
 #: A token of the metrics that is shorter could be guessed.
 SHORTEST_TOKEN = 16
 
-_LIMITS: Mapping[str, Limits] = {
-    "near_window_seconds": Limits(10, 86_400),
-    "lease_seconds": Limits(1, 3_600),
-    "sweep_seconds": Limits(0.05, 60),
-    "loader_lease_seconds": Limits(1, 300),
-    "arm_timeout_seconds": Limits(0.001, 10),
-    "dispatcher_concurrency": Limits(1, 100_000),
-    "biz_type_concurrency": Limits(1, 100_000),
-    "host_concurrency": Limits(1, 100_000),
-    "flush_size": Limits(1, 1_000),
-    "flush_seconds": Limits(0.001, 5),
-    "response_bytes": Limits(0, 1_048_576),
-    "body_bytes": Limits(2, 1_048_576),
-    "bulk_bytes": Limits(65_536, 67_108_864),
-    "max_system_errors": Limits(1, 10_000),
-    "priority_bonus_seconds": Limits(1, 3_600),
-    "breaker_failures": Limits(1, 100_000),
-    "breaker_seconds": Limits(1, 3_600),
-    "idempotency_hours": Limits(1, 8_760),
-    "purge_rows_per_minute": Limits(0, 10_000_000),
-    "audit_days": Limits(0, 36_500),
-    "alert_deaths": Limits(1, 1_000_000),
-    "alert_overdue_seconds": Limits(10, 86_400),
-    "alert_calm_seconds": Limits(10, 86_400),
-    "alert_reminder_hours": Limits(0.1, 720),
-    "long_polls": Limits(0, 10_000),
-    "web_lock_seconds": Limits(0, 60),
-    "metrics_biz_types": Limits(0, 10_000),
-}
-
-
-#: The words that an option may be.
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "schema_access": ("callers", "anyone"),
-    "rest_changes": ("any", "conditional"),
-}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Options:
     """The options in the ``DELAYHUB`` dict, where their names are in capitals.
 
-    Each text says by its mark what may be shown of it. One without a mark is not shown, neither on the page of the
-    system nor in a message about a wrong value.
+    Each number has a mark with its bounds. Each text says by its mark what may be shown of it; one without is not
+    shown, neither on the page of the system nor in a message about a wrong value.
 
     Args:
         lanes: the timer lanes; each is a Celery queue that workers consume.
@@ -142,26 +105,26 @@ class Options:
     lanes: Annotated[tuple[str, ...], Secrecy.OPEN] = (DEFAULT_LANE,)
     redis_url: Annotated[str | None, Secrecy.HOST] = None
     key_prefix: Annotated[str | None, Secrecy.OPEN] = None
-    near_window_seconds: float = 3_600.0
-    lease_seconds: float = 60.0
-    sweep_seconds: float = 1.0
-    loader_lease_seconds: float = 10.0
-    arm_timeout_seconds: float = 0.1
-    dispatcher_concurrency: int = 2_000
-    biz_type_concurrency: int = 1_000
-    host_concurrency: int = 500
-    flush_size: int = 100
-    flush_seconds: float = 0.01
-    response_bytes: int = 4_096
-    body_bytes: int = 65_536
-    bulk_bytes: int = 8_388_608
-    max_system_errors: int = 100
-    priority_bonus_seconds: float = 60.0
-    breaker_failures: int = 20
-    breaker_seconds: float = 30.0
-    idempotency_hours: float = 168.0
-    purge_rows_per_minute: int = 60_000
-    audit_days: float = 365.0
+    near_window_seconds: Annotated[float, Limits(10, 86_400)] = 3_600.0
+    lease_seconds: Annotated[float, Limits(1, 3_600)] = 60.0
+    sweep_seconds: Annotated[float, Limits(0.05, 60)] = 1.0
+    loader_lease_seconds: Annotated[float, Limits(1, 300)] = 10.0
+    arm_timeout_seconds: Annotated[float, Limits(0.001, 10)] = 0.1
+    dispatcher_concurrency: Annotated[int, Limits(1, 100_000)] = 2_000
+    biz_type_concurrency: Annotated[int, Limits(1, 100_000)] = 1_000
+    host_concurrency: Annotated[int, Limits(1, 100_000)] = 500
+    flush_size: Annotated[int, Limits(1, 1_000)] = 100
+    flush_seconds: Annotated[float, Limits(0.001, 5)] = 0.01
+    response_bytes: Annotated[int, Limits(0, 1_048_576)] = 4_096
+    body_bytes: Annotated[int, Limits(2, 1_048_576)] = 65_536
+    bulk_bytes: Annotated[int, Limits(65_536, 67_108_864)] = 8_388_608
+    max_system_errors: Annotated[int, Limits(1, 10_000)] = 100
+    priority_bonus_seconds: Annotated[float, Limits(1, 3_600)] = 60.0
+    breaker_failures: Annotated[int, Limits(1, 100_000)] = 20
+    breaker_seconds: Annotated[float, Limits(1, 3_600)] = 30.0
+    idempotency_hours: Annotated[float, Limits(1, 8_760)] = 168.0
+    purge_rows_per_minute: Annotated[int, Limits(0, 10_000_000)] = 60_000
+    audit_days: Annotated[float, Limits(0, 36_500)] = 365.0
     allowed_networks: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
     allowed_tasks: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
     allowed_queues: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
@@ -171,18 +134,18 @@ class Options:
     owner_secret: Annotated[str | None, Secrecy.SECRET] = None
     site_url: Annotated[str | None, Secrecy.OPEN] = None
     alert_language: Annotated[str | None, Secrecy.OPEN] = None
-    alert_deaths: int = 1
-    alert_overdue_seconds: float = 60.0
-    alert_calm_seconds: float = 600.0
-    alert_reminder_hours: float = 6.0
-    long_polls: int = 1
-    web_lock_seconds: Annotated[float, Secrecy.OPEN] = 3.0
-    rest_changes: Annotated[str, Secrecy.OPEN] = "any"
+    alert_deaths: Annotated[int, Limits(1, 1_000_000)] = 1
+    alert_overdue_seconds: Annotated[float, Limits(10, 86_400)] = 60.0
+    alert_calm_seconds: Annotated[float, Limits(10, 86_400)] = 600.0
+    alert_reminder_hours: Annotated[float, Limits(0.1, 720)] = 6.0
+    long_polls: Annotated[int, Limits(0, 10_000)] = 1
+    web_lock_seconds: Annotated[float, Secrecy.OPEN, Limits(0, 60)] = 3.0
+    rest_changes: Annotated[Literal["any", "conditional"], Secrecy.OPEN] = "any"
     metrics_tokens: Annotated[tuple[str, ...], Secrecy.SECRET] = ()
     metrics_networks: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
-    metrics_biz_types: int = 200
+    metrics_biz_types: Annotated[int, Limits(0, 10_000)] = 200
     api_authentication: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
-    schema_access: Annotated[str, Secrecy.OPEN] = "callers"
+    schema_access: Annotated[Literal["callers", "anyone"], Secrecy.OPEN] = "callers"
 
     def __repr__(self) -> str:
         shown = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -218,7 +181,12 @@ def is_like(name: str, patterns: Sequence[str]) -> bool:
 
 def secrecy_of(name: str) -> Secrecy | None:
     """What may be shown of the option of that name, by its mark; None where it has none, or is no option."""
-    return _marks().get(name)
+    return next((mark for mark in _marks().get(name, ()) if isinstance(mark, Secrecy)), None)
+
+
+def limits_of(name: str) -> Limits | None:
+    """The least and the greatest value of the option of that name; None where it is no number."""
+    return next((mark for mark in _marks().get(name, ()) if isinstance(mark, Limits)), None)
 
 
 def complaints(given: Mapping[str, Any]) -> list[str]:
@@ -228,7 +196,7 @@ def complaints(given: Mapping[str, Any]) -> list[str]:
     found = [_unknown(key, known) for key in given if key not in known]
     for key, name in known.items():
         if key in given:
-            found += _complaints_about(key, given[key], hints[name], _LIMITS.get(name))
+            found += _complaints_about(key, given[key], hints[name], limits_of(name))
     return found
 
 
@@ -261,7 +229,8 @@ def _complaints_about(key: str, value: Any, kind: Any, limits: Limits | None) ->
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item for item in value):
             return [f"{label} must be a list of strings, {got}"]
         return _LIST_COMPLAINTS[key](key, value) if key in _LIST_COMPLAINTS else []
-    if words := _WORDS.get(key.lower()):
+    if get_origin(kind) is Literal:
+        words = get_args(kind)
         return [] if value in words else [f"{label} must be one of {list(words)}, got {value!r}"]
     if value is not None and not isinstance(value, str):
         return [f"{label} must be a string or None, {got}"]
@@ -333,10 +302,9 @@ _LIST_COMPLAINTS: Mapping[str, Callable[[str, Sequence[str]], list[str]]] = {
 
 
 @cache
-def _marks() -> Mapping[str, Secrecy]:
+def _marks() -> Mapping[str, tuple[object, ...]]:
     hints = get_type_hints(Options, include_extras=True)
-    found = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
-    return {name: mark for name, marks in found.items() for mark in marks if isinstance(mark, Secrecy)}
+    return {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
 
 
 @cache

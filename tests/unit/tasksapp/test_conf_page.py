@@ -5,7 +5,7 @@ import re
 from dataclasses import fields
 
 from delayhub.secrecy import Secrecy
-from tasksapp.conf import _LIMITS, Options, secrecy_of
+from tasksapp.conf import Options, limits_of, secrecy_of
 from tests.repository import ROOT
 
 #: What the page says that others may see of an option.
@@ -18,7 +18,7 @@ def options_table() -> str:
     meanings = dict(re.findall(r"^    (\w+): (.*)$", inspect.getdoc(Options) or "", flags=re.MULTILINE))
     rows = ["| option | default | from … to | shown | what it is |", "|---|---|---|---|---|"]
     for field in fields(Options):
-        least_most = _LIMITS.get(field.name)
+        least_most = limits_of(field.name)
         bounds = "" if least_most is None else f"{least_most.least:g} … {least_most.most:.10g}"
         default = list(field.default) if isinstance(field.default, tuple) else field.default
         shown = _SHOWN[secrecy_of(field.name)]
