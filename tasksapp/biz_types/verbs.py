@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any
 
 from django.db import router, transaction
@@ -14,20 +15,40 @@ from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.models.encrypted_text import seal
 from tasksapp.sql.first_jobs import has_jobs
 
 #: How long the previous signing secret signs beside a new one, so that receivers can change over.
 ROTATION = timedelta(days=1)
 
 
-#: The columns of the secret that signs beside a new one.
-_PREVIOUS = ["previous_signing_secret_sealed", "previous_secret_until"]
-
-#: The columns of the key pair that signs beside a new one.
-_PREVIOUS_KEY = ["previous_signing_key_sealed", "previous_public_key", "previous_key_until"]
-
 #: Columns that an entry about a new or deleted biz type leaves out.
 _OWN = frozenset({"id", "created_at", "updated_at", "queue_name", "revision"})
+
+
+class Signing(Enum):
+    """What callbacks are signed by: its columns, those of the one before it, until when that signs too, its deeds."""
+
+    SECRET = (
+        ("signing_secret_sealed",),
+        ("previous_signing_secret_sealed",),
+        "previous_secret_until",
+        Deed.NEW_SIGNING_SECRET,
+        Deed.END_SIGNING_SECRET,
+    )
+    KEY_PAIR = (
+        ("signing_key_sealed", "public_key"),
+        ("previous_signing_key_sealed", "previous_public_key"),
+        "previous_key_until",
+        Deed.NEW_SIGNING_KEY,
+        Deed.END_SIGNING_KEY,
+    )
+
+    def __init__(
+        self, columns: tuple[str, ...], previous: tuple[str, ...], until: str, renewed: Deed, ended: Deed
+    ) -> None:
+        self.columns, self.previous, self.until = columns, previous, until
+        self.renewed, self.ended = renewed, ended
 
 
 def add(biz_type: BizType, *, by: Actor | None = None) -> None:
@@ -105,16 +126,7 @@ def rotate_signing_secret(
     Raises BadSecret where callbacks cannot be signed with it, DatabaseError where the biz type was deleted meanwhile.
     """
     key_of(secret)
-    fields = ["signing_secret_sealed"]
-    if biz_type.signing_secret_sealed:
-        fields += _PREVIOUS
-        if overlap > timedelta():
-            biz_type.previous_signing_secret_sealed = biz_type.signing_secret_sealed
-            biz_type.previous_secret_until = timezone.now() + overlap
-        else:
-            biz_type.previous_signing_secret_sealed, biz_type.previous_secret_until = "", None
-    biz_type.signing_secret = secret
-    _change(Deed.NEW_SIGNING_SECRET, biz_type, fields, by=by)
+    _renew(Signing.SECRET, biz_type, [seal(secret)], overlap=overlap, by=by)
 
 
 def make_signing_secret(biz_type: BizType, *, overlap: timedelta = ROTATION, by: Actor | None = None) -> str:
@@ -127,32 +139,6 @@ def make_signing_secret(biz_type: BizType, *, overlap: timedelta = ROTATION, by:
     return secret
 
 
-def end_previous_secret(biz_type: BizType, *, by: Actor | None = None) -> bool:
-    """Signs callbacks with the present secret only; False where none was signing beside it.
-
-    Raises DatabaseError where the biz type was deleted meanwhile.
-    """
-    if not biz_type.previous_signing_secret_sealed:
-        return False
-    ends = biz_type.previous_secret_until
-    biz_type.previous_signing_secret_sealed, biz_type.previous_secret_until = "", None
-    _change(Deed.END_SIGNING_SECRET, biz_type, _PREVIOUS, by=by)
-    return ends is not None and ends > timezone.now()
-
-
-def remove_signing_secret(biz_type: BizType, *, by: Actor | None = None, reason: str = "") -> bool:
-    """Signs no callback any more; False where none was signed.
-
-    Raises DatabaseError where the biz type was deleted meanwhile.
-    """
-    if not (biz_type.signing_secret_sealed or biz_type.previous_signing_secret_sealed):
-        return False
-    biz_type.signing_secret_sealed = biz_type.previous_signing_secret_sealed = ""
-    biz_type.previous_secret_until = None
-    _change(Deed.END_SIGNING_SECRET, biz_type, ["signing_secret_sealed", *_PREVIOUS], by=by, reason=reason)
-    return True
-
-
 def make_key_pair(biz_type: BizType, *, overlap: timedelta = ROTATION, by: Actor | None = None) -> str:
     """The public key of a new pair, by which callbacks are signed (``v1a``) beside the signing secret.
 
@@ -163,46 +149,35 @@ def make_key_pair(biz_type: BizType, *, overlap: timedelta = ROTATION, by: Actor
 
     Raises DatabaseError where the biz type was deleted meanwhile.
     """
-    fields = ["signing_key_sealed", "public_key"]
-    if biz_type.signing_key_sealed:
-        fields += _PREVIOUS_KEY
-        goes_on = overlap > timedelta()
-        biz_type.previous_signing_key_sealed = biz_type.signing_key_sealed if goes_on else ""
-        biz_type.previous_public_key = biz_type.public_key if goes_on else ""
-        biz_type.previous_key_until = timezone.now() + overlap if goes_on else None
     from delayhub.webhooks.public_key import new_private_key, public_key_of  # noqa: PLC0415  it loads cryptography
 
-    biz_type.signing_key = private_key = new_private_key()
-    biz_type.public_key = public_key_of(private_key)
-    _change(Deed.NEW_SIGNING_KEY, biz_type, fields, by=by)
-    return biz_type.public_key
+    private_key = new_private_key()
+    public_key = public_key_of(private_key)
+    _renew(Signing.KEY_PAIR, biz_type, [seal(private_key), public_key], overlap=overlap, by=by)
+    return public_key
 
 
-def end_previous_key_pair(biz_type: BizType, *, by: Actor | None = None) -> bool:
-    """Signs callbacks by the present key pair only; False where none was signing beside it.
+def end_previous(biz_type: BizType, signing: Signing, *, by: Actor | None = None) -> bool:
+    """Signs callbacks by the present secret or key pair only; False where none was signing beside it.
 
     Raises DatabaseError where the biz type was deleted meanwhile.
     """
-    if not biz_type.previous_signing_key_sealed:
+    if not getattr(biz_type, signing.previous[0]):
         return False
-    ends = biz_type.previous_key_until
-    biz_type.previous_signing_key_sealed = biz_type.previous_public_key = ""
-    biz_type.previous_key_until = None
-    _change(Deed.END_SIGNING_KEY, biz_type, _PREVIOUS_KEY, by=by)
+    ends = getattr(biz_type, signing.until)
+    _change(signing.ended, biz_type, _forget(signing, biz_type, signing.previous), by=by)
     return ends is not None and ends > timezone.now()
 
 
-def remove_key_pairs(biz_type: BizType, *, by: Actor | None = None) -> bool:
-    """Signs no callback by a key any more; False where none was.
+def stop_signing(biz_type: BizType, signing: Signing, *, by: Actor | None = None, reason: str = "") -> bool:
+    """Signs no callback by a secret, or by a key, any more; False where none was signed so.
 
     Raises DatabaseError where the biz type was deleted meanwhile.
     """
-    if not (biz_type.signing_key_sealed or biz_type.previous_signing_key_sealed):
+    columns = (*signing.columns, *signing.previous)
+    if not any(getattr(biz_type, name) for name in columns):
         return False
-    biz_type.signing_key_sealed = biz_type.previous_signing_key_sealed = ""
-    biz_type.public_key = biz_type.previous_public_key = ""
-    biz_type.previous_key_until = None
-    _change(Deed.END_SIGNING_KEY, biz_type, ["signing_key_sealed", "public_key", *_PREVIOUS_KEY], by=by)
+    _change(signing.ended, biz_type, _forget(signing, biz_type, columns), by=by, reason=reason)
     return True
 
 
@@ -222,6 +197,30 @@ def delete(biz_type: BizType, *, by: Actor | None = None) -> None:
     with transaction.atomic(using=_using(biz_type)):
         _record(Deed.DELETE_BIZ_TYPE, biz_type, by=by)
         biz_type.delete()
+
+
+def _renew(signing: Signing, biz_type: BizType, values: Sequence[str], *, overlap: timedelta, by: Actor | None) -> None:
+    fields = list(signing.columns)
+    if getattr(biz_type, fields[0]):
+        before = [getattr(biz_type, name) for name in signing.columns]
+        fields += _forget(signing, biz_type, signing.previous)
+        if overlap > timedelta():
+            _set(biz_type, signing.previous, before)
+            setattr(biz_type, signing.until, timezone.now() + overlap)
+    _set(biz_type, signing.columns, values)
+    _change(signing.renewed, biz_type, fields, by=by)
+
+
+def _forget(signing: Signing, biz_type: BizType, columns: Sequence[str]) -> list[str]:
+    """Empties the columns, and ends what signs beside the present one; the names of what may have changed."""
+    _set(biz_type, columns, [""] * len(columns))
+    setattr(biz_type, signing.until, None)
+    return [*columns, signing.until]
+
+
+def _set(biz_type: BizType, columns: Sequence[str], values: Sequence[str]) -> None:
+    for name, value in zip(columns, values, strict=True):
+        setattr(biz_type, name, value)
 
 
 def _rename_follow_ups(biz_type: BizType) -> None:

@@ -131,10 +131,10 @@ class Secrets(BizTypePages):
                     return self._sign(request, biz_type, signing)
                 forms_shown["signing"] = signing
             case "end_previous":
-                ended = verbs.end_previous_secret(biz_type, by=by)
+                ended = verbs.end_previous(biz_type, verbs.Signing.SECRET, by=by)
                 return self._said(request, biz_type, _("The old secret has ended.") if ended else "")
             case "unsign":
-                removed = verbs.remove_signing_secret(biz_type, by=by)
+                removed = verbs.stop_signing(biz_type, verbs.Signing.SECRET, by=by)
                 return self._said(request, biz_type, _("Callbacks are not signed any more.") if removed else "")
             case "authorize":
                 credentials = CredentialsForm(request.POST)
@@ -164,10 +164,10 @@ class Secrets(BizTypePages):
                     return self._said(request, biz_type, _("Callbacks are signed by the new key, too."))
                 forms_shown["key_pair"] = key_pair
             case "end_previous_key":
-                ended = verbs.end_previous_key_pair(biz_type, by=by)
+                ended = verbs.end_previous(biz_type, verbs.Signing.KEY_PAIR, by=by)
                 return self._said(request, biz_type, _("The old key has ended.") if ended else "")
             case "stop_keys":
-                removed = verbs.remove_key_pairs(biz_type, by=by)
+                removed = verbs.stop_signing(biz_type, verbs.Signing.KEY_PAIR, by=by)
                 said = _("Callbacks are not signed by a key any more.")
                 return self._said(request, biz_type, said if removed else "")
         return None

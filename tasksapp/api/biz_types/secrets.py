@@ -62,14 +62,14 @@ class BizTypeSecrets:
     def end_rotation(self, request: Request, code: str) -> Response:
         """Signs callbacks with the present secret only, from now on."""
         with locked_biz_type(request, code) as biz_type:
-            verbs.end_previous_secret(biz_type, by=actor_of(request))
+            verbs.end_previous(biz_type, verbs.Signing.SECRET, by=actor_of(request))
         return shown_biz_type(request, biz_type)
 
     @endpoint("Stop signing callbacks", Scope.BIZ_TYPES_WRITE, post="stop-signing")
     def stop_signing(self, request: Request, code: str) -> Response:
         """Deletes the signing secret. A receiver that checks signatures refuses the callbacks from now on."""
         with locked_biz_type(request, code) as biz_type:
-            verbs.remove_signing_secret(biz_type, by=actor_of(request))
+            verbs.stop_signing(biz_type, verbs.Signing.SECRET, by=actor_of(request))
         return shown_biz_type(request, biz_type)
 
     @endpoint("List key pairs", Scope.BIZ_TYPES_READ, get="key-pairs", gives=KeyPairsSerializer)
@@ -96,14 +96,14 @@ class BizTypeSecrets:
     def end_key_rotation(self, request: Request, code: str) -> Response:
         """Signs callbacks by the present key only, from now on."""
         with locked_biz_type(request, code) as biz_type:
-            verbs.end_previous_key_pair(biz_type, by=actor_of(request))
+            verbs.end_previous(biz_type, verbs.Signing.KEY_PAIR, by=actor_of(request))
         return Response(key_pairs_json(biz_type, now=timezone.now()))
 
     @endpoint("Retire the key pairs", Scope.BIZ_TYPES_WRITE, post="key-pairs/retire", gives=KeyPairsSerializer)
     def retire_key_pairs(self, request: Request, code: str) -> Response:
         """Signs callbacks by no key any more, and deletes them. The signing secret, if there is one, goes on."""
         with locked_biz_type(request, code) as biz_type:
-            verbs.remove_key_pairs(biz_type, by=actor_of(request))
+            verbs.stop_signing(biz_type, verbs.Signing.KEY_PAIR, by=actor_of(request))
         return Response(key_pairs_json(biz_type, now=timezone.now()))
 
     @endpoint("Set credentials", Scope.BIZ_TYPES_WRITE, put="credentials", takes=CredentialsRequestSerializer)

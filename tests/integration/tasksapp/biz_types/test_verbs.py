@@ -12,16 +12,15 @@ from delayhub.webhooks.signature import BadSecret
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types.verbs import (
     ROTATION,
+    Signing,
     edit,
-    end_previous_key_pair,
-    end_previous_secret,
+    end_previous,
     make_key_pair,
     pause,
     public_keys,
-    remove_key_pairs,
-    remove_signing_secret,
     resume,
     rotate_signing_secret,
+    stop_signing,
 )
 from tasksapp.models import UNTIL_RESUMED, AuditEntry, BizType
 
@@ -141,10 +140,10 @@ def test_the_old_secret_signs_for_as_long_as_is_wanted(biz_type: BizType) -> Non
 
 def test_the_old_secret_ends_at_once_where_a_person_says_so(biz_type: BizType) -> None:
     rotate_signing_secret(biz_type, OLD)
-    assert not end_previous_secret(biz_type)
+    assert not end_previous(biz_type, Signing.SECRET)
     rotate_signing_secret(biz_type, NEW)
 
-    assert end_previous_secret(biz_type, by=Actor("ada"))
+    assert end_previous(biz_type, Signing.SECRET, by=Actor("ada"))
 
     stored = BizType.objects.get()
     assert (stored.signing_secret, stored.previous_signing_secret) == (NEW, "")
@@ -153,11 +152,11 @@ def test_the_old_secret_ends_at_once_where_a_person_says_so(biz_type: BizType) -
 
 
 def test_a_removed_secret_leaves_none(biz_type: BizType) -> None:
-    assert not remove_signing_secret(biz_type)
+    assert not stop_signing(biz_type, Signing.SECRET)
     rotate_signing_secret(biz_type, OLD)
     rotate_signing_secret(biz_type, NEW)
 
-    assert remove_signing_secret(biz_type, by=Actor("ada"), reason="another way to sign")
+    assert stop_signing(biz_type, Signing.SECRET, by=Actor("ada"), reason="another way to sign")
 
     stored = BizType.objects.get()
     assert (stored.signing_secret, stored.previous_signing_secret) == ("", "")
@@ -199,15 +198,15 @@ def test_a_new_key_pair_signs_beside_the_one_before_and_no_private_key_is_kept_a
 
 
 def test_key_pairs_end(biz_type: BizType) -> None:
-    assert not end_previous_key_pair(biz_type)
-    assert not remove_key_pairs(biz_type)
+    assert not end_previous(biz_type, Signing.KEY_PAIR)
+    assert not stop_signing(biz_type, Signing.KEY_PAIR)
     make_key_pair(biz_type)
     second = make_key_pair(biz_type)
 
-    assert end_previous_key_pair(biz_type)
+    assert end_previous(biz_type, Signing.KEY_PAIR)
     assert public_keys(BizType.objects.get(), now=timezone.now()) == [second]
     third = make_key_pair(biz_type, overlap=timedelta())
     assert public_keys(BizType.objects.get(), now=timezone.now()) == [third]
-    assert remove_key_pairs(biz_type)
+    assert stop_signing(biz_type, Signing.KEY_PAIR)
     assert public_keys(BizType.objects.get(), now=timezone.now()) == []
     assert BizType.objects.get().is_unsigned
