@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 from tasksapp.access.permissions import SCOPES
 from tasksapp.models.tenant import DEFAULT_TENANT
+
+#: What else callers are asked for, and what is said of a user that is none of Django's.
+_OF_NOBODY: Mapping[str, Any] = {
+    "pk": None,
+    "is_authenticated": False,
+    "is_anonymous": True,
+    "is_active": False,
+    "is_staff": False,
+    "is_superuser": False,
+}
 
 
 class SessionCaller:
@@ -41,35 +51,11 @@ class SessionCaller:
         """The scopes for which the user has all permissions; none where the user is not one of Django's."""
         return frozenset(scope for scope, permissions in SCOPES.items() if self.has_perms(permissions))
 
-    @property
-    def pk(self) -> Any:
-        """The user's primary key."""
-        return getattr(self.user, "pk", None)
-
-    @property
-    def is_authenticated(self) -> bool:
-        """Whether the session has a user."""
-        return bool(getattr(self.user, "is_authenticated", False))
-
-    @property
-    def is_anonymous(self) -> bool:
-        """Whether the session has no user."""
-        return not self.is_authenticated
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the account is in use."""
-        return bool(getattr(self.user, "is_active", False))
-
-    @property
-    def is_staff(self) -> bool:
-        """Whether the user may use the admin."""
-        return bool(getattr(self.user, "is_staff", False))
-
-    @property
-    def is_superuser(self) -> bool:
-        """Whether the user has all permissions."""
-        return bool(getattr(self.user, "is_superuser", False))
+    def __getattr__(self, name: str) -> Any:
+        """What else a user has, to throttles and permissions."""
+        if name not in _OF_NOBODY:
+            raise AttributeError(name)
+        return getattr(self.user, name, _OF_NOBODY[name])
 
     def get_username(self) -> str:
         """The user's name."""
